@@ -1,0 +1,77 @@
+//! Claude Code (`claude`) as a `teamster` provider.
+//!
+//! How its output maps to events, where each figure comes from and what is known about its faults
+//! is in `docs/providers/claude.md`.
+#![warn(missing_docs)]
+
+mod decoder;
+mod launch;
+
+use teamster_core::{
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, PermissionMode,
+    SystemPromptSupport,
+};
+
+pub use decoder::ClaudeDecoder;
+
+/// Claude Code, run with `claude -p --output-format stream-json`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Claude;
+
+static INFO: CliInfo = CliInfo {
+    id: "claude",
+    name: "Claude Code",
+    program: "claude",
+    version_args: &["--version"],
+    tested_versions: &["2.1.197"],
+    install: "npm install -g @anthropic-ai/claude-code",
+};
+
+static CAPABILITIES: Capabilities = {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.fork = true;
+    can.new_session_id = true;
+    can.add_dirs = true;
+    can.system_prompt = SystemPromptSupport::AppendAndReplace;
+    can.model = true;
+    can.effort = true;
+    can.permission_modes = &[
+        PermissionMode::Default,
+        PermissionMode::ReadOnly,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ];
+    can.allowed_tools = true;
+    can.denied_tools = true;
+    can.max_turns = true;
+    can.max_budget_usd = true;
+    can.output_schema = true;
+    can.images = true;
+    can.cli_retries = true;
+    can.prompt_on_stdin = true;
+    can.text_deltas = true;
+    can.thinking = true;
+    can.usage = true;
+    can.cost = true;
+    can.command_prefix = Some('/');
+    can
+};
+
+impl CliProvider for Claude {
+    fn info(&self) -> &'static CliInfo {
+        &INFO
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        launch::launch(params)
+    }
+
+    fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(ClaudeDecoder::new())
+    }
+}

@@ -1,0 +1,733 @@
+//! Between a decoder and the stream: what holds for every provider.
+
+use std::collections::HashMap;
+
+use crate::{
+    AgentError, AgentEvent, Decision, Decoder, Diagnostics, Done, ErrorCode, ErrorKind, Events,
+    Exit, Id, NoticeLevel, NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus,
+    RunSummary, Stop, excerpt, tail,
+};
+
+/// How much of a line without JSON a notice shows, in bytes.
+const NOTICE_BYTES: usize = 4096;
+/// How much of stderr an error message shows, in bytes.
+const EVIDENCE_BYTES: usize = 2048;
+
+/// Runs a [`Decoder`] over the lines of one run, keeps the grammar of the stream, and makes the
+/// [`RunResult`].
+///
+/// It is pure: the engine, replay, tests, fuzzing and benchmarks all use this one.
+pub struct RunAssembler {
+    decoder: Box<dyn Decoder>,
+    include_native: bool,
+    text: TextSoFar,
+    tools: Tools,
+    errors: Vec<AgentError>,
+    denials: Vec<PermissionDenial>,
+    session_id: Option<Id>,
+    model: Option<String>,
+    turn_ended: bool,
+    diagnostics: Diagnostics,
+}
+
+/// What the CLI is doing, as far as its output shows: what a watchdog's limit depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// It has printed nothing yet.
+    Startup,
+    /// The model works, or the CLI itself.
+    Model,
+    /// These tools run.
+    Tools(Vec<String>),
+    /// The turn is over and work in the background goes on.
+    Background,
+    /// The turn is over and nothing more is expected.
+    Ended,
+}
+
+impl RunAssembler {
+    /// An assembler for one run. `include_native` gives every event the line it came from.
+    pub fn new(decoder: Box<dyn Decoder>, include_native: bool) -> Self {
+        Self {
+            decoder,
+            include_native,
+            text: TextSoFar::default(),
+            tools: Tools::default(),
+            errors: Vec::new(),
+            denials: Vec::new(),
+            session_id: None,
+            model: None,
+            turn_ended: false,
+            diagnostics: Diagnostics::default(),
+        }
+    }
+
+    /// Takes one line without its newline and pushes what it means.
+    pub fn line(&mut self, line: &[u8], out: &mut Events) {
+        let Some(first) = line.iter().find(|b| !b.is_ascii_whitespace()) else {
+            return;
+        };
+        self.diagnostics.lines += 1;
+        let from = out.items.len();
+        if *first == b'{' {
+            self.decoder.line(line, out);
+        } else {
+            out.malformed += 1;
+            out.notice(
+                NoticeLevel::Info,
+                NoticeSource::Stdout,
+                excerpt(&String::from_utf8_lossy(line), NOTICE_BYTES),
+            );
+        }
+        self.check(from, Some(line), out);
+    }
+
+    /// Takes note of a line that was longer than the limit: `bytes` long, beginning with `head`.
+    pub fn oversize_line(&mut self, bytes: u64, head: &[u8], out: &mut Events) {
+        self.diagnostics.lines += 1;
+        self.diagnostics.oversize += 1;
+        out.notice(
+            NoticeLevel::Warning,
+            NoticeSource::Runtime,
+            format!(
+                "a line of {bytes} bytes was longer than the limit and is lost; it began with: {}",
+                excerpt(&String::from_utf8_lossy(head), 200)
+            ),
+        );
+    }
+
+    /// What the CLI is doing now.
+    pub fn phase(&self) -> Phase {
+        if self.diagnostics.lines == 0 {
+            Phase::Startup
+        } else if self.turn_ended {
+            if self.decoder.expects_more() {
+                Phase::Background
+            } else {
+                Phase::Ended
+            }
+        } else if self.tools.open.is_empty() {
+            Phase::Model
+        } else {
+            Phase::Tools(self.tools.open_names())
+        }
+    }
+
+    /// Whether the CLI has said that its turn is over and nothing more is expected.
+    pub fn has_ended(&self) -> bool {
+        self.turn_ended && !self.decoder.expects_more()
+    }
+
+    /// Whether any tool was used.
+    pub fn used_tools(&self) -> bool {
+        !self.tools.by_id.is_empty()
+    }
+
+    /// The run is over: pushes what is left to say, and `done` last.
+    pub fn finish(mut self, exit: Exit, duration_ms: u64, out: &mut Events) {
+        let from = out.items.len();
+        let summary = self.decoder.finish(&exit, out);
+        self.check(from, None, out);
+        for error in self.errors_of_the_end(&exit, &summary) {
+            self.errors.push(error.clone());
+            out.error(error);
+        }
+        self.diagnostics.malformed = out.malformed;
+        self.diagnostics.unknown = out.unknown;
+        let result = self.into_result(exit, summary, duration_ms);
+        out.push(AgentEvent::Done(Done {
+            result: Box::new(result),
+        }));
+    }
+
+    /// The whole stream of a run that could not begin.
+    pub fn refuse(error: AgentError) -> [AgentEvent; 2] {
+        let status = if error.kind == ErrorKind::Aborted {
+            RunStatus::Aborted
+        } else {
+            RunStatus::Failed
+        };
+        let result = RunResult {
+            status,
+            aborted: status == RunStatus::Aborted,
+            errors: vec![error.clone()],
+            ..RunResult::default()
+        };
+        [
+            AgentEvent::error(error),
+            AgentEvent::Done(Done {
+                result: Box::new(result),
+            }),
+        ]
+    }
+
+    /// The error of a run that the caller stopped.
+    pub fn aborted_error() -> AgentError {
+        AgentError::new(
+            ErrorCode::Aborted,
+            ErrorKind::Aborted,
+            "the run was stopped by its caller",
+        )
+    }
+
+    /// Looks at the events pushed since `from`: refuses what would break the grammar, attaches the
+    /// line, and remembers what the result needs.
+    fn check(&mut self, from: usize, line: Option<&[u8]>, out: &mut Events) {
+        let mut refused = false;
+        let mut index = from;
+        while index < out.items.len() {
+            if self.observe(&out.items[index]) {
+                index += 1;
+            } else {
+                out.items.remove(index);
+                refused = true;
+            }
+        }
+        let Some(line) = line else { return };
+        if refused {
+            // A result without its call (the call's line was lost), or an id used again.
+            out.unknown(line);
+        }
+        if self.include_native
+            && out.items.len() > from
+            && let Ok(native) = RawJson::from_bytes(line)
+        {
+            for event in &mut out.items[from..] {
+                event.set_native(native.clone());
+            }
+        }
+    }
+
+    /// Remembers an event. `false` if it must not be in the stream.
+    fn observe(&mut self, event: &AgentEvent) -> bool {
+        match event {
+            AgentEvent::Text(e) => {
+                if e.parent_tool_id.is_none() {
+                    self.text.push(e.message_id.as_ref(), &e.text);
+                }
+                self.turn_ended = false;
+            }
+            AgentEvent::Retract(e) => self.text.retract(&e.message_id),
+            AgentEvent::Thinking(_) => self.turn_ended = false,
+            AgentEvent::ToolUse(e) => {
+                self.text.interrupted = true;
+                self.turn_ended = false;
+                return self.tools.start(&e.tool_id, &e.tool_name);
+            }
+            AgentEvent::ToolResult(e) => return self.tools.end(&e.tool_id),
+            AgentEvent::Session(e) => {
+                self.session_id = Some(e.session_id.clone());
+                if e.model.is_some() {
+                    self.model.clone_from(&e.model);
+                }
+                self.turn_ended = false;
+            }
+            AgentEvent::Permission(e) if e.decision == Decision::Denied => {
+                self.denials.push(PermissionDenial {
+                    tool_name: e.tool_name.clone(),
+                    tool_id: e.tool_id.clone(),
+                    reason: e.reason.clone(),
+                });
+            }
+            AgentEvent::TurnEnd(_) => self.turn_ended = true,
+            AgentEvent::Error(e) => self.errors.push(e.error.clone()),
+            AgentEvent::Done(_) => return false,
+            _ => {}
+        }
+        true
+    }
+
+    /// What has to be said at the end, in this order: the process failed, it had to be stopped.
+    fn errors_of_the_end(&self, exit: &Exit, summary: &RunSummary) -> Vec<AgentError> {
+        match &exit.stop {
+            Some(Stop::Aborted) => vec![Self::aborted_error()],
+            Some(Stop::Timeout(error)) => vec![AgentError {
+                message: format!("{}{}", error.message, said_on_stderr(exit)),
+                ..error.clone()
+            }],
+            Some(Stop::Failed(error)) => vec![error.clone()],
+            Some(Stop::Lingering) | None => self.failure(exit, summary).into_iter().collect(),
+        }
+    }
+
+    /// The error of a run that ended by itself without its own end and without a word about why.
+    fn failure(&self, exit: &Exit, summary: &RunSummary) -> Option<AgentError> {
+        if summary.ended_with_error.is_some() || !self.errors.is_empty() {
+            return None;
+        }
+        let by_itself = exit.stop.is_none();
+        let stderr = exit.stderr.trim();
+        let kind = self.decoder.classify_stderr(stderr);
+        if !stderr.is_empty()
+            && by_itself
+            && (exit.is_failure() || self.diagnostics.lines == 0 || kind.is_some())
+        {
+            return Some(AgentError::new(
+                ErrorCode::CliStderr,
+                kind.unwrap_or(ErrorKind::Internal),
+                tail(stderr, EVIDENCE_BYTES),
+            ));
+        }
+        if by_itself && exit.is_failure() {
+            let how = match (&exit.signal, exit.code) {
+                (Some(signal), _) => format!("was ended by {signal}"),
+                (None, Some(code)) => format!("exited with code {code}"),
+                (None, None) => "ended in an unknown way".to_owned(),
+            };
+            return Some(AgentError::new(
+                ErrorCode::CliExitError,
+                ErrorKind::Internal,
+                format!("the CLI {how} before its run was over and said nothing about why"),
+            ));
+        }
+        Some(AgentError::new(
+            ErrorCode::StreamEndedEarly,
+            ErrorKind::Protocol,
+            format!(
+                "the CLI's output ended before its run was over, so the answer may be incomplete{}",
+                said_on_stderr(exit)
+            ),
+        ))
+    }
+
+    fn into_result(self, exit: Exit, summary: RunSummary, duration_ms: u64) -> RunResult {
+        let final_message = summary.final_message.or_else(|| self.text.last_message());
+        let text = self.text.text;
+        let empty = text.trim().is_empty() && summary.structured_output.is_none();
+        let status = match (&exit.stop, summary.ended_with_error) {
+            (Some(Stop::Aborted), _) => RunStatus::Aborted,
+            (Some(Stop::Timeout(_)), _) => RunStatus::TimedOut,
+            (Some(Stop::Failed(_)), _) | (_, Some(true)) => RunStatus::Failed,
+            (_, Some(false)) if empty && !self.denials.is_empty() => RunStatus::Incomplete,
+            (_, Some(false)) => RunStatus::Completed,
+            (_, None) => match self.errors.last().map(|e| e.code) {
+                Some(ErrorCode::StreamEndedEarly) | None => RunStatus::Incomplete,
+                Some(_) => RunStatus::Failed,
+            },
+        };
+        RunResult {
+            status,
+            text,
+            final_message,
+            session_id: summary.session_id.or(self.session_id),
+            model: summary.model.or(self.model),
+            duration_ms,
+            api_duration_ms: summary.api_duration_ms,
+            usage: summary.usage.filter(|u| !u.is_empty()),
+            session_usage: summary.session_usage.filter(|u| !u.is_empty()),
+            usage_by_model: summary.usage_by_model,
+            total_cost_usd: summary.cost.map(|(usd, _)| usd),
+            cost_source: summary.cost.map(|(_, source)| source),
+            num_turns: summary.num_turns,
+            stop_reason: summary.stop_reason,
+            aborted: status == RunStatus::Aborted,
+            exit_code: exit.code,
+            exit_signal: exit.signal,
+            stderr: Some(exit.stderr).filter(|s| !s.trim().is_empty()),
+            errors: self.errors,
+            permission_denials: self.denials,
+            open_tool_ids: self.tools.open,
+            structured_output: summary.structured_output,
+            diagnostics: self.diagnostics,
+        }
+    }
+}
+
+fn said_on_stderr(exit: &Exit) -> String {
+    match exit.stderr.trim() {
+        "" => String::new(),
+        stderr => format!("; it said on stderr: {}", tail(stderr, EVIDENCE_BYTES)),
+    }
+}
+
+/// The text of the main agent, with what can still be retracted.
+#[derive(Default)]
+struct TextSoFar {
+    text: String,
+    /// Message and end of each run of text of one message.
+    pieces: Vec<(Option<Id>, usize)>,
+    /// A tool was called since the last text.
+    interrupted: bool,
+}
+
+impl TextSoFar {
+    fn push(&mut self, message: Option<&Id>, text: &str) {
+        self.text.push_str(text);
+        let end = self.text.len();
+        match self.pieces.last_mut() {
+            Some((last, last_end))
+                if last.as_ref() == message && (message.is_some() || !self.interrupted) =>
+            {
+                *last_end = end;
+            }
+            _ => self.pieces.push((message.cloned(), end)),
+        }
+        self.interrupted = false;
+    }
+
+    fn retract(&mut self, message: &Id) {
+        let (text, pieces) = (&self.text, &self.pieces);
+        if !pieces.iter().any(|(id, _)| id.as_ref() == Some(message)) {
+            return;
+        }
+        let mut kept = Self::default();
+        let mut start = 0;
+        for (id, end) in pieces {
+            if id.as_ref() != Some(message) {
+                kept.text.push_str(&text[start..*end]);
+                kept.pieces.push((id.clone(), kept.text.len()));
+            }
+            start = *end;
+        }
+        *self = kept;
+    }
+
+    fn last_message(&self) -> Option<String> {
+        let (last, _) = self.pieces.last()?;
+        let mut message = String::new();
+        let mut start = 0;
+        for (index, (id, end)) in self.pieces.iter().enumerate() {
+            if id == last && (id.is_some() || index + 1 == self.pieces.len()) {
+                message.push_str(&self.text[start..*end]);
+            }
+            start = *end;
+        }
+        Some(message)
+    }
+}
+
+#[derive(Default)]
+struct Tools {
+    by_id: HashMap<Id, String>,
+    open: Vec<Id>,
+}
+
+impl Tools {
+    fn start(&mut self, id: &Id, name: &str) -> bool {
+        if self.by_id.contains_key(id) {
+            return false;
+        }
+        self.by_id.insert(id.clone(), name.to_owned());
+        self.open.push(id.clone());
+        true
+    }
+
+    fn end(&mut self, id: &Id) -> bool {
+        match self.open.iter().position(|open| open == id) {
+            Some(index) => {
+                self.open.remove(index);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn open_names(&self) -> Vec<String> {
+        self.open
+            .iter()
+            .filter_map(|id| self.by_id.get(id).cloned())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd, grammar};
+    use serde_json::Value;
+
+    /// A decoder of hand-made lines: `{"t":…}` text, `{"m":…,"t":…}` text of a message, `{"u":…}`
+    /// tool use, `{"r":…}` tool result, `{"x":…}` retract, `{"end":bool}` the end.
+    #[derive(Default)]
+    struct Scripted {
+        ended: Option<bool>,
+    }
+
+    impl Decoder for Scripted {
+        fn line(&mut self, line: &[u8], out: &mut Events) {
+            let Ok(v) = serde_json::from_slice::<Value>(line) else {
+                return out.malformed(line);
+            };
+            let id = |key: &str| v[key].as_str().map(Id::from);
+            if let Some(text) = v["t"].as_str() {
+                out.push(AgentEvent::Text(Text {
+                    text: text.into(),
+                    message_id: id("m"),
+                    parent_tool_id: None,
+                    native: None,
+                }));
+            } else if let Some(tool_id) = id("u") {
+                out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+                    tool_name: "Bash".into(),
+                    tool_id,
+                    input: Value::Null,
+                    kind: ToolKind::Execute,
+                    mcp: None,
+                    parent_tool_id: None,
+                    native: None,
+                })));
+            } else if let Some(tool_id) = id("r") {
+                out.push(AgentEvent::ToolResult(Box::new(ToolResult {
+                    tool_id,
+                    output: String::new(),
+                    is_error: None,
+                    parent_tool_id: None,
+                    native: None,
+                })));
+            } else if let Some(message_id) = id("x") {
+                out.push(AgentEvent::Retract(Retract {
+                    message_id,
+                    native: None,
+                }));
+            } else if let Some(is_error) = v["end"].as_bool() {
+                self.ended = Some(is_error);
+                out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+                    stop_reason: None,
+                    is_error,
+                    usage: None,
+                    cost_usd: None,
+                    native: None,
+                })));
+            } else {
+                out.unknown(line);
+            }
+        }
+
+        fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+            RunSummary {
+                ended_with_error: self.ended,
+                ..RunSummary::default()
+            }
+        }
+
+        fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+            stderr
+                .contains("No conversation")
+                .then_some(ErrorKind::SessionNotFound)
+        }
+    }
+
+    fn run(lines: &[&str], exit: Exit) -> (Vec<AgentEvent>, RunResult) {
+        let mut assembler = RunAssembler::new(Box::new(Scripted::default()), false);
+        let mut out = Events::new();
+        for line in lines {
+            assembler.line(line.as_bytes(), &mut out);
+        }
+        assembler.finish(exit, 7, &mut out);
+        let events: Vec<_> = out.drain().collect();
+        grammar::check(&events).unwrap();
+        let AgentEvent::Done(done) = events.last().unwrap().clone() else {
+            panic!("no done");
+        };
+        (events, *done.result)
+    }
+
+    fn exit(code: i32, stderr: &str) -> Exit {
+        Exit {
+            code: Some(code),
+            stderr: stderr.into(),
+            ..Exit::default()
+        }
+    }
+
+    fn codes(result: &RunResult) -> Vec<ErrorCode> {
+        result.errors.iter().map(|e| e.code).collect()
+    }
+
+    #[test]
+    fn text_without_what_was_retracted() {
+        let (_, result) = run(
+            &[
+                r#"{"m":"a","t":"old "}"#,
+                r#"{"m":"b","t":"other "}"#,
+                r#"{"m":"a","t":"older "}"#,
+                r#"{"x":"a"}"#,
+                r#"{"m":"c","t":"new"}"#,
+                r#"{"end":false}"#,
+            ],
+            exit(0, ""),
+        );
+        assert_eq!(result.text, "other new");
+        assert_eq!(result.final_message.as_deref(), Some("new"));
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(result.duration_ms, 7);
+    }
+
+    #[test]
+    fn the_final_message_without_ids_begins_after_the_last_tool() {
+        let (_, result) = run(
+            &[
+                r#"{"t":"I look."}"#,
+                r#"{"u":"1"}"#,
+                r#"{"r":"1"}"#,
+                r#"{"t":"Do"}"#,
+                r#"{"t":"ne."}"#,
+                r#"{"end":false}"#,
+            ],
+            exit(0, ""),
+        );
+        assert_eq!(result.text, "I look.Done.");
+        assert_eq!(result.final_message.as_deref(), Some("Done."));
+    }
+
+    #[test]
+    fn what_would_break_the_grammar_becomes_unknown() {
+        let (events, result) = run(
+            &[
+                r#"{"r":"never-called"}"#,
+                r#"{"u":"1"}"#,
+                r#"{"u":"1"}"#,
+                r#"{"r":"1"}"#,
+                r#"{"r":"1"}"#,
+                r#"{"u":"2"}"#,
+                r#"{"end":false}"#,
+            ],
+            exit(0, ""),
+        );
+        let names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
+        assert_eq!(
+            names,
+            [
+                "unknown",
+                "tool_use",
+                "unknown",
+                "tool_result",
+                "unknown",
+                "tool_use",
+                "turn_end",
+                "done"
+            ]
+        );
+        assert_eq!(result.open_tool_ids, [Id::from("2")]);
+        assert_eq!(result.diagnostics.unknown, 3);
+    }
+
+    #[test]
+    fn an_end_that_is_missing_is_never_success() {
+        let (_, result) = run(&[r#"{"t":"half"}"#], exit(0, ""));
+        assert_eq!(result.status, RunStatus::Incomplete);
+        assert_eq!(codes(&result), [ErrorCode::StreamEndedEarly]);
+        assert!(result.errors[0].retryable);
+    }
+
+    #[test]
+    fn a_failure_becomes_one_error_with_the_best_evidence() {
+        let (_, result) = run(&[], exit(1, "Error: No conversation found\n"));
+        assert_eq!(codes(&result), [ErrorCode::CliStderr]);
+        assert_eq!(result.errors[0].kind, ErrorKind::SessionNotFound);
+        assert_eq!(result.errors[0].message, "Error: No conversation found");
+        assert_eq!(result.status, RunStatus::Failed);
+
+        let (_, result) = run(&[r#"{"t":"x"}"#], exit(143, ""));
+        assert_eq!(codes(&result), [ErrorCode::CliExitError]);
+        assert_eq!(result.status, RunStatus::Failed);
+
+        let signal = Exit {
+            signal: Some("SIGKILL".into()),
+            ..Exit::default()
+        };
+        let (_, result) = run(&[], signal);
+        assert!(result.errors[0].message.contains("SIGKILL"));
+    }
+
+    #[test]
+    fn output_on_stderr_alone_is_an_error_even_with_exit_code_0() {
+        let (_, result) = run(&[], exit(0, "please log in"));
+        assert_eq!(codes(&result), [ErrorCode::CliStderr]);
+        assert_eq!(result.status, RunStatus::Failed);
+    }
+
+    #[test]
+    fn an_exit_code_after_a_good_end_changes_nothing() {
+        let (_, result) = run(&[r#"{"end":false}"#], exit(9, "noise"));
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(codes(&result), []);
+        assert_eq!(result.exit_code, Some(9));
+        assert_eq!(result.stderr.as_deref(), Some("noise"));
+    }
+
+    #[test]
+    fn stopping_decides_the_status() {
+        let aborted = Exit {
+            stop: Some(Stop::Aborted),
+            ..exit(143, "bye")
+        };
+        let (_, result) = run(&[r#"{"t":"x"}"#], aborted);
+        assert_eq!(result.status, RunStatus::Aborted);
+        assert!(result.aborted);
+        assert_eq!(codes(&result), [ErrorCode::Aborted]);
+
+        let late = Exit {
+            stop: Some(Stop::Timeout(AgentError::new(
+                ErrorCode::WatchdogTimeout,
+                ErrorKind::Timeout,
+                "no line for 5 s",
+            ))),
+            ..exit(143, "waiting for a login")
+        };
+        let (_, result) = run(&[r#"{"t":"x"}"#], late);
+        assert_eq!(result.status, RunStatus::TimedOut);
+        assert_eq!(
+            result.errors[0].message,
+            "no line for 5 s; it said on stderr: waiting for a login"
+        );
+
+        let lingering = Exit {
+            stop: Some(Stop::Lingering),
+            signal: Some("SIGKILL".into()),
+            ..Exit::default()
+        };
+        let (_, result) = run(&[r#"{"end":false}"#], lingering);
+        assert_eq!(result.status, RunStatus::Completed);
+    }
+
+    #[test]
+    fn lines_that_are_no_json_are_notices() {
+        let (events, result) = run(
+            &[
+                "Loading…",
+                "  ",
+                r#"{"half"#,
+                r#"{"new":1}"#,
+                r#"{"end":false}"#,
+            ],
+            exit(0, ""),
+        );
+        let names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
+        assert_eq!(names, ["notice", "notice", "unknown", "turn_end", "done"]);
+        assert_eq!(
+            result.diagnostics,
+            Diagnostics {
+                lines: 4,
+                malformed: 2,
+                oversize: 0,
+                unknown: 1
+            }
+        );
+    }
+
+    #[test]
+    fn phases() {
+        let mut assembler = RunAssembler::new(Box::new(Scripted::default()), false);
+        let mut out = Events::new();
+        assert_eq!(assembler.phase(), Phase::Startup);
+        assembler.line(br#"{"t":"x"}"#, &mut out);
+        assert_eq!(assembler.phase(), Phase::Model);
+        assembler.line(br#"{"u":"1"}"#, &mut out);
+        assert_eq!(assembler.phase(), Phase::Tools(vec!["Bash".into()]));
+        assembler.line(br#"{"r":"1"}"#, &mut out);
+        assembler.line(br#"{"end":false}"#, &mut out);
+        assert_eq!(assembler.phase(), Phase::Ended);
+        assembler.line(br#"{"t":"again"}"#, &mut out);
+        assert_eq!(assembler.phase(), Phase::Model);
+    }
+
+    #[test]
+    fn every_event_carries_its_line_when_asked() {
+        let mut assembler = RunAssembler::new(Box::new(Scripted::default()), true);
+        let mut out = Events::new();
+        assembler.line(br#"{"t":  "x"}"#, &mut out);
+        assert_eq!(out.as_slice()[0].native().unwrap().get(), r#"{"t":  "x"}"#);
+    }
+}

@@ -1,0 +1,101 @@
+//! What a provider can honour.
+
+use serde::Serialize;
+
+use crate::PermissionMode;
+
+/// What a provider can honour of [`ExecuteParams`](crate::ExecuteParams), and what its stream has.
+///
+/// A value of `false` means that asking for it is an
+/// [`InvalidParams`](crate::ErrorCode::InvalidParams) error.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// `session_id`.
+    pub resume: bool,
+    /// `fork`.
+    pub fork: bool,
+    /// `new_session_id`.
+    pub new_session_id: bool,
+    /// `add_dirs`.
+    pub add_dirs: bool,
+    /// `system_prompt`.
+    pub system_prompt: SystemPromptSupport,
+    /// `model`.
+    pub model: bool,
+    /// `effort`.
+    pub effort: bool,
+    /// `permission`: the modes that it knows.
+    #[serde(skip)]
+    pub permission_modes: &'static [PermissionMode],
+    /// `allowed_tools`.
+    pub allowed_tools: bool,
+    /// `denied_tools`.
+    pub denied_tools: bool,
+    /// `max_turns`.
+    pub max_turns: bool,
+    /// `max_budget_usd`.
+    pub max_budget_usd: bool,
+    /// `output_schema`.
+    pub output_schema: bool,
+    /// `images`.
+    pub images: bool,
+    /// `cli_retries`.
+    pub cli_retries: bool,
+    /// A prompt can go to stdin, so its size is not limited by argv.
+    pub prompt_on_stdin: bool,
+    /// The stream has text as it is written, not only whole messages.
+    pub text_deltas: bool,
+    /// The stream has the model's reasoning.
+    pub thinking: bool,
+    /// The result has token figures.
+    pub usage: bool,
+    /// The result has a cost that the CLI reports.
+    pub cost: bool,
+    /// The first character of a prompt that the CLI takes for a command of its own, with no way to
+    /// turn that off.
+    pub command_prefix: Option<char>,
+}
+
+impl Capabilities {
+    /// A provider that can do nothing: the start from which one says what it can.
+    pub const fn none() -> Self {
+        Self {
+            resume: false,
+            fork: false,
+            new_session_id: false,
+            add_dirs: false,
+            system_prompt: SystemPromptSupport::None,
+            model: false,
+            effort: false,
+            permission_modes: &[PermissionMode::Default],
+            allowed_tools: false,
+            denied_tools: false,
+            max_turns: false,
+            max_budget_usd: false,
+            output_schema: false,
+            images: false,
+            cli_retries: false,
+            prompt_on_stdin: false,
+            text_deltas: false,
+            thinking: false,
+            usage: false,
+            cost: false,
+            command_prefix: None,
+        }
+    }
+}
+
+/// Which kinds of system prompt a provider takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SystemPromptSupport {
+    /// None.
+    None,
+    /// Only one that is added to the CLI's own.
+    Append,
+    /// Both kinds.
+    AppendAndReplace,
+}

@@ -1,0 +1,173 @@
+//! From the lines of one CLI to events.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{
+    AgentError, AgentEvent, CostSource, ErrorKind, Id, ModelUsage, NoticeLevel, NoticeSource,
+    RawJson, Usage, excerpt,
+};
+
+/// Turns the output of one run of one CLI into events.
+///
+/// A decoder is pure: no clock, no I/O. It never fails: what it does not understand becomes
+/// [`Events::unknown`] or [`Events::malformed`]. A new one is made for every run.
+pub trait Decoder: Send {
+    /// Takes one line, without its newline. Blank lines and lines that do not begin with `{` never
+    /// get here: [`RunAssembler`](crate::RunAssembler) makes notices of them.
+    fn line(&mut self, line: &[u8], out: &mut Events);
+
+    /// The output has ended and the process is gone. May still push events; says what the run was.
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary;
+
+    /// Whether more is to come after the CLI's own end of a turn, because it waits for work that it
+    /// put in the background. The engine then leaves the process alive.
+    fn expects_more(&self) -> bool {
+        false
+    }
+
+    /// What a failure means that the CLI only explained on stderr.
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        let _ = stderr;
+        None
+    }
+}
+
+/// Where a decoder puts its events.
+#[derive(Debug, Default)]
+pub struct Events {
+    pub(crate) items: Vec<AgentEvent>,
+    pub(crate) malformed: u64,
+    pub(crate) unknown: u64,
+}
+
+impl Events {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an event.
+    pub fn push(&mut self, event: AgentEvent) {
+        self.items.push(event);
+    }
+
+    /// Adds a notice.
+    pub fn notice(&mut self, level: NoticeLevel, source: NoticeSource, message: impl Into<String>) {
+        self.push(AgentEvent::notice(level, source, message));
+    }
+
+    /// Adds a final error.
+    pub fn error(&mut self, error: AgentError) {
+        self.push(AgentEvent::error(error));
+    }
+
+    /// A JSON line of a type that the decoder does not know. If it is no JSON after all, it is
+    /// [`malformed`](Self::malformed).
+    pub fn unknown(&mut self, line: &[u8]) {
+        match RawJson::from_bytes(line) {
+            Ok(native) => {
+                self.unknown += 1;
+                self.push(AgentEvent::Unknown(crate::Unknown { native }));
+            }
+            Err(_) => self.malformed(line),
+        }
+    }
+
+    /// A line that is not the JSON it should be.
+    pub fn malformed(&mut self, line: &[u8]) {
+        self.malformed += 1;
+        self.notice(
+            NoticeLevel::Warning,
+            NoticeSource::Stdout,
+            format!(
+                "not a JSON event: {}",
+                excerpt(&String::from_utf8_lossy(line), 4096)
+            ),
+        );
+    }
+
+    /// How many events there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The events so far.
+    pub fn as_slice(&self) -> &[AgentEvent] {
+        &self.items
+    }
+
+    /// Takes the events out and leaves the list empty, with its memory.
+    pub fn drain(&mut self) -> impl ExactSizeIterator<Item = AgentEvent> + '_ {
+        self.items.drain(..)
+    }
+}
+
+/// How the process ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Exit {
+    /// Its exit code, if it exited.
+    pub code: Option<i32>,
+    /// The name of the signal that ended it, such as `SIGKILL`.
+    pub signal: Option<String>,
+    /// The end of its standard error.
+    pub stderr: String,
+    /// Why it was stopped from outside, if it was.
+    pub stop: Option<Stop>,
+}
+
+impl Exit {
+    /// Whether the process itself says that it failed: a code other than 0, or a signal.
+    pub fn is_failure(&self) -> bool {
+        self.code != Some(0)
+    }
+}
+
+/// Why a process was stopped from outside.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The caller wanted it.
+    Aborted,
+    /// A limit of time was reached; the error says which.
+    Timeout(AgentError),
+    /// It could not go on for another reason.
+    Failed(AgentError),
+    /// Its output was over, and it did not end by itself.
+    Lingering,
+}
+
+/// What a decoder knows of a run at its end.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunSummary {
+    /// The CLI's own end of the run was seen: `Some(true)` if it said that the run failed.
+    pub ended_with_error: Option<bool>,
+    /// The answer, if it is known to be other than the last message's text.
+    pub final_message: Option<String>,
+    /// The session.
+    pub session_id: Option<Id>,
+    /// The model.
+    pub model: Option<String>,
+    /// Time spent in requests to the model, in milliseconds.
+    pub api_duration_ms: Option<u64>,
+    /// What this run used.
+    pub usage: Option<Usage>,
+    /// What the session used in all.
+    pub session_usage: Option<Usage>,
+    /// What each model used.
+    pub usage_by_model: BTreeMap<String, ModelUsage>,
+    /// Cost in USD and where it comes from.
+    pub cost: Option<(f64, CostSource)>,
+    /// Turns, as the CLI counts them.
+    pub num_turns: Option<u32>,
+    /// Why the model stopped.
+    pub stop_reason: Option<String>,
+    /// The answer in the shape of the output schema.
+    pub structured_output: Option<Value>,
+}

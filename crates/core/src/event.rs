@@ -1,0 +1,662 @@
+//! The events of a run.
+//!
+//! On the wire each is a JSON object with a `type` in snake case and fields in camelCase; optional
+//! fields are left out when absent. With [`ExecuteParams::include_native`](crate::ExecuteParams)
+//! every event that came from a line of the CLI also carries that line as `native`.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{AgentError, RawJson, RunResult, Usage};
+
+/// An id of a message, tool call or session: shared, because every delta of a message carries it.
+pub type Id = Arc<str>;
+
+/// One thing that happened in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AgentEvent {
+    /// The session is known, for the first time or under a new id.
+    Session(Box<Session>),
+    /// A piece of the agent's answer.
+    Text(Text),
+    /// A half-written message is void.
+    Retract(Retract),
+    /// A piece of the model's reasoning.
+    Thinking(Thinking),
+    /// The agent calls a tool.
+    ToolUse(Box<ToolUse>),
+    /// A tool call ended.
+    ToolResult(Box<ToolResult>),
+    /// A file was changed.
+    FileChange(Box<FileChange>),
+    /// The agent's to-do list, whole.
+    Plan(Plan),
+    /// Something was denied, allowed or asked for.
+    Permission(Box<Permission>),
+    /// Running figures.
+    Usage(Box<UsageReport>),
+    /// The CLI itself tries a request again.
+    Retry(Box<Retry>),
+    /// The account's limits.
+    RateLimit(Box<RateLimit>),
+    /// Something for a person to know.
+    Notice(Box<Notice>),
+    /// A JSON line of a type that the decoder does not know.
+    Unknown(Unknown),
+    /// The CLI's own end of a turn.
+    TurnEnd(Box<TurnEnd>),
+    /// Something failed for good.
+    Error(Box<ErrorEvent>),
+    /// The run is over. Always the last event, and the only one of its type.
+    Done(Done),
+}
+
+/// Payload of `session`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    /// The id with which the session can be resumed.
+    pub session_id: Id,
+    /// The model that answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Names of the tools that the agent has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// MCP servers and how they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_servers: Option<Vec<McpServerStatus>>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// An MCP server as the CLI sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerStatus {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The CLI's word for its state, such as `connected`, `failed` or `pending`.
+    pub status: String,
+}
+
+/// Payload of `text`: a delta, to be appended to what came before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Text {
+    /// The new text.
+    pub text: String,
+    /// The message it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<Id>,
+    /// The tool call that started the sub-agent which says this; absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<Id>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `retract`: the CLI dropped a half-written message and asks the model again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Retract {
+    /// The `text` and `thinking` events with this message id that came before are void.
+    pub message_id: Id,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `thinking`: a delta of the model's reasoning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Thinking {
+    /// The new text.
+    pub text: String,
+    /// The message it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<Id>,
+    /// The tool call that started the sub-agent which thinks this; absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<Id>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `tool_use`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ToolUse {
+    /// The CLI's own name of the tool.
+    pub tool_name: String,
+    /// The id that the `tool_result` will carry. Unique in the run.
+    pub tool_id: Id,
+    /// The arguments, complete.
+    pub input: Value,
+    /// What sort of thing the tool does.
+    pub kind: ToolKind,
+    /// Server and tool, for a tool of an MCP server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpTool>,
+    /// The tool call that started the sub-agent which calls this; absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<Id>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpTool {
+    /// The server's name in the configuration.
+    pub server: String,
+    /// The tool's own name.
+    pub tool: String,
+}
+
+/// What sort of thing a tool does: the same words for every CLI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ToolKind {
+    /// Reads files or other local state.
+    Read,
+    /// Writes or changes files.
+    Edit,
+    /// Deletes files.
+    Delete,
+    /// Moves or renames files.
+    Move,
+    /// Searches in files or on the web.
+    Search,
+    /// Runs a command.
+    Execute,
+    /// Works on plans, notes or other state of the agent's own.
+    Think,
+    /// Gets something from the network.
+    Fetch,
+    /// Starts or steers another agent.
+    Task,
+    /// A tool of an MCP server, whatever it does.
+    Mcp,
+    /// Anything else.
+    Other,
+}
+
+/// Payload of `tool_result`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResult {
+    /// The id of the `tool_use`.
+    pub tool_id: Id,
+    /// The result as text, complete. Images become a placeholder with their type and size.
+    pub output: String,
+    /// Whether the tool failed, where the CLI says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// As in the `tool_use`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<Id>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `file_change`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    /// The file, as the CLI names it.
+    pub path: String,
+    /// What happened to it.
+    pub change: ChangeKind,
+    /// The tool call that did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<Id>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// What happened to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// It is new.
+    Add,
+    /// It has new content.
+    Update,
+    /// It is gone.
+    Delete,
+    /// It has a new path.
+    Move,
+}
+
+/// Payload of `plan`: the to-do list as it now is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// All entries, in order.
+    pub entries: Vec<PlanEntry>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// One entry of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PlanEntry {
+    /// What is to be done.
+    pub content: String,
+    /// How far it is.
+    pub status: PlanStatus,
+}
+
+/// How far an entry of a plan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PlanStatus {
+    /// Not begun.
+    Pending,
+    /// Being done.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+/// Payload of `permission`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Permission {
+    /// The tool in question.
+    pub tool_name: String,
+    /// The call in question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<Id>,
+    /// What was decided.
+    pub decision: Decision,
+    /// Why, in the CLI's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// What became of a question of permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Decision {
+    /// It was allowed.
+    Allowed,
+    /// It was denied.
+    Denied,
+    /// The CLI waits for an answer.
+    Requested,
+}
+
+/// Payload of `usage`: figures so far, not to be summed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct UsageReport {
+    /// What the run has used so far.
+    pub usage: Usage,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `retry`: the CLI itself tries a request again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Retry {
+    /// Which retry this is, from 1.
+    pub attempt: u32,
+    /// How many the CLI makes at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// How long the CLI waits before it, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// What failed.
+    pub error: AgentError,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `rate_limit`: the account's limits as the CLI reports them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RateLimit {
+    /// The CLI's word, such as `allowed`, `allowed_warning` or `rejected`.
+    pub status: String,
+    /// When the limit resets, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<u64>,
+    /// Which limit, such as `five_hour`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// How much of it is used, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilization: Option<f64>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `notice`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Notice {
+    /// How much it matters.
+    pub level: NoticeLevel,
+    /// What there is to know.
+    pub message: String,
+    /// Where it comes from.
+    pub source: NoticeSource,
+    /// The line it came from, if asked for and if it was JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// How much a notice matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NoticeLevel {
+    /// Good to know.
+    Info,
+    /// Something is not as it should be.
+    Warning,
+}
+
+/// Where a notice comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NoticeSource {
+    /// The CLI's standard output.
+    Stdout,
+    /// The CLI's standard error.
+    Stderr,
+    /// Teamster itself.
+    Runtime,
+}
+
+/// Payload of `unknown`: nothing that a CLI prints is dropped silently.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Unknown {
+    /// The line, always.
+    pub native: RawJson,
+}
+
+/// Payload of `turn_end`: the CLI says that its turn is over. `done` still waits for the process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnEnd {
+    /// Why the model stopped, in the CLI's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// Whether the turn failed.
+    pub is_error: bool,
+    /// What the turn used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What the turn cost, in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `error`: the fields of [`AgentError`]. Only final errors; an attempt that the CLI
+/// repeats is a `retry`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorEvent {
+    /// What went wrong.
+    #[serde(flatten)]
+    pub error: AgentError,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `done`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Done {
+    /// How the run ended.
+    pub result: Box<RunResult>,
+}
+
+impl AgentEvent {
+    /// The `type` of the wire form.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Session(_) => "session",
+            Self::Text(_) => "text",
+            Self::Retract(_) => "retract",
+            Self::Thinking(_) => "thinking",
+            Self::ToolUse(_) => "tool_use",
+            Self::ToolResult(_) => "tool_result",
+            Self::FileChange(_) => "file_change",
+            Self::Plan(_) => "plan",
+            Self::Permission(_) => "permission",
+            Self::Usage(_) => "usage",
+            Self::Retry(_) => "retry",
+            Self::RateLimit(_) => "rate_limit",
+            Self::Notice(_) => "notice",
+            Self::Unknown(_) => "unknown",
+            Self::TurnEnd(_) => "turn_end",
+            Self::Error(_) => "error",
+            Self::Done(_) => "done",
+        }
+    }
+
+    /// The line of the CLI that this came from, if it was asked for
+    /// ([`ExecuteParams::include_native`](crate::ExecuteParams)); always there in `unknown`.
+    pub fn native(&self) -> Option<&RawJson> {
+        match self {
+            Self::Unknown(e) => Some(&e.native),
+            Self::Session(e) => e.native.as_ref(),
+            Self::Text(e) => e.native.as_ref(),
+            Self::Retract(e) => e.native.as_ref(),
+            Self::Thinking(e) => e.native.as_ref(),
+            Self::ToolUse(e) => e.native.as_ref(),
+            Self::ToolResult(e) => e.native.as_ref(),
+            Self::FileChange(e) => e.native.as_ref(),
+            Self::Plan(e) => e.native.as_ref(),
+            Self::Permission(e) => e.native.as_ref(),
+            Self::Usage(e) => e.native.as_ref(),
+            Self::Retry(e) => e.native.as_ref(),
+            Self::RateLimit(e) => e.native.as_ref(),
+            Self::Notice(e) => e.native.as_ref(),
+            Self::TurnEnd(e) => e.native.as_ref(),
+            Self::Error(e) => e.native.as_ref(),
+            Self::Done(_) => None,
+        }
+    }
+
+    /// Says which line this came from. `done` comes from none and stays as it is.
+    pub fn set_native(&mut self, line: RawJson) {
+        let slot = match self {
+            Self::Unknown(e) => {
+                e.native = line;
+                return;
+            }
+            Self::Done(_) => return,
+            Self::Session(e) => &mut e.native,
+            Self::Text(e) => &mut e.native,
+            Self::Retract(e) => &mut e.native,
+            Self::Thinking(e) => &mut e.native,
+            Self::ToolUse(e) => &mut e.native,
+            Self::ToolResult(e) => &mut e.native,
+            Self::FileChange(e) => &mut e.native,
+            Self::Plan(e) => &mut e.native,
+            Self::Permission(e) => &mut e.native,
+            Self::Usage(e) => &mut e.native,
+            Self::Retry(e) => &mut e.native,
+            Self::RateLimit(e) => &mut e.native,
+            Self::Notice(e) => &mut e.native,
+            Self::TurnEnd(e) => &mut e.native,
+            Self::Error(e) => &mut e.native,
+        };
+        *slot = Some(line);
+    }
+
+    /// A notice.
+    pub fn notice(
+        level: NoticeLevel,
+        source: NoticeSource,
+        message: impl Into<String>,
+    ) -> AgentEvent {
+        Self::Notice(Box::new(Notice {
+            level,
+            message: message.into(),
+            source,
+            native: None,
+        }))
+    }
+
+    /// An error as an event.
+    pub fn error(error: AgentError) -> AgentEvent {
+        Self::Error(Box::new(ErrorEvent {
+            error,
+            native: None,
+        }))
+    }
+
+    /// About how many bytes of memory the event holds: what the queue between the engine and the
+    /// consumer is bounded by.
+    pub fn approximate_bytes(&self) -> usize {
+        let text = match self {
+            Self::Text(e) => e.text.len(),
+            Self::Thinking(e) => e.text.len(),
+            Self::ToolUse(e) => e.tool_name.len() + approximate_value_bytes(&e.input),
+            Self::ToolResult(e) => e.output.len(),
+            Self::Notice(e) => e.message.len(),
+            Self::Error(e) => e.error.message.len(),
+            Self::Session(e) => e.tools.iter().flatten().map(|t| t.len() + 24).sum(),
+            Self::Plan(e) => e.entries.iter().map(|p| p.content.len() + 32).sum(),
+            Self::Unknown(_) | Self::Done(_) => 0,
+            _ => 64,
+        };
+        text + self.native().map_or(0, |line| line.get().len()) + size_of::<Self>()
+    }
+}
+
+fn approximate_value_bytes(value: &Value) -> usize {
+    size_of::<Value>()
+        + match value {
+            Value::String(s) => s.len(),
+            Value::Array(items) => items.iter().map(approximate_value_bytes).sum(),
+            Value::Object(map) => map
+                .iter()
+                .map(|(key, value)| key.len() + 48 + approximate_value_bytes(value))
+                .sum(),
+            _ => 0,
+        }
+}
+
+impl From<AgentError> for AgentEvent {
+    fn from(error: AgentError) -> Self {
+        Self::error(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn wire_form() {
+        let event = AgentEvent::ToolUse(Box::new(ToolUse {
+            tool_name: "mcp__db__query".into(),
+            tool_id: "t1".into(),
+            input: json!({"z": 1, "a": [2]}),
+            kind: ToolKind::Mcp,
+            mcp: Some(McpTool {
+                server: "db".into(),
+                tool: "query".into(),
+            }),
+            parent_tool_id: None,
+            native: None,
+        }));
+        let wire = serde_json::to_string(&event).unwrap();
+        assert_eq!(
+            wire,
+            r#"{"type":"tool_use","toolName":"mcp__db__query","toolId":"t1","input":{"z":1,"a":[2]},"kind":"mcp","mcp":{"server":"db","tool":"query"}}"#
+        );
+        assert_eq!(serde_json::from_str::<AgentEvent>(&wire).unwrap(), event);
+    }
+
+    #[test]
+    fn an_error_is_flat_and_comes_back() {
+        let event = AgentEvent::error(AgentError::invalid_params("no such thing"));
+        let wire = serde_json::to_value(&event).unwrap();
+        assert_eq!(
+            wire,
+            json!({"type": "error", "message": "no such thing", "code": "INVALID_PARAMS",
+                   "kind": "invalid", "retryable": false})
+        );
+        assert_eq!(serde_json::from_value::<AgentEvent>(wire).unwrap(), event);
+    }
+
+    #[test]
+    fn native_goes_in_and_out() {
+        let mut event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "x");
+        event.set_native(RawJson::new(r#"{"a":  "\ud83d"}"#.into()).unwrap());
+        let wire = serde_json::to_string(&event).unwrap();
+        assert!(wire.ends_with(r#""native":{"a":  "\ud83d"}}"#), "{wire}");
+    }
+
+    #[test]
+    fn an_event_is_small() {
+        assert!(size_of::<AgentEvent>() <= 80, "{}", size_of::<AgentEvent>());
+    }
+}

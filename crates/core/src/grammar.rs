@@ -1,0 +1,160 @@
+//! The grammar of a stream, as a check.
+
+use std::collections::HashSet;
+
+use crate::{AgentEvent, Id};
+
+/// A stream broke the grammar.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// An event came after `done`.
+    #[error("`{0}` came after `done`")]
+    AfterDone(&'static str),
+    /// The stream ended without `done`.
+    #[error("the stream ended without `done`")]
+    NoDone,
+    /// A tool id was used twice.
+    #[error("tool id {0:?} was used twice")]
+    ToolUseTwice(Id),
+    /// A tool result came without its call, or came twice.
+    #[error("the tool result {0:?} has no open call")]
+    ResultWithoutUse(Id),
+    /// The open tool calls of the result are not those of the stream.
+    #[error("the result lists {listed:?} as open tool calls, the stream has {open:?}")]
+    OpenTools {
+        /// In the result.
+        listed: Vec<Id>,
+        /// In the stream.
+        open: Vec<Id>,
+    },
+    /// The text of the result is not that of the stream.
+    #[error("the text of the result ({result} bytes) is not that of the stream ({stream} bytes)")]
+    Text {
+        /// Length in the result, in bytes.
+        result: usize,
+        /// Length in the stream, in bytes.
+        stream: usize,
+    },
+}
+
+/// Checks one stream, event by event. It keeps its own account, apart from the assembler's.
+#[derive(Debug, Default)]
+pub struct Checker {
+    done: bool,
+    text: Vec<(Option<Id>, String)>,
+    used: HashSet<Id>,
+    open: Vec<Id>,
+}
+
+impl Checker {
+    /// A checker for one stream.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next event.
+    pub fn event(&mut self, event: &AgentEvent) -> Result<(), Violation> {
+        if self.done {
+            return Err(Violation::AfterDone(event.type_name()));
+        }
+        match event {
+            AgentEvent::Text(e) if e.parent_tool_id.is_none() => {
+                self.text.push((e.message_id.clone(), e.text.clone()));
+            }
+            AgentEvent::Retract(e) => {
+                self.text
+                    .retain(|(id, _)| id.as_ref() != Some(&e.message_id));
+            }
+            AgentEvent::ToolUse(e) => {
+                if !self.used.insert(e.tool_id.clone()) {
+                    return Err(Violation::ToolUseTwice(e.tool_id.clone()));
+                }
+                self.open.push(e.tool_id.clone());
+            }
+            AgentEvent::ToolResult(e) => {
+                let Some(index) = self.open.iter().position(|id| *id == e.tool_id) else {
+                    return Err(Violation::ResultWithoutUse(e.tool_id.clone()));
+                };
+                self.open.remove(index);
+            }
+            AgentEvent::Done(e) => {
+                self.done = true;
+                if e.result.open_tool_ids != self.open {
+                    return Err(Violation::OpenTools {
+                        listed: e.result.open_tool_ids.clone(),
+                        open: self.open.clone(),
+                    });
+                }
+                let text: String = self.text.iter().map(|(_, text)| text.as_str()).collect();
+                if text != e.result.text {
+                    return Err(Violation::Text {
+                        result: e.result.text.len(),
+                        stream: text.len(),
+                    });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The stream is over.
+    pub fn finish(self) -> Result<(), Violation> {
+        if self.done {
+            Ok(())
+        } else {
+            Err(Violation::NoDone)
+        }
+    }
+}
+
+/// Checks a whole stream.
+pub fn check<'a>(events: impl IntoIterator<Item = &'a AgentEvent>) -> Result<(), Violation> {
+    let mut checker = Checker::new();
+    for event in events {
+        checker.event(event)?;
+    }
+    checker.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Done, RunResult, Text};
+
+    fn text(text: &str) -> AgentEvent {
+        AgentEvent::Text(Text {
+            text: text.into(),
+            message_id: None,
+            parent_tool_id: None,
+            native: None,
+        })
+    }
+
+    fn done(text: &str) -> AgentEvent {
+        AgentEvent::Done(Done {
+            result: Box::new(RunResult {
+                text: text.into(),
+                ..RunResult::default()
+            }),
+        })
+    }
+
+    #[test]
+    fn finds_each_violation() {
+        assert_eq!(check(&[text("a"), done("a")]), Ok(()));
+        assert_eq!(check(&[text("a")]), Err(Violation::NoDone));
+        assert_eq!(
+            check(&[done(""), done("")]),
+            Err(Violation::AfterDone("done"))
+        );
+        assert_eq!(
+            check(&[text("a"), text("a"), done("a")]),
+            Err(Violation::Text {
+                result: 1,
+                stream: 2
+            })
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! The vocabulary of `teamster`: what a coding agent does, as one typed stream of events.
+//!
+//! This crate has no I/O and no processes in it.
+//! It holds the types that providers, the engine, the facade and the program share:
+//!
+//! - [`AgentEvent`]: what happens in a run, in a wire form that is the same for every CLI;
+//! - [`ExecuteParams`]: what to run; [`Capabilities`]: what a provider can honour of it;
+//! - [`RunResult`], [`Usage`], [`AgentError`]: how it ended, what it used, what went wrong;
+//! - [`AgentRuntime`] and [`EventStream`]: how a caller runs an agent;
+//! - [`CliProvider`] and [`Decoder`]: how one CLI is described;
+//! - [`RunAssembler`]: the pure code between a decoder and the stream, which every live run,
+//!   replay, test and benchmark goes through.
+//!
+//! # The grammar of a stream
+//!
+//! 1. There is exactly one [`AgentEvent::Done`], and it is last, whatever happens.
+//! 2. A `tool_result` follows the `tool_use` with the same id; an id occurs once as `tool_use` and
+//!    at most once as `tool_result`. Tool uses left open are listed in the result.
+//! 3. The `text` events of the main agent that were not retracted, concatenated, are
+//!    [`RunResult::text`].
+//! 4. Events come as they arrive.
+//!
+//! The first three hold by construction ([`RunAssembler`] lets nothing else through) and are
+//! checked again by [`grammar::Checker`] in tests and in replay.
+#![warn(missing_docs)]
+
+mod assemble;
+mod capabilities;
+mod decoder;
+mod error;
+mod event;
+pub mod grammar;
+mod params;
+mod raw_json;
+mod result;
+mod runtime;
+mod stream;
+mod text;
+mod usage;
+
+pub use assemble::{Phase, RunAssembler};
+pub use capabilities::{Capabilities, SystemPromptSupport};
+pub use decoder::{Decoder, Events, Exit, RunSummary, Stop};
+pub use error::{AgentError, ErrorCode, ErrorKind};
+pub use event::{
+    AgentEvent, ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool,
+    Notice, NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
+    Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
+};
+pub use params::{
+    ExecuteParams, Image, ImageSource, PermissionMode, PromptDelivery, SystemPrompt, Timeouts,
+};
+pub use raw_json::RawJson;
+pub use result::{CostSource, Diagnostics, PermissionDenial, RunResult, RunStatus};
+pub use runtime::{
+    AgentRuntime, CliInfo, CliProvider, EventsOn, Launch, SharedRuntime, Signal, Stdin, StopStep,
+};
+pub use stream::{AbortHandle, EventStream};
+pub use text::{excerpt, tail};
+pub use tokio_util::sync::CancellationToken;
+pub use usage::{ModelUsage, Usage};

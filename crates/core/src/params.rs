@@ -1,0 +1,207 @@
+//! What to run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// Everything that can be asked of one run.
+///
+/// A parameter that a provider cannot honour makes the run fail with
+/// [`ErrorCode::InvalidParams`](crate::ErrorCode::InvalidParams) and the parameter's name, before
+/// anything is started; [`Capabilities`](crate::Capabilities) tells beforehand.
+///
+/// ```
+/// use teamster_core::{ExecuteParams, PermissionMode};
+///
+/// let mut params = ExecuteParams::new("What does this crate do?");
+/// params.model = Some("sonnet".into());
+/// params.permission = PermissionMode::ReadOnly;
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ExecuteParams {
+    /// What the agent is asked.
+    pub prompt: String,
+    /// How the prompt reaches the CLI.
+    pub prompt_delivery: PromptDelivery,
+    /// The session to resume. Without it a new one begins.
+    pub session_id: Option<String>,
+    /// The id that a new session (or a fork) shall have. A UUID, for the CLIs that take one.
+    pub new_session_id: Option<String>,
+    /// Resume into a new session and leave the old one as it is.
+    pub fork: bool,
+    /// Where the agent works. The caller's own directory by default.
+    pub working_directory: Option<PathBuf>,
+    /// Directories beside the working directory that the agent may use.
+    pub add_dirs: Vec<PathBuf>,
+    /// Environment variables, over the inherited and the provider's own.
+    pub env: BTreeMap<String, String>,
+    /// Instructions for the agent.
+    pub system_prompt: Option<SystemPrompt>,
+    /// The model, in the CLI's own names.
+    pub model: Option<String>,
+    /// How hard the model shall think, in the CLI's own words.
+    pub effort: Option<String>,
+    /// What the agent may do without being asked; nobody is there to ask.
+    pub permission: PermissionMode,
+    /// Tools that may be used without asking, in the CLI's own syntax.
+    pub allowed_tools: Vec<String>,
+    /// Tools that may not be used, in the CLI's own syntax.
+    pub denied_tools: Vec<String>,
+    /// End the run after this many turns.
+    pub max_turns: Option<u32>,
+    /// End the run when it has cost this much, in USD.
+    pub max_budget_usd: Option<f64>,
+    /// JSON Schema that the answer shall have.
+    pub output_schema: Option<Value>,
+    /// Images that go with the prompt.
+    pub images: Vec<Image>,
+    /// How often the CLI itself repeats a failed request.
+    pub cli_retries: Option<u32>,
+    /// Arguments for the CLI as they are, after those that the provider makes.
+    pub extra_args: Vec<String>,
+    /// Give every event the line that it came from.
+    pub include_native: bool,
+    /// Leave processes that the agent's tools put in the background running after the run.
+    pub keep_background: bool,
+    /// Limits of time for this run; unset ones are the runtime's.
+    pub timeouts: Timeouts,
+    /// Cancelling this stops the run.
+    pub cancel: CancellationToken,
+}
+
+impl ExecuteParams {
+    /// A run of `prompt` with everything else at its default.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self {
+            prompt: prompt.into(),
+            prompt_delivery: PromptDelivery::default(),
+            session_id: None,
+            new_session_id: None,
+            fork: false,
+            working_directory: None,
+            add_dirs: Vec::new(),
+            env: BTreeMap::new(),
+            system_prompt: None,
+            model: None,
+            effort: None,
+            permission: PermissionMode::default(),
+            allowed_tools: Vec::new(),
+            denied_tools: Vec::new(),
+            max_turns: None,
+            max_budget_usd: None,
+            output_schema: None,
+            images: Vec::new(),
+            cli_retries: None,
+            extra_args: Vec::new(),
+            include_native: false,
+            keep_background: false,
+            timeouts: Timeouts::default(),
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
+/// How a prompt reaches the CLI: as an argument **or** on stdin, never both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PromptDelivery {
+    /// As an argument up to this many bytes, on stdin beyond.
+    Auto {
+        /// The largest prompt that goes to argv, in bytes.
+        argv_limit: usize,
+    },
+    /// Always as an argument.
+    Argv,
+    /// Always on stdin.
+    Stdin,
+}
+
+impl Default for PromptDelivery {
+    fn default() -> Self {
+        Self::Auto { argv_limit: 10_000 }
+    }
+}
+
+impl PromptDelivery {
+    /// Whether a prompt of this many bytes goes to stdin.
+    pub fn uses_stdin(self, prompt_bytes: usize) -> bool {
+        match self {
+            Self::Auto { argv_limit } => prompt_bytes > argv_limit,
+            Self::Argv => false,
+            Self::Stdin => true,
+        }
+    }
+}
+
+/// Instructions for the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SystemPrompt {
+    /// After the CLI's own.
+    Append(String),
+    /// In place of the CLI's own.
+    Replace(String),
+}
+
+/// What the agent may do without being asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PermissionMode {
+    /// What the CLI and its settings allow. What they would ask about is denied.
+    #[default]
+    Default,
+    /// Nothing that changes anything.
+    ReadOnly,
+    /// Edits of files as well.
+    AcceptEdits,
+    /// Everything. Only for a place where nothing can be broken.
+    Bypass,
+}
+
+/// An image that goes with the prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Its media type, such as `image/png`.
+    pub media_type: String,
+    /// Where it is.
+    pub source: ImageSource,
+}
+
+/// Where an image is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImageSource {
+    /// In this file, which is read when the run starts.
+    Path(PathBuf),
+    /// In memory.
+    Bytes(Vec<u8>),
+}
+
+/// Limits of time without a line from the CLI. `None` means the default of the layer below:
+/// of the run, then of the runtime, then of the provider, then of the engine.
+/// [`Duration::MAX`] means no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the first line.
+    pub startup: Option<Duration>,
+    /// Between lines, while no tool runs.
+    pub idle: Option<Duration>,
+    /// Between lines, while a tool runs.
+    pub tool: Option<Duration>,
+}
+
+impl Timeouts {
+    /// These, with what is unset taken from `below`.
+    #[must_use]
+    pub fn or(self, below: Self) -> Self {
+        Self {
+            startup: self.startup.or(below.startup),
+            idle: self.idle.or(below.idle),
+            tool: self.tool.or(below.tool),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! How a run ended.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{AgentError, Id, ModelUsage, Usage};
+
+/// The whole of a run, known at its end. A figure that the CLI did not report is absent, never 0.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RunResult {
+    /// How it ended.
+    pub status: RunStatus,
+    /// All text of the main agent that was not retracted.
+    pub text: String,
+    /// The last message of the main agent: the answer, without what it said on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_message: Option<String>,
+    /// The session, to resume it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Id>,
+    /// The model that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// From the start of the process to its end, in milliseconds.
+    pub duration_ms: u64,
+    /// Time spent in requests to the model, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_duration_ms: Option<u64>,
+    /// What this run used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What the session has used in all, where a CLI reports that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_usage: Option<Usage>,
+    /// What each model used.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub usage_by_model: BTreeMap<String, ModelUsage>,
+    /// What this run cost, in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_cost_usd: Option<f64>,
+    /// Where the cost comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
+    /// Turns, as the CLI counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_turns: Option<u32>,
+    /// Why the model stopped, in the CLI's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// Whether the caller stopped the run.
+    pub aborted: bool,
+    /// Exit code of the process; absent when a signal ended it or it never started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Name of the signal that ended the process, such as `SIGKILL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_signal: Option<String>,
+    /// The end of what the CLI wrote to its standard error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+    /// Every `error` event of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<AgentError>,
+    /// Every denial of permission.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permission_denials: Vec<PermissionDenial>,
+    /// Tool calls that never got a result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_tool_ids: Vec<Id>,
+    /// The answer in the shape of `output_schema`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<Value>,
+    /// What was odd about the output.
+    pub diagnostics: Diagnostics,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunStatus {
+    /// The CLI said that it finished well.
+    Completed,
+    /// It failed; `errors` says why.
+    #[default]
+    Failed,
+    /// The caller stopped it.
+    Aborted,
+    /// A limit of time stopped it.
+    TimedOut,
+    /// The output broke off without an end, or all that happened was that permission was denied.
+    Incomplete,
+}
+
+/// Where a cost comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CostSource {
+    /// The CLI reported it.
+    Reported,
+    /// Computed from tokens and a table of prices.
+    Estimated,
+}
+
+/// A tool call that was not permitted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionDenial {
+    /// The tool.
+    pub tool_name: String,
+    /// The call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<Id>,
+    /// Why, in the CLI's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Counts of lines that the CLI printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnostics {
+    /// Lines that were not blank.
+    pub lines: u64,
+    /// Lines that are not the JSON they should be.
+    pub malformed: u64,
+    /// Lines longer than the limit.
+    pub oversize: u64,
+    /// JSON lines of a type that the decoder does not know.
+    pub unknown: u64,
+}

@@ -1,0 +1,152 @@
+//! How an agent is run, and how one CLI is described.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{AgentError, Capabilities, Decoder, EventStream, ExecuteParams, Timeouts};
+
+/// Something that runs an agent.
+pub trait AgentRuntime: Send + Sync {
+    /// The provider's name, such as `claude`.
+    fn id(&self) -> &str;
+
+    /// What can be asked of it.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// Runs an agent. Never fails: whatever goes wrong is an event of the stream.
+    ///
+    /// Nothing happens before the stream is polled; dropping it stops the run.
+    fn execute(&self, params: ExecuteParams) -> EventStream;
+}
+
+/// A runtime of any provider.
+pub type SharedRuntime = Arc<dyn AgentRuntime>;
+
+impl<R: AgentRuntime + ?Sized> AgentRuntime for Arc<R> {
+    fn id(&self) -> &str {
+        (**self).id()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        (**self).capabilities()
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        (**self).execute(params)
+    }
+}
+
+/// One CLI: how to launch it and how to read it. The engine does the rest.
+pub trait CliProvider: Send + Sync + 'static {
+    /// What the CLI is.
+    fn info(&self) -> &'static CliInfo;
+
+    /// What can be asked of it.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// How to start it for these parameters, or why that cannot be. Reads at most the files that
+    /// the parameters name.
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError>;
+
+    /// A new decoder for one run.
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder>;
+}
+
+impl<P: CliProvider + ?Sized> CliProvider for Arc<P> {
+    fn info(&self) -> &'static CliInfo {
+        (**self).info()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        (**self).capabilities()
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        (**self).launch(params)
+    }
+
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        (**self).decoder(params)
+    }
+}
+
+/// What there is to know about a CLI before it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CliInfo {
+    /// The provider's name in `teamster`, such as `claude`.
+    pub id: &'static str,
+    /// The CLI's own name, such as `Claude Code`.
+    pub name: &'static str,
+    /// The program to look for on `PATH`.
+    pub program: &'static str,
+    /// Arguments that make it print its version.
+    pub version_args: &'static [&'static str],
+    /// Versions whose real output the decoder is tested with.
+    pub tested_versions: &'static [&'static str],
+    /// How to install it, as a command.
+    pub install: &'static str,
+}
+
+/// How to start a CLI.
+#[derive(Debug, Clone, Default)]
+pub struct Launch {
+    /// Arguments, without the program.
+    pub args: Vec<OsString>,
+    /// Environment variables of the provider: over the inherited, under the caller's.
+    pub env: Vec<(String, String)>,
+    /// Inherited variables that must go, because they would make the CLI believe that it runs
+    /// inside another agent's session. What the caller sets stays.
+    pub env_remove: Vec<&'static str>,
+    /// What the CLI reads on stdin.
+    pub stdin: Stdin,
+    /// Which stream carries the events.
+    pub events_on: EventsOn,
+    /// How to ask it to stop before SIGTERM, for a CLI that cleans up better so.
+    pub stop_first: Option<StopStep>,
+    /// How long it may live after the end of its output; the engine's default if unset.
+    pub exit_grace: Option<Duration>,
+    /// Limits of time that fit this CLI better than the engine's.
+    pub timeouts: Timeouts,
+}
+
+/// What a CLI reads on stdin. It is never left open by accident: several CLIs wait for its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stdin {
+    /// Nothing: it is closed from the start.
+    #[default]
+    Closed,
+    /// These bytes and then the end.
+    Bytes(Vec<u8>),
+}
+
+/// Which stream carries the events; the other is only kept as evidence.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventsOn {
+    /// Standard output.
+    #[default]
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// One step of stopping a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopStep {
+    /// What is sent, to the CLI's own process only.
+    pub signal: Signal,
+    /// How long to wait for it to end before the next step.
+    pub grace: Duration,
+}
+
+/// A signal that asks a process to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Signal {
+    /// SIGINT, as Ctrl-C sends.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}

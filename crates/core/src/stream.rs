@@ -1,0 +1,205 @@
+//! The stream of events of one run.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use pin_project::{pin_project, pinned_drop};
+use tokio_util::sync::CancellationToken;
+
+use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, RunResult, RunStatus};
+
+/// The events of one run. See the [crate] docs for what it guarantees.
+///
+/// It starts when it is first polled. Dropping it before `done` stops the run.
+#[pin_project(PinnedDrop)]
+pub struct EventStream {
+    #[pin]
+    events: Pin<Box<dyn Stream<Item = AgentEvent> + Send>>,
+    abort: AbortHandle,
+    done: bool,
+}
+
+impl EventStream {
+    /// A stream over `events`, which must keep the grammar and end the run when `abort` says so.
+    pub fn new(
+        events: impl Stream<Item = AgentEvent> + Send + 'static,
+        abort: AbortHandle,
+    ) -> Self {
+        Self {
+            events: Box::pin(events),
+            abort,
+            done: false,
+        }
+    }
+
+    /// The next event; `None` after `done`. Cancel-safe.
+    ///
+    /// The same as the `next` of the usual stream extensions, without importing one.
+    pub async fn next(&mut self) -> Option<AgentEvent> {
+        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    /// Stops the run: first in the way that lets the CLI clean up, then by force.
+    /// Before the first poll, nothing is ever started. The stream still ends with `done`.
+    /// Stopping twice, or after the end, is harmless.
+    pub fn abort(&self) {
+        self.abort.abort();
+    }
+
+    /// A handle that can stop the run from elsewhere.
+    pub fn abort_handle(&self) -> AbortHandle {
+        self.abort.clone()
+    }
+
+    /// Drains the stream and returns how the run ended.
+    pub async fn result(mut self) -> RunResult {
+        while let Some(event) = self.next().await {
+            if let AgentEvent::Done(done) = event {
+                return *done.result;
+            }
+        }
+        // Only after `next` was already called to the end, or with a runtime that breaks its promise.
+        RunResult {
+            status: RunStatus::Failed,
+            errors: vec![AgentError::new(
+                ErrorCode::StreamEndedEarly,
+                ErrorKind::Internal,
+                "the stream had no `done` left to read",
+            )],
+            ..RunResult::default()
+        }
+    }
+}
+
+impl Stream for EventStream {
+    type Item = AgentEvent;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        let this = self.project();
+        if *this.done {
+            return Poll::Ready(None);
+        }
+        let event = this.events.poll_next(cx);
+        if let Poll::Ready(Some(AgentEvent::Done(_)) | None) = event {
+            *this.done = true;
+        }
+        event
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for EventStream {
+    fn drop(self: Pin<&mut Self>) {
+        if !self.done {
+            self.abort.abort();
+        }
+    }
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventStream")
+            .field("done", &self.done)
+            .field("aborted", &self.abort.is_aborted())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Stops a run from anywhere. Clones stop the same run.
+#[derive(Debug, Clone, Default)]
+pub struct AbortHandle {
+    graceful: CancellationToken,
+    forced: CancellationToken,
+}
+
+impl AbortHandle {
+    /// A handle for a run that is also stopped when `parent` is cancelled.
+    pub fn new(parent: &CancellationToken) -> Self {
+        Self {
+            graceful: parent.child_token(),
+            forced: CancellationToken::new(),
+        }
+    }
+
+    /// Stops the run in the way that lets the CLI clean up, then by force.
+    pub fn abort(&self) {
+        self.graceful.cancel();
+    }
+
+    /// Stops the run at once, by force.
+    pub fn kill(&self) {
+        self.forced.cancel();
+        self.graceful.cancel();
+    }
+
+    /// Whether the run was told to stop.
+    pub fn is_aborted(&self) -> bool {
+        self.graceful.is_cancelled()
+    }
+
+    /// Waits until the run is told to stop.
+    pub async fn aborted(&self) {
+        self.graceful.cancelled().await;
+    }
+
+    /// Waits until the run is told to stop by force.
+    pub async fn killed(&self) {
+        self.forced.cancelled().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Done;
+
+    fn stream(abort: AbortHandle) -> EventStream {
+        EventStream::new(
+            async_stream::stream! {
+                yield AgentEvent::Done(Done { result: Box::new(RunResult { text: "x".into(), ..RunResult::default() }) });
+                yield AgentEvent::error(AgentError::invalid_params("after the end"));
+            },
+            abort,
+        )
+    }
+
+    #[tokio::test]
+    async fn nothing_comes_after_done() {
+        let mut events = stream(AbortHandle::default());
+        assert_eq!(events.next().await.unwrap().type_name(), "done");
+        assert_eq!(events.next().await, None);
+        assert_eq!(events.result().await.errors.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn result_drains() {
+        assert_eq!(stream(AbortHandle::default()).result().await.text, "x");
+    }
+
+    #[tokio::test]
+    async fn dropping_aborts_only_before_the_end() {
+        let early = AbortHandle::default();
+        drop(stream(early.clone()));
+        assert!(early.is_aborted());
+
+        let late = AbortHandle::default();
+        let mut events = stream(late.clone());
+        events.next().await;
+        drop(events);
+        assert!(!late.is_aborted());
+    }
+
+    #[test]
+    fn the_parent_token_aborts_and_is_not_cancelled_by_it() {
+        let parent = CancellationToken::new();
+        let one = AbortHandle::new(&parent);
+        one.abort();
+        assert!(!parent.is_cancelled());
+        let two = AbortHandle::new(&parent);
+        parent.cancel();
+        assert!(two.is_aborted());
+    }
+}

@@ -1,0 +1,106 @@
+//! Token and cost figures in one convention.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens used. A figure that the CLI did not report is absent, never 0.
+///
+/// Every provider converts its CLI's own convention (cached tokens inside or beside the input,
+/// deltas or running totals) to this one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// Input tokens that were neither read from nor written to a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Output tokens, reasoning included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Input tokens read from a prompt cache, beside `input_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    /// Input tokens written to a prompt cache, beside `input_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    /// Reasoning tokens, a part of `output_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Whether no figure was reported.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Input (uncached, cache reads and cache writes) and output together, of what was reported.
+    pub fn total_tokens(&self) -> Option<u64> {
+        [
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_read_tokens,
+            self.cache_write_tokens,
+        ]
+        .into_iter()
+        .flatten()
+        .reduce(u64::saturating_add)
+    }
+
+    /// The sum, figure by figure; one that only one side reports is kept as it is.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (one, None) | (None, one) => one,
+        };
+        Self {
+            input_tokens: add(self.input_tokens, other.input_tokens),
+            output_tokens: add(self.output_tokens, other.output_tokens),
+            cache_read_tokens: add(self.cache_read_tokens, other.cache_read_tokens),
+            cache_write_tokens: add(self.cache_write_tokens, other.cache_write_tokens),
+            reasoning_tokens: add(self.reasoning_tokens, other.reasoning_tokens),
+        }
+    }
+}
+
+/// What one model used in a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelUsage {
+    /// Tokens.
+    pub usage: Usage,
+    /// Cost in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Size of the model's context window in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// Most output tokens of one answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_reported_stays_absent() {
+        let a = Usage {
+            input_tokens: Some(3),
+            ..Usage::default()
+        };
+        let b = Usage {
+            input_tokens: Some(4),
+            output_tokens: Some(1),
+            ..Usage::default()
+        };
+        let sum = a.plus(b);
+        assert_eq!(sum.input_tokens, Some(7));
+        assert_eq!(sum.output_tokens, Some(1));
+        assert_eq!(sum.cache_read_tokens, None);
+        assert_eq!(sum.total_tokens(), Some(8));
+        assert_eq!(Usage::default().total_tokens(), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! Settings of a runtime.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use teamster_core::Timeouts;
+
+/// Settings of a runtime: the same for all its runs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RuntimeConfig {
+    /// The CLI's program. Searched on `PATH` by the provider's name for it if unset.
+    pub program: Option<PathBuf>,
+    /// Which variables of our own environment the CLI gets.
+    pub env_policy: EnvPolicy,
+    /// Limits of time, over the provider's and under those of a run.
+    pub timeouts: Timeouts,
+    /// The longest line that is read, in bytes. A longer one becomes a notice. 64 MiB.
+    pub max_line_bytes: usize,
+    /// How much of the events that wait for the consumer is kept in memory, in bytes. 8 MiB.
+    pub queue_memory_bytes: usize,
+    /// How much more may wait in a temporary file, in bytes; beyond it the run ends with an error.
+    /// 4 GiB.
+    pub spill_limit_bytes: u64,
+    /// Where that file is made (and unlinked at once). The system's place for such files if unset.
+    pub spill_dir: Option<PathBuf>,
+    /// How much of the end of stderr is kept, in bytes. 64 KiB.
+    pub stderr_tail_bytes: usize,
+    /// How long a process may live after SIGTERM before SIGKILL. 1.5 s.
+    pub term_grace: Duration,
+    /// How long a process may live after the end of its output. 3 s, if the provider does not know
+    /// better.
+    pub exit_grace: Option<Duration>,
+    /// How long the pipes may stay silent after the process is gone, when one of its children holds
+    /// them. 500 ms.
+    pub drain_grace: Duration,
+    /// End the CLI with SIGKILL when our own process dies, also when that is killed. Linux only;
+    /// elsewhere it does nothing. Off: it makes a start slower for a large process.
+    pub die_with_parent: bool,
+}
+
+impl Default for RuntimeConfig {
+    fn default() -> Self {
+        Self {
+            program: None,
+            env_policy: EnvPolicy::Inherit,
+            timeouts: Timeouts::default(),
+            max_line_bytes: 64 << 20,
+            queue_memory_bytes: 8 << 20,
+            spill_limit_bytes: 4 << 30,
+            spill_dir: None,
+            stderr_tail_bytes: 64 << 10,
+            term_grace: Duration::from_millis(1500),
+            exit_grace: None,
+            drain_grace: Duration::from_millis(500),
+            die_with_parent: false,
+        }
+    }
+}
+
+/// Which variables of our own environment a CLI gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EnvPolicy {
+    /// All, less the marks of an enclosing agent session.
+    #[default]
+    Inherit,
+    /// Only those named. `PATH` is not one of them unless named.
+    Clean {
+        /// Names of the variables that are kept.
+        allow: Vec<String>,
+    },
+}

@@ -1,0 +1,6 @@
+//! The subprocess engine.
+#![warn(missing_docs)]
+
+mod config;
+
+pub use config::{EnvPolicy, RuntimeConfig};
