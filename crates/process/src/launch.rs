@@ -1,0 +1,231 @@
+//! What is started: program, arguments, environment and directory, checked before anything runs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use teamster_core::{
+    AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch,
+};
+
+use crate::config::{EnvPolicy, RuntimeConfig};
+use crate::os;
+use crate::program::{check_program, find_program, not_found};
+
+/// Linux takes no argument and no variable of this many bytes or more (`MAX_ARG_STRLEN`), whatever
+/// the limit for all together is.
+const MAX_ARG_BYTES: usize = 128 << 10;
+
+/// A process that can be started.
+pub(crate) struct Plan {
+    pub(crate) program: PathBuf,
+    pub(crate) launch: Launch,
+    pub(crate) env: Env,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) run_id: RunId,
+}
+
+/// The whole environment, or the changes to ours.
+pub(crate) struct Env {
+    /// Start from ours; otherwise from nothing.
+    pub(crate) inherit: bool,
+    pub(crate) remove: Vec<&'static str>,
+    pub(crate) set: BTreeMap<OsString, OsString>,
+}
+
+impl Plan {
+    /// Everything that can be known to be wrong is found here.
+    pub(crate) fn new(
+        provider: &impl CliProvider,
+        config: &RuntimeConfig,
+        params: &ExecuteParams,
+    ) -> Result<Self, AgentError> {
+        let launch = provider.launch(params)?;
+        let directory = params.working_directory.clone();
+        if let Some(directory) = &directory {
+            check_directory(directory)?;
+        }
+        let run_id = RunId::new();
+        let env = Env::new(&launch, config, params, &run_id)?;
+        check_arguments(&launch.args)?;
+        let program = match &config.program {
+            Some(program) if program.components().count() > 1 => check_program(program)?,
+            Some(program) => find(&program.to_string_lossy(), &env, provider.info())?,
+            None => find(provider.info().program, &env, provider.info())?,
+        };
+        Ok(Self {
+            program,
+            launch,
+            env,
+            directory,
+            run_id,
+        })
+    }
+
+    /// What it means that the system refused to start it.
+    pub(crate) fn spawn_error(&self, error: &io::Error) -> AgentError {
+        let program = self.program.display();
+        match error.kind() {
+            io::ErrorKind::ArgumentListTooLong => too_large(format!(
+                "the arguments and the environment of {program} together are larger than this \
+                 system allows ({} arguments, the longest of {} bytes); let the prompt go to stdin \
+                 or pass less",
+                self.launch.args.len(),
+                self.launch.args.iter().map(|a| a.len()).max().unwrap_or(0),
+            )),
+            // The file was there a moment ago: what is missing is what shall interpret it.
+            io::ErrorKind::NotFound if self.program.exists() => not_found(format!(
+                "{program} cannot be started: the interpreter or loader that it names in its first \
+                 line or header does not exist"
+            )),
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
+                not_found(format!("{program} cannot be started: {error}"))
+            }
+            _ => AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                format!("{program} cannot be started: {error}"),
+            ),
+        }
+    }
+}
+
+impl Env {
+    fn new(
+        launch: &Launch,
+        config: &RuntimeConfig,
+        params: &ExecuteParams,
+        run_id: &RunId,
+    ) -> Result<Self, AgentError> {
+        let mut set = BTreeMap::new();
+        if let EnvPolicy::Clean { allow } = &config.env_policy {
+            for name in allow {
+                if !launch.env_remove.iter().any(|marker| marker == name)
+                    && let Some(value) = std::env::var_os(name)
+                {
+                    set.insert(name.into(), value);
+                }
+            }
+        }
+        let provider = launch.env.iter().map(|(name, value)| (name, value));
+        for (name, value) in provider.chain(&params.env) {
+            check_variable(name, value)?;
+            set.insert(name.into(), value.into());
+        }
+        set.insert(os::RUN_ID_VAR.into(), run_id.0.clone().into());
+        Ok(Self {
+            inherit: config.env_policy == EnvPolicy::Inherit,
+            remove: launch.env_remove.clone(),
+            set,
+        })
+    }
+
+    /// The `PATH` that the child will see: its program is searched there.
+    fn path(&self) -> Option<OsString> {
+        match self.set.get("PATH".as_ref() as &std::ffi::OsStr) {
+            Some(path) => Some(path.clone()),
+            None if self.inherit && !self.remove.contains(&"PATH") => std::env::var_os("PATH"),
+            None => None,
+        }
+    }
+}
+
+fn find(name: &str, env: &Env, info: &CliInfo) -> Result<PathBuf, AgentError> {
+    find_program(name, env.path().as_deref()).map_err(|mut error| {
+        if name == info.program && !info.install.is_empty() {
+            error.message = format!(
+                "{}; to install {}: {}",
+                error.message, info.name, info.install
+            );
+        }
+        error
+    })
+}
+
+fn check_directory(directory: &Path) -> Result<(), AgentError> {
+    let (kind, what) = match directory.metadata() {
+        Ok(data) if data.is_dir() => return Ok(()),
+        Ok(_) => (ErrorKind::Invalid, "is not a directory".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            (ErrorKind::NotFound, "does not exist".to_owned())
+        }
+        Err(error) => (ErrorKind::Permission, format!("cannot be used: {error}")),
+    };
+    Err(AgentError::new(
+        ErrorCode::InvalidParams,
+        kind,
+        format!("the working directory {} {what}", directory.display()),
+    ))
+}
+
+/// Never names an argument by its content, which may be a prompt or a secret.
+fn check_arguments(args: &[OsString]) -> Result<(), AgentError> {
+    for (index, argument) in args.iter().enumerate() {
+        let position = format!("argument {} of {}", index + 1, args.len());
+        if argument.len() >= MAX_ARG_BYTES {
+            return Err(too_large(format!(
+                "{position} is {} bytes long and the system takes less than {MAX_ARG_BYTES}; let \
+                 the prompt go to stdin, or put the text into a file and name that",
+                argument.len()
+            )));
+        }
+        if argument.as_encoded_bytes().contains(&0) {
+            return Err(AgentError::invalid_params(format!(
+                "{position} holds a NUL byte, which no argument can"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_variable(name: &str, value: &str) -> Result<(), AgentError> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(AgentError::invalid_params(format!(
+            "{name:?} cannot be the name of an environment variable"
+        )));
+    }
+    if value.contains('\0') {
+        return Err(AgentError::invalid_params(format!(
+            "the environment variable {name} holds a NUL byte, which none can"
+        )));
+    }
+    if name.len() + value.len() + 1 >= MAX_ARG_BYTES {
+        return Err(too_large(format!(
+            "the environment variable {name} is {} bytes long and the system takes less than \
+             {MAX_ARG_BYTES} with its name",
+            value.len()
+        )));
+    }
+    Ok(())
+}
+
+fn too_large(message: String) -> AgentError {
+    AgentError::new(ErrorCode::PromptTooLarge, ErrorKind::Invalid, message)
+}
+
+/// What marks the processes of one run: owner's process id, owner's start time, counter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunId(String);
+
+impl RunId {
+    fn new() -> Self {
+        static OWNER: OnceLock<String> = OnceLock::new();
+        static COUNTER: AtomicU64 = AtomicU64::new(1);
+        let owner = OWNER.get_or_init(|| {
+            let pid = std::process::id();
+            format!("{pid}-{}", os::start_time(pid).unwrap_or(0))
+        });
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        Self(format!("{owner}-{count}"))
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,263 @@
+//! Processes as `/proc` shows them.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+
+use memchr::memmem;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+
+use super::{Process, RUN_ID_VAR};
+use crate::leftovers::Leftover;
+
+/// What a pipe shall hold, in bytes: what an unprivileged process may ask for.
+const PIPE_BYTES: i32 = 1 << 20;
+
+/// One process of the table.
+struct Entry {
+    process: Process,
+    parent: u32,
+    group: u32,
+    zombie: bool,
+}
+
+/// When the process with this id started; `None` if there is none.
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    entry(pid).map(|entry| entry.process.start_time)
+}
+
+/// Whether it still runs. One that has ended and was not waited for does not.
+pub(crate) fn is_running(process: Process) -> bool {
+    entry(process.pid).is_some_and(|entry| entry.process == process && !entry.zombie)
+}
+
+/// Adds to `known` all processes of the group of `leader` and all descendants of the leader, the
+/// group and the known ones.
+pub(crate) fn add_tree(leader: u32, known: &mut Vec<Process>) {
+    let mut table: Vec<Entry> = pids().filter_map(entry).collect();
+    let mut tree: HashSet<u32> = HashSet::from([leader]);
+    for entry in &table {
+        if known.contains(&entry.process) {
+            tree.insert(entry.process.pid);
+        }
+    }
+    // Each round finds one generation more; the table is small.
+    loop {
+        let before = table.len();
+        table.retain(|entry| {
+            let member = tree.contains(&entry.process.pid)
+                || tree.contains(&entry.parent)
+                || entry.group == leader;
+            if member {
+                tree.insert(entry.process.pid);
+                if entry.process.pid != leader && !known.contains(&entry.process) {
+                    known.push(entry.process);
+                }
+            }
+            !member
+        });
+        if table.len() == before {
+            return;
+        }
+    }
+}
+
+/// Sends a signal, if it is still the same process. Already gone is no error.
+pub(crate) fn signal_process(process: Process, signal: Signal) -> io::Result<()> {
+    if start_time(process.pid) != Some(process.start_time) {
+        return Ok(());
+    }
+    let Ok(pid) = i32::try_from(process.pid) else {
+        return Ok(());
+    };
+    match signal::kill(Pid::from_raw(pid), signal) {
+        Ok(()) | Err(nix::Error::ESRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Ends a process with SIGKILL, if it is still the same.
+pub(crate) fn kill_process(process: Process) -> io::Result<()> {
+    signal_process(process, Signal::SIGKILL)
+}
+
+/// The processes that carry the mark of this run. With `newer_than`, only those that were started
+/// after the process with that id are looked at, which costs next to nothing if there are none;
+/// only for a run so short that process ids cannot have come round in full.
+pub(crate) fn marked(run_id: &str, newer_than: Option<u32>) -> Vec<Process> {
+    /// Beyond so many new processes a look at the whole table is cheaper.
+    const FEW: u32 = 512;
+    let mark = format!("{RUN_ID_VAR}={run_id}");
+    let me = std::process::id();
+    let find = |pids: &mut dyn Iterator<Item = u32>| {
+        pids.filter(|&pid| pid != me && has_variable(pid, mark.as_bytes()))
+            .filter_map(entry)
+            .filter(|entry| !entry.zombie)
+            .map(|entry| entry.process)
+            .collect()
+    };
+    match (newer_than, last_pid()) {
+        (Some(first), Some(last)) if first <= last && last - first <= FEW => {
+            find(&mut (first + 1..=last))
+        }
+        _ => find(&mut pids()),
+    }
+}
+
+/// See [`leftovers`](crate::leftovers).
+pub(crate) fn leftovers() -> Vec<Leftover> {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    let ours = namespace("self");
+    pids()
+        .filter_map(|pid| {
+            let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
+            let prefix = format!("{RUN_ID_VAR}=");
+            let run_id = environ
+                .split(|b| *b == 0)
+                .find_map(|variable| variable.strip_prefix(prefix.as_bytes()))?;
+            let run_id = String::from_utf8(run_id.to_vec()).ok()?;
+            let mut parts = run_id.split('-');
+            let owner: u32 = parts.next()?.parse().ok()?;
+            let owner_start: u64 = parts.next()?.parse().ok()?;
+            if start_time(owner) == Some(owner_start) || namespace(&pid.to_string()) != ours {
+                return None;
+            }
+            let entry = entry(pid).filter(|entry| !entry.zombie)?;
+            let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            let command: Vec<_> = command
+                .split(|b| *b == 0)
+                .filter(|argument| !argument.is_empty())
+                .map(String::from_utf8_lossy)
+                .collect();
+            Some(Leftover {
+                pid,
+                command: command.join(" "),
+                run_id,
+                start_time: entry.process.start_time,
+            })
+        })
+        .collect()
+}
+
+/// Makes a pipe hold more, as far as the system lets us.
+pub(crate) fn enlarge_pipe(pipe: impl AsFd) {
+    // It works with a small one too, and the limit is a matter of the system.
+    let _ = fcntl(pipe, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES));
+}
+
+/// To be called in the child before it becomes the program: it gets SIGKILL when the thread that
+/// started it ends. `parent` is our own process id. Safe between fork and exec: system calls only.
+pub(crate) fn die_with_parent(parent: u32) -> io::Result<()> {
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+    // It may have died before the line above took effect.
+    if nix::unistd::getppid().as_raw().cast_unsigned() == parent {
+        Ok(())
+    } else {
+        Err(nix::Error::ESRCH.into())
+    }
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+fn entry(pid: u32) -> Option<Entry> {
+    // A line of at most a few hundred bytes; what is needed is at its front.
+    let mut buf = [0; 1024];
+    let len = File::open(format!("/proc/{pid}/stat"))
+        .and_then(|mut file| file.read(&mut buf))
+        .ok()?;
+    parse_stat(pid, &buf[..len])
+}
+
+fn parse_stat(pid: u32, stat: &[u8]) -> Option<Entry> {
+    // The name in parentheses may itself hold spaces and parentheses.
+    let after_name = memchr::memrchr(b')', stat)?;
+    let mut fields = stat.get(after_name + 2..)?.split(|b| *b == b' ');
+    let state = fields.next()?;
+    let mut number =
+        |skip: usize| -> Option<u64> { std::str::from_utf8(fields.nth(skip)?).ok()?.parse().ok() };
+    let parent = number(0)?.try_into().ok()?;
+    let group = number(0)?.try_into().ok()?;
+    let start_time = number(16)?;
+    Some(Entry {
+        process: Process { pid, start_time },
+        parent,
+        group,
+        zombie: matches!(state, b"Z" | b"X"),
+    })
+}
+
+/// The process id given out last in our namespace.
+fn last_pid() -> Option<u32> {
+    let mut buf = [0; 128];
+    let len = File::open("/proc/loadavg")
+        .and_then(|mut file| file.read(&mut buf))
+        .ok()?;
+    let last = buf[..len].trim_ascii_end().rsplit(|b| *b == b' ').next()?;
+    std::str::from_utf8(last).ok()?.parse().ok()
+}
+
+/// Whether the environment that the process was started with holds `variable` (`NAME=value`).
+fn has_variable(pid: u32, variable: &[u8]) -> bool {
+    let Ok(environ) = fs::read(OsStr::from_bytes(format!("/proc/{pid}/environ").as_bytes())) else {
+        return false;
+    };
+    memmem::find_iter(&environ, variable).any(|at| {
+        (at == 0 || environ[at - 1] == 0)
+            && matches!(environ.get(at + variable.len()), None | Some(0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_is_no_obstacle() {
+        let stat = b"7 (a) S (b c) R 3 5 6 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 1 0 12345 1 2\n";
+        let entry = parse_stat(7, stat).unwrap();
+        assert_eq!(
+            entry.process,
+            Process {
+                pid: 7,
+                start_time: 12345
+            }
+        );
+        assert_eq!((entry.parent, entry.group, entry.zombie), (3, 5, false));
+        assert!(parse_stat(7, b"7 (sh").is_none());
+    }
+
+    #[test]
+    fn this_process_is_in_the_table() {
+        let pid = std::process::id();
+        let process = Process {
+            pid,
+            start_time: start_time(pid).unwrap(),
+        };
+        assert!(is_running(process));
+        assert!(!is_running(Process {
+            start_time: process.start_time + 1,
+            ..process
+        }));
+        assert!(pids().any(|other| other == pid));
+        assert!(last_pid().unwrap() > 0);
+    }
+
+    #[test]
+    fn a_variable_is_found_whole_or_not_at_all() {
+        let pid = std::process::id();
+        let path = std::env::var("PATH").unwrap();
+        assert!(has_variable(pid, format!("PATH={path}").as_bytes()));
+        assert!(!has_variable(pid, format!("ATH={path}").as_bytes()));
+        assert!(!has_variable(pid, b"PATH="));
+    }
+}
