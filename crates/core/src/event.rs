@@ -523,29 +523,43 @@ impl AgentEvent {
 
     /// Says which line this came from. `done` comes from none and stays as it is.
     pub fn set_native(&mut self, line: RawJson) {
-        let slot = match self {
-            Self::Unknown(e) => {
-                e.native = line;
-                return;
-            }
-            Self::Done(_) => return,
-            Self::Session(e) => &mut e.native,
-            Self::Text(e) => &mut e.native,
-            Self::Retract(e) => &mut e.native,
-            Self::Thinking(e) => &mut e.native,
-            Self::ToolUse(e) => &mut e.native,
-            Self::ToolResult(e) => &mut e.native,
-            Self::FileChange(e) => &mut e.native,
-            Self::Plan(e) => &mut e.native,
-            Self::Permission(e) => &mut e.native,
-            Self::Usage(e) => &mut e.native,
-            Self::Retry(e) => &mut e.native,
-            Self::RateLimit(e) => &mut e.native,
-            Self::Notice(e) => &mut e.native,
-            Self::TurnEnd(e) => &mut e.native,
-            Self::Error(e) => &mut e.native,
-        };
-        *slot = Some(line);
+        if let Self::Unknown(e) = self {
+            e.native = line;
+        } else if let Some(slot) = self.native_mut() {
+            *slot = Some(line);
+        }
+    }
+
+    /// Takes out the line that this came from, to store it apart: read back from JSON it would not
+    /// be the same text. In `unknown`, which cannot be without, `null` stays.
+    pub fn take_native(&mut self) -> Option<RawJson> {
+        if let Self::Unknown(e) = self {
+            Some(std::mem::replace(&mut e.native, RawJson::null()))
+        } else {
+            self.native_mut()?.take()
+        }
+    }
+
+    /// Where the line is kept, in the events that can do without.
+    fn native_mut(&mut self) -> Option<&mut Option<RawJson>> {
+        match self {
+            Self::Unknown(_) | Self::Done(_) => None,
+            Self::Session(e) => Some(&mut e.native),
+            Self::Text(e) => Some(&mut e.native),
+            Self::Retract(e) => Some(&mut e.native),
+            Self::Thinking(e) => Some(&mut e.native),
+            Self::ToolUse(e) => Some(&mut e.native),
+            Self::ToolResult(e) => Some(&mut e.native),
+            Self::FileChange(e) => Some(&mut e.native),
+            Self::Plan(e) => Some(&mut e.native),
+            Self::Permission(e) => Some(&mut e.native),
+            Self::Usage(e) => Some(&mut e.native),
+            Self::Retry(e) => Some(&mut e.native),
+            Self::RateLimit(e) => Some(&mut e.native),
+            Self::Notice(e) => Some(&mut e.native),
+            Self::TurnEnd(e) => Some(&mut e.native),
+            Self::Error(e) => Some(&mut e.native),
+        }
     }
 
     /// A notice.
@@ -653,6 +667,18 @@ mod tests {
         event.set_native(RawJson::new(r#"{"a":  "\ud83d"}"#.into()).unwrap());
         let wire = serde_json::to_string(&event).unwrap();
         assert!(wire.ends_with(r#""native":{"a":  "\ud83d"}}"#), "{wire}");
+        assert_eq!(event.take_native().unwrap().get(), r#"{"a":  "\ud83d"}"#);
+        assert_eq!(event.native(), None);
+    }
+
+    #[test]
+    fn an_unknown_event_keeps_a_place_for_its_line() {
+        let line = RawJson::new(r#"{"new": 1}"#.into()).unwrap();
+        let mut event = AgentEvent::Unknown(Unknown {
+            native: line.clone(),
+        });
+        assert_eq!(event.take_native(), Some(line));
+        assert_eq!(event.native().unwrap().get(), "null");
     }
 
     #[test]

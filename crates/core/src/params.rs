@@ -129,8 +129,10 @@ impl Default for PromptDelivery {
 impl PromptDelivery {
     /// Whether a prompt of this many bytes goes to stdin.
     pub fn uses_stdin(self, prompt_bytes: usize) -> bool {
+        /// Linux takes no argument of 128 KiB (`MAX_ARG_STRLEN`), its closing NUL included.
+        const LARGEST_ARGUMENT: usize = 128 * 1024 - 1;
         match self {
-            Self::Auto { argv_limit } => prompt_bytes > argv_limit,
+            Self::Auto { argv_limit } => prompt_bytes > argv_limit.min(LARGEST_ARGUMENT),
             Self::Argv => false,
             Self::Stdin => true,
         }

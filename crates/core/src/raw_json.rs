@@ -25,6 +25,11 @@ impl RawJson {
         Self::new(String::from_utf8_lossy(bytes).into_owned())
     }
 
+    /// The value `null`.
+    pub(crate) fn null() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+
     /// The text, as printed.
     pub fn get(&self) -> &str {
         self.0.get()

@@ -1,0 +1,245 @@
+//! What an error of Claude Code means.
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+
+/// What the CLI says of a failure.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Evidence<'a> {
+    /// HTTP status of the service's answer.
+    pub(super) status: Option<u16>,
+    /// The CLI's word for it, such as `rate_limit`.
+    pub(super) word: Option<&'a str>,
+    /// `subtype` of the result.
+    pub(super) subtype: Option<&'a str>,
+    /// `terminal_reason` of the result.
+    pub(super) terminal_reason: Option<&'a str>,
+    /// `stop_reason` of the result.
+    pub(super) stop_reason: Option<&'a str>,
+    /// The message for a person.
+    pub(super) text: &'a str,
+}
+
+impl Evidence<'_> {
+    /// The kind of error, from the strongest evidence to the weakest: fields, then text.
+    pub(super) fn kind(&self) -> ErrorKind {
+        match self.subtype {
+            Some("error_max_turns") => return ErrorKind::MaxTurns,
+            Some("error_max_budget_usd") => return ErrorKind::Budget,
+            Some("error_max_structured_output_retries") => return ErrorKind::Invalid,
+            _ => {}
+        }
+        match self.terminal_reason {
+            Some("prompt_too_long") => return ErrorKind::ContextWindow,
+            Some("max_turns") => return ErrorKind::MaxTurns,
+            Some(reason) if reason.starts_with("aborted") => return ErrorKind::Aborted,
+            _ => {}
+        }
+        if self.stop_reason == Some("refusal") {
+            return ErrorKind::Invalid;
+        }
+        // One status or word has several meanings; the text tells them apart.
+        if let Some(kind) = kind_of_text(self.text) {
+            return kind;
+        }
+        match self.word {
+            Some("authentication_failed" | "oauth_org_not_allowed") => return ErrorKind::Auth,
+            Some("billing_error") => return ErrorKind::Quota,
+            Some("rate_limit") => return ErrorKind::RateLimit,
+            Some("overloaded") => return ErrorKind::Overloaded,
+            Some("model_not_found") => return ErrorKind::ModelNotFound,
+            Some("invalid_request" | "max_output_tokens") => return ErrorKind::Invalid,
+            _ => {}
+        }
+        match self.status {
+            Some(401 | 403) => ErrorKind::Auth,
+            Some(402) => ErrorKind::Quota,
+            Some(404) => ErrorKind::ModelNotFound,
+            Some(408) => ErrorKind::Network,
+            Some(429) => ErrorKind::RateLimit,
+            Some(500..=599) => ErrorKind::Overloaded,
+            Some(400..=499) => ErrorKind::Invalid,
+            // No answer from the service: the connection failed, or the CLI did.
+            _ if matches!(self.word, Some("server_error")) => ErrorKind::Overloaded,
+            _ if matches!(self.word, Some("unknown")) => ErrorKind::Network,
+            _ => ErrorKind::Internal,
+        }
+    }
+
+    /// The error, with `message` for a person.
+    pub(super) fn error(&self, message: String) -> AgentError {
+        AgentError::new(ErrorCode::CliError, self.kind(), message)
+    }
+}
+
+/// What a message means, for those that say more than the fields beside them. All were seen in the
+/// output of the real program or are among the messages that it carries.
+fn kind_of_text(text: &str) -> Option<ErrorKind> {
+    const MEANINGS: &[(&str, ErrorKind)] = &[
+        ("No conversation found", ErrorKind::SessionNotFound),
+        ("Prompt is too long", ErrorKind::ContextWindow),
+        ("reached its context window limit", ErrorKind::ContextWindow),
+        ("Credit balance is too low", ErrorKind::Quota),
+        ("You've hit your", ErrorKind::Quota),
+        ("usage limit reached", ErrorKind::Quota),
+        ("Not logged in", ErrorKind::Auth),
+        ("Invalid API key", ErrorKind::Auth),
+        ("Failed to authenticate", ErrorKind::Auth),
+        ("Unable to connect to API", ErrorKind::Network),
+        ("Connection closed mid-response", ErrorKind::Network),
+        ("Connection to the API was lost", ErrorKind::Network),
+        ("Request timed out", ErrorKind::Network),
+        ("JSON Parse error", ErrorKind::Protocol),
+        ("issue with the selected model", ErrorKind::ModelNotFound),
+    ];
+    MEANINGS
+        .iter()
+        .find(|(words, _)| text.contains(words))
+        .map(|(_, kind)| *kind)
+}
+
+/// What a failure means that was only explained on stderr.
+pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
+    const MEANINGS: &[(&str, ErrorKind)] = &[
+        ("No conversation found", ErrorKind::SessionNotFound),
+        ("MCP config", ErrorKind::Mcp),
+        ("error: unknown option", ErrorKind::Invalid),
+        ("is already in use", ErrorKind::Invalid),
+        ("Invalid session ID", ErrorKind::Invalid),
+        ("can only be used with --", ErrorKind::Invalid),
+        ("requires --", ErrorKind::Invalid),
+        ("Settings file not found", ErrorKind::Invalid),
+        ("Input must be provided", ErrorKind::Invalid),
+        ("piped stdin input exceeds", ErrorKind::Invalid),
+        ("cannot be used with root/sudo", ErrorKind::Permission),
+    ];
+    MEANINGS
+        .iter()
+        .find(|(words, _)| stderr.contains(words))
+        .map(|(_, kind)| *kind)
+        .or_else(|| kind_of_text(stderr))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(status: Option<u16>, word: &str, text: &str) -> ErrorKind {
+        Evidence {
+            status,
+            word: Some(word),
+            text,
+            ..Evidence::default()
+        }
+        .kind()
+    }
+
+    #[test]
+    fn kinds_of_the_errors_that_were_measured() {
+        let cases = [
+            (
+                Some(401),
+                "authentication_failed",
+                "Invalid API key · Fix external API key",
+                ErrorKind::Auth,
+            ),
+            (
+                Some(403),
+                "authentication_failed",
+                "Failed to authenticate. API Error: 403",
+                ErrorKind::Auth,
+            ),
+            (
+                Some(400),
+                "billing_error",
+                "Credit balance is too low",
+                ErrorKind::Quota,
+            ),
+            (
+                Some(429),
+                "rate_limit",
+                "API Error: Request rejected (429) · Rate limited.",
+                ErrorKind::RateLimit,
+            ),
+            (
+                Some(500),
+                "server_error",
+                "API Error: 500 Internal server error.",
+                ErrorKind::Overloaded,
+            ),
+            (Some(529), "overloaded", "", ErrorKind::Overloaded),
+            (
+                None,
+                "server_error",
+                "API Error: Unable to connect to API (ConnectionRefused)",
+                ErrorKind::Network,
+            ),
+            (None, "unknown", "", ErrorKind::Network),
+            (
+                None,
+                "unknown",
+                "API Error: JSON Parse error: Unterminated string",
+                ErrorKind::Protocol,
+            ),
+            (
+                None,
+                "server_error",
+                "Request timed out",
+                ErrorKind::Network,
+            ),
+            (
+                Some(404),
+                "model_not_found",
+                "There's an issue with the selected model (x).",
+                ErrorKind::ModelNotFound,
+            ),
+            (
+                Some(413),
+                "invalid_request",
+                "Request too large (max 32MB).",
+                ErrorKind::Invalid,
+            ),
+            (
+                None,
+                "max_output_tokens",
+                "API Error: The model has reached its context window limit.",
+                ErrorKind::ContextWindow,
+            ),
+            (
+                None,
+                "max_output_tokens",
+                "API Error: Claude's response exceeded the 64000 output token maximum.",
+                ErrorKind::Invalid,
+            ),
+        ];
+        for (status, word, text, expected) in cases {
+            assert_eq!(
+                kind(status, word, text),
+                expected,
+                "{status:?} {word} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn fields_beat_text() {
+        let evidence = Evidence {
+            subtype: Some("error_max_turns"),
+            text: "Invalid API key",
+            ..Evidence::default()
+        };
+        assert_eq!(evidence.kind(), ErrorKind::MaxTurns);
+    }
+
+    #[test]
+    fn stderr() {
+        assert_eq!(
+            kind_of_stderr("No conversation found with session ID: 1"),
+            Some(ErrorKind::SessionNotFound)
+        );
+        assert_eq!(
+            kind_of_stderr("Error: Session ID 1 is already in use."),
+            Some(ErrorKind::Invalid)
+        );
+        assert_eq!(kind_of_stderr("something else"), None);
+    }
+}

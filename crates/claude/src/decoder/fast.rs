@@ -1,0 +1,167 @@
+//! The one kind of line that there are thousands of: a delta of the main agent, exactly as the CLI
+//! prints it. It is recognised by its fixed parts, without a JSON parser.
+//!
+//! A line that differs in any way is left to the parser; a test holds that both give the same.
+
+use std::borrow::Cow;
+
+use memchr::memchr2;
+
+const HEAD: &[u8] = br#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#;
+const TEXT: &[u8] = br#","delta":{"type":"text_delta","text":""#;
+const THINKING: &[u8] = br#","delta":{"type":"thinking_delta","thinking":""#;
+const INPUT: &[u8] = br#","delta":{"type":"input_json_delta","partial_json":""#;
+const AFTER_VALUE: &[u8] = br#""}},"session_id":""#;
+const AFTER_SESSION: &[u8] = br#"","parent_tool_use_id":null,"uuid":""#;
+const END: &[u8] = br#""}"#;
+/// Length of a UUID as text.
+const UUID: usize = 36;
+const TAIL: usize = AFTER_VALUE.len() + UUID + AFTER_SESSION.len() + UUID + END.len();
+
+/// A delta.
+#[derive(Debug, PartialEq)]
+pub(super) enum FastDelta<'a> {
+    Text(u64, Cow<'a, str>),
+    Thinking(u64, Cow<'a, str>),
+    /// A piece of a tool's input, which comes again whole.
+    Input,
+}
+
+/// The delta in `line`, if it is one of the main agent in this session.
+pub(super) fn delta<'a>(line: &'a [u8], session_id: &str) -> Option<FastDelta<'a>> {
+    let rest = line.strip_prefix(HEAD)?;
+    let digits = rest.iter().position(|b| !b.is_ascii_digit())?;
+    // Few digits: no overflow, and `01` is not JSON.
+    if digits == 0 || digits > 9 || (digits > 1 && rest[0] == b'0') {
+        return None;
+    }
+    let index = rest[..digits]
+        .iter()
+        .fold(0, |n, digit| n * 10 + u64::from(digit - b'0'));
+    let rest = &rest[digits..];
+    let value_end = rest.len().checked_sub(TAIL)?;
+    if !is_tail(&rest[value_end..], session_id) {
+        return None;
+    }
+    let rest = &rest[..value_end];
+    if let Some(value) = rest.strip_prefix(TEXT) {
+        Some(FastDelta::Text(index, string(value)?))
+    } else if let Some(value) = rest.strip_prefix(THINKING) {
+        Some(FastDelta::Thinking(index, string(value)?))
+    } else {
+        string(rest.strip_prefix(INPUT)?)?;
+        Some(FastDelta::Input)
+    }
+}
+
+fn is_tail(tail: &[u8], session_id: &str) -> bool {
+    let plain = |text: &[u8]| text.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
+    let (after_value, rest) = tail.split_at(AFTER_VALUE.len());
+    let (session, rest) = rest.split_at(UUID);
+    let (after_session, rest) = rest.split_at(AFTER_SESSION.len());
+    let (uuid, end) = rest.split_at(UUID);
+    after_value == AFTER_VALUE
+        && session == session_id.as_bytes()
+        && after_session == AFTER_SESSION
+        && plain(uuid)
+        && end == END
+}
+
+/// The value of a JSON string, given what is between its quotes.
+fn string(inner: &[u8]) -> Option<Cow<'_, str>> {
+    if inner.iter().any(|b| *b < 0x20) {
+        return None;
+    }
+    let text = std::str::from_utf8(inner).ok()?;
+    match memchr2(b'"', b'\\', inner) {
+        None => Some(Cow::Borrowed(text)),
+        Some(first) => unescape(text, first).map(Cow::Owned),
+    }
+}
+
+/// Unescapes `text`, whose first quote or backslash is at `first`. `None` for anything unusual.
+fn unescape(text: &str, first: usize) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    let mut at = first;
+    loop {
+        if bytes[at] == b'"' {
+            return None;
+        }
+        out.push_str(&text[copied..at]);
+        out.push(match bytes.get(at + 1)? {
+            b'n' => '\n',
+            b'"' => '"',
+            b'\\' => '\\',
+            b't' => '\t',
+            b'/' => '/',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            _ => return None,
+        });
+        copied = at + 2;
+        match memchr2(b'"', b'\\', &bytes[copied..]) {
+            Some(next) => at = copied + next,
+            None => break,
+        }
+    }
+    out.push_str(&text[copied..]);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSION: &str = "4e7c1419-faa6-4b9e-a712-01520d2026c2";
+
+    fn line(delta: &str) -> String {
+        format!(
+            r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":12,"delta":{delta}}},"session_id":"{SESSION}","parent_tool_use_id":null,"uuid":"ad2e5fef-3f54-4bd7-8082-516ca8c0beb7"}}"#
+        )
+    }
+
+    #[test]
+    fn takes_what_the_cli_prints() {
+        let text = line(r#"{"type":"text_delta","text":"Hé \"quoted\"\n\\"}"#);
+        assert_eq!(
+            delta(text.as_bytes(), SESSION),
+            Some(FastDelta::Text(12, "Hé \"quoted\"\n\\".into()))
+        );
+        let thinking = line(r#"{"type":"thinking_delta","thinking":"hm"}"#);
+        assert_eq!(
+            delta(thinking.as_bytes(), SESSION),
+            Some(FastDelta::Thinking(12, "hm".into()))
+        );
+        let input = line(r#"{"type":"input_json_delta","partial_json":"{\"a"}"#);
+        assert_eq!(delta(input.as_bytes(), SESSION), Some(FastDelta::Input));
+    }
+
+    #[test]
+    fn leaves_the_rest_to_the_parser() {
+        for odd in [
+            r#"{"type":"text_delta","text":"\u00e9"}"#,
+            r#"{"type":"text_delta","text":"a","more":"b"}"#,
+            "{\"type\":\"text_delta\",\"text\":\"\t\"}",
+            r#"{"type":"text_delta","text":"\"}"#,
+            r#"{"type":"text_delta", "text":"a"}"#,
+        ] {
+            assert_eq!(delta(line(odd).as_bytes(), SESSION), None, "{odd}");
+        }
+        let other = line(r#"{"type":"text_delta","text":"a"}"#);
+        assert_eq!(
+            delta(other.as_bytes(), "00000000-0000-4000-8000-000000000000"),
+            None
+        );
+        assert_eq!(delta(&other.as_bytes()[..other.len() - 1], SESSION), None);
+        assert_eq!(
+            delta(
+                other.replace("\"index\":12", "\"index\":012").as_bytes(),
+                SESSION
+            ),
+            None
+        );
+    }
+}

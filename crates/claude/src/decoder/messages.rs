@@ -1,0 +1,328 @@
+//! Text once: the same text comes as deltas, as a whole block, and again in the result.
+//!
+//! Each message of each agent is followed block by block. Deltas are passed on as they come; a
+//! whole block (an `assistant` line) then only adds what its deltas lacked. A message that never
+//! ended and whose place another takes was dropped by the CLI: its text is retracted.
+
+use teamster_core::{AgentEvent, Events, Id, Retract, Text, Thinking};
+
+use super::surrogates::Joiner;
+
+/// How many messages of one agent are remembered: late lines refer to the last one or two.
+const REMEMBERED: usize = 8;
+
+/// The messages of the main agent or of one sub-agent.
+#[derive(Debug)]
+pub(super) struct Lane {
+    parent: Option<Id>,
+    messages: Vec<Message>,
+    /// Whether any text was pushed since this was last set to `false`.
+    pub(super) has_text: bool,
+}
+
+#[derive(Debug)]
+struct Message {
+    id: Option<Id>,
+    /// It began as a stream whose end has not come.
+    streaming: bool,
+    blocks: Vec<Block>,
+    /// Whole texts of its blocks so far, in order.
+    whole: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Block {
+    index: u64,
+    kind: BlockKind,
+    /// What its deltas said; emptied when the whole block came.
+    said: String,
+    joiner: Joiner,
+    /// The whole block came.
+    confirmed: bool,
+}
+
+/// The blocks whose text is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BlockKind {
+    Text,
+    Thinking,
+    /// A tool call or anything else that comes whole.
+    Other,
+}
+
+impl Lane {
+    pub(super) fn new(parent: Option<Id>) -> Self {
+        Self {
+            parent,
+            messages: Vec::new(),
+            has_text: false,
+        }
+    }
+
+    pub(super) fn parent(&self) -> Option<&Id> {
+        self.parent.as_ref()
+    }
+
+    /// A message begins to stream.
+    pub(super) fn start(&mut self, id: Option<Id>, out: &mut Events) {
+        self.supersede(id.as_ref(), out);
+        self.add(id, true);
+    }
+
+    /// The message that streams has ended.
+    pub(super) fn stop(&mut self) {
+        if let Some(message) = self.messages.last_mut() {
+            message.streaming = false;
+        }
+    }
+
+    /// A block of the streaming message begins, with text that it may already have.
+    pub(super) fn start_block(
+        &mut self,
+        index: u64,
+        kind: BlockKind,
+        text: &[u8],
+        out: &mut Events,
+    ) {
+        let message = self.current();
+        message.blocks.push(Block::new(index, kind));
+        if !text.is_empty() {
+            self.delta_bytes(index, kind, text, out);
+        }
+    }
+
+    /// A delta of a block of the streaming message, as UTF-8.
+    pub(super) fn delta(&mut self, index: u64, kind: BlockKind, text: &str, out: &mut Events) {
+        let message = self.current();
+        let block = message.block(index, kind);
+        if block.confirmed {
+            return;
+        }
+        if block.joiner.waits() {
+            return self.delta_bytes(index, kind, text.as_bytes(), out);
+        }
+        block.said.push_str(text);
+        let id = message.id.clone();
+        self.say(id, kind, text.to_owned(), out);
+    }
+
+    /// A delta that may begin or end within a surrogate pair.
+    pub(super) fn delta_bytes(
+        &mut self,
+        index: u64,
+        kind: BlockKind,
+        text: &[u8],
+        out: &mut Events,
+    ) {
+        let message = self.current();
+        let block = message.block(index, kind);
+        if block.confirmed {
+            return;
+        }
+        let text = block.joiner.push(text).into_owned();
+        block.said.push_str(&text);
+        let id = message.id.clone();
+        self.say(id, kind, text, out);
+    }
+
+    /// A whole block of text or thinking.
+    pub(super) fn whole_block(
+        &mut self,
+        id: Option<&Id>,
+        kind: BlockKind,
+        text: &str,
+        out: &mut Events,
+    ) {
+        let at = self.find_or_add(id, out);
+        let message = &mut self.messages[at];
+        let block = message.streamed(kind, text).map(|b| {
+            b.confirmed = true;
+            std::mem::take(&mut b.said).len()
+        });
+        if kind == BlockKind::Text {
+            message.whole.push(text.to_owned());
+        }
+        let said = match block {
+            Some(said) => said,
+            None => match message.unlike(kind) {
+                // Its deltas said something else: the whole block wins.
+                Some(unlike) => {
+                    unlike.confirmed = true;
+                    if kind == BlockKind::Text && message.id.is_some() {
+                        return self.say_anew(at, out);
+                    }
+                    0
+                }
+                None => {
+                    // No delta of it came. One that still comes is a copy.
+                    message.blocks.push(Block {
+                        confirmed: true,
+                        ..Block::new(u64::MAX, kind)
+                    });
+                    0
+                }
+            },
+        };
+        let id = message.id.clone();
+        self.say(id, kind, text[said..].to_owned(), out);
+    }
+
+    /// A whole block of another kind: the message is really there.
+    pub(super) fn other_block(&mut self, id: Option<&Id>, out: &mut Events) {
+        let at = self.find_or_add(id, out);
+        let message = &mut self.messages[at];
+        match message
+            .blocks
+            .iter_mut()
+            .find(|b| b.kind == BlockKind::Other && !b.confirmed)
+        {
+            Some(block) => block.confirmed = true,
+            None => message.blocks.push(Block {
+                confirmed: true,
+                ..Block::new(u64::MAX, BlockKind::Other)
+            }),
+        }
+    }
+
+    /// Text that belongs to no message.
+    pub(super) fn say_plain(&mut self, text: &str, out: &mut Events) {
+        self.say(None, BlockKind::Text, text.to_owned(), out);
+    }
+
+    /// Retracts the streaming message if another one takes its place: the CLI drops a message that
+    /// broke off before its first whole block, and asks the model again.
+    fn supersede(&mut self, by: Option<&Id>, out: &mut Events) {
+        let Some(message) = self.messages.last_mut() else {
+            return;
+        };
+        if !message.streaming || message.id.as_ref() == by {
+            return;
+        }
+        message.streaming = false;
+        let dropped = !message.blocks.iter().any(|b| b.confirmed)
+            && message
+                .blocks
+                .iter()
+                .any(|b| b.kind == BlockKind::Text && !b.said.is_empty());
+        if dropped && let Some(message_id) = message.id.clone() {
+            out.push(AgentEvent::Retract(Retract {
+                message_id,
+                native: None,
+            }));
+        }
+    }
+
+    /// Retracts a message and says its whole blocks again.
+    fn say_anew(&mut self, at: usize, out: &mut Events) {
+        let message = &self.messages[at];
+        let text = message.whole.concat();
+        let id = message.id.clone();
+        if let Some(message_id) = id.clone() {
+            out.push(AgentEvent::Retract(Retract {
+                message_id,
+                native: None,
+            }));
+        }
+        self.say(id, BlockKind::Text, text, out);
+    }
+
+    fn say(&mut self, message_id: Option<Id>, kind: BlockKind, text: String, out: &mut Events) {
+        if text.is_empty() {
+            return;
+        }
+        let parent_tool_id = self.parent.clone();
+        match kind {
+            BlockKind::Text => {
+                self.has_text = true;
+                out.push(AgentEvent::Text(Text {
+                    text,
+                    message_id,
+                    parent_tool_id,
+                    native: None,
+                }));
+            }
+            BlockKind::Thinking => out.push(AgentEvent::Thinking(Thinking {
+                text,
+                message_id,
+                parent_tool_id,
+                native: None,
+            })),
+            BlockKind::Other => {}
+        }
+    }
+
+    fn current(&mut self) -> &mut Message {
+        if self.messages.is_empty() {
+            self.add(None, true);
+        }
+        let last = self.messages.len() - 1;
+        &mut self.messages[last]
+    }
+
+    fn find_or_add(&mut self, id: Option<&Id>, out: &mut Events) -> usize {
+        if let Some(at) = self.messages.iter().rposition(|m| m.id.as_ref() == id) {
+            return at;
+        }
+        self.supersede(id, out);
+        self.add(id.cloned(), false);
+        self.messages.len() - 1
+    }
+
+    fn add(&mut self, id: Option<Id>, streaming: bool) {
+        if self.messages.len() == REMEMBERED {
+            self.messages.remove(0);
+        }
+        self.messages.push(Message {
+            id,
+            streaming,
+            blocks: Vec::new(),
+            whole: Vec::new(),
+        });
+    }
+}
+
+impl Message {
+    fn block(&mut self, index: u64, kind: BlockKind) -> &mut Block {
+        // The block that streams is nearly always the last one.
+        let at = match self.blocks.iter().rposition(|b| b.index == index) {
+            Some(at) => at,
+            None => {
+                self.blocks.push(Block::new(index, kind));
+                self.blocks.len() - 1
+            }
+        };
+        &mut self.blocks[at]
+    }
+
+    /// The block whose deltas said this whole text, or its beginning. Blocks of white space alone
+    /// get no whole copy, so they may stand before it.
+    fn streamed(&mut self, kind: BlockKind, text: &str) -> Option<&mut Block> {
+        let last = self.blocks.len().checked_sub(1)?;
+        let at = self.blocks.iter().enumerate().position(|(at, b)| {
+            b.kind == kind
+                && !b.confirmed
+                && text.starts_with(&b.said)
+                && (at == last || !b.said.trim().is_empty())
+        })?;
+        Some(&mut self.blocks[at])
+    }
+
+    /// A block whose deltas said something, of which no whole copy has come.
+    fn unlike(&mut self, kind: BlockKind) -> Option<&mut Block> {
+        self.blocks
+            .iter_mut()
+            .find(|b| b.kind == kind && !b.confirmed && !b.said.trim().is_empty())
+    }
+}
+
+impl Block {
+    fn new(index: u64, kind: BlockKind) -> Self {
+        Self {
+            index,
+            kind,
+            said: String::new(),
+            joiner: Joiner::default(),
+            confirmed: false,
+        }
+    }
+}

@@ -1,0 +1,564 @@
+//! From the lines of `claude --output-format stream-json` to events.
+
+mod errors;
+mod fast;
+mod messages;
+mod surrogates;
+mod system;
+mod tools;
+mod turns;
+mod wire;
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use teamster_core::{
+    AgentEvent, Decision, Decoder, ErrorKind, Events, Exit, Id, NoticeLevel, NoticeSource,
+    Permission, Plan, RateLimit, RunSummary, Session, ToolKind, ToolResult, ToolUse, UsageReport,
+    excerpt,
+};
+
+use fast::FastDelta;
+use messages::{BlockKind, Lane};
+use system::Background;
+use tools::Tools;
+use turns::Turns;
+use wire::{
+    Block, Chars, Content, ControlLine, Message, MessageLine, RateLimitLine, StreamEvent,
+    StreamLine, Tag,
+};
+
+/// The model's name on lines that the CLI writes in the model's place.
+const SYNTHETIC: &str = "<synthetic>";
+/// What the CLI writes in place of an answer that has no text.
+const NO_CONTENT: &str = "(no content)";
+/// How much of a text that is no answer a notice shows, in bytes.
+const NOTICE_BYTES: usize = 1000;
+
+/// Decodes the output of one run. Made for lines with and without partial messages, and for both
+/// in one run.
+#[derive(Debug)]
+pub struct ClaudeDecoder {
+    session: Option<Session>,
+    /// The main agent first, then sub-agents.
+    lanes: Vec<Lane>,
+    tools: Tools,
+    background: Background,
+    turns: Turns,
+    /// What the CLI wrote in the model's place, until the next line says what it is.
+    pending: Option<Synthetic>,
+}
+
+/// A line that the CLI wrote in the model's place.
+#[derive(Debug)]
+struct Synthetic {
+    text: String,
+    /// The CLI's word for what failed. Without it the text may be the output of a slash command.
+    error: Option<String>,
+}
+
+impl Default for ClaudeDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Decoder for ClaudeDecoder {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        if let Some(session) = &self.session
+            && let Some(delta) = fast::delta(line, &session.session_id)
+        {
+            self.settle_pending(out);
+            match delta {
+                FastDelta::Text(index, text) => {
+                    self.lanes[0].delta(index, BlockKind::Text, &text, out);
+                }
+                FastDelta::Thinking(index, text) => {
+                    self.lanes[0].delta(index, BlockKind::Thinking, &text, out);
+                }
+                FastDelta::Input => {}
+            }
+            return;
+        }
+        let text = String::from_utf8_lossy(line);
+        if self.json_line(&text, out).is_some() {
+            return;
+        }
+        if let Some(fixed) = surrogates::without_lone_escapes(&text)
+            && self.json_line(&fixed, out).is_some()
+        {
+            return;
+        }
+        out.unknown(line);
+    }
+
+    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
+        if self.pending.as_ref().is_some_and(|p| p.error.is_none()) {
+            self.settle_pending(out);
+        }
+        let pending = self.pending.take();
+        self.turns.finish(pending, out)
+    }
+
+    fn expects_more(&self) -> bool {
+        self.background.expects_more()
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        errors::kind_of_stderr(stderr)
+    }
+}
+
+impl ClaudeDecoder {
+    /// A decoder for one run.
+    pub fn new() -> Self {
+        Self {
+            session: None,
+            lanes: vec![Lane::new(None)],
+            tools: Tools::default(),
+            background: Background::default(),
+            turns: Turns::default(),
+            pending: None,
+        }
+    }
+
+    /// Takes a line that is JSON of a known type. `None` if it is not; then nothing has happened.
+    fn json_line(&mut self, line: &str, out: &mut Events) -> Option<()> {
+        let kind = kind_of(line)?;
+        match kind.as_ref() {
+            "stream_event" => {
+                let line = parse(line)?;
+                self.stream_event(line, out)?;
+            }
+            "assistant" => {
+                let line = parse(line)?;
+                self.assistant(line, out)?;
+            }
+            "user" => {
+                let line = parse(line)?;
+                self.user(line, out);
+            }
+            "system" => {
+                let line = parse(line)?;
+                self.system(line, out)?;
+            }
+            "result" => {
+                let line = parse(line)?;
+                self.result(line, out);
+            }
+            "rate_limit_event" => {
+                let line = parse(line)?;
+                self.rate_limit(line, out);
+            }
+            "control_request" => {
+                let line = parse(line)?;
+                self.control_request(line, out);
+            }
+            // Answers to the program that runs the CLI, and signs of life.
+            "control_response"
+            | "control_cancel_request"
+            | "keep_alive"
+            | "tool_progress"
+            | "tool_use_summary"
+            | "prompt_suggestion"
+            | "auth_status" => {
+                parse::<serde::de::IgnoredAny>(line)?;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn stream_event(&mut self, line: StreamLine<'_>, out: &mut Events) -> Option<()> {
+        let event = line.event;
+        if !matches!(
+            event.kind.as_ref(),
+            "message_start"
+                | "content_block_start"
+                | "content_block_delta"
+                | "content_block_stop"
+                | "message_delta"
+                | "message_stop"
+                | "ping"
+        ) {
+            return None;
+        }
+        self.session_seen(line.session_id.as_deref(), out);
+        let main = line.parent_tool_use_id.is_none();
+        let lane = self.lane(line.parent_tool_use_id.as_deref());
+        match event.kind.as_ref() {
+            "message_start" => {
+                self.settle_pending(out);
+                self.background.turn_begins();
+                let (id, usage) = match event.message {
+                    Some(message) => (message.id.as_deref().map(Id::from), message.usage),
+                    None => (None, None),
+                };
+                self.lanes[lane].start(id, out);
+                if main {
+                    self.turns.message_begins(usage);
+                }
+            }
+            "content_block_start" => self.block_start(lane, &event, out),
+            "content_block_delta" => return self.block_delta(lane, &event, out),
+            "message_delta" if main => {
+                let stop_reason = event.delta.as_ref().and_then(|d| d.stop_reason.as_deref());
+                if let Some(usage) = self.turns.message_delta(stop_reason, event.usage) {
+                    out.push(AgentEvent::Usage(Box::new(UsageReport {
+                        usage,
+                        native: None,
+                    })));
+                }
+            }
+            "message_stop" => self.lanes[lane].stop(),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn block_start(&mut self, lane: usize, event: &StreamEvent<'_>, out: &mut Events) {
+        let (kind, text) = match &event.content_block {
+            Some(block) => match block.kind.as_ref() {
+                "text" => (BlockKind::Text, block.text.as_ref()),
+                "thinking" => (BlockKind::Thinking, block.thinking.as_ref()),
+                _ => (BlockKind::Other, None),
+            },
+            None => (BlockKind::Other, None),
+        };
+        let text = text.map_or(&[][..], |Chars(text)| text);
+        self.lanes[lane].start_block(event.index, kind, text, out);
+    }
+
+    fn block_delta(
+        &mut self,
+        lane: usize,
+        event: &StreamEvent<'_>,
+        out: &mut Events,
+    ) -> Option<()> {
+        let delta = event.delta.as_ref()?;
+        let (kind, text) = match delta.kind.as_deref()? {
+            "text_delta" => (BlockKind::Text, &delta.text),
+            "thinking_delta" => (BlockKind::Thinking, &delta.thinking),
+            "input_json_delta" | "signature_delta" | "citations_delta" => return Some(()),
+            _ => return None,
+        };
+        if let Some(Chars(text)) = text {
+            self.lanes[lane].delta_bytes(event.index, kind, text, out);
+        }
+        Some(())
+    }
+
+    fn assistant(&mut self, line: MessageLine<'_>, out: &mut Events) -> Option<()> {
+        let known = |kind: &str| {
+            matches!(kind, "text" | "thinking" | "redacted_thinking")
+                || kind.ends_with("tool_use")
+                || kind.ends_with("tool_result")
+        };
+        if let Content::Blocks(blocks) = &line.message.content
+            && !blocks.iter().all(|b| known(&b.kind))
+        {
+            return None;
+        }
+        self.session_seen(line.session_id.as_deref(), out);
+        self.settle_pending(out);
+        self.background.turn_begins();
+        let Message { id, model, content } = line.message;
+        if model.as_deref() == Some(SYNTHETIC) {
+            self.synthetic(content, line.error.as_deref());
+            return Some(());
+        }
+        let id = id.as_deref().map(Id::from);
+        let lane = self.lane(line.parent_tool_use_id.as_deref());
+        match content {
+            Content::Nothing => {}
+            Content::Text(text) => {
+                self.lanes[lane].whole_block(id.as_ref(), BlockKind::Text, &text, out);
+            }
+            Content::Blocks(blocks) => {
+                for block in blocks {
+                    self.assistant_block(lane, id.as_ref(), block, out);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn assistant_block(
+        &mut self,
+        lane: usize,
+        id: Option<&Id>,
+        block: Block<'_>,
+        out: &mut Events,
+    ) {
+        match block.kind.as_ref() {
+            "text" => {
+                let text = block.text.unwrap_or_default();
+                self.lanes[lane].whole_block(id, BlockKind::Text, &text, out);
+            }
+            "thinking" => {
+                let text = block.thinking.unwrap_or_default();
+                self.lanes[lane].whole_block(id, BlockKind::Thinking, &text, out);
+            }
+            kind if kind.ends_with("tool_use") => {
+                self.lanes[lane].other_block(id, out);
+                self.tool_use(lane, block, out);
+            }
+            kind if kind.ends_with("tool_result") => {
+                self.lanes[lane].other_block(id, out);
+                self.tool_result(lane, block, None, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn tool_use(&mut self, lane: usize, block: Block<'_>, out: &mut Events) {
+        let tool_name = block.name.unwrap_or_default().into_owned();
+        let tool_id = Id::from(block.id.unwrap_or_default());
+        let input = block.input.unwrap_or_default();
+        let servers = self.session.as_ref().and_then(|s| s.mcp_servers.as_deref());
+        let mcp = tools::mcp_tool(&tool_name, servers.unwrap_or_default());
+        let kind = tools::kind(&tool_name);
+        self.tools.started(tool_id.clone(), kind);
+        let plan = tools::plan(&tool_name, &input);
+        out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+            kind: if mcp.is_some() { ToolKind::Mcp } else { kind },
+            tool_name,
+            tool_id,
+            input,
+            mcp,
+            parent_tool_id: self.lanes[lane].parent().cloned(),
+            native: None,
+        })));
+        if let Some(entries) = plan {
+            out.push(AgentEvent::Plan(Plan {
+                entries,
+                native: None,
+            }));
+        }
+    }
+
+    fn tool_result(
+        &mut self,
+        lane: usize,
+        block: Block<'_>,
+        details: Option<&serde_json::value::RawValue>,
+        out: &mut Events,
+    ) {
+        let tool_id = Id::from(block.tool_use_id.unwrap_or_default());
+        let output = tools::output(block.content);
+        let file_change = self.tools.ended(&tool_id, &output, block.is_error, details);
+        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
+            tool_id,
+            output,
+            is_error: block.is_error,
+            parent_tool_id: self.lanes[lane].parent().cloned(),
+            native: None,
+        })));
+        if let Some(event) = file_change {
+            out.push(event);
+        }
+    }
+
+    fn user(&mut self, line: MessageLine<'_>, out: &mut Events) {
+        self.session_seen(line.session_id.as_deref(), out);
+        self.settle_pending(out);
+        let sub_agent = line.parent_tool_use_id.is_some();
+        let lane = self.lane(line.parent_tool_use_id.as_deref());
+        match line.message.content {
+            // A message that the caller sent, echoed, or a summary that the CLI sends for him.
+            Content::Nothing | Content::Text(_) => {}
+            Content::Blocks(_) if line.is_replay => {}
+            Content::Blocks(blocks) => {
+                for block in blocks {
+                    if block.tool_use_id.is_some() {
+                        self.tool_result(lane, block, line.tool_use_result, out);
+                    } else if let Some(text) = block.text
+                        && !sub_agent
+                    {
+                        // What the CLI tells the model by itself; a sub-agent's is its task.
+                        out.notice(
+                            NoticeLevel::Info,
+                            NoticeSource::Stdout,
+                            excerpt(&text, NOTICE_BYTES),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// Keeps what the CLI wrote in the model's place until the next line: before a failed result
+    /// it is that error, before anything else it is an error that was overcome, and without an
+    /// error it is the output of a slash command.
+    fn synthetic(&mut self, content: Content<'_>, error: Option<&str>) {
+        let text = tools::output(content);
+        if text != NO_CONTENT || error.is_some() {
+            self.pending = Some(Synthetic {
+                text,
+                error: error.map(str::to_owned),
+            });
+        }
+    }
+
+    /// The run goes on after what the CLI wrote in the model's place.
+    fn settle_pending(&mut self, out: &mut Events) {
+        let Some(synthetic) = self.pending.take() else {
+            return;
+        };
+        if synthetic.error.is_some() {
+            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, synthetic.text);
+        } else {
+            self.lanes[0].say_plain(&synthetic.text, out);
+        }
+    }
+
+    fn result(&mut self, line: wire::ResultLine<'_>, out: &mut Events) {
+        self.background.turn_ends();
+        let failed = line.is_error;
+        if !failed {
+            self.settle_pending(out);
+        }
+        for denial in &line.permission_denials {
+            self.denied(
+                denial.tool_name.as_deref(),
+                denial.tool_use_id.as_deref(),
+                None,
+                out,
+            );
+        }
+        let lane = &mut self.lanes[0];
+        if !failed
+            && !lane.has_text
+            && let Some(text) = line.result.as_deref()
+        {
+            // Text that came in no message, such as a structured answer.
+            lane.say_plain(text, out);
+        }
+        lane.has_text = false;
+        let pending = self.pending.take();
+        self.turns
+            .result(line, pending.and_then(|p| p.error).as_deref(), out);
+    }
+
+    fn denied(
+        &mut self,
+        tool: Option<&str>,
+        tool_id: Option<&str>,
+        reason: Option<&str>,
+        out: &mut Events,
+    ) {
+        let tool_id = tool_id.map(Id::from);
+        if let Some(id) = &tool_id
+            && !self.turns.first_denial(id)
+        {
+            return;
+        }
+        let failure = tool_id.as_ref().and_then(|id| self.tools.failure(id));
+        out.push(AgentEvent::Permission(Box::new(Permission {
+            tool_name: tool.unwrap_or_default().to_owned(),
+            tool_id,
+            decision: Decision::Denied,
+            reason: reason.map(str::to_owned).or(failure),
+            native: None,
+        })));
+    }
+
+    fn control_request(&mut self, line: ControlLine<'_>, out: &mut Events) {
+        let request = line.request;
+        if request.subtype.as_deref() == Some("can_use_tool") {
+            out.push(AgentEvent::Permission(Box::new(Permission {
+                tool_name: request.tool_name.unwrap_or_default().into_owned(),
+                tool_id: request.tool_use_id.map(Id::from),
+                decision: Decision::Requested,
+                reason: request.description.map(Cow::into_owned),
+                native: None,
+            })));
+        }
+    }
+
+    fn rate_limit(&mut self, line: RateLimitLine, out: &mut Events) {
+        let info = line.rate_limit_info;
+        let resets_at = info.resets_at.and_then(epoch_ms);
+        if info.status == "rejected" {
+            self.turns.limit_reached(resets_at);
+        }
+        out.push(AgentEvent::RateLimit(Box::new(RateLimit {
+            status: info.status,
+            resets_at,
+            kind: info.rate_limit_type,
+            utilization: info.utilization,
+            native: None,
+        })));
+    }
+
+    /// The lane of the agent that a tool call started; the main agent's without one.
+    fn lane(&mut self, parent: Option<&str>) -> usize {
+        let Some(parent) = parent else { return 0 };
+        let known = self.lanes[1..]
+            .iter()
+            .position(|lane| lane.parent().is_some_and(|id| **id == *parent));
+        match known {
+            Some(at) => at + 1,
+            None => {
+                self.lanes.push(Lane::new(Some(Id::from(parent))));
+                self.lanes.len() - 1
+            }
+        }
+    }
+
+    /// A line names its session. Normally `init` has come before; if that line was lost, the id is
+    /// still worth having.
+    fn session_seen(&mut self, id: Option<&str>, out: &mut Events) {
+        if let Some(id) = id
+            && self.session.as_ref().is_none_or(|s| *s.session_id != *id)
+        {
+            self.session_is(
+                Session {
+                    session_id: Id::from(id),
+                    model: None,
+                    tools: None,
+                    mcp_servers: None,
+                    native: None,
+                },
+                out,
+            );
+        }
+    }
+
+    fn session_is(&mut self, session: Session, out: &mut Events) {
+        self.turns.session(&session);
+        self.session = Some(session.clone());
+        out.push(AgentEvent::Session(Box::new(session)));
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
+    serde_json::from_str(line).ok()
+}
+
+/// The `type` of a line. The CLI prints it first.
+fn kind_of(line: &str) -> Option<Cow<'_, str>> {
+    if let Some(rest) = line.strip_prefix(r#"{"type":""#)
+        && let Some(end) = rest.find(['"', '\\'])
+        && rest.as_bytes()[end] == b'"'
+    {
+        return Some(Cow::Borrowed(&rest[..end]));
+    }
+    parse::<Tag<'_>>(line)?.kind
+}
+
+/// Milliseconds since the Unix epoch, of a time in seconds (as the CLI gives it) or milliseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked"
+)]
+fn epoch_ms(time: f64) -> Option<u64> {
+    /// The year 5138 in seconds, 1973 in milliseconds: between them no time of interest lies.
+    const SECONDS_END: f64 = 1e11;
+    match time {
+        t if !(0.0..1e15).contains(&t) => None,
+        t if t < SECONDS_END => Some((t * 1000.0) as u64),
+        t => Some(t as u64),
+    }
+}

@@ -1,0 +1,156 @@
+//! Halves of surrogate pairs, which JSON can hold and a Rust string cannot.
+
+use std::borrow::Cow;
+
+/// Replaces each `\uD800`–`\uDFFF` escape of `json` that is no proper pair by `\ufffd`.
+/// `None` if there is none.
+pub(super) fn without_lone_escapes(json: &str) -> Option<String> {
+    let bytes = json.as_bytes();
+    let mut fixed: Option<String> = None;
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
+        let escape = at + found;
+        let Some(unit) = unicode_escape(bytes, escape) else {
+            at = (escape + 2).min(bytes.len());
+            continue;
+        };
+        at = escape + 6;
+        match unit {
+            0xD800..=0xDBFF if matches!(unicode_escape(bytes, at), Some(0xDC00..=0xDFFF)) => {
+                at += 6;
+            }
+            0xD800..=0xDFFF => {
+                let fixed = fixed.get_or_insert_with(String::new);
+                fixed.push_str(&json[copied..escape]);
+                fixed.push_str("\\ufffd");
+                copied = at;
+            }
+            _ => {}
+        }
+    }
+    let mut fixed = fixed?;
+    fixed.push_str(&json[copied..]);
+    Some(fixed)
+}
+
+/// The number of a `\uXXXX` that begins at `at`.
+fn unicode_escape(bytes: &[u8], at: usize) -> Option<u16> {
+    let escape = bytes.get(at..at + 6)?;
+    if &escape[..2] != b"\\u" {
+        return None;
+    }
+    let hex = std::str::from_utf8(&escape[2..]).ok()?;
+    u16::from_str_radix(hex, 16).ok()
+}
+
+/// Joins the pieces of one text that may be cut between the halves of a pair.
+#[derive(Debug, Default)]
+pub(super) struct Joiner {
+    high: Option<u16>,
+}
+
+impl Joiner {
+    /// Whether a first half waits for its second.
+    pub(super) fn waits(&self) -> bool {
+        self.high.is_some()
+    }
+
+    /// The text of the next piece. A half at its end waits for the next piece; one that finds no
+    /// other half becomes U+FFFD.
+    pub(super) fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, str> {
+        if self.high.is_none()
+            && let Ok(text) = std::str::from_utf8(piece)
+        {
+            return Cow::Borrowed(text);
+        }
+        let mut text = String::with_capacity(piece.len() + 4);
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let valid = match std::str::from_utf8(rest) {
+                Ok(all) => all,
+                // `valid_up_to` is where valid UTF-8 ends.
+                Err(e) => std::str::from_utf8(&rest[..e.valid_up_to()]).unwrap_or_default(),
+            };
+            if !valid.is_empty() {
+                self.flush(&mut text);
+                text.push_str(valid);
+                rest = &rest[valid.len()..];
+                continue;
+            }
+            match surrogate(rest) {
+                Some(high @ 0xD800..=0xDBFF) => {
+                    self.flush(&mut text);
+                    self.high = Some(high);
+                    rest = &rest[3..];
+                }
+                Some(low) => {
+                    match self.high.take() {
+                        Some(high) => {
+                            let pair = char::decode_utf16([high, low]).next();
+                            text.push(pair.and_then(Result::ok).unwrap_or('\u{FFFD}'));
+                        }
+                        None => text.push('\u{FFFD}'),
+                    }
+                    rest = &rest[3..];
+                }
+                None => {
+                    self.flush(&mut text);
+                    text.push('\u{FFFD}');
+                    rest = &rest[1..];
+                }
+            }
+        }
+        Cow::Owned(text)
+    }
+
+    fn flush(&mut self, text: &mut String) {
+        if self.high.take().is_some() {
+            text.push('\u{FFFD}');
+        }
+    }
+}
+
+/// The surrogate half that `bytes` begin with.
+fn surrogate(bytes: &[u8]) -> Option<u16> {
+    match bytes {
+        [0xED, b @ 0xA0..=0xBF, c @ 0x80..=0xBF, ..] => {
+            Some(0xD000 | u16::from(b & 0x3F) << 6 | u16::from(c & 0x3F))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lone_escapes_are_replaced_and_pairs_kept() {
+        assert_eq!(
+            without_lone_escapes(r#"{"a":"\ud83d\ude00 \ud83d","b":"\ude00\\ud83d"}"#).as_deref(),
+            Some(r#"{"a":"\ud83d\ude00 \ufffd","b":"\ufffd\\ud83d"}"#)
+        );
+        assert_eq!(without_lone_escapes(r#""\ud83d\ude00 \n \\ud800""#), None);
+        assert_eq!(without_lone_escapes(r#""\ud83"#), None);
+        assert_eq!(without_lone_escapes("\\"), None);
+    }
+
+    #[test]
+    fn halves_meet_across_pieces() {
+        let mut joiner = Joiner::default();
+        assert_eq!(joiner.push(b"hi \xED\xA0\xBD"), "hi ");
+        assert!(joiner.waits());
+        assert_eq!(joiner.push(b"\xED\xB8\x80 end"), "\u{1F600} end");
+        assert!(!joiner.waits());
+    }
+
+    #[test]
+    fn a_half_alone_becomes_a_replacement_character() {
+        let mut joiner = Joiner::default();
+        assert_eq!(joiner.push(b"\xED\xA0\xBD"), "");
+        assert_eq!(joiner.push(b"x"), "\u{FFFD}x");
+        assert_eq!(joiner.push(b"\xED\xB8\x80"), "\u{FFFD}");
+        assert_eq!(joiner.push(b"a\xFFb"), "a\u{FFFD}b");
+    }
+}

@@ -1,0 +1,227 @@
+//! `system` lines: the session, retries, hooks, work in the background.
+
+use std::collections::HashSet;
+
+use serde_json::value::RawValue;
+use teamster_core::{
+    AgentEvent, Events, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session, excerpt,
+};
+
+use super::errors::Evidence;
+use super::wire::SystemLine;
+use super::{ClaudeDecoder, NOTICE_BYTES};
+
+/// What the CLI waits for before it exits.
+#[derive(Debug, Default)]
+pub(super) struct Background {
+    tasks: HashSet<String>,
+    in_turn: bool,
+    /// A task has reported since the last turn: the CLI begins another turn to tell the model.
+    reported: bool,
+}
+
+impl Background {
+    pub(super) fn turn_begins(&mut self) {
+        self.in_turn = true;
+    }
+
+    pub(super) fn turn_ends(&mut self) {
+        self.in_turn = false;
+        self.reported = false;
+    }
+
+    pub(super) fn expects_more(&self) -> bool {
+        self.in_turn || self.reported || !self.tasks.is_empty()
+    }
+
+    fn started(&mut self, task: String) {
+        self.tasks.insert(task);
+    }
+
+    fn ended(&mut self, task: &str, stopped: bool) {
+        let was_known = self.tasks.remove(task);
+        // One that was stopped for the CLI to exit gets no turn.
+        self.reported |= was_known && !self.in_turn && !stopped;
+    }
+}
+
+impl ClaudeDecoder {
+    /// `None` for a subtype that is not known.
+    pub(super) fn system(&mut self, line: SystemLine<'_>, out: &mut Events) -> Option<()> {
+        match line.subtype.as_deref()? {
+            "init" => self.init(line, out),
+            "status" => status(&line, out),
+            "compact_boundary" => compacted(&line, out),
+            "api_retry" => retry(&line, out),
+            "hook_response" => hook_response(&line, out),
+            "task_started" => {
+                if let Some(task) = line.task_id {
+                    self.background.started(task.into_owned());
+                }
+            }
+            "task_notification" => {
+                if let Some(task) = line.task_id.as_deref() {
+                    let stopped = line.status.as_deref() == Some("stopped");
+                    self.background.ended(task, stopped);
+                }
+            }
+            "task_updated" => {
+                let status = line.patch.as_ref().and_then(|p| p.status.as_deref());
+                if let (Some(task), Some("killed")) = (line.task_id.as_deref(), status) {
+                    self.background.ended(task, true);
+                }
+            }
+            "permission_denied" => self.denied(
+                line.tool_name.as_deref(),
+                line.tool_use_id.as_deref(),
+                line.message.as_deref(),
+                out,
+            ),
+            "model_fallback" | "model_refusal_fallback" | "model_consent_fallback" => {
+                let text = line.content.as_deref().unwrap_or("another model answers");
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, text);
+            }
+            "notification" => {
+                let text = excerpt(line.text.as_deref().unwrap_or_default(), NOTICE_BYTES);
+                out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+            }
+            "local_command_output" => {
+                let text = line.content.as_deref().unwrap_or_default();
+                self.lanes[0].say_plain(text, out);
+            }
+            // Progress and bookkeeping. A refusal is told by the result that follows.
+            "hook_started"
+            | "hook_progress"
+            | "task_progress"
+            | "task_summary"
+            | "thinking_tokens"
+            | "model_refusal_no_fallback"
+            | "session_state_changed"
+            | "commands_changed"
+            | "files_persisted"
+            | "post_turn_summary"
+            | "turn_duration"
+            | "stop_hook_summary" => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn init(&mut self, line: SystemLine<'_>, out: &mut Events) {
+        self.background.turn_begins();
+        let mcp_servers: Vec<McpServerStatus> = line
+            .mcp_servers
+            .unwrap_or_default()
+            .into_iter()
+            .map(|server| McpServerStatus {
+                name: server.name,
+                status: server.status,
+            })
+            .collect();
+        let session = Session {
+            session_id: Id::from(line.session_id.unwrap_or_default()),
+            model: line.model,
+            tools: line.tools,
+            mcp_servers: Some(mcp_servers).filter(|servers| !servers.is_empty()),
+            native: None,
+        };
+        // Every turn begins with an init line; only a change is worth an event.
+        if self.session.as_ref() == Some(&session) {
+            return;
+        }
+        let failed: Vec<String> = session
+            .mcp_servers
+            .iter()
+            .flatten()
+            .filter(|server| server.status == "failed")
+            .map(|server| server.name.clone())
+            .collect();
+        self.session_is(session, out);
+        for server in failed {
+            out.notice(
+                NoticeLevel::Warning,
+                NoticeSource::Stdout,
+                format!("the MCP server {server} did not start; its tools are missing"),
+            );
+        }
+    }
+}
+
+fn status(line: &SystemLine<'_>, out: &mut Events) {
+    if line.status.as_deref() == Some("compacting") {
+        out.notice(
+            NoticeLevel::Info,
+            NoticeSource::Stdout,
+            "the conversation is being compacted",
+        );
+    }
+    if let Some(error) = &line.compact_error {
+        out.notice(
+            NoticeLevel::Warning,
+            NoticeSource::Stdout,
+            format!("the conversation could not be compacted: {error}"),
+        );
+    }
+}
+
+fn compacted(line: &SystemLine<'_>, out: &mut Events) {
+    let details = line.compact_metadata.as_ref();
+    let trigger = details.and_then(|d| d.trigger.as_deref());
+    let tokens = details.and_then(|d| d.pre_tokens);
+    let mut message = String::from("the conversation was compacted");
+    if let Some(trigger) = trigger {
+        message += &format!(" ({trigger})");
+    }
+    if let Some(tokens) = tokens {
+        message += &format!("; it had {tokens} tokens");
+    }
+    out.notice(NoticeLevel::Info, NoticeSource::Stdout, message);
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of a float saturates, and a delay is far from the limits"
+)]
+fn retry(line: &SystemLine<'_>, out: &mut Events) {
+    let word = line.error.and_then(word);
+    let what = word.as_deref().unwrap_or("unknown");
+    let message = match line.error_status {
+        Some(status) => format!("{what} (HTTP {status})"),
+        None => format!("{what} (no answer from the service)"),
+    };
+    let evidence = Evidence {
+        status: line.error_status,
+        word: word.as_deref(),
+        ..Evidence::default()
+    };
+    out.push(AgentEvent::Retry(Box::new(Retry {
+        attempt: line.attempt.unwrap_or(1),
+        max_attempts: line.max_retries,
+        delay_ms: line.retry_delay_ms.map(|ms| ms.round() as u64),
+        error: evidence.error(message),
+        native: None,
+    })));
+}
+
+/// `error` of a retry is a word; of other lines it may be anything.
+fn word(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn hook_response(line: &SystemLine<'_>, out: &mut Events) {
+    let exit_code = line.exit_code.unwrap_or(0);
+    if exit_code == 0 && line.outcome.as_deref() != Some("error") {
+        return;
+    }
+    let name = line.hook_name.as_deref().unwrap_or("unnamed");
+    let output = line.output.as_deref().unwrap_or_default().trim();
+    out.notice(
+        NoticeLevel::Warning,
+        NoticeSource::Stdout,
+        format!(
+            "the hook {name} ended with exit code {exit_code}: {}",
+            excerpt(output, NOTICE_BYTES)
+        ),
+    );
+}

@@ -1,0 +1,216 @@
+//! Tools: their kinds, their names, and their results as text.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use teamster_core::{
+    AgentEvent, ChangeKind, FileChange, Id, McpServerStatus, McpTool, PlanEntry, PlanStatus,
+    ToolKind, excerpt,
+};
+
+use super::wire::{Block, Content, FileResult, Source};
+
+/// How much of a failed tool's output is kept as the reason of a denial, in bytes.
+const REASON_BYTES: usize = 500;
+
+/// What has to be remembered of tool calls.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    /// Kinds of the calls that are open.
+    open: HashMap<Id, ToolKind>,
+    /// Why calls failed.
+    failures: HashMap<Id, String>,
+}
+
+impl Tools {
+    pub(super) fn started(&mut self, id: Id, kind: ToolKind) {
+        self.open.insert(id, kind);
+    }
+
+    /// A call ended; a successful one that writes files may name the file that it changed.
+    pub(super) fn ended(
+        &mut self,
+        id: &Id,
+        output: &str,
+        is_error: Option<bool>,
+        details: Option<&RawValue>,
+    ) -> Option<AgentEvent> {
+        let kind = self.open.remove(id);
+        if is_error == Some(true) {
+            self.failures
+                .insert(id.clone(), excerpt(output, REASON_BYTES));
+            return None;
+        }
+        if kind != Some(ToolKind::Edit) {
+            return None;
+        }
+        let details: FileResult<'_> = serde_json::from_str(details?.get()).ok()?;
+        Some(AgentEvent::FileChange(Box::new(FileChange {
+            path: details.file_path?.into_owned(),
+            change: if details.kind.as_deref() == Some("create") {
+                ChangeKind::Add
+            } else {
+                ChangeKind::Update
+            },
+            tool_id: Some(id.clone()),
+            native: None,
+        })))
+    }
+
+    /// Why a call failed, as the model was told.
+    pub(super) fn failure(&mut self, id: &Id) -> Option<String> {
+        self.failures.remove(id)
+    }
+}
+
+/// The kind of one of the CLI's own tools. Names of tools that this version no longer has are
+/// there for the versions that do.
+pub(super) fn kind(name: &str) -> ToolKind {
+    match name {
+        "Read" | "NotebookRead" | "ListMcpResourcesTool" | "ReadMcpResourceTool" => ToolKind::Read,
+        "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => ToolKind::Edit,
+        "Bash" | "BashOutput" | "KillShell" | "KillBash" | "PowerShell" | "REPL" | "Monitor" => {
+            ToolKind::Execute
+        }
+        "Glob" | "Grep" | "LS" | "WebSearch" | "web_search" | "ToolSearch" => ToolKind::Search,
+        "WebFetch" | "web_fetch" => ToolKind::Fetch,
+        "Agent" | "Task" | "SendMessage" | "TaskOutput" | "TaskStop" | "Workflow" => ToolKind::Task,
+        "TodoWrite" | "TodoRead" | "TaskCreate" | "TaskGet" | "TaskList" | "TaskUpdate"
+        | "EnterPlanMode" | "ExitPlanMode" => ToolKind::Think,
+        _ if name.starts_with("mcp__") => ToolKind::Mcp,
+        _ => ToolKind::Other,
+    }
+}
+
+/// Server and tool in a name like `mcp__server__tool`. A server's own name may hold `__` too, so
+/// those that the session has are tried first.
+pub(super) fn mcp_tool(name: &str, servers: &[McpServerStatus]) -> Option<McpTool> {
+    let rest = name.strip_prefix("mcp__")?;
+    let of_server = |server: &McpServerStatus| {
+        let tool = rest
+            .strip_prefix(in_tool_names(&server.name).as_str())?
+            .strip_prefix("__")?;
+        Some(McpTool {
+            server: server.name.clone(),
+            tool: tool.to_owned(),
+        })
+    };
+    servers
+        .iter()
+        .filter_map(of_server)
+        .max_by_key(|found| found.server.len())
+        .or_else(|| {
+            let (server, tool) = rest.split_once("__")?;
+            Some(McpTool {
+                server: server.to_owned(),
+                tool: tool.to_owned(),
+            })
+        })
+}
+
+/// A server's name as it stands in the names of its tools.
+fn in_tool_names(server: &str) -> String {
+    server
+        .chars()
+        .map(|c| match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
+            _ => '_',
+        })
+        .collect()
+}
+
+/// The to-do list in the input of `TodoWrite`.
+pub(super) fn plan(tool: &str, input: &Value) -> Option<Vec<PlanEntry>> {
+    if tool != "TodoWrite" {
+        return None;
+    }
+    let entry = |todo: &Value| {
+        Some(PlanEntry {
+            content: todo.get("content")?.as_str()?.to_owned(),
+            status: match todo.get("status")?.as_str()? {
+                "completed" => PlanStatus::Completed,
+                "in_progress" => PlanStatus::InProgress,
+                _ => PlanStatus::Pending,
+            },
+        })
+    };
+    input.get("todos")?.as_array()?.iter().map(entry).collect()
+}
+
+/// A tool's result as text.
+pub(super) fn output(content: Content<'_>) -> String {
+    match content {
+        Content::Nothing => String::new(),
+        Content::Text(text) => text.into_owned(),
+        Content::Blocks(blocks) => {
+            let parts: Vec<String> = blocks.into_iter().map(part).collect();
+            parts.join("\n")
+        }
+    }
+}
+
+fn part(block: Block<'_>) -> String {
+    match (block.text, block.source) {
+        (Some(text), _) => text.into_owned(),
+        (None, Some(source)) => placeholder(&block.kind, &source),
+        (None, None) => format!("[{}]", block.kind),
+    }
+}
+
+/// What stands for an image or a document: its type and its size.
+fn placeholder(kind: &str, source: &Source<'_>) -> String {
+    let media_type = source.media_type.as_deref().unwrap_or("unknown type");
+    match (&source.data, &source.url) {
+        (Some(data), _) => {
+            let bytes = base64::decoded_len_estimate(data.len())
+                - data.bytes().rev().take_while(|b| *b == b'=').count();
+            format!("[{kind}: {media_type}, {bytes} bytes]")
+        }
+        (None, Some(url)) => format!("[{kind}: {url}]"),
+        (None, None) => format!("[{kind}: {media_type}]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_of_an_mcp_tool() {
+        let servers: Vec<_> = ["a", "a__b", "my server"]
+            .map(|name| McpServerStatus {
+                name: name.into(),
+                status: "connected".into(),
+            })
+            .to_vec();
+        let found = |name| {
+            let tool = mcp_tool(name, &servers).unwrap();
+            (tool.server, tool.tool)
+        };
+        assert_eq!(found("mcp__a__x"), ("a".into(), "x".into()));
+        assert_eq!(found("mcp__a__b__x"), ("a__b".into(), "x".into()));
+        assert_eq!(found("mcp__my_server__x"), ("my server".into(), "x".into()));
+        assert_eq!(found("mcp__new__x__y"), ("new".into(), "x__y".into()));
+        assert_eq!(mcp_tool("Bash", &servers), None);
+    }
+
+    #[test]
+    fn images_become_placeholders() {
+        let content: Content<'_> = serde_json::from_str(
+            r#"[{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAECAw=="}},{"type":"odd"}]"#,
+        )
+        .unwrap();
+        assert_eq!(output(content), "a\n[image: image/png, 4 bytes]\n[odd]");
+    }
+
+    #[test]
+    fn a_plan_is_read_from_the_input() {
+        let input = serde_json::json!({"todos": [
+            {"content": "one", "status": "completed"}, {"content": "two", "status": "in_progress"}
+        ]});
+        let plan = plan("TodoWrite", &input).unwrap();
+        assert_eq!(plan[0].status, PlanStatus::Completed);
+        assert_eq!(plan[1].content, "two");
+    }
+}

@@ -1,0 +1,254 @@
+//! Turns and what they used: usage, cost, and the end of the run.
+//!
+//! The CLI gives three sets of figures. `usage` of a `result` is that turn's, of the main model's
+//! streamed requests only; `modelUsage`, `total_cost_usd` and `duration_api_ms` are running totals
+//! of the process, over all models, helpers and sub-agents. The running totals are complete where
+//! `usage` is not (it is zero after a request that was repeated without streaming), and a one-shot
+//! run is one process: so they are what the run used.
+
+use std::collections::{BTreeMap, HashSet};
+
+use teamster_core::{
+    AgentEvent, CostSource, ErrorKind, Events, Id, ModelUsage, RunSummary, Session, TurnEnd, Usage,
+};
+
+use super::Synthetic;
+use super::errors::Evidence;
+use super::wire::{ApiUsage, ModelUsageLine, ResultLine};
+
+/// What is known of the turns so far.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    summary: RunSummary,
+    /// Running figures of finished messages, and of the message that streams.
+    finished: Usage,
+    streaming: Usage,
+    stop_reason: Option<String>,
+    /// Running totals at the end of the last turn.
+    total: Usage,
+    cost: f64,
+    denied: HashSet<Id>,
+    /// A limit of the account was reached; when it resets, if known.
+    limit: Option<Option<u64>>,
+}
+
+impl Turns {
+    pub(super) fn session(&mut self, session: &Session) {
+        self.summary.session_id = Some(session.session_id.clone());
+        if session.model.is_some() {
+            self.summary.model.clone_from(&session.model);
+        }
+    }
+
+    pub(super) fn message_begins(&mut self, usage: Option<ApiUsage>) {
+        self.streaming = usage.map(Usage::from).unwrap_or_default();
+    }
+
+    /// The end of a message has its real figures. Returns those of the run so far.
+    pub(super) fn message_delta(
+        &mut self,
+        stop_reason: Option<&str>,
+        usage: Option<ApiUsage>,
+    ) -> Option<Usage> {
+        if let Some(reason) = stop_reason {
+            self.stop_reason = Some(reason.to_owned());
+        }
+        let at_start = std::mem::take(&mut self.streaming);
+        let at_end = Usage::from(usage?);
+        // What the end does not repeat, the start has said.
+        let message = Usage {
+            input_tokens: at_end.input_tokens.or(at_start.input_tokens),
+            output_tokens: at_end.output_tokens.or(at_start.output_tokens),
+            cache_read_tokens: at_end.cache_read_tokens.or(at_start.cache_read_tokens),
+            cache_write_tokens: at_end.cache_write_tokens.or(at_start.cache_write_tokens),
+            reasoning_tokens: None,
+        };
+        self.finished = self.finished.plus(message);
+        Some(self.finished).filter(|usage| !usage.is_empty())
+    }
+
+    /// Whether this call is heard for the first time to be denied: every result repeats them.
+    pub(super) fn first_denial(&mut self, tool_id: &Id) -> bool {
+        self.denied.insert(tool_id.clone())
+    }
+
+    pub(super) fn limit_reached(&mut self, resets_at: Option<u64>) {
+        self.limit = Some(resets_at);
+    }
+
+    /// The end of a turn. `error` is the CLI's word for what failed.
+    pub(super) fn result(&mut self, line: ResultLine<'_>, error: Option<&str>, out: &mut Events) {
+        let (usage, cost) = self.spend(&line);
+        let summary = &mut self.summary;
+        summary.ended_with_error = Some(line.is_error);
+        summary.num_turns = match (summary.num_turns, line.num_turns) {
+            (Some(before), Some(now)) => Some(before.saturating_add(now)),
+            (before, now) => before.or(now),
+        };
+        summary.api_duration_ms = line.duration_api_ms.map(to_ms).or(summary.api_duration_ms);
+        if !line.is_error {
+            summary.final_message = line
+                .result
+                .as_deref()
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned);
+        }
+        if line.structured_output.is_some() {
+            summary
+                .structured_output
+                .clone_from(&line.structured_output);
+        }
+        let stop_reason = line
+            .stop_reason
+            .as_deref()
+            .map(str::to_owned)
+            .or(self.stop_reason.take());
+        self.stop_reason = None;
+        summary.stop_reason.clone_from(&stop_reason);
+        if line.is_error {
+            self.failed(&line, error, out);
+        }
+        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+            stop_reason,
+            is_error: line.is_error,
+            usage,
+            cost_usd: cost,
+            native: None,
+        })));
+    }
+
+    fn failed(&mut self, line: &ResultLine<'_>, error: Option<&str>, out: &mut Events) {
+        let text = match line.result.as_deref() {
+            Some(text) if !text.is_empty() => text.to_owned(),
+            _ => line.errors.join("; "),
+        };
+        let evidence = Evidence {
+            status: line.api_error_status,
+            word: error,
+            subtype: line.subtype.as_deref(),
+            terminal_reason: line.terminal_reason.as_deref(),
+            stop_reason: line.stop_reason.as_deref(),
+            text: &text,
+        };
+        let message = match (evidence.kind(), line.subtype.as_deref()) {
+            (ErrorKind::Aborted, _) => "the run was interrupted".to_owned(),
+            (_, subtype) if text.is_empty() => {
+                format!("the CLI reported {}", subtype.unwrap_or("an error"))
+            }
+            _ => text.clone(),
+        };
+        let mut error = evidence.error(message);
+        if let (ErrorKind::RateLimit | ErrorKind::Quota, Some(resets_at)) = (error.kind, self.limit)
+        {
+            error.kind = ErrorKind::Quota;
+            error.retryable = error.kind.is_retryable();
+            error.resets_at = resets_at;
+        }
+        out.error(error);
+    }
+
+    /// This turn's own part of the running totals.
+    fn spend(&mut self, line: &ResultLine<'_>) -> (Option<Usage>, Option<f64>) {
+        let total = if line.model_usage.is_empty() {
+            let turn = line.usage.map(Usage::from).unwrap_or_default();
+            self.total.plus(turn)
+        } else {
+            let models: BTreeMap<_, _> = line
+                .model_usage
+                .iter()
+                .map(|(model, usage)| (model.clone(), ModelUsage::from(*usage)))
+                .collect();
+            let total = models
+                .values()
+                .fold(Usage::default(), |sum, model| sum.plus(model.usage));
+            self.summary.usage_by_model = models;
+            total
+        };
+        let usage = difference(total, self.total);
+        self.total = total;
+        self.summary.usage = Some(total);
+        let cost = line.total_cost_usd.map(|cost| {
+            self.summary.cost = Some((cost, CostSource::Reported));
+            let turn = (cost - self.cost).max(0.0);
+            self.cost = cost;
+            turn
+        });
+        (Some(usage).filter(|u| !u.is_empty()), cost)
+    }
+
+    /// The run is over. `pending` is what the CLI last wrote in the model's place.
+    pub(super) fn finish(&mut self, pending: Option<Synthetic>, out: &mut Events) -> RunSummary {
+        if let Some(Synthetic {
+            text,
+            error: Some(word),
+        }) = pending
+        {
+            // The result that should have repeated it never came.
+            let evidence = Evidence {
+                word: Some(&word),
+                text: &text,
+                ..Evidence::default()
+            };
+            out.error(evidence.error(text.clone()));
+        }
+        let mut summary = std::mem::take(&mut self.summary);
+        if summary.usage.is_none() {
+            summary.usage = Some(self.finished).filter(|usage| !usage.is_empty());
+        }
+        if summary.stop_reason.is_none() {
+            summary.stop_reason = self.stop_reason.take();
+        }
+        summary
+    }
+}
+
+fn difference(total: Usage, before: Usage) -> Usage {
+    let minus = |total: Option<u64>, before: Option<u64>| {
+        total.map(|total| total.saturating_sub(before.unwrap_or(0)))
+    };
+    Usage {
+        input_tokens: minus(total.input_tokens, before.input_tokens),
+        output_tokens: minus(total.output_tokens, before.output_tokens),
+        cache_read_tokens: minus(total.cache_read_tokens, before.cache_read_tokens),
+        cache_write_tokens: minus(total.cache_write_tokens, before.cache_write_tokens),
+        reasoning_tokens: minus(total.reasoning_tokens, before.reasoning_tokens),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of a float saturates, and a duration is far from the limits"
+)]
+fn to_ms(ms: f64) -> u64 {
+    ms.round() as u64
+}
+
+impl From<ApiUsage> for Usage {
+    fn from(usage: ApiUsage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_input_tokens,
+            cache_write_tokens: usage.cache_creation_input_tokens,
+            reasoning_tokens: None,
+        }
+    }
+}
+
+impl From<ModelUsageLine> for ModelUsage {
+    fn from(line: ModelUsageLine) -> Self {
+        Self {
+            usage: Usage {
+                input_tokens: line.input_tokens,
+                output_tokens: line.output_tokens,
+                cache_read_tokens: line.cache_read_input_tokens,
+                cache_write_tokens: line.cache_creation_input_tokens,
+                reasoning_tokens: None,
+            },
+            cost_usd: line.cost_usd,
+            context_window: line.context_window,
+            max_output_tokens: line.max_output_tokens,
+        }
+    }
+}

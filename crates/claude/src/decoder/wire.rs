@@ -1,0 +1,396 @@
+//! The lines of `claude --output-format stream-json`, as far as they are read.
+//!
+//! Flat structs with optional fields, borrowed where possible: what is not named here is skipped,
+//! and a field that is missing fails nothing. Every name was seen in the output of the real
+//! program, or is in the schema that the program carries.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// `type` alone, for a line that does not begin with it.
+#[derive(Deserialize)]
+pub(super) struct Tag<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Cow<'a, str>>,
+}
+
+/// `stream_event`: an event of the model's own stream, printed with `--include-partial-messages`.
+#[derive(Deserialize)]
+pub(super) struct StreamLine<'a> {
+    #[serde(borrow)]
+    pub(super) event: StreamEvent<'a>,
+    #[serde(borrow)]
+    pub(super) session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) parent_tool_use_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct StreamEvent<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+    #[serde(default)]
+    pub(super) index: u64,
+    #[serde(borrow)]
+    pub(super) message: Option<MessageStart<'a>>,
+    #[serde(borrow)]
+    pub(super) content_block: Option<BlockStart<'a>>,
+    #[serde(borrow)]
+    pub(super) delta: Option<Delta<'a>>,
+    pub(super) usage: Option<ApiUsage>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct MessageStart<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) usage: Option<ApiUsage>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct BlockStart<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) text: Option<Chars<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Chars<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Chars<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Chars<'a>>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Option<Cow<'a, str>>,
+}
+
+/// Tokens in the model's own convention: cached tokens are beside `input_tokens`.
+#[derive(Deserialize, Clone, Copy, Default)]
+pub(super) struct ApiUsage {
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) cache_read_input_tokens: Option<u64>,
+    pub(super) cache_creation_input_tokens: Option<u64>,
+}
+
+/// `assistant` and `user`: whole content blocks.
+#[derive(Deserialize)]
+pub(super) struct MessageLine<'a> {
+    #[serde(borrow)]
+    pub(super) message: Message<'a>,
+    #[serde(borrow)]
+    pub(super) session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) parent_tool_use_id: Option<Cow<'a, str>>,
+    /// The CLI's word for what failed, on the lines that it writes in the model's place.
+    #[serde(borrow)]
+    pub(super) error: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) tool_use_result: Option<&'a RawValue>,
+    #[serde(default, rename = "isReplay")]
+    pub(super) is_replay: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) content: Content<'a>,
+}
+
+/// `content` of a message or of a tool result: a string or a list of blocks.
+#[derive(Default)]
+pub(super) enum Content<'a> {
+    #[default]
+    Nothing,
+    Text(Cow<'a, str>),
+    Blocks(Vec<Block<'a>>),
+}
+
+#[derive(Deserialize)]
+pub(super) struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Cow<'a, str>>,
+    pub(super) input: Option<Value>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) content: Content<'a>,
+    pub(super) is_error: Option<bool>,
+    #[serde(borrow)]
+    pub(super) source: Option<Source<'a>>,
+}
+
+/// `source` of an image or a document.
+#[derive(Deserialize)]
+pub(super) struct Source<'a> {
+    #[serde(borrow)]
+    pub(super) media_type: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) data: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) url: Option<Cow<'a, str>>,
+}
+
+/// `tool_use_result` of a tool that writes files.
+#[derive(Deserialize)]
+pub(super) struct FileResult<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "filePath")]
+    pub(super) file_path: Option<Cow<'a, str>>,
+}
+
+/// `system`, all subtypes in one.
+#[derive(Deserialize)]
+pub(super) struct SystemLine<'a> {
+    #[serde(borrow)]
+    pub(super) subtype: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) session_id: Option<Cow<'a, str>>,
+    // init
+    pub(super) model: Option<String>,
+    pub(super) tools: Option<Vec<String>>,
+    pub(super) mcp_servers: Option<Vec<McpServerLine>>,
+    // status
+    #[serde(borrow)]
+    pub(super) status: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) compact_error: Option<Cow<'a, str>>,
+    // compact_boundary
+    #[serde(borrow)]
+    pub(super) compact_metadata: Option<CompactMetadata<'a>>,
+    // api_retry
+    pub(super) attempt: Option<u32>,
+    pub(super) max_retries: Option<u32>,
+    pub(super) retry_delay_ms: Option<f64>,
+    pub(super) error_status: Option<u16>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+    // task_*
+    #[serde(borrow)]
+    pub(super) task_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) patch: Option<TaskPatch<'a>>,
+    // hook_response
+    #[serde(borrow)]
+    pub(super) hook_name: Option<Cow<'a, str>>,
+    pub(super) exit_code: Option<i64>,
+    #[serde(borrow)]
+    pub(super) outcome: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) output: Option<Cow<'a, str>>,
+    // model_fallback and other lines with a text
+    #[serde(borrow)]
+    pub(super) content: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) text: Option<Cow<'a, str>>,
+    // permission_denied
+    #[serde(borrow)]
+    pub(super) tool_name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) message: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct McpServerLine {
+    pub(super) name: String,
+    pub(super) status: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CompactMetadata<'a> {
+    #[serde(borrow)]
+    pub(super) trigger: Option<Cow<'a, str>>,
+    pub(super) pre_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TaskPatch<'a> {
+    #[serde(borrow)]
+    pub(super) status: Option<Cow<'a, str>>,
+}
+
+/// `result`: the end of one turn.
+#[derive(Deserialize)]
+pub(super) struct ResultLine<'a> {
+    #[serde(borrow)]
+    pub(super) subtype: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(super) is_error: bool,
+    pub(super) api_error_status: Option<u16>,
+    #[serde(borrow)]
+    pub(super) result: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) errors: Vec<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) terminal_reason: Option<Cow<'a, str>>,
+    pub(super) num_turns: Option<u32>,
+    pub(super) duration_api_ms: Option<f64>,
+    pub(super) total_cost_usd: Option<f64>,
+    pub(super) usage: Option<ApiUsage>,
+    #[serde(rename = "modelUsage", default)]
+    pub(super) model_usage: std::collections::BTreeMap<String, ModelUsageLine>,
+    #[serde(borrow, default)]
+    pub(super) permission_denials: Vec<DenialLine<'a>>,
+    pub(super) structured_output: Option<Value>,
+}
+
+/// One model in `modelUsage`: running totals of the process.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ModelUsageLine {
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) cache_read_input_tokens: Option<u64>,
+    pub(super) cache_creation_input_tokens: Option<u64>,
+    #[serde(rename = "costUSD")]
+    pub(super) cost_usd: Option<f64>,
+    pub(super) context_window: Option<u64>,
+    pub(super) max_output_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct DenialLine<'a> {
+    #[serde(borrow)]
+    pub(super) tool_name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Option<Cow<'a, str>>,
+}
+
+/// `rate_limit_event`.
+#[derive(Deserialize)]
+pub(super) struct RateLimitLine {
+    pub(super) rate_limit_info: RateLimitInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RateLimitInfo {
+    pub(super) status: String,
+    pub(super) resets_at: Option<f64>,
+    pub(super) rate_limit_type: Option<String>,
+    pub(super) utilization: Option<f64>,
+}
+
+/// `control_request`: the CLI asks the program that runs it.
+#[derive(Deserialize)]
+pub(super) struct ControlLine<'a> {
+    #[serde(borrow)]
+    pub(super) request: ControlRequest<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ControlRequest<'a> {
+    #[serde(borrow)]
+    pub(super) subtype: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) tool_name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) description: Option<Cow<'a, str>>,
+}
+
+/// A JSON string as bytes, because the CLI cuts deltas between the two halves of a surrogate pair:
+/// such a half is kept in the three bytes that it would have in UTF-8 if it were a character.
+pub(super) struct Chars<'a>(pub(super) Cow<'a, [u8]>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Chars<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct CharsVisitor;
+
+        impl<'de> Visitor<'de> for CharsVisitor {
+            type Value = Chars<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_bytes<E: de::Error>(self, v: &'de [u8]) -> Result<Chars<'de>, E> {
+                Ok(Chars(Cow::Borrowed(v)))
+            }
+
+            fn visit_bytes<E: de::Error>(self, v: &[u8]) -> Result<Chars<'de>, E> {
+                Ok(Chars(Cow::Owned(v.to_vec())))
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, v: &'de str) -> Result<Chars<'de>, E> {
+                Ok(Chars(Cow::Borrowed(v.as_bytes())))
+            }
+
+            fn visit_str<E: de::Error>(self, v: &str) -> Result<Chars<'de>, E> {
+                Ok(Chars(Cow::Owned(v.as_bytes().to_vec())))
+            }
+        }
+
+        deserializer.deserialize_bytes(CharsVisitor)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ContentVisitor;
+
+        impl<'de> Visitor<'de> for ContentVisitor {
+            type Value = Content<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of content blocks")
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Content<'de>, E> {
+                Ok(Content::Nothing)
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, v: &'de str) -> Result<Content<'de>, E> {
+                Ok(Content::Text(Cow::Borrowed(v)))
+            }
+
+            fn visit_str<E: de::Error>(self, v: &str) -> Result<Content<'de>, E> {
+                Ok(Content::Text(Cow::Owned(v.to_owned())))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content<'de>, A::Error> {
+                let mut blocks = Vec::new();
+                while let Some(block) = seq.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(Content::Blocks(blocks))
+            }
+
+            // Some results of the service's own tools are one object.
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Content<'de>, A::Error> {
+                let value = Value::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(Content::Text(Cow::Owned(value.to_string())))
+            }
+        }
+
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
