@@ -3,10 +3,17 @@
 //! - [`fake_agent`]: a program that pretends to be such a CLI and misbehaves on command: half
 //!   lines, floods, ignored signals, children that outlive it and hold its pipes, lost output.
 //! - [`proc`]: whether a process is gone, and waiting until something is so, without fixed sleeps.
+//! - [`fixture`]: recorded runs of real CLIs, as folders.
+//! - [`replay`]: such a run, taken through the code that a live run goes through.
+//! - [`snapshot`]: its events as text, for people to read and for tests to compare.
 //!
-//! Processes, signals and pipes are Unix here, so both modules exist on Unix only.
+//! Processes, signals and pipes are Unix here, so the first two exist on Unix only.
+#![warn(missing_docs)]
 
 #[cfg(unix)]
 pub mod fake_agent;
+pub mod fixture;
 #[cfg(unix)]
 pub mod proc;
+pub mod replay;
+pub mod snapshot;

@@ -1,0 +1,130 @@
+//! A recorded run, taken through the very code that a live run goes through: the engine's line
+//! splitting, [`RunAssembler`] and the provider's decoder.
+
+use std::collections::BTreeMap;
+
+use teamster_core::{
+    AgentError, AgentEvent, CliProvider, ErrorCode, ErrorKind, Events, ExecuteParams, Exit,
+    RunAssembler, RunResult, grammar,
+};
+use teamster_process::RuntimeConfig;
+use teamster_process::framing::{Frame, LineBuf};
+
+use crate::fixture::Fixture;
+
+/// How to replay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReplayOptions {
+    /// Give every event the line it came from.
+    pub include_native: bool,
+}
+
+/// What a replay gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// The events, `done` last.
+    pub events: Vec<AgentEvent>,
+    /// Whether they are a stream as it must be.
+    pub grammar: Result<(), grammar::Violation>,
+}
+
+impl Replay {
+    fn new(events: Vec<AgentEvent>) -> Self {
+        let grammar = grammar::check(&events);
+        Self { events, grammar }
+    }
+
+    /// The result of the run. None only if the grammar is broken.
+    pub fn result(&self) -> Option<&RunResult> {
+        match self.events.last()? {
+            AgentEvent::Done(done) => Some(&done.result),
+            _ => None,
+        }
+    }
+
+    /// How many lines the CLI printed that were not blank.
+    pub fn lines(&self) -> u64 {
+        self.result().map_or(0, |r| r.diagnostics.lines)
+    }
+
+    /// How many lines were JSON of a type that the decoder does not know.
+    pub fn unknown(&self) -> u64 {
+        self.result().map_or(0, |r| r.diagnostics.unknown)
+    }
+
+    /// How many lines were not the JSON that they should be.
+    pub fn malformed(&self) -> u64 {
+        self.result().map_or(0, |r| r.diagnostics.malformed)
+    }
+
+    /// How many events there are of each type, by the type's name.
+    pub fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let mut counts = BTreeMap::new();
+        for event in &self.events {
+            *counts.entry(event.type_name()).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// Replays a fixture.
+///
+/// A fixture of a program that never started gives what the engine says then.
+pub fn replay(fixture: &Fixture, provider: &dyn CliProvider, options: ReplayOptions) -> Replay {
+    if let Some(error) = fixture.never_started() {
+        return Replay::new(RunAssembler::refuse(spawn_error(error)).to_vec());
+    }
+    let mut params = ExecuteParams::new(&fixture.meta.prompt);
+    params.include_native = options.include_native;
+    let chunks = [fixture.stdout.as_slice()];
+    let duration_ms = fixture.meta.duration_ms;
+    replay_chunks(provider, &params, chunks, fixture.exit(), duration_ms)
+}
+
+/// Replays output that comes in these chunks, as it would through a pipe.
+pub fn replay_bytes<'a>(
+    provider: &dyn CliProvider,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+    exit: Exit,
+) -> Replay {
+    replay_chunks(provider, &ExecuteParams::new(""), chunks, exit, 0)
+}
+
+fn replay_chunks<'a>(
+    provider: &dyn CliProvider,
+    params: &ExecuteParams,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+    exit: Exit,
+    duration_ms: u64,
+) -> Replay {
+    let mut assembler = RunAssembler::new(provider.decoder(params), params.include_native);
+    let mut out = Events::new();
+    let mut lines = LineBuf::new(RuntimeConfig::default().max_line_bytes);
+    for chunk in chunks {
+        lines.extend(chunk);
+        while let Some(frame) = lines.next() {
+            push(&frame, &mut assembler, &mut out);
+        }
+    }
+    if let Some(frame) = lines.finish() {
+        push(&frame, &mut assembler, &mut out);
+    }
+    assembler.finish(exit, duration_ms, &mut out);
+    Replay::new(out.drain().collect())
+}
+
+fn push(frame: &Frame<'_>, assembler: &mut RunAssembler, out: &mut Events) {
+    match frame {
+        Frame::Line(line) => assembler.line(line, out),
+        Frame::Oversize { bytes, head } => assembler.oversize_line(*bytes, head, out),
+    }
+}
+
+fn spawn_error(message: &str) -> AgentError {
+    let too_large = message.contains("E2BIG") || message.contains("Argument list too long");
+    if too_large {
+        AgentError::new(ErrorCode::PromptTooLarge, ErrorKind::Invalid, message)
+    } else {
+        AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
+    }
+}

@@ -1,0 +1,55 @@
+//! Strings short enough for a line.
+
+/// Longest string that is shown whole, in characters.
+const WHOLE: usize = 120;
+/// What is shown of a longer one.
+const HEAD: usize = 80;
+const TAIL: usize = 24;
+
+/// A string in quotes, cut in the middle if it is long.
+pub(super) fn quoted(text: &str) -> String {
+    cut(text, |part| format!("{part:?}"))
+}
+
+/// A string without quotes, cut in the middle if it is long. It must not contain newlines.
+pub(super) fn plain(text: &str) -> String {
+    cut(text, str::to_owned)
+}
+
+/// A name without quotes, if it can be told from what is around it.
+pub(super) fn name(text: &str) -> String {
+    if !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !c.is_control()) {
+        plain(text)
+    } else {
+        quoted(text)
+    }
+}
+
+fn cut(text: &str, show: impl Fn(&str) -> String) -> String {
+    let starts: Vec<usize> = text.char_indices().map(|(index, _)| index).collect();
+    if starts.len() <= WHOLE {
+        return show(text);
+    }
+    let head = &text[..starts[HEAD]];
+    let tail = &text[starts[starts.len() - TAIL]..];
+    format!(
+        "{} … {} ({} bytes, {})",
+        show(head),
+        show(tail),
+        text.len(),
+        hash([text])
+    )
+}
+
+/// A short hash of strings and of where one ends and the next begins: FNV-1a, folded to 32 bits.
+/// It only has to show a change, and must be the same on every machine and with every version.
+pub(super) fn hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for text in texts {
+        // 0xff occurs in no UTF-8 text.
+        for byte in text.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    format!("#{:08x}", (hash ^ (hash >> 32)) & 0xffff_ffff)
+}

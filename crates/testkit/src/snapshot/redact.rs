@@ -1,0 +1,284 @@
+//! What differs from run to run, replaced by names that do not.
+
+use std::collections::HashMap;
+
+/// What an id names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IdKind {
+    /// A session.
+    Session,
+    /// A message.
+    Message,
+    /// A tool call.
+    Tool,
+    /// A UUID that is none of these.
+    Uuid,
+}
+
+impl IdKind {
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Message => "msg",
+            Self::Tool => "tool",
+            Self::Uuid => "uuid",
+        }
+    }
+}
+
+/// Gives ids stable names in order of their appearance, and hides times and temporary paths.
+///
+/// The same id has the same name wherever it occurs, also inside texts, so that what belongs
+/// together is still seen to.
+#[derive(Debug, Default)]
+pub struct Redactor {
+    names: HashMap<String, String>,
+    count: HashMap<IdKind, usize>,
+}
+
+/// A shorter id could be an ordinary word or number of a text.
+const SHORTEST_ID_IN_TEXT: usize = 8;
+
+impl Redactor {
+    /// A redactor that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The name of an id, such as `tool#1`.
+    pub fn id(&mut self, kind: IdKind, id: &str) -> String {
+        if let Some(name) = self.names.get(id) {
+            return name.clone();
+        }
+        let count = self.count.entry(kind).or_default();
+        *count += 1;
+        let name = format!("{}#{count}", kind.prefix());
+        self.names.insert(id.to_owned(), name.clone());
+        name
+    }
+
+    /// A measured time. 0 stays 0: it is more often a default than a measurement.
+    pub fn duration(&self, ms: u64) -> String {
+        if ms == 0 { "0" } else { "<ms>" }.to_owned()
+    }
+
+    /// A time to wait. A whole number of seconds was chosen by somebody and stays; anything else
+    /// was drawn by lot.
+    pub fn wait(&self, ms: u64) -> String {
+        if ms.is_multiple_of(1000) {
+            format!("{ms}ms")
+        } else {
+            "<ms>".to_owned()
+        }
+    }
+
+    /// A point of time in milliseconds since 1970. One outside of 2017 to 2100 stays: it is in the
+    /// wrong unit.
+    pub fn time(&self, ms: u64) -> String {
+        if (1_500_000_000_000..4_102_444_800_000).contains(&ms) {
+            "<time>".to_owned()
+        } else {
+            ms.to_string()
+        }
+    }
+
+    /// A text: ids, UUIDs, times, measured durations (`12ms`, `"duration_ms":12`) and generated
+    /// names below `/tmp` are replaced.
+    pub fn text(&mut self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let at_start = !out.ends_with(is_word);
+            let replaced = if at_start {
+                self.replace(rest, &out)
+            } else {
+                None
+            };
+            if let Some((len, with)) = replaced {
+                out.push_str(&with);
+                rest = &rest[len..];
+            } else {
+                out.push(c);
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+        out
+    }
+
+    /// What `rest` begins with, if that has to be replaced: its length, and by what.
+    fn replace(&mut self, rest: &str, before: &str) -> Option<(usize, String)> {
+        let first = rest.as_bytes()[0];
+        if first == b'/' {
+            return self.temporary_path(rest);
+        }
+        if !first.is_ascii_alphanumeric() {
+            return None;
+        }
+        let token = leading(rest, |c| is_word(c) || c == '-');
+        if token.len() >= SHORTEST_ID_IN_TEXT
+            && let Some(name) = self.names.get(token)
+        {
+            return Some((token.len(), name.clone()));
+        }
+        let is_end = |len: usize| !rest[len..].starts_with(is_word);
+        if let Some(uuid) = rest.get(..36)
+            && is_uuid(uuid)
+            && is_end(36)
+        {
+            return Some((36, self.id(IdKind::Uuid, uuid)));
+        }
+        if let Some(len) = timestamp(rest) {
+            return Some((len, "<time>".to_owned()));
+        }
+        let digits = leading(rest, |c| c.is_ascii_digit()).len();
+        if digits == 0 {
+            return None;
+        }
+        if digits == 13 && first == b'1' && is_end(13) {
+            return Some((13, "<time>".to_owned()));
+        }
+        let number = leading(rest, |c| c.is_ascii_digit() || c == '.')
+            .trim_end_matches('.')
+            .len();
+        let unit = rest[number..].starts_with("ms") && is_end(number + 2);
+        let key = before.trim_end_matches(['"', ':', '=', ' ']);
+        let named = key.len() < before.len() && (key.ends_with("_ms") || key.ends_with("Ms"));
+        (unit || named && is_end(number)).then(|| (number, "<ms>".to_owned()))
+    }
+
+    fn temporary_path(&mut self, rest: &str) -> Option<(usize, String)> {
+        let below = rest.strip_prefix("/tmp/")?;
+        let path = leading(below, |c| is_word(c) || matches!(c, '-' | '.' | '/'));
+        let mut out = "/tmp".to_owned();
+        for part in path.split('/') {
+            out.push('/');
+            if is_generated(part) {
+                out.push_str("<tmp>");
+            } else {
+                out.push_str(&self.text(part));
+            }
+        }
+        Some(("/tmp/".len() + path.len(), out))
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn leading(text: &str, is_part: impl Fn(char) -> bool) -> &str {
+    &text[..text.find(|c| !is_part(c)).unwrap_or(text.len())]
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.bytes().enumerate().all(|(index, byte)| match index {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    })
+}
+
+/// The length of a time such as `2026-01-31T12:00:00.000Z` that `text` begins with.
+fn timestamp(text: &str) -> Option<usize> {
+    let shape = b"dddd-dd-ddTdd:dd:dd";
+    let matches = text.len() >= shape.len()
+        && text.bytes().zip(shape).all(|(byte, shape)| match shape {
+            b'd' => byte.is_ascii_digit(),
+            b'T' => byte == b'T' || byte == b' ',
+            other => byte == *other,
+        });
+    matches.then(|| {
+        let rest = &text[shape.len()..];
+        let fraction = leading(rest, |c| c.is_ascii_digit() || c == '.').len();
+        let zone = usize::from(rest[fraction..].starts_with('Z'));
+        shape.len() + fraction + zone
+    })
+}
+
+/// Whether a part of a path looks as if a program had made it up: `tmp.x8Kq2a`, `b0ut10ggf.out`.
+fn is_generated(part: &str) -> bool {
+    let stem = part.split_once('.').map_or(part, |(stem, _)| stem);
+    part.starts_with("tmp.")
+        || part.starts_with(".tmp")
+        || stem.len() >= 6
+            && stem.bytes().all(|b| b.is_ascii_alphanumeric())
+            && stem.bytes().any(|b| b.is_ascii_digit())
+            && stem.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "0b9f1c2e-1111-4222-8333-0123456789ab";
+    const B: &str = "ffffffff-1111-4222-8333-0123456789ab";
+
+    #[test]
+    fn an_id_has_one_name_everywhere() {
+        let mut redactor = Redactor::new();
+        assert_eq!(redactor.id(IdKind::Session, A), "session#1");
+        assert_eq!(redactor.id(IdKind::Tool, "toolu_01"), "tool#1");
+        assert_eq!(redactor.id(IdKind::Tool, "toolu_02"), "tool#2");
+        assert_eq!(redactor.id(IdKind::Tool, "toolu_01"), "tool#1");
+        assert_eq!(
+            redactor.text(&format!(
+                "{A}, {B}, toolu_02 and toolu_021; x{B} and {A}.txt"
+            )),
+            format!("session#1, uuid#1, tool#2 and toolu_021; x{B} and session#1.txt")
+        );
+    }
+
+    #[test]
+    fn short_ids_are_left_alone_in_texts() {
+        let mut redactor = Redactor::new();
+        redactor.id(IdKind::Tool, "1");
+        assert_eq!(redactor.text("1 of 1"), "1 of 1");
+    }
+
+    #[test]
+    fn times_and_durations_in_texts() {
+        let mut redactor = Redactor::new();
+        for (text, expected) in [
+            ("at 2026-01-31T12:00:00.123Z.", "at <time>."),
+            (
+                "at 2026-01-31 12:00:00+01:00 1795293727795",
+                "at <time>+01:00 <time>",
+            ),
+            ("took 12ms or 1.5ms", "took <ms>ms or <ms>ms"),
+            (
+                r#"{"duration_ms":12,"delayMs": 3}"#,
+                r#"{"duration_ms":<ms>,"delayMs": <ms>}"#,
+            ),
+            ("items 12, ms 3, 12msx", "items 12, ms 3, 12msx"),
+            ("17952937277951 and 5.", "17952937277951 and 5."),
+        ] {
+            assert_eq!(redactor.text(text), expected);
+        }
+    }
+
+    #[test]
+    fn generated_names_below_tmp() {
+        let mut redactor = Redactor::new();
+        for (text, expected) in [
+            ("(/tmp/ws/new.txt)", "(/tmp/ws/new.txt)"),
+            ("/tmp/tmp.Xy/a /tmp/.tmpAb", "/tmp/<tmp>/a /tmp/<tmp>"),
+            (
+                &format!("/tmp/c-0/{A}/b0ut10ggf.output"),
+                "/tmp/c-0/uuid#1/<tmp>",
+            ),
+            ("/home/b0ut10ggf", "/home/b0ut10ggf"),
+        ] {
+            assert_eq!(redactor.text(text), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_measurements_stay() {
+        let redactor = Redactor::new();
+        assert_eq!(redactor.duration(0), "0");
+        assert_eq!(redactor.duration(3), "<ms>");
+        assert_eq!(redactor.wait(2000), "2000ms");
+        assert_eq!(redactor.wait(579), "<ms>");
+        assert_eq!(redactor.time(1_795_293_727_795), "<time>");
+        assert_eq!(redactor.time(1_795_293_727), "1795293727");
+    }
+}

@@ -1,0 +1,55 @@
+//! Every fixture of the repository, replayed whole, in pieces, cut short and garbled, with every
+//! provider's decoder.
+#![cfg(test)]
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use teamster::{AgentEvent, CliProvider, RunStatus};
+use teamster_testkit::fixture::{Fixture, discover};
+use teamster_testkit::replay::Replay;
+
+mod cut;
+mod garbled;
+mod whole;
+
+/// The fixtures of the repository with their providers.
+static FIXTURES: LazyLock<Vec<(Fixture, Arc<dyn CliProvider>)>> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let load = |dir: std::path::PathBuf| {
+        let fixture = Fixture::load(&dir).unwrap();
+        let provider = teamster::provider(&fixture.meta.cli)
+            .unwrap_or_else(|| panic!("{}: no provider {:?}", dir.display(), fixture.meta.cli));
+        (fixture, provider)
+    };
+    let found: Vec<_> = discover(&root).unwrap().into_iter().map(load).collect();
+    assert!(!found.is_empty(), "no fixtures in {}", root.display());
+    found
+});
+
+/// What holds for every stream, whatever the CLI printed.
+#[track_caller]
+fn check_stream(replay: &Replay, what: impl std::fmt::Display) {
+    if let Err(violation) = &replay.grammar {
+        panic!("{what}: {violation}");
+    }
+    let is_done = |event: &&AgentEvent| matches!(event, AgentEvent::Done(_));
+    assert_eq!(replay.events.iter().filter(is_done).count(), 1, "{what}");
+}
+
+/// Whether a line by which the CLI says that its run is over is whole in its output: found without
+/// the decoder.
+fn has_final_line(cli: &str, stdout: &[u8]) -> bool {
+    let (key, values) = match cli {
+        "claude" => ("type", ["result"].as_slice()),
+        other => panic!("which line is the last of {other}?"),
+    };
+    stdout.split(|b| *b == b'\n').any(|line| {
+        serde_json::from_slice::<serde_json::Value>(line)
+            .is_ok_and(|line| values.iter().any(|value| line[key] == *value))
+    })
+}
+
+fn status(replay: &Replay) -> RunStatus {
+    replay.result().unwrap().status
+}
