@@ -1,1 +1,86 @@
-fn main() {}
+//! The program `teamster`: runs coding-agent CLIs from a terminal or a script.
+
+mod args;
+mod demo;
+mod doctor;
+mod drive;
+mod exit_code;
+mod hints;
+mod params;
+mod render;
+mod run;
+mod signals;
+mod words;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command};
+
+/// The name of the subcommand that is the fake agent.
+pub(crate) const FAKE_AGENT: &str = "fake-agent";
+
+fn main() -> ExitCode {
+    // Before anything else: it takes arguments that are none of ours, and stands in for programs
+    // of which everything is measured.
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|first| first == FAKE_AGENT) {
+        return fake_agent(args);
+    }
+    let code = match Cli::parse().command {
+        Command::Run(args) => run::main(&args),
+        Command::Doctor(args) => doctor::main(&args),
+        Command::Demo(args) => demo::main(&args),
+        Command::Completions(args) => {
+            // Written to memory first: the generator panics if it cannot write.
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "teamster", &mut script);
+            match io::stdout().write_all(&script) {
+                Ok(()) => Ok(exit_code::SUCCESS),
+                Err(_) => Ok(exit_code::ABORTED),
+            }
+        }
+        Command::FakeAgent(args) => return fake_agent(args.args.into_iter()),
+    };
+    match code {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            fail(&error);
+            ExitCode::from(exit_code::AGENT_ERROR)
+        }
+    }
+}
+
+/// Says what went wrong in teamster itself, or with its arguments.
+pub(crate) fn fail(error: &anyhow::Error) {
+    let style = anstyle::Style::new()
+        .fg_color(Some(anstyle::AnsiColor::Red.into()))
+        .bold();
+    // Nobody is left to tell if stderr is gone.
+    let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {error:#}");
+}
+
+/// A runtime whose worker threads go on while the main thread waits for a slow reader of stdout:
+/// the agent must never wait for that.
+pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+}
+
+#[cfg(unix)]
+fn fake_agent(args: impl Iterator<Item = OsString>) -> ExitCode {
+    teamster_testkit::fake_agent::FakeAgent::new()
+        .prefix_args([FAKE_AGENT])
+        .run(args)
+}
+
+#[cfg(not(unix))]
+fn fake_agent(_: impl Iterator<Item = OsString>) -> ExitCode {
+    fail(&anyhow::anyhow!("the fake agent needs a Unix system"));
+    ExitCode::from(exit_code::USAGE)
+}

@@ -1,0 +1,131 @@
+//! The command line.
+
+mod run;
+mod value;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+pub(crate) use run::{Permission, PromptVia, RunArgs};
+pub(crate) use value::EnvVar;
+
+use crate::exit_code;
+
+const EXAMPLES: &str = "\
+Examples:
+  teamster demo                                  see what a run looks like; nothing is needed
+  teamster doctor                                which agent CLIs are here, and do they work
+  teamster run claude \"What does this repository do?\"
+  teamster run claude \"Fix the failing test\" --permission accept-edits
+  git diff | teamster run claude - --append-system-prompt \"Review this diff.\"
+  teamster run claude \"List the crates\" --json   every event as one line of JSON";
+
+/// Runs coding-agent CLIs such as Claude Code and shows what they do.
+///
+/// Every agent CLI has its own flags, output and habits. teamster starts it, reads its output and
+/// turns it into one stream of events, for a person at a terminal or for a script. It uses the CLI
+/// and the login that are on this machine; it has no account or key of its own.
+#[derive(Debug, Parser)]
+#[command(
+    name = "teamster",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::HELP),
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Box<RunArgs>),
+    Doctor(DoctorArgs),
+    Demo(DemoArgs),
+    Completions(CompletionsArgs),
+    FakeAgent(FakeAgentArgs),
+}
+
+/// Shows which agent CLIs are here and whether they can be used.
+///
+/// For every CLI that teamster knows: where it was found, its version, and the versions that
+/// teamster is tested with; for a missing one, how to install it. Also lists processes that earlier
+/// runs left behind.
+///
+/// No agent is started and nothing is sent anywhere: each CLI is only asked for its version.
+/// The exit code is 0 if at least one CLI can be used, else 3.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// End the processes that earlier runs left behind
+    #[arg(long)]
+    pub(crate) kill_leftovers: bool,
+}
+
+/// Plays a recorded run of Claude Code, without Claude Code and without a key.
+///
+/// The recording is the real output of a real run. A small stand-in program prints it, and
+/// everything else is as in `teamster run`: a real process, the same decoder, the same display.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// How fast to play: 2 is twice as fast, 0 is without any pause
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = value::speed)]
+    pub(crate) speed: f64,
+}
+
+/// Prints a script that completes teamster's arguments in a shell.
+///
+/// For example: teamster completions bash > ~/.local/share/bash-completion/completions/teamster
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+/// Pretends to be an agent CLI, for testing programs that drive such CLIs.
+///
+/// It does what a script says: prints lines, half lines and floods, ignores signals, leaves
+/// processes behind, crashes. `teamster fake-agent --help` shows the whole language of scripts.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct FakeAgentArgs {
+    /// `--script FILE`; with the variable TEAMSTER_FAKE_SCRIPT set, anything, and all of it ignored
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) args: Vec<std::ffi::OsString>,
+}
+
+/// How a run is shown.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Print every event as one line of JSON on stdout, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// With --json: give every event the line of the CLI that it came from
+    #[arg(long, requires = "json")]
+    pub(crate) native: bool,
+    /// Print only the agent's last message (and errors, on stderr)
+    #[arg(long, short, conflicts_with_all = ["json", "verbose"])]
+    pub(crate) quiet: bool,
+    /// Show the model's thinking, what sub-agents say, and notes that are usually left out
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) verbose: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,227 @@
+//! The arguments of `teamster run`: one for everything that can be asked of a run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, ValueEnum};
+
+use super::{EnvVar, OutputArgs, value};
+use crate::exit_code;
+
+const EXAMPLES: &str = "\
+Examples:
+  teamster run claude \"What does this repository do?\" --permission read-only
+  teamster run claude \"Fix the failing test\" --permission accept-edits --allow-tool \"Bash(cargo *)\"
+  teamster run claude --prompt-file task.md --max-turns 20 --max-budget-usd 2
+  git diff | teamster run claude - --append-system-prompt \"Review this diff.\"
+  teamster run claude \"And now the docs\" --resume 15a95919-ea0a-4b0d-a4a0-45e8d7697535
+  teamster run claude \"List the crates\" --json | jq -c 'select(.type == \"tool_use\")'
+  teamster run claude \"Name three colours\" --quiet --output-schema \\
+      '{\"type\":\"object\",\"properties\":{\"colours\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}'
+
+On a terminal the run is shown as it happens. When stdout is a pipe or a file, it gets the agent's
+text and stderr everything else. Ctrl-C stops the agent cleanly, a second one at once.";
+
+/// Runs an agent on a prompt and shows what it does.
+///
+/// The agent's CLI runs with the login, settings and tools that it has on this machine. It never
+/// waits for a person: what it would ask about is denied, unless --permission or --allow-tool says
+/// otherwise.
+#[derive(Debug, Args)]
+#[command(
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::HELP),
+)]
+pub(crate) struct RunArgs {
+    /// The agent
+    #[arg(value_parser = providers())]
+    pub(crate) provider: String,
+    /// What to ask it; `-` reads stdin
+    ///
+    /// A prompt that begins with a dash goes to stdin or into --prompt-file.
+    #[arg(
+        required_unless_present = "prompt_file",
+        conflicts_with = "prompt_file"
+    )]
+    pub(crate) prompt: Option<String>,
+    /// Read the prompt from a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prompt_file: Option<PathBuf>,
+    /// Arguments for the agent's CLI itself, as they are
+    ///
+    /// What they change is between you and the CLI: teamster does not look at them.
+    #[arg(last = true, value_name = "CLI ARGS")]
+    pub(crate) extra_args: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionArgs,
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArgs {
+    /// The model, in the CLI's own names
+    #[arg(long, short)]
+    pub(crate) model: Option<String>,
+    /// How hard the model shall think, in the CLI's own words, such as low or high
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) effort: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Permissions")]
+pub(crate) struct PermissionArgs {
+    /// What the agent may do without being asked
+    #[arg(long, value_name = "MODE", default_value = "default")]
+    pub(crate) permission: Permission,
+    /// Allow a tool, in the CLI's own syntax, such as "Bash(git *)" (repeatable)
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) allow_tool: Vec<String>,
+    /// Forbid a tool, in the CLI's own syntax (repeatable)
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) deny_tool: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Session")]
+pub(crate) struct SessionArgs {
+    /// Go on with this session
+    #[arg(long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    /// With --resume: go on in a new session and leave the old one as it is
+    #[arg(long, requires = "resume")]
+    pub(crate) fork: bool,
+    /// The id that the new session shall have
+    #[arg(long, value_name = "UUID")]
+    pub(crate) session_id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Instructions and input")]
+pub(crate) struct InputArgs {
+    /// Instructions in place of the CLI's own
+    #[arg(long, value_name = "TEXT", group = "system")]
+    pub(crate) system_prompt: Option<String>,
+    /// The same from a file
+    #[arg(long, value_name = "FILE", group = "system")]
+    pub(crate) system_prompt_file: Option<PathBuf>,
+    /// Instructions after the CLI's own
+    #[arg(long, value_name = "TEXT", group = "system")]
+    pub(crate) append_system_prompt: Option<String>,
+    /// The same from a file
+    #[arg(long, value_name = "FILE", group = "system")]
+    pub(crate) append_system_prompt_file: Option<PathBuf>,
+    /// JSON Schema that the answer shall have: a file, or the schema itself
+    #[arg(long, value_name = "FILE|JSON")]
+    pub(crate) output_schema: Option<String>,
+    /// An image that goes with the prompt: png, jpg, gif or webp (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
+    /// How the prompt reaches the CLI
+    ///
+    /// As an argument, other users of this machine can see it in the list of processes.
+    #[arg(long, value_name = "WAY", default_value = "auto")]
+    pub(crate) prompt_via: PromptVia,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Place and environment")]
+pub(crate) struct PlaceArgs {
+    /// Where the agent works
+    #[arg(long, short = 'C', value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// A further directory that the agent may use (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) add_dir: Vec<PathBuf>,
+    /// An environment variable for the agent (repeatable)
+    ///
+    /// `KEY` alone takes the value from teamster's own environment. That is the way for secrets:
+    /// arguments can be read by every user of the machine, and stay in the shell's history.
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = value::env_var)]
+    pub(crate) env: Vec<EnvVar>,
+    /// Start the agent with a nearly empty environment
+    ///
+    /// Of teamster's own environment it gets PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL, TZ,
+    /// TERM and TMPDIR, and what --keep-env and --env name.
+    #[arg(long)]
+    pub(crate) clean_env: bool,
+    /// With --clean-env: a variable that the agent gets as well (repeatable)
+    #[arg(long, value_name = "NAME", requires = "clean_env")]
+    pub(crate) keep_env: Vec<String>,
+    /// The CLI's program, if it is not the one on PATH
+    ///
+    /// The variable TEAMSTER_<PROVIDER>_BIN, such as TEAMSTER_CLAUDE_BIN, says the same.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) bin: Option<PathBuf>,
+    /// Let processes that the agent's tools put in the background run on after the run
+    #[arg(long)]
+    pub(crate) keep_background: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct LimitArgs {
+    /// End the run after this many turns
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<u32>,
+    /// End the run when it has cost this much
+    #[arg(long, value_name = "USD", value_parser = value::usd)]
+    pub(crate) max_budget_usd: Option<f64>,
+    /// How often the CLI itself repeats a failed request
+    #[arg(long, value_name = "N")]
+    pub(crate) cli_retries: Option<u32>,
+    /// How long the CLI may take to print its first line, such as 90s or 5m; `off` for ever
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    pub(crate) startup_timeout: Option<Duration>,
+    /// How long it may then be silent while no tool runs
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    pub(crate) idle_timeout: Option<Duration>,
+    /// How long it may be silent while a tool runs
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    pub(crate) tool_timeout: Option<Duration>,
+}
+
+/// What the agent may do without being asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Permission {
+    /// What the CLI's own settings allow
+    Default,
+    /// Nothing that changes anything
+    ReadOnly,
+    /// Changes to files as well
+    AcceptEdits,
+    /// Everything; only for a place where nothing can be broken
+    Bypass,
+}
+
+/// How the prompt reaches the CLI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PromptVia {
+    /// As an argument if it is short, else on stdin
+    Auto,
+    /// As an argument
+    Argv,
+    /// On stdin
+    Stdin,
+}
+
+/// The providers of this build, with the names of their CLIs.
+fn providers() -> PossibleValuesParser {
+    PossibleValuesParser::new(teamster::providers().into_iter().map(|provider| {
+        let info = provider.info();
+        PossibleValue::new(info.id).help(info.name)
+    }))
+}

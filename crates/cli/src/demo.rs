@@ -1,0 +1,170 @@
+//! `teamster demo`: a recorded run, played through everything that a real one goes through.
+
+use std::io::Write;
+
+use anyhow::Context;
+
+use crate::args::DemoArgs;
+
+/// Real output of Claude Code. A copy of the fixture `claude/2.1.197/write_edit`, so that this
+/// package also builds outside of its repository; a test compares the two.
+#[cfg(unix)]
+const RECORDING: &str = include_str!("../demo/recording.ndjson");
+
+/// Plays the recording; the exit code.
+#[cfg(unix)]
+pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
+    use teamster::AgentRuntime;
+
+    let claude = teamster::provider("claude").context("the provider claude is not built in")?;
+    let mut script = tempfile::Builder::new()
+        .prefix("teamster-demo-")
+        .suffix(".toml")
+        .tempfile()
+        .context("cannot make a temporary file")?;
+    script
+        .write_all(player::script(RECORDING, args.speed).to_toml()?.as_bytes())
+        .context("cannot write a temporary file")?;
+
+    let mut config = crate::params::base_config();
+    config.program = Some(std::env::current_exe().context("cannot find the program itself")?);
+    let info = claude.info();
+    if !args.output.quiet {
+        let dim = anstyle::Style::new().dimmed();
+        // Said on stderr, and if that is gone there is nobody to tell.
+        let _ = writeln!(
+            anstream::stderr(),
+            "{dim}A recorded run of {} {}. A stand-in plays it: no CLI, no key and no network is used.{dim:#}",
+            info.name,
+            info.tested_versions.first().unwrap_or(&"")
+        );
+    }
+    let view = crate::drive::View {
+        info,
+        verbose: args.output.verbose,
+        quiet: args.output.quiet,
+        // Where the recording was made.
+        directory: Some("/tmp/ws".to_owned()),
+        resume: None,
+        clock: crate::drive::clock,
+    };
+    let mut params = teamster::ExecuteParams::new("Write a file, change it and read it back.");
+    params.include_native = args.output.native;
+    let player = player::Player {
+        provider: claude,
+        script: script.path().to_owned(),
+    };
+    let runtime = teamster::process::CliRuntime::with_config(player, config);
+    crate::drive::run(args.output, view, || runtime.execute(params))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn main(_: &DemoArgs) -> anyhow::Result<u8> {
+    anyhow::bail!("the demo needs a Unix system")
+}
+
+#[cfg(unix)]
+mod player {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use teamster::{
+        AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch,
+    };
+    use teamster_testkit::fake_agent::{SCRIPT_ENV, Script};
+
+    /// A provider whose CLI is the fake agent of this very program.
+    pub(super) struct Player {
+        /// The provider whose output is played.
+        pub(super) provider: Arc<dyn CliProvider>,
+        /// The script of the fake agent.
+        pub(super) script: PathBuf,
+    }
+
+    impl CliProvider for Player {
+        fn info(&self) -> &'static CliInfo {
+            self.provider.info()
+        }
+
+        fn capabilities(&self) -> &Capabilities {
+            self.provider.capabilities()
+        }
+
+        fn launch(&self, _: &ExecuteParams) -> Result<Launch, AgentError> {
+            Ok(Launch {
+                args: vec![crate::FAKE_AGENT.into()],
+                env: vec![(SCRIPT_ENV.to_owned(), format!("@{}", self.script.display()))],
+                ..Launch::default()
+            })
+        }
+
+        fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+            self.provider.decoder(params)
+        }
+    }
+
+    /// The recording line by line, with pauses about as long as they are in a real run.
+    pub(super) fn script(recording: &str, speed: f64) -> Script {
+        recording.lines().fold(Script::new(), |script, line| {
+            let script = match pause(line, speed) {
+                Duration::ZERO => script,
+                pause => script.sleep(pause),
+            };
+            script.line(line)
+        })
+    }
+
+    /// How long it takes until this line comes.
+    fn pause(line: &str, speed: f64) -> Duration {
+        let millis = if line.contains(r#""type":"message_start""#) {
+            // The model answers.
+            700.0
+        } else if line.contains(r#""type":"tool_result""#) {
+            // A tool has run.
+            450.0
+        } else if line.contains(r#""type":"content_block_delta""#) {
+            25.0
+        } else {
+            0.0
+        };
+        // 0 is without any pause, so a speed too small to count ends up there as well.
+        Duration::try_from_secs_f64(millis / 1000.0 / speed).unwrap_or_default()
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recording_is_the_fixture() {
+        let fixture = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../fixtures/claude/2.1.197/write_edit/stdout.ndjson"
+        );
+        // Outside of the repository there is nothing to compare with.
+        if let Ok(fixture) = std::fs::read_to_string(fixture) {
+            assert!(
+                fixture == RECORDING,
+                "copy the fixture to demo/recording.ndjson"
+            );
+        }
+    }
+
+    #[test]
+    fn the_whole_recording_is_played() {
+        let script = player::script(RECORDING, 0.0);
+        let lines = RECORDING.lines().count();
+        assert_eq!(
+            script.to_toml().unwrap().matches("[step.line]").count(),
+            lines
+        );
+        assert!(
+            player::script(RECORDING, 1.0)
+                .to_toml()
+                .unwrap()
+                .contains("ms = 700")
+        );
+    }
+}

@@ -1,0 +1,313 @@
+//! `teamster doctor`: which CLIs are here, and whether they can be used.
+
+use std::env;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Context;
+use serde::Serialize;
+use teamster::CliInfo;
+use teamster::process::{Leftover, find_program, leftovers};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::args::DoctorArgs;
+use crate::{exit_code, params, tokio_runtime, words};
+
+/// How long a CLI may take to say its version. Some start slowly the first time.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+
+/// How much of its answer is read.
+const ANSWER_LIMIT: u64 = 64 * 1024;
+
+/// All that is found out. The JSON form of `--json`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    providers: Vec<Provider>,
+    leftovers: Vec<Left>,
+}
+
+/// One CLI.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Provider {
+    id: &'static str,
+    name: &'static str,
+    /// It was found and said its version.
+    usable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<PathBuf>,
+    /// Where the path leads through symbolic links, if that is elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolved_path: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// The decoder is tested with real output of this very version.
+    tested: bool,
+    tested_versions: &'static [&'static str],
+    /// Why it cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    /// The command that installs it.
+    install: &'static str,
+}
+
+/// A process that an earlier run left behind.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Left {
+    pid: u32,
+    /// Its program only: the arguments may hold a prompt.
+    program: String,
+    run_id: String,
+    /// It was ended just now.
+    killed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+/// Finds out and prints; the exit code.
+pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
+    let report = Report {
+        providers: tokio_runtime()
+            .context("cannot start the runtime")?
+            .block_on(providers()),
+        leftovers: leftovers()
+            .into_iter()
+            .map(|leftover| left(&leftover, args.kill_leftovers))
+            .collect(),
+    };
+    let usable = report.providers.iter().any(|provider| provider.usable);
+    let printed = if args.json {
+        serde_json::to_string_pretty(&report)
+            .map_err(io::Error::from)
+            .and_then(|text| writeln!(io::stdout(), "{text}"))
+    } else {
+        print(&report, &mut anstream::stdout())
+    };
+    Ok(match printed {
+        Err(_) => exit_code::ABORTED,
+        Ok(()) if usable => exit_code::SUCCESS,
+        Ok(()) => exit_code::CLI_NOT_FOUND,
+    })
+}
+
+async fn providers() -> Vec<Provider> {
+    let mut providers = Vec::new();
+    for provider in teamster::providers() {
+        providers.push(examine(provider.info()).await);
+    }
+    providers
+}
+
+async fn examine(info: &'static CliInfo) -> Provider {
+    let mut report = Provider {
+        id: info.id,
+        name: info.name,
+        usable: false,
+        path: None,
+        resolved_path: None,
+        version: None,
+        tested: false,
+        tested_versions: info.tested_versions,
+        problem: None,
+        install: info.install,
+    };
+    let path = match find(info) {
+        Ok(path) => path,
+        Err(problem) => {
+            report.problem = Some(problem);
+            return report;
+        }
+    };
+    report.resolved_path = path.canonicalize().ok().filter(|real| *real != path);
+    match ask_version(&path, info.version_args, VERSION_LIMIT).await {
+        Ok(answer) => {
+            let version = version_in(&answer).unwrap_or(answer);
+            report.tested = info.tested_versions.contains(&&*version);
+            report.version = Some(version);
+            report.usable = true;
+        }
+        Err(problem) => report.problem = Some(problem),
+    }
+    report.path = Some(path);
+    report
+}
+
+/// Where a run would find the program.
+fn find(info: &CliInfo) -> Result<PathBuf, String> {
+    let Some(program) = params::program_variable(info) else {
+        return find_program(info.program, env::var_os("PATH").as_deref())
+            .map_err(|error| error.message);
+    };
+    let variable = params::program_variable_name(info);
+    std::path::absolute(&program)
+        .ok()
+        .and_then(|path| path.to_str().map(|path| find_program(path, None)))
+        .unwrap_or_else(|| find_program(&program.to_string_lossy(), None))
+        .map_err(|error| format!("{variable}: {}", error.message))
+}
+
+/// Asks a program for its version. Ends it, with what it started, if it does not answer in time.
+async fn ask_version(program: &Path, args: &[&str], limit: Duration) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    // A group of its own, so that it can be ended with what it started.
+    #[cfg(unix)]
+    command.process_group(0);
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("cannot be started: {error}"))?;
+    let pid = child.id();
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let answer = timeout(limit, async {
+        let (stdout, stderr) = tokio::join!(read(stdout), read(stderr));
+        child.wait().await.map(|status| (status, stdout, stderr))
+    })
+    .await;
+    match answer {
+        Ok(Ok((status, stdout, _))) if status.success() && !stdout.is_empty() => Ok(stdout),
+        Ok(Ok((status, stdout, stderr))) => {
+            let said = [stderr, stdout]
+                .into_iter()
+                .find(|text| !text.is_empty())
+                .unwrap_or_else(|| "it said nothing".to_owned());
+            Err(format!("does not tell its version ({status}): {said}"))
+        }
+        Ok(Err(error)) => Err(format!("cannot be waited for: {error}")),
+        Err(_) => {
+            end_group(pid);
+            Err(format!(
+                "does not tell its version within {}",
+                words::duration_ms(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
+            ))
+        }
+    }
+}
+
+/// The first line of a stream that holds anything. Closes the stream after a reasonable amount.
+async fn read(stream: Option<impl AsyncRead + Unpin>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        // What was read before an error is all there is.
+        let _ = stream.take(ANSWER_LIMIT).read_to_end(&mut bytes).await;
+    }
+    String::from_utf8_lossy(&bytes)
+        .lines()
+        .map(words::one_line)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+}
+
+#[cfg(unix)]
+fn end_group(pid: Option<u32>) {
+    use nix::sys::signal::{Signal, killpg};
+    use nix::unistd::Pid;
+
+    if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()) {
+        // The process was not waited for, so its id is still its own. Gone already is no error.
+        let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn end_group(_: Option<u32>) {}
+
+/// The version number in an answer such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`.
+fn version_in(answer: &str) -> Option<String> {
+    answer
+        .split_whitespace()
+        .map(|word| word.trim_start_matches('v').trim_end_matches([',', '.']))
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
+        .map(str::to_owned)
+}
+
+fn left(leftover: &Leftover, kill: bool) -> Left {
+    let result = if kill { leftover.kill() } else { Ok(()) };
+    Left {
+        pid: leftover.pid,
+        program: words::one_line(leftover.command.split(' ').next().unwrap_or_default()),
+        run_id: leftover.run_id.clone(),
+        killed: kill && result.is_ok(),
+        problem: result.err().map(|error| error.to_string()),
+    }
+}
+
+fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let bold = Style::new().bold();
+    let dim = Style::new().dimmed();
+    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+    let (good, warn, bad) = (
+        colour(AnsiColor::Green),
+        colour(AnsiColor::Yellow),
+        colour(AnsiColor::Red),
+    );
+    for provider in &report.providers {
+        let name = provider.name;
+        if let (Some(version), true) = (&provider.version, provider.usable) {
+            writeln!(out, "{good}✓{good:#} {bold}{name}{bold:#}  {version}")?;
+        } else {
+            let state = if provider.path.is_some() {
+                "does not work"
+            } else {
+                "not found"
+            };
+            writeln!(out, "{bad}✗{bad:#} {bold}{name}{bold:#}  {state}")?;
+        }
+        if let Some(path) = &provider.path {
+            writeln!(out, "    {dim}program{dim:#}  {}", path.display())?;
+        }
+        if let Some(path) = &provider.resolved_path {
+            writeln!(out, "    {dim}that is{dim:#}  {}", path.display())?;
+        }
+        if let Some(problem) = &provider.problem {
+            writeln!(out, "    {dim}problem{dim:#}  {problem}")?;
+        }
+        if !provider.usable {
+            writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
+        } else if !provider.tested {
+            let tested = provider.tested_versions.join(", ");
+            writeln!(
+                out,
+                "    {warn}warning{warn:#}  teamster is tested with {tested}: this one will most likely work, new kinds of output are shown as unknown"
+            )?;
+        }
+    }
+    writeln!(out)?;
+    print_leftovers(&report.leftovers, out)
+}
+
+fn print_leftovers(leftovers: &[Left], out: &mut impl Write) -> io::Result<()> {
+    if leftovers.is_empty() {
+        return writeln!(out, "No processes of earlier runs are left.");
+    }
+    writeln!(out, "Processes that earlier runs left behind:")?;
+    for left in leftovers {
+        let state = match (&left.problem, left.killed) {
+            (Some(problem), _) => format!("  cannot be ended: {problem}"),
+            (None, true) => "  ended".to_owned(),
+            (None, false) => String::new(),
+        };
+        writeln!(out, "    {}  {}{state}", left.pid, left.program)?;
+    }
+    if leftovers
+        .iter()
+        .any(|left| !left.killed && left.problem.is_none())
+    {
+        writeln!(out, "End them with `teamster doctor --kill-leftovers`.")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

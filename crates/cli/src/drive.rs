@@ -1,0 +1,119 @@
+//! Drives a run from its first event to the exit code.
+
+use std::env;
+use std::future::ready;
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use teamster::{AgentEvent, EventStream, RunResult};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::args::OutputArgs;
+use crate::render::{Json, Narrator, Plain, ProgressSpinner, Sink, Terminal};
+use crate::signals::Signals;
+use crate::{exit_code, tokio_runtime};
+
+pub(crate) use crate::render::View;
+
+/// How often the spinner turns.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Starts a run, shows it, and returns the exit code.
+pub(crate) fn run(
+    output: OutputArgs,
+    view: View,
+    start: impl FnOnce() -> EventStream,
+) -> anyhow::Result<u8> {
+    let mut sink = sink(output, view);
+    tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(async {
+            let events = start();
+            let signals =
+                Signals::stop(events.abort_handle()).context("cannot listen for signals")?;
+            Ok(show(events, &mut *sink, signals).await)
+        })
+}
+
+/// The time of day, in milliseconds since the Unix epoch.
+pub(crate) fn clock() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|since| u64::try_from(since.as_millis()).ok())
+        .unwrap_or_default()
+}
+
+fn sink(output: OutputArgs, view: View) -> Box<dyn Sink> {
+    let narrator = Narrator::new(view);
+    // What goes to a pipe goes as it is: the handles of anstream would take styles out of the
+    // agent's own words.
+    if output.json {
+        return Box::new(Json::new(io::stdout()));
+    }
+    let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+    match (io::stdout().is_terminal(), output.quiet) {
+        (true, false) if !dumb => Box::new(Terminal::new(
+            anstream::stdout(),
+            anstream::stderr(),
+            ProgressSpinner::default(),
+            narrator,
+            || {
+                console::Term::stderr()
+                    .size_checked()
+                    .map(|(_, columns)| usize::from(columns))
+            },
+        )),
+        (true, _) => Box::new(Plain::new(anstream::stdout(), anstream::stderr(), narrator)),
+        (false, _) => Box::new(Plain::new(io::stdout(), anstream::stderr(), narrator)),
+    }
+}
+
+/// Shows every event of the stream. Goes on to its end even when nobody can read any more: by then
+/// no process of the run is left.
+async fn show(mut events: EventStream, sink: &mut dyn Sink, mut signals: Signals) -> u8 {
+    let start = Instant::now();
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut readable = true;
+    let mut result: Option<RunResult> = None;
+    loop {
+        let next = tokio::select! {
+            biased;
+            event = events.next() => event,
+            // Nothing is there at this moment: what was written so far goes out, and then we wait.
+            () = ready(()) => {
+                if readable && sink.flush().is_err() {
+                    readable = false;
+                    events.abort();
+                }
+                loop {
+                    tokio::select! {
+                        biased;
+                        event = events.next() => break event,
+                        () = signals.asked() => sink.stopping(start.elapsed()),
+                        _ = ticks.tick() => if readable { sink.tick(start.elapsed()) },
+                    }
+                }
+            }
+        };
+        let Some(event) = next else { break };
+        if readable && sink.event(&event, start.elapsed()).is_err() {
+            readable = false;
+            events.abort();
+        }
+        if let AgentEvent::Done(done) = event {
+            result = Some(*done.result);
+        }
+    }
+    let flushed = sink.flush().is_ok();
+    match result {
+        // The run may have completed before the reader's end was noticed. What it said is lost all
+        // the same.
+        _ if !readable || !flushed => exit_code::ABORTED,
+        Some(result) => exit_code::of(&result),
+        // Only a runtime that breaks its promise.
+        None => exit_code::AGENT_ERROR,
+    }
+}

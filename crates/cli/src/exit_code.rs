@@ -1,0 +1,96 @@
+//! The exit codes of the program. They are stable: scripts may rely on them.
+
+use teamster::{ErrorCode, RunResult, RunStatus};
+
+/// The run completed; the command did what it should.
+pub(crate) const SUCCESS: u8 = 0;
+/// The agent, its CLI or the model service failed.
+pub(crate) const AGENT_ERROR: u8 = 1;
+/// The command line is wrong, or asks for what the provider cannot do. Nothing was started.
+pub(crate) const USAGE: u8 = 2;
+/// The agent's CLI is not installed or cannot be executed.
+pub(crate) const CLI_NOT_FOUND: u8 = 3;
+/// A limit of time ended the run.
+pub(crate) const TIMEOUT: u8 = 4;
+/// The output broke off without an end, or nothing came of the run but denied permissions.
+pub(crate) const INCOMPLETE: u8 = 5;
+/// The run was stopped: by a signal, or because nobody reads the output any more.
+pub(crate) const ABORTED: u8 = 130;
+
+/// The codes as `--help` lists them.
+pub(crate) const HELP: &str = "\
+Exit codes:
+    0  the run completed
+    1  the agent, its CLI or the model service failed
+    2  the command line is wrong, or asks for what the provider cannot do
+    3  the agent's CLI is not installed or cannot be executed
+    4  a limit of time ended the run
+    5  the output broke off, or nothing came of the run but denied permissions
+  130  the run was stopped, by a signal or because nobody reads the output any more";
+
+/// The exit code for a run that ended like this.
+pub(crate) fn of(result: &RunResult) -> u8 {
+    match result.status {
+        RunStatus::Completed => SUCCESS,
+        RunStatus::Aborted => ABORTED,
+        RunStatus::TimedOut => TIMEOUT,
+        RunStatus::Incomplete => INCOMPLETE,
+        _ => {
+            let has = |code| result.errors.iter().any(|error| error.code == code);
+            if has(ErrorCode::CliNotFound) {
+                CLI_NOT_FOUND
+            } else if has(ErrorCode::InvalidParams) {
+                USAGE
+            } else {
+                AGENT_ERROR
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teamster::{AgentError, ErrorKind};
+
+    fn failed(code: ErrorCode) -> RunResult {
+        RunResult {
+            errors: vec![AgentError::new(code, ErrorKind::Internal, "x")],
+            ..RunResult::default()
+        }
+    }
+
+    #[test]
+    fn every_end_has_its_code() {
+        let with = |status| RunResult {
+            status,
+            ..RunResult::default()
+        };
+        assert_eq!(of(&with(RunStatus::Completed)), 0);
+        assert_eq!(of(&with(RunStatus::Failed)), 1);
+        assert_eq!(of(&failed(ErrorCode::CliError)), 1);
+        assert_eq!(of(&failed(ErrorCode::InvalidParams)), 2);
+        assert_eq!(of(&failed(ErrorCode::CliNotFound)), 3);
+        assert_eq!(of(&with(RunStatus::TimedOut)), 4);
+        assert_eq!(of(&with(RunStatus::Incomplete)), 5);
+        assert_eq!(of(&with(RunStatus::Aborted)), 130);
+    }
+
+    #[test]
+    fn the_help_names_every_code() {
+        for code in [
+            SUCCESS,
+            AGENT_ERROR,
+            USAGE,
+            CLI_NOT_FOUND,
+            TIMEOUT,
+            INCOMPLETE,
+            ABORTED,
+        ] {
+            let listed = HELP
+                .lines()
+                .any(|line| line.split_whitespace().next() == Some(&code.to_string()));
+            assert!(listed, "{code}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What to do about an error: the next step, by the error's kind.
+
+use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind};
+
+use crate::words;
+
+/// How to log in to a provider's CLI, where that is known.
+fn login(info: &CliInfo) -> String {
+    match info.id {
+        "claude" => {
+            "log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment"
+                .to_owned()
+        }
+        _ => format!("log in with `{}`", info.program),
+    }
+}
+
+/// The next step after this error, where there is one. `now_ms` is the time of day.
+pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Option<String> {
+    let wait = || {
+        let until = error.resets_at.map(|at| at.saturating_sub(now_ms));
+        error
+            .retry_after_ms
+            .or(until)
+            .map(|ms| format!("wait {} and try again", words::duration_ms(ms)))
+    };
+    let step = match (error.code, error.kind) {
+        (ErrorCode::PromptTooLarge, _) => {
+            "give the prompt on stdin (`-` or --prompt-file with --prompt-via stdin), or a smaller one"
+                .to_owned()
+        }
+        (ErrorCode::CliNotFound, _) => format!(
+            "install it with `{}`, or say where it is with --bin; `teamster doctor` shows what is here",
+            info.install
+        ),
+        (ErrorCode::StartupTimeout, _) => {
+            "if the CLI is only slow to start, allow more with --startup-timeout".to_owned()
+        }
+        (ErrorCode::WatchdogTimeout, _) => {
+            "if it was only slow, allow more with --idle-timeout or --tool-timeout".to_owned()
+        }
+        (_, ErrorKind::Auth) => login(info),
+        (_, ErrorKind::RateLimit) => {
+            wait().unwrap_or_else(|| "wait a little and try again".to_owned())
+        }
+        (_, ErrorKind::Quota) => wait().unwrap_or_else(|| {
+            "wait until the limit resets, or use another account or key".to_owned()
+        }),
+        (_, ErrorKind::Overloaded) => {
+            wait().unwrap_or_else(|| "the service is in trouble: try again later".to_owned())
+        }
+        (_, ErrorKind::Network) => {
+            "check the connection (and HTTPS_PROXY, if there is a proxy) and try again".to_owned()
+        }
+        (_, ErrorKind::ContextWindow) => {
+            "begin a new session (leave out --resume), or ask for less at once".to_owned()
+        }
+        (_, ErrorKind::ModelNotFound) => {
+            format!("choose a model that {} knows with --model", info.name)
+        }
+        (_, ErrorKind::SessionNotFound) => {
+            "sessions belong to the directory in which they began: go there (--cwd), or leave out --resume"
+                .to_owned()
+        }
+        (_, ErrorKind::Permission) => ALLOW.to_owned(),
+        (_, ErrorKind::Budget) => "allow more with --max-budget-usd, or go on with --resume".to_owned(),
+        (_, ErrorKind::MaxTurns) => "allow more with --max-turns, or go on with --resume".to_owned(),
+        (_, ErrorKind::Mcp) => {
+            format!("look at the MCP servers that {} has configured", info.name)
+        }
+        _ => return None,
+    };
+    Some(step)
+}
+
+/// How to allow what was denied.
+pub(crate) const ALLOW: &str =
+    "allow it with --allow-tool, --permission accept-edits or --permission bypass";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info() -> &'static CliInfo {
+        teamster::provider("claude").unwrap().info()
+    }
+
+    fn step(code: ErrorCode, kind: ErrorKind) -> Option<String> {
+        next_step(&AgentError::new(code, kind, "x"), info(), 0)
+    }
+
+    #[test]
+    fn the_code_counts_before_the_kind() {
+        let missing = step(ErrorCode::CliNotFound, ErrorKind::NotFound).unwrap();
+        assert!(
+            missing.contains("npm install -g @anthropic-ai/claude-code"),
+            "{missing}"
+        );
+        let start = step(ErrorCode::StartupTimeout, ErrorKind::Timeout).unwrap();
+        assert!(start.contains("--startup-timeout"), "{start}");
+        assert_eq!(step(ErrorCode::Aborted, ErrorKind::Aborted), None);
+    }
+
+    #[test]
+    fn what_can_be_done_has_a_step() {
+        for (kind, word) in [
+            (ErrorKind::Auth, "/login"),
+            (ErrorKind::SessionNotFound, "--cwd"),
+            (ErrorKind::Permission, "--allow-tool"),
+            (ErrorKind::ModelNotFound, "--model"),
+            (ErrorKind::Budget, "--max-budget-usd"),
+            (ErrorKind::MaxTurns, "--max-turns"),
+            (ErrorKind::RateLimit, "wait a little"),
+        ] {
+            let step = step(ErrorCode::CliError, kind).unwrap();
+            assert!(step.contains(word), "{kind:?}: {step}");
+        }
+    }
+
+    #[test]
+    fn a_known_wait_is_named() {
+        let mut error = AgentError::new(ErrorCode::CliError, ErrorKind::Quota, "x");
+        error.resets_at = Some(7_200_000);
+        assert_eq!(
+            next_step(&error, info(), 3_600_000).unwrap(),
+            "wait 1h 00m and try again"
+        );
+    }
+}

@@ -1,0 +1,359 @@
+//! From the command line to what the library is asked.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use teamster::{
+    CliInfo, EnvPolicy, ExecuteParams, Image, ImageSource, PermissionMode, PromptDelivery,
+    RuntimeConfig, SystemPrompt, Timeouts,
+};
+
+use crate::args::{EnvVar, Permission, PromptVia, RunArgs};
+
+/// What `--clean-env` keeps: without these most CLIs find neither their programs nor their login.
+const CLEAN_ENV: [&str; 10] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
+];
+
+/// What to run. Every error is one of usage.
+pub(crate) fn execute_params(args: &RunArgs, stdin: impl Read) -> anyhow::Result<ExecuteParams> {
+    let mut params = ExecuteParams::new(prompt(args, stdin)?);
+    params.prompt_delivery = match args.input.prompt_via {
+        PromptVia::Auto => PromptDelivery::default(),
+        PromptVia::Argv => PromptDelivery::Argv,
+        PromptVia::Stdin => PromptDelivery::Stdin,
+    };
+    params.session_id.clone_from(&args.session.resume);
+    params.new_session_id.clone_from(&args.session.session_id);
+    params.fork = args.session.fork;
+    params.working_directory.clone_from(&args.place.cwd);
+    params.add_dirs.clone_from(&args.place.add_dir);
+    params.env = environment(&args.place.env)?;
+    params.system_prompt = system_prompt(args)?;
+    params.model.clone_from(&args.model.model);
+    params.effort.clone_from(&args.model.effort);
+    params.permission = match args.permissions.permission {
+        Permission::Default => PermissionMode::Default,
+        Permission::ReadOnly => PermissionMode::ReadOnly,
+        Permission::AcceptEdits => PermissionMode::AcceptEdits,
+        Permission::Bypass => PermissionMode::Bypass,
+    };
+    params
+        .allowed_tools
+        .clone_from(&args.permissions.allow_tool);
+    params.denied_tools.clone_from(&args.permissions.deny_tool);
+    params.max_turns = args.limits.max_turns;
+    params.max_budget_usd = args.limits.max_budget_usd;
+    params.output_schema = args
+        .input
+        .output_schema
+        .as_deref()
+        .map(schema)
+        .transpose()?;
+    params.images = args
+        .input
+        .image
+        .iter()
+        .map(|file| image(file))
+        .collect::<anyhow::Result<_>>()?;
+    params.cli_retries = args.limits.cli_retries;
+    params.extra_args.clone_from(&args.extra_args);
+    params.include_native = args.output.native;
+    params.keep_background = args.place.keep_background;
+    params.timeouts = Timeouts {
+        startup: args.limits.startup_timeout,
+        idle: args.limits.idle_timeout,
+        tool: args.limits.tool_timeout,
+    };
+    Ok(params)
+}
+
+/// With which runtime.
+pub(crate) fn runtime_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
+    let mut config = base_config();
+    config.program = args.place.bin.clone().or_else(|| program_variable(info));
+    if args.place.clean_env {
+        config.env_policy = EnvPolicy::Clean {
+            allow: CLEAN_ENV
+                .into_iter()
+                .map(str::to_owned)
+                .chain(args.place.keep_env.iter().cloned())
+                .collect(),
+        };
+    }
+    config
+}
+
+/// The settings that every run of this program has.
+pub(crate) fn base_config() -> RuntimeConfig {
+    let mut config = RuntimeConfig::default();
+    // Whoever kills teamster does not want its agent to go on unseen.
+    config.die_with_parent = true;
+    config
+}
+
+/// The program that `TEAMSTER_<PROVIDER>_BIN` names.
+pub(crate) fn program_variable(info: &CliInfo) -> Option<PathBuf> {
+    env::var_os(program_variable_name(info))
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+/// Its name.
+pub(crate) fn program_variable_name(info: &CliInfo) -> String {
+    format!(
+        "TEAMSTER_{}_BIN",
+        info.id.to_ascii_uppercase().replace('-', "_")
+    )
+}
+
+fn prompt(args: &RunArgs, mut stdin: impl Read) -> anyhow::Result<String> {
+    let text = match (&args.prompt_file, args.prompt.as_deref()) {
+        (Some(file), _) => read_text(file, "the prompt")?,
+        (None, Some("-")) => {
+            let mut bytes = Vec::new();
+            stdin
+                .read_to_end(&mut bytes)
+                .context("cannot read the prompt from stdin")?;
+            String::from_utf8(bytes)
+                .ok()
+                .context("the prompt on stdin is not UTF-8 text")?
+        }
+        (None, text) => text.unwrap_or_default().to_owned(),
+    };
+    if text.trim().is_empty() {
+        bail!("the prompt is empty");
+    }
+    Ok(text)
+}
+
+fn system_prompt(args: &RunArgs) -> anyhow::Result<Option<SystemPrompt>> {
+    let input = &args.input;
+    let what = "the system prompt";
+    Ok(if let Some(text) = &input.system_prompt {
+        Some(SystemPrompt::Replace(text.clone()))
+    } else if let Some(file) = &input.system_prompt_file {
+        Some(SystemPrompt::Replace(read_text(file, what)?))
+    } else if let Some(text) = &input.append_system_prompt {
+        Some(SystemPrompt::Append(text.clone()))
+    } else if let Some(file) = &input.append_system_prompt_file {
+        Some(SystemPrompt::Append(read_text(file, what)?))
+    } else {
+        None
+    })
+}
+
+fn read_text(file: &Path, what: &str) -> anyhow::Result<String> {
+    let bytes =
+        fs::read(file).with_context(|| format!("cannot read {what} from {}", file.display()))?;
+    String::from_utf8(bytes)
+        .ok()
+        .with_context(|| format!("{what} in {} is not UTF-8 text", file.display()))
+}
+
+fn schema(value: &str) -> anyhow::Result<Value> {
+    let (text, place) = if value.trim_start().starts_with('{') {
+        (value.to_owned(), "in --output-schema".to_owned())
+    } else {
+        (
+            read_text(Path::new(value), "the schema")?,
+            format!("in {value}"),
+        )
+    };
+    serde_json::from_str(&text).with_context(|| format!("the schema {place} is not JSON"))
+}
+
+fn image(file: &Path) -> anyhow::Result<Image> {
+    let extension = file
+        .extension()
+        .and_then(OsStr::to_str)
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let media_type = match &*extension {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        _ => bail!(
+            "{} is not an image that agents take: its name must end in .png, .jpg, .jpeg, .gif or .webp",
+            file.display()
+        ),
+    };
+    Ok(Image {
+        media_type: media_type.to_owned(),
+        source: ImageSource::Path(file.to_owned()),
+    })
+}
+
+fn environment(vars: &[EnvVar]) -> anyhow::Result<BTreeMap<String, String>> {
+    vars.iter()
+        .map(|EnvVar { name, value }| {
+            if name.is_empty() {
+                bail!("--env needs KEY=VALUE or KEY");
+            }
+            let value = match value {
+                Some(value) => value.clone(),
+                None => match env::var(name) {
+                    Ok(value) => value,
+                    Err(env::VarError::NotPresent) => {
+                        bail!(
+                            "--env {name}: there is no such variable in teamster's own environment"
+                        )
+                    }
+                    Err(env::VarError::NotUnicode(_)) => {
+                        bail!("--env {name}: the variable's value is not UTF-8 text")
+                    }
+                },
+            };
+            Ok((name.clone(), value))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+    use std::time::Duration;
+
+    fn args(line: &[&str]) -> RunArgs {
+        let line = ["teamster", "run", "claude"].iter().chain(line);
+        match Cli::try_parse_from(line).unwrap().command {
+            Command::Run(args) => *args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn params(line: &[&str]) -> ExecuteParams {
+        execute_params(&args(line), "from stdin".as_bytes()).unwrap()
+    }
+
+    fn error(line: &[&str]) -> String {
+        format!(
+            "{:#}",
+            execute_params(&args(line), "".as_bytes()).unwrap_err()
+        )
+    }
+
+    #[test]
+    fn every_field_has_a_flag() {
+        let params = params(&[
+            "the prompt",
+            "--prompt-via=stdin",
+            "--resume=old",
+            "--session-id=new",
+            "--fork",
+            "--cwd=/w",
+            "--add-dir=/a",
+            "--add-dir=/b",
+            "--env=A=1",
+            "--append-system-prompt=be brief",
+            "--model=m",
+            "--effort=high",
+            "--permission=read-only",
+            "--allow-tool=Bash(git *)",
+            "--deny-tool=Write",
+            "--max-turns=3",
+            "--max-budget-usd=0.5",
+            "--output-schema={\"type\":\"object\"}",
+            "--image=a.PNG",
+            "--cli-retries=2",
+            "--json",
+            "--native",
+            "--keep-background",
+            "--startup-timeout=10s",
+            "--idle-timeout=off",
+            "--tool-timeout=1h",
+            "--",
+            "--extra",
+            "x",
+        ]);
+        // Destructured by hand, so that the list above is compared with every field.
+        assert_eq!(params.prompt, "the prompt");
+        assert_eq!(params.prompt_delivery, PromptDelivery::Stdin);
+        assert_eq!(params.session_id.as_deref(), Some("old"));
+        assert_eq!(params.new_session_id.as_deref(), Some("new"));
+        assert!(params.fork);
+        assert_eq!(params.working_directory.as_deref(), Some(Path::new("/w")));
+        assert_eq!(params.add_dirs, [Path::new("/a"), Path::new("/b")]);
+        assert_eq!(params.env, BTreeMap::from([("A".into(), "1".into())]));
+        assert_eq!(
+            params.system_prompt,
+            Some(SystemPrompt::Append("be brief".into()))
+        );
+        assert_eq!(params.model.as_deref(), Some("m"));
+        assert_eq!(params.effort.as_deref(), Some("high"));
+        assert_eq!(params.permission, PermissionMode::ReadOnly);
+        assert_eq!(params.allowed_tools, ["Bash(git *)"]);
+        assert_eq!(params.denied_tools, ["Write"]);
+        assert_eq!(params.max_turns, Some(3));
+        assert_eq!(params.max_budget_usd, Some(0.5));
+        assert_eq!(
+            params.output_schema,
+            Some(serde_json::json!({"type": "object"}))
+        );
+        assert_eq!(params.images[0].media_type, "image/png");
+        assert_eq!(params.cli_retries, Some(2));
+        assert_eq!(params.extra_args, ["--extra", "x"]);
+        assert!(params.include_native);
+        assert!(params.keep_background);
+        assert_eq!(
+            params.timeouts,
+            Timeouts {
+                startup: Some(Duration::from_secs(10)),
+                idle: Some(Duration::MAX),
+                tool: Some(Duration::from_secs(3600)),
+            }
+        );
+    }
+
+    #[test]
+    fn nothing_is_asked_that_was_not_said() {
+        let params = params(&["x"]);
+        let default = ExecuteParams::new("x");
+        assert_eq!(
+            format!("{params:?}").replace(&format!("{:?}", params.cancel), ""),
+            format!("{default:?}").replace(&format!("{:?}", default.cancel), "")
+        );
+    }
+
+    #[test]
+    fn a_dash_is_stdin() {
+        assert_eq!(params(&["-"]).prompt, "from stdin");
+        assert_eq!(error(&["-"]), "the prompt is empty");
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong_and_hide_values() {
+        assert!(error(&["x", "--image=a.bmp"]).contains("a.bmp is not an image"));
+        assert!(error(&["x", "--output-schema={nope"]).contains("is not JSON"));
+        assert!(error(&["x", "--output-schema=/no/such"]).contains("cannot read the schema"));
+        assert!(error(&["x", "--env==secret"]).contains("--env needs KEY"));
+        assert!(!error(&["x", "--env==secret"]).contains("secret"));
+        let missing = error(&["x", "--env=TEAMSTER_TEST_NO_SUCH_VARIABLE"]);
+        assert!(missing.contains("no such variable"), "{missing}");
+        assert!(Cli::try_parse_from(["teamster", "run", "claude"]).is_err());
+        assert!(Cli::try_parse_from(["teamster", "run", "nobody", "x"]).is_err());
+    }
+
+    #[test]
+    fn a_clean_environment_keeps_what_is_named() {
+        let args = args(&["x", "--clean-env", "--keep-env=FOO", "--bin=/b"]);
+        let info = teamster::provider("claude").unwrap().info();
+        let config = runtime_config(&args, info);
+        assert!(config.die_with_parent);
+        assert_eq!(config.program.as_deref(), Some(Path::new("/b")));
+        let EnvPolicy::Clean { allow } = config.env_policy else {
+            panic!("{:?}", config.env_policy);
+        };
+        assert!(allow.contains(&"PATH".to_owned()) && allow.contains(&"FOO".to_owned()));
+        assert_eq!(program_variable_name(info), "TEAMSTER_CLAUDE_BIN");
+    }
+}

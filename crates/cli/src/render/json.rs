@@ -1,0 +1,62 @@
+//! One event a line, as JSON.
+
+use std::io::{self, BufWriter, Write};
+use std::time::Duration;
+
+use teamster::AgentEvent;
+
+use super::Sink;
+
+/// Writes every event as one line of JSON, and nothing else.
+#[derive(Debug)]
+pub(crate) struct Json<O: Write> {
+    out: BufWriter<O>,
+}
+
+impl<O: Write> Json<O> {
+    /// Writes to `out`.
+    pub(crate) fn new(out: O) -> Self {
+        Self {
+            out: BufWriter::new(out),
+        }
+    }
+}
+
+impl<O: Write> Sink for Json<O> {
+    fn event(&mut self, event: &AgentEvent, _: Duration) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, event)?;
+        self.out.write_all(b"\n")
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::testing::{done, text};
+
+    #[test]
+    fn one_event_a_line() {
+        let mut bytes = Vec::new();
+        let mut sink = Json::new(&mut bytes);
+        for event in [text("m1", "a\nb\u{2028}c"), done("a")] {
+            sink.event(&event, Duration::ZERO).unwrap();
+        }
+        sink.flush().unwrap();
+        drop(sink);
+        let lines: Vec<&[u8]> = bytes
+            .strip_suffix(b"\n")
+            .unwrap()
+            .split(|b| *b == b'\n')
+            .collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(
+            serde_json::from_slice::<AgentEvent>(lines[0]).unwrap(),
+            text("m1", "a\nb\u{2028}c")
+        );
+        assert!(lines[1].starts_with(br#"{"type":"done","#));
+    }
+}

@@ -1,0 +1,68 @@
+//! How a run is shown: for a person at a terminal, as plain text, or as JSON.
+//!
+//! Everything here writes to a [`Write`](io::Write) and is told the time, so it is tested with
+//! events made by hand.
+
+mod json;
+mod line;
+mod narrator;
+mod plain;
+mod spinner;
+mod terminal;
+
+#[cfg(test)]
+mod testing;
+
+use std::io;
+use std::time::Duration;
+
+use teamster::{AgentEvent, CliInfo, RunResult};
+
+pub(crate) use json::Json;
+pub(crate) use narrator::Narrator;
+pub(crate) use plain::Plain;
+pub(crate) use spinner::ProgressSpinner;
+pub(crate) use terminal::Terminal;
+
+/// Shows the events of one run.
+pub(crate) trait Sink {
+    /// Shows an event that came `now` after the start. An error means that nobody can read what is
+    /// written.
+    fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()>;
+
+    /// Nothing more comes for the moment: what was held back to write it at once must go out.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Called again and again while nothing comes.
+    fn tick(&mut self, _now: Duration) {}
+
+    /// The user asked to stop the run; it will end soon.
+    fn stopping(&mut self, _now: Duration) {}
+}
+
+/// What the display needs to know beside the events.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    /// The CLI that runs.
+    pub(crate) info: &'static CliInfo,
+    /// Also what is usually left out.
+    pub(crate) verbose: bool,
+    /// Only the answer and errors.
+    pub(crate) quiet: bool,
+    /// Where the agent works: paths below it are shown relative to it.
+    pub(crate) directory: Option<String>,
+    /// The command that goes on with the session, up to its id; nothing if that cannot be.
+    pub(crate) resume: Option<String>,
+    /// The time of day, in milliseconds since the Unix epoch.
+    pub(crate) clock: fn() -> u64,
+}
+
+/// The answer in the shape that was asked for, unless the text is just that.
+fn structured_answer(result: &RunResult) -> Option<String> {
+    let value = result.structured_output.as_ref()?;
+    let said = result.final_message.as_deref().unwrap_or(&result.text);
+    if serde_json::from_str::<serde_json::Value>(said).is_ok_and(|said| said == *value) {
+        return None;
+    }
+    Some(format!("{value:#}"))
+}

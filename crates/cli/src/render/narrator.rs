@@ -1,0 +1,472 @@
+//! Tells in single lines what happens in a run beside the agent's text.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+use std::time::Duration;
+
+use teamster::{
+    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus, RateLimit,
+    Retry, RunResult, RunStatus, Session, ToolResult, ToolUse,
+};
+
+use super::View;
+use super::line::{Line, Tone};
+use crate::{hints, words};
+
+/// Columns by which a tool is moved to the right, and each level of sub-agents further.
+const INDENT: usize = 2;
+
+/// Tells what happens in a run. The text of the main agent is left to whoever asks.
+#[derive(Debug)]
+pub(crate) struct Narrator {
+    view: View,
+    /// Tools that run, in the order in which they began.
+    running: Vec<RunningTool>,
+    /// How deep each tool is nested. Kept after its end: sub-agents may outlive their call.
+    depths: HashMap<Id, usize>,
+    changed_files: BTreeSet<String>,
+    session: Option<Id>,
+    /// Thinking, or what a sub-agent says, until it is whole.
+    murmur: Option<Murmur>,
+    doing: Doing,
+    since: Duration,
+}
+
+#[derive(Debug)]
+struct RunningTool {
+    id: Id,
+    parent: Option<Id>,
+    name: String,
+    summary: String,
+    since: Duration,
+    /// A line has said that it began.
+    announced: bool,
+    denied: Option<String>,
+}
+
+#[derive(Debug)]
+struct Murmur {
+    message: Option<Id>,
+    parent: Option<Id>,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Starting,
+    Waiting,
+    Thinking,
+    Retrying,
+    Ending,
+    Stopping,
+}
+
+impl Narrator {
+    pub(crate) fn new(view: View) -> Self {
+        Self {
+            view,
+            running: Vec::new(),
+            depths: HashMap::new(),
+            changed_files: BTreeSet::new(),
+            session: None,
+            murmur: None,
+            doing: Doing::Starting,
+            since: Duration::ZERO,
+        }
+    }
+
+    /// How it is to be told.
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What there is to tell about an event.
+    pub(crate) fn event(&mut self, event: &AgentEvent, now: Duration) -> Vec<Line> {
+        let mut lines = self.end_murmur(event);
+        self.note_doing(event, now);
+        match event {
+            AgentEvent::Session(session) => lines.extend(self.session(session)),
+            AgentEvent::Thinking(e) => {
+                self.murmur(&e.text, e.message_id.as_ref(), e.parent_tool_id.as_ref());
+            }
+            AgentEvent::Text(e) if e.parent_tool_id.is_some() => {
+                self.murmur(&e.text, e.message_id.as_ref(), e.parent_tool_id.as_ref());
+            }
+            AgentEvent::ToolUse(tool) => self.tool_use(tool, now, &mut lines),
+            AgentEvent::ToolResult(result) => self.tool_result(result, now, &mut lines),
+            AgentEvent::FileChange(change) => {
+                self.changed_files.insert(change.path.clone());
+            }
+            AgentEvent::Plan(plan) => lines.extend(self.plan(plan)),
+            AgentEvent::Permission(permission) => lines.extend(self.permission(permission)),
+            AgentEvent::Retry(retry) => lines.push(retry_line(retry)),
+            AgentEvent::RateLimit(limit) => lines.extend(self.rate_limit(limit)),
+            AgentEvent::Notice(notice) => lines.push(match notice.level {
+                NoticeLevel::Warning => {
+                    Line::new(Tone::Warning, "warning:", words::printable(&notice.message))
+                }
+                _ => Line::aside(words::printable(&notice.message)),
+            }),
+            AgentEvent::Unknown(unknown) if self.view.verbose => {
+                lines.push(Line::aside(format!(
+                    "unknown line: {}",
+                    words::one_line(&teamster::excerpt(unknown.native.get(), 120))
+                )));
+            }
+            AgentEvent::Error(error) if error.error.kind != ErrorKind::Aborted => {
+                let error = &error.error;
+                let message = words::printable(error.message.trim());
+                lines.push(Line::new(Tone::Error, "error:", message));
+                if let Some(step) = hints::next_step(error, self.view.info, (self.view.clock)()) {
+                    let mut hint = Line::new(Tone::Hint, "next:", step);
+                    hint.indent = INDENT;
+                    lines.push(hint);
+                }
+                return lines;
+            }
+            AgentEvent::Done(done) => self.end(&done.result, &mut lines),
+            // Text is not told here, the figures of usage and the end of a turn come with `done`.
+            _ => {}
+        }
+        if self.view.quiet { Vec::new() } else { lines }
+    }
+
+    /// What is going on while nothing comes.
+    pub(crate) fn waiting(&self, now: Duration) -> String {
+        let for_long = |since: Duration| {
+            let ms = u64::try_from(now.saturating_sub(since).as_millis()).unwrap_or(u64::MAX);
+            // A clock that begins at once would only flicker.
+            if ms < 2000 {
+                String::new()
+            } else {
+                format!("  {}", words::duration_ms(ms))
+            }
+        };
+        let info = self.view.info;
+        match (self.doing, self.running.last()) {
+            (Doing::Stopping, _) => format!("stopping {}", info.name),
+            (_, Some(tool)) => {
+                let more = self.running.len() - 1;
+                let more = if more == 0 {
+                    String::new()
+                } else {
+                    format!("  (and {more} more)")
+                };
+                // The clock comes first: the end is cut if the line is too long.
+                format!(
+                    "{}{}  {}{more}",
+                    tool.name,
+                    for_long(tool.since),
+                    tool.summary
+                )
+            }
+            (doing, None) => {
+                let what = match doing {
+                    Doing::Thinking => "thinking".to_owned(),
+                    Doing::Starting => format!("starting {}", info.name),
+                    Doing::Ending => format!("waiting for {} to end", info.name),
+                    Doing::Retrying => "waiting to try again".to_owned(),
+                    _ => "waiting for the model".to_owned(),
+                };
+                format!("{what}{}", for_long(self.since))
+            }
+        }
+    }
+
+    /// The user asked to stop the run.
+    pub(crate) fn stopping(&mut self) {
+        self.doing = Doing::Stopping;
+    }
+
+    fn note_doing(&mut self, event: &AgentEvent, now: Duration) {
+        let doing = match event {
+            AgentEvent::Thinking(_) => Doing::Thinking,
+            AgentEvent::Retry(_) => Doing::Retrying,
+            AgentEvent::TurnEnd(_) => Doing::Ending,
+            // These come at any time.
+            AgentEvent::Notice(_) | AgentEvent::RateLimit(_) | AgentEvent::Unknown(_) => return,
+            _ => Doing::Waiting,
+        };
+        if self.doing != Doing::Stopping && (self.doing != doing || doing == Doing::Waiting) {
+            self.doing = doing;
+            self.since = now;
+        }
+    }
+
+    fn session(&mut self, session: &Session) -> Option<Line> {
+        let new = self.session.as_ref() != Some(&session.session_id);
+        let first = self.session.replace(session.session_id.clone()).is_none();
+        if !new {
+            return None;
+        }
+        let mut body = self.view.info.name.to_owned();
+        if let Some(model) = session.model.as_deref().filter(|_| first) {
+            let _ = write!(body, " · {}", words::one_line(model));
+        }
+        let _ = write!(body, " · session {}", words::one_line(&session.session_id));
+        Some(Line::aside(body))
+    }
+
+    fn tool_use(&mut self, tool: &ToolUse, now: Duration, lines: &mut Vec<Line>) {
+        self.announce(tool.parent_tool_id.as_ref(), lines);
+        let depth = self.depth_below(tool.parent_tool_id.as_ref());
+        self.depths.insert(tool.tool_id.clone(), depth);
+        let name = match &tool.mcp {
+            Some(mcp) => format!("{}/{}", mcp.server, mcp.tool),
+            None => tool.tool_name.clone(),
+        };
+        self.running.push(RunningTool {
+            id: tool.tool_id.clone(),
+            parent: tool.parent_tool_id.clone(),
+            name: words::one_line(&name),
+            summary: words::tool_input(&tool.input, self.view.directory.as_deref()),
+            since: now,
+            announced: false,
+            denied: None,
+        });
+    }
+
+    /// Says that the tool which started a sub-agent began, before the sub-agent's own tools.
+    fn announce(&mut self, id: Option<&Id>, lines: &mut Vec<Line>) {
+        let Some(index) = id.and_then(|id| self.running.iter().position(|tool| tool.id == *id))
+        else {
+            return;
+        };
+        if self.running[index].announced {
+            return;
+        }
+        self.running[index].announced = true;
+        let parent = self.running[index].parent.clone();
+        self.announce(parent.as_ref(), lines);
+        let tool = &self.running[index];
+        lines.push(
+            Line::new(
+                Tone::Aside,
+                format!("▸ {}", tool.name),
+                tool.summary.clone(),
+            )
+            .fitting(indent(self.depth_below(parent.as_ref())), ""),
+        );
+    }
+
+    fn tool_result(&mut self, result: &ToolResult, now: Duration, lines: &mut Vec<Line>) {
+        let Some(index) = self
+            .running
+            .iter()
+            .position(|tool| tool.id == result.tool_id)
+        else {
+            return;
+        };
+        let tool = self.running.remove(index);
+        let indent = indent(self.depths.get(&tool.id).copied().unwrap_or_default());
+        let failed = result.is_error == Some(true) || tool.denied.is_some();
+        let took = now.saturating_sub(tool.since).as_millis();
+        let took = words::duration_ms(u64::try_from(took).unwrap_or(u64::MAX));
+        let tone = if failed { Tone::Failed } else { Tone::Ok };
+        lines.push(Line::new(tone, tool.name, tool.summary).fitting(indent, took));
+        let detail = match tool.denied {
+            Some(reason) if reason.is_empty() => "permission denied".to_owned(),
+            Some(reason) => format!("permission denied: {}", words::one_line(&reason)),
+            None if failed => words::tool_failure(&result.output),
+            None => String::new(),
+        };
+        if !detail.is_empty() {
+            lines.push(Line::aside(detail).fitting(indent + 2, ""));
+        }
+    }
+
+    fn depth_below(&self, parent: Option<&Id>) -> usize {
+        parent.map_or(0, |id| 1 + self.depths.get(id).copied().unwrap_or_default())
+    }
+
+    fn plan(&self, plan: &Plan) -> Option<Line> {
+        let done = |status| plan.entries.iter().filter(|e| e.status == status).count();
+        if plan.entries.is_empty() {
+            return None;
+        }
+        if self.view.verbose {
+            let list: Vec<String> = plan
+                .entries
+                .iter()
+                .map(|entry| {
+                    let mark = match entry.status {
+                        PlanStatus::Completed => "✓",
+                        PlanStatus::InProgress => "▸",
+                        _ => "·",
+                    };
+                    format!("{mark} {}", words::one_line(&entry.content))
+                })
+                .collect();
+            return Some(Line::new(
+                Tone::Aside,
+                "",
+                format!("plan:\n{}", list.join("\n")),
+            ));
+        }
+        let current = plan
+            .entries
+            .iter()
+            .find(|entry| entry.status == PlanStatus::InProgress)
+            .map(|entry| format!(": {}", words::one_line(&entry.content)))
+            .unwrap_or_default();
+        let (done, all) = (done(PlanStatus::Completed), plan.entries.len());
+        Some(Line::aside(format!("plan {done}/{all}{current}")).fitting(INDENT, ""))
+    }
+
+    fn permission(&mut self, permission: &Permission) -> Option<Line> {
+        let reason = permission.reason.as_deref().unwrap_or_default();
+        let name = words::one_line(&permission.tool_name);
+        match permission.decision {
+            Decision::Denied => {
+                let id = permission.tool_id.as_ref();
+                let known = id.is_some_and(|id| self.depths.contains_key(id));
+                if let Some(tool) = self.running.iter_mut().find(|tool| Some(&tool.id) == id) {
+                    tool.denied = Some(reason.to_owned());
+                }
+                // The line of the tool tells it, or has told it as a failure.
+                (!known).then(|| {
+                    let reason = words::one_line(reason);
+                    let body = if reason.is_empty() {
+                        name
+                    } else {
+                        format!("{name}: {reason}")
+                    };
+                    Line::new(Tone::Warning, "permission denied:", body)
+                })
+            }
+            Decision::Requested => Some(Line::new(Tone::Warning, "asks for permission:", name)),
+            _ => self
+                .view
+                .verbose
+                .then(|| Line::aside(format!("permission given: {name}"))),
+        }
+    }
+
+    fn rate_limit(&self, limit: &RateLimit) -> Option<Line> {
+        if limit.status == "allowed" && !self.view.verbose {
+            return None;
+        }
+        let mut body = format!("rate limit: {}", words::one_line(&limit.status));
+        if let Some(kind) = &limit.kind {
+            let _ = write!(body, ", {}", words::one_line(kind));
+        }
+        if let Some(used) = limit.utilization {
+            let _ = write!(body, ", {:.0}% used", used * 100.0);
+        }
+        if let Some(at) = limit.resets_at {
+            let ms = at.saturating_sub((self.view.clock)());
+            let _ = write!(body, ", resets in {}", words::duration_ms(ms));
+        }
+        Some(Line::aside(body))
+    }
+
+    fn murmur(&mut self, text: &str, message: Option<&Id>, parent: Option<&Id>) {
+        if self.view.verbose {
+            self.murmur
+                .get_or_insert_with(|| Murmur {
+                    message: message.cloned(),
+                    parent: parent.cloned(),
+                    text: String::new(),
+                })
+                .text
+                .push_str(text);
+        }
+    }
+
+    /// Tells what was thought or said by a sub-agent, unless the event continues it.
+    fn end_murmur(&mut self, event: &AgentEvent) -> Vec<Line> {
+        let next = match event {
+            AgentEvent::Thinking(e) => Some((&e.message_id, &e.parent_tool_id)),
+            AgentEvent::Text(e) => Some((&e.message_id, &e.parent_tool_id)),
+            _ => None,
+        };
+        let continues = |m: &mut Murmur| Some((&m.message, &m.parent)) != next;
+        let Some(murmur) = self.murmur.take_if(continues) else {
+            return Vec::new();
+        };
+        if let AgentEvent::Retract(retract) = event
+            && murmur.message.as_ref() == Some(&retract.message_id)
+        {
+            return Vec::new();
+        }
+        let mut lines = Vec::new();
+        self.announce(murmur.parent.as_ref(), &mut lines);
+        let indent = indent(self.depth_below(murmur.parent.as_ref()));
+        let text = words::printable(murmur.text.trim());
+        lines.extend(text.lines().map(|text| {
+            let mut line = Line::aside(text);
+            line.indent = indent;
+            line
+        }));
+        lines
+    }
+
+    fn end(&self, result: &RunResult, lines: &mut Vec<Line>) {
+        if !result.permission_denials.is_empty() {
+            let names: BTreeSet<String> = result
+                .permission_denials
+                .iter()
+                .map(|denial| words::one_line(&denial.tool_name))
+                .collect();
+            let names: Vec<String> = names.into_iter().collect();
+            let n = result.permission_denials.len() as u64;
+            let calls = words::plural(n, "tool call");
+            let body = format!("{calls} ({}): {}", names.join(", "), hints::ALLOW);
+            lines.push(Line::new(Tone::Warning, "permission denied:", body));
+        }
+        if self.view.verbose
+            && result.status != RunStatus::Completed
+            && let Some(stderr) = &result.stderr
+        {
+            let stderr = words::printable(stderr.trim());
+            lines.push(Line::aside(format!(
+                "stderr of {}:\n{stderr}",
+                self.view.info.name
+            )));
+        }
+        let (tone, word) = match result.status {
+            RunStatus::Completed => (Tone::EndWell, "completed"),
+            RunStatus::Aborted => (Tone::EndBadly, "stopped"),
+            RunStatus::TimedOut => (Tone::EndBadly, "timed out"),
+            RunStatus::Incomplete => (Tone::EndBadly, "incomplete"),
+            _ => (Tone::EndBadly, "failed"),
+        };
+        let turns = result.num_turns.map(|n| words::plural(n.into(), "turn"));
+        let files = self.changed_files.len() as u64;
+        let files = (files > 0).then(|| format!("{} changed", words::plural(files, "file")));
+        let body: Vec<String> = [
+            turns,
+            files,
+            result.usage.as_ref().and_then(words::tokens),
+            words::cost(result),
+            Some(words::duration_ms(result.duration_ms)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        lines.push(Line::new(tone, word, body.join(" · ")));
+        if let (Some(command), Some(id)) = (&self.view.resume, &result.session_id) {
+            let id = words::one_line(id);
+            let mut line = Line::aside(format!("go on with: {command} {id} PROMPT"));
+            line.indent = INDENT;
+            lines.push(line);
+        }
+    }
+}
+
+fn indent(depth: usize) -> usize {
+    INDENT * (depth + 1)
+}
+
+fn retry_line(retry: &Retry) -> Line {
+    let mut body = format!("trying again ({}", retry.attempt);
+    if let Some(max) = retry.max_attempts {
+        let _ = write!(body, " of {max}");
+    }
+    body.push(')');
+    if let Some(ms) = retry.delay_ms {
+        let _ = write!(body, " in {}", words::duration_ms(ms));
+    }
+    let _ = write!(body, ": {}", words::one_line(&retry.error.message));
+    Line::aside(body)
+}

@@ -1,0 +1,124 @@
+//! Plain text, for pipes and files: the agent's text on stdout, everything else on stderr.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use teamster::{AgentEvent, Id, RunResult, Text};
+
+use super::line::Line;
+use super::{Narrator, Sink, structured_answer};
+
+/// Writes the agent's text to `out` and the rest to `err`.
+///
+/// What is written to a pipe or a file cannot be taken back either, but there nobody looks on and
+/// waits. So a message is written when it is whole, and one that is withdrawn before is not written
+/// at all.
+#[derive(Debug)]
+pub(crate) struct Plain<O, E> {
+    out: O,
+    err: E,
+    narrator: Narrator,
+    /// The message that is not whole yet.
+    pending: String,
+    message: Option<Id>,
+    /// Whether anything was written to `out`.
+    written: bool,
+    /// Which messages were written, to tell if one of them is withdrawn.
+    last_written: Option<Id>,
+}
+
+impl<O: Write, E: Write> Plain<O, E> {
+    /// Writes what `narrator` tells and the text; if it is quiet, only the last message.
+    pub(crate) fn new(out: O, err: E, narrator: Narrator) -> Self {
+        Self {
+            out,
+            err,
+            narrator,
+            pending: String::new(),
+            message: None,
+            written: false,
+            last_written: None,
+        }
+    }
+
+    fn quiet(&self) -> bool {
+        self.narrator.view().quiet
+    }
+
+    fn text(&mut self, event: &Text) -> io::Result<()> {
+        if self.message != event.message_id {
+            self.write_message()?;
+            self.message.clone_from(&event.message_id);
+        }
+        self.pending.push_str(&event.text);
+        Ok(())
+    }
+
+    fn write_message(&mut self) -> io::Result<()> {
+        let text = std::mem::take(&mut self.pending);
+        if !self.quiet() && !text.trim().is_empty() {
+            self.last_written.clone_from(&self.message);
+            self.write(&text)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a paragraph.
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        let before = if self.written { "\n" } else { "" };
+        self.written = true;
+        let text = text.trim_matches('\n');
+        self.out.write_all(format!("{before}{text}\n").as_bytes())?;
+        self.out.flush()
+    }
+
+    fn end(&mut self, result: &RunResult) -> io::Result<()> {
+        self.write_message()?;
+        if let Some(answer) = structured_answer(result) {
+            return self.write(&answer);
+        }
+        let answer = result.final_message.as_deref().unwrap_or(&result.text);
+        if self.quiet() && !answer.trim().is_empty() {
+            self.write(answer)?;
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self, lines: &[Line]) {
+        for line in lines {
+            // If nobody reads stderr the answer still counts.
+            let _ = writeln!(self.err, "{}", line.show(None, false));
+        }
+    }
+}
+
+impl<O: Write, E: Write> Sink for Plain<O, E> {
+    fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()> {
+        match event {
+            AgentEvent::Text(text) if text.parent_tool_id.is_none() => self.text(text)?,
+            AgentEvent::Retract(retract) => {
+                if self.message.as_ref() == Some(&retract.message_id) {
+                    self.pending.clear();
+                }
+                if self.last_written.as_ref() == Some(&retract.message_id) && !self.quiet() {
+                    self.lines(&[Line::aside(
+                        "(the last message was withdrawn; the agent asks again)",
+                    )]);
+                }
+            }
+            AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_) => self.write_message()?,
+            AgentEvent::Done(done) => self.end(&done.result)?,
+            _ => {}
+        }
+        let lines = self.narrator.event(event, now);
+        self.lines(&lines);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! For a person at a terminal.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use teamster::{AgentEvent, Id, Text};
+
+use super::line::{Line, Tone};
+use super::spinner::{PATIENCE, Spinner};
+use super::{Narrator, Sink, structured_answer};
+use crate::words;
+
+/// Shows a run as it happens: the text as it comes, a line for every tool, and a spinner while
+/// nothing comes.
+///
+/// The agent's text goes to `out`, everything else to `err`. Both are taken to end up on the same
+/// terminal, so each is flushed before the other is written.
+#[derive(Debug)]
+pub(crate) struct Terminal<O, E, S> {
+    out: O,
+    err: E,
+    spinner: S,
+    narrator: Narrator,
+    width: fn() -> Option<usize>,
+    block: Block,
+    /// How many newlines were written last; 2 at the start, where nothing needs to be kept apart.
+    newlines: usize,
+    /// Messages of which text was shown.
+    shown: HashSet<Id>,
+    last_event: Duration,
+}
+
+/// What was written last. Blocks of different kinds are kept apart by a blank line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Block {
+    Start,
+    Text(Option<Id>),
+    Tools,
+    Notes,
+    End,
+}
+
+impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
+    /// Shows what `narrator` tells and the text. `width` is asked for each line: it may change.
+    pub(crate) fn new(
+        out: O,
+        err: E,
+        spinner: S,
+        narrator: Narrator,
+        width: fn() -> Option<usize>,
+    ) -> Self {
+        Self {
+            out,
+            err,
+            spinner,
+            narrator,
+            width,
+            block: Block::Start,
+            newlines: 2,
+            shown: HashSet::new(),
+            last_event: Duration::ZERO,
+        }
+    }
+
+    fn text(&mut self, event: &Text) -> io::Result<()> {
+        let text = words::printable(&event.text);
+        let block = Block::Text(event.message_id.clone());
+        let mut text = &*text;
+        if self.block != block {
+            text = text.trim_start_matches('\n');
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        if let Some(id) = &event.message_id {
+            self.shown.insert(id.clone());
+        }
+        self.enter(block)?;
+        self.out.write_all(text.as_bytes())?;
+        let newlines = text.len() - text.trim_end_matches('\n').len();
+        self.newlines = if newlines == text.len() {
+            self.newlines + newlines
+        } else {
+            newlines
+        };
+        self.out.flush()
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        self.enter(match line.tone {
+            Tone::Ok | Tone::Failed => Block::Tools,
+            Tone::EndWell | Tone::EndBadly => Block::End,
+            // What follows the last line belongs to it, what is indented to the tool above it.
+            _ if self.block == Block::End => Block::End,
+            _ if line.indent > 0 && line.tone == Tone::Aside => Block::Tools,
+            _ => Block::Notes,
+        })?;
+        writeln!(self.err, "{}", line.show((self.width)(), true))?;
+        self.err.flush()
+    }
+
+    /// Begins a block, or goes on with it.
+    fn enter(&mut self, block: Block) -> io::Result<()> {
+        self.spinner.hide();
+        if self.block == block {
+            if !matches!(block, Block::Text(_)) {
+                self.newlines = 1;
+            }
+            return Ok(());
+        }
+        self.end_line()?;
+        // Notes stand close to tools: both are what happened on the way.
+        let close = matches!(
+            (&self.block, &block),
+            (Block::Tools, Block::Notes) | (Block::Notes, Block::Tools)
+        );
+        if self.newlines < 2 && !close {
+            self.out.write_all(b"\n")?;
+            self.out.flush()?;
+        }
+        self.newlines = 1;
+        self.block = block;
+        Ok(())
+    }
+
+    /// Ends a line of text that has not ended yet.
+    fn end_line(&mut self) -> io::Result<()> {
+        if self.newlines == 0 {
+            self.out.write_all(b"\n")?;
+            self.out.flush()?;
+            self.newlines = 1;
+        }
+        Ok(())
+    }
+}
+
+impl<O: Write, E: Write, S: Spinner> Sink for Terminal<O, E, S> {
+    fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()> {
+        self.last_event = now;
+        if let AgentEvent::Done(done) = event {
+            self.spinner.hide();
+            if let Some(answer) = structured_answer(&done.result) {
+                self.enter(Block::Text(None))?;
+                writeln!(self.out, "{}", words::printable(&answer))?;
+                self.out.flush()?;
+                self.newlines = 1;
+            }
+        }
+        for line in self.narrator.event(event, now) {
+            self.line(&line)?;
+        }
+        match event {
+            AgentEvent::Text(text) if text.parent_tool_id.is_none() => self.text(text)?,
+            AgentEvent::Retract(retract) if self.shown.remove(&retract.message_id) => {
+                // What a terminal shows cannot be taken back.
+                self.line(&Line::aside(
+                    "(this message was withdrawn; the agent asks again)",
+                ))?;
+            }
+            // The text before a tool has ended: so there is room for the spinner.
+            AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_) => self.end_line()?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn tick(&mut self, now: Duration) {
+        // Never in the middle of a line of text.
+        if self.newlines > 0 && now.saturating_sub(self.last_event) >= PATIENCE {
+            self.spinner.show(self.narrator.waiting(now));
+        }
+    }
+
+    fn stopping(&mut self, now: Duration) {
+        self.narrator.stopping();
+        // The terminal has echoed ^C in this line. If it cannot be written, the next event says so.
+        let _ = self.end_line();
+        self.last_event = Duration::ZERO;
+        self.tick(now);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! Figures and texts in the form in which people read them.
+
+use serde_json::Value;
+use teamster::{CostSource, RunResult, Usage};
+
+/// Milliseconds as `0.3s`, `42s`, `2m 05s` or `1h 00m`.
+pub(crate) fn duration_ms(ms: u64) -> String {
+    // Tenths below ten seconds, rounded half up; whole units beyond.
+    let tenths = ms.saturating_add(50) / 100;
+    if tenths < 100 {
+        return format!("{}.{}s", tenths / 10, tenths % 10);
+    }
+    let seconds = ms.saturating_add(500) / 1000;
+    if seconds < 60 {
+        format!("{seconds}s")
+    } else if seconds < 3600 {
+        format!("{}m {:02}s", seconds / 60, seconds % 60)
+    } else {
+        format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60)
+    }
+}
+
+/// A count as `999`, `1.2k`, `45k` or `1.2M`.
+pub(crate) fn count(n: u64) -> String {
+    let scaled = |unit: u64, letter: char| {
+        let tenths = n.saturating_add(unit / 20) / (unit / 10);
+        if tenths < 100 {
+            format!("{}.{}{letter}", tenths / 10, tenths % 10)
+        } else {
+            format!("{}{letter}", n.saturating_add(unit / 2) / unit)
+        }
+    };
+    match n {
+        0..1000 => n.to_string(),
+        1000..999_500 => scaled(1000, 'k'),
+        _ => scaled(1_000_000, 'M'),
+    }
+}
+
+/// `1 turn`, `2 turns`.
+pub(crate) fn plural(n: u64, one: &str) -> String {
+    if n == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{n} {one}s")
+    }
+}
+
+/// Tokens as `60 in, 1.2k out, 45k from cache`. Only what was reported, without zeros of the cache.
+pub(crate) fn tokens(usage: &Usage) -> Option<String> {
+    let parts: Vec<String> = [
+        (usage.input_tokens, "in", true),
+        (usage.output_tokens, "out", true),
+        (usage.cache_read_tokens, "from cache", false),
+        (usage.cache_write_tokens, "to cache", false),
+    ]
+    .into_iter()
+    .filter_map(|(n, what, even_zero)| {
+        n.filter(|n| even_zero || *n > 0)
+            .map(|n| format!("{} {what}", count(n)))
+    })
+    .collect();
+    (!parts.is_empty()).then(|| format!("tokens {}", parts.join(", ")))
+}
+
+/// The cost as `$0.0034` or `$1.20`; an estimate has a `~` before it.
+pub(crate) fn cost(result: &RunResult) -> Option<String> {
+    let usd = result.total_cost_usd?;
+    let about = match result.cost_source {
+        Some(CostSource::Estimated) => "~",
+        _ => "",
+    };
+    Some(if usd >= 1.0 || usd == 0.0 {
+        format!("{about}${usd:.2}")
+    } else {
+        format!("{about}${usd:.4}")
+    })
+}
+
+/// The text in one line, without control characters: those could move the cursor or worse.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The text without control characters other than newlines and tabs.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .filter(|c| matches!(c, '\n' | '\t') || !c.is_control())
+        .collect()
+}
+
+/// The arguments of a tool that say the most, in one line.
+pub(crate) fn tool_input(input: &Value, directory: Option<&str>) -> String {
+    const TELLING: [&str; 14] = [
+        "command",
+        "file_path",
+        "filePath",
+        "notebook_path",
+        "path",
+        "pattern",
+        "query",
+        "url",
+        "description",
+        "subject",
+        "skill",
+        "name",
+        "text",
+        "prompt",
+    ];
+    let Value::Object(fields) = input else {
+        return match input {
+            Value::Null => String::new(),
+            Value::String(text) => one_line(text),
+            other => other.to_string(),
+        };
+    };
+    let telling = TELLING
+        .iter()
+        .find_map(|key| fields.get(*key).and_then(Value::as_str))
+        .or_else(|| fields.values().find_map(Value::as_str));
+    match telling {
+        Some(text) => one_line(relative(text, directory)),
+        None if fields.is_empty() => String::new(),
+        None => one_line(&input.to_string()),
+    }
+}
+
+/// A path below the directory, relative to it; anything else as it is.
+fn relative<'a>(text: &'a str, directory: Option<&str>) -> &'a str {
+    directory
+        .filter(|directory| *directory != "/")
+        .and_then(|directory| text.strip_prefix(directory))
+        .and_then(|rest| rest.strip_prefix('/'))
+        .filter(|rest| !rest.is_empty())
+        .unwrap_or(text)
+}
+
+/// The beginning of what a failed tool said, in one line.
+pub(crate) fn tool_failure(output: &str) -> String {
+    let text = output.trim();
+    // Some CLIs wrap such messages in a tag for the model's eyes.
+    let text = match text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+        Some((tag, rest)) if tag.chars().all(|c| c.is_ascii_lowercase() || c == '_') => rest
+            .trim_end()
+            .strip_suffix(&format!("</{tag}>"))
+            .unwrap_or(rest),
+        _ => text,
+    };
+    text.lines()
+        .map(one_line)
+        .filter(|line| !line.is_empty())
+        .take(3)
+        .collect::<Vec<_>>()
+        .join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn durations() {
+        for (ms, text) in [
+            (0, "0.0s"),
+            (49, "0.0s"),
+            (300, "0.3s"),
+            (9_949, "9.9s"),
+            (9_960, "10s"),
+            (59_700, "1m 00s"),
+            (125_000, "2m 05s"),
+            (3_600_000, "1h 00m"),
+        ] {
+            assert_eq!(duration_ms(ms), text);
+        }
+    }
+
+    #[test]
+    fn counts() {
+        for (n, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1.0k"),
+            (1_249, "1.2k"),
+            (9_960, "10k"),
+            (45_400, "45k"),
+            (999_600, "1.0M"),
+            (12_000_000, "12M"),
+        ] {
+            assert_eq!(count(n), text);
+        }
+        assert_eq!(plural(1, "turn"), "1 turn");
+        assert_eq!(plural(0, "turn"), "0 turns");
+    }
+
+    #[test]
+    fn figures_that_were_not_reported_are_not_shown() {
+        assert_eq!(tokens(&Usage::default()), None);
+        let usage = Usage {
+            input_tokens: Some(0),
+            output_tokens: Some(1_200),
+            cache_read_tokens: Some(45_000),
+            cache_write_tokens: Some(0),
+            reasoning_tokens: None,
+        };
+        assert_eq!(
+            tokens(&usage).unwrap(),
+            "tokens 0 in, 1.2k out, 45k from cache"
+        );
+        let mut result = RunResult::default();
+        assert_eq!(cost(&result), None);
+        result.total_cost_usd = Some(0.00342);
+        assert_eq!(cost(&result).unwrap(), "$0.0034");
+        result.total_cost_usd = Some(1.234);
+        result.cost_source = Some(CostSource::Estimated);
+        assert_eq!(cost(&result).unwrap(), "~$1.23");
+    }
+
+    #[test]
+    fn the_telling_argument_of_a_tool() {
+        let input = |value: Value| tool_input(&value, Some("/tmp/ws"));
+        assert_eq!(
+            input(json!({"description": "run", "command": "echo\n\u{1b}[2Jone"})),
+            "echo [2Jone"
+        );
+        assert_eq!(
+            input(json!({"content": "x", "file_path": "/tmp/ws/src/a.rs"})),
+            "src/a.rs"
+        );
+        assert_eq!(input(json!({"path": "/tmp/wsx/a"})), "/tmp/wsx/a");
+        assert_eq!(input(json!({"n": 1})), "{\"n\":1}");
+        assert_eq!(input(json!({"odd": "value"})), "value");
+        assert_eq!(input(json!({})), "");
+        assert_eq!(input(Value::Null), "");
+    }
+
+    #[test]
+    fn failures_of_tools() {
+        assert_eq!(
+            tool_failure("<tool_use_error>Error: no such tool</tool_use_error>"),
+            "Error: no such tool"
+        );
+        assert_eq!(
+            tool_failure("Exit code 3\n\nout\nerr\nmore"),
+            "Exit code 3 · out · err"
+        );
+        assert_eq!(tool_failure("<a href>x"), "<a href>x");
+    }
+}
