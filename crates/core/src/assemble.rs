@@ -27,6 +27,7 @@ pub struct RunAssembler {
     session_id: Option<Id>,
     model: Option<String>,
     turn_ended: bool,
+    stopping: bool,
     diagnostics: Diagnostics,
 }
 
@@ -59,6 +60,7 @@ impl RunAssembler {
             session_id: None,
             model: None,
             turn_ended: false,
+            stopping: false,
             diagnostics: Diagnostics::default(),
         }
     }
@@ -119,6 +121,12 @@ impl RunAssembler {
         self.turn_ended && !self.decoder.expects_more()
     }
 
+    /// The process is about to be stopped from outside. That the CLI reports an interruption is then
+    /// no news: the end of the run says why it was stopped.
+    pub fn stop_requested(&mut self) {
+        self.stopping = true;
+    }
+
     /// Whether any tool was used.
     pub fn used_tools(&self) -> bool {
         !self.tools.by_id.is_empty()
@@ -176,6 +184,14 @@ impl RunAssembler {
     fn check(&mut self, from: usize, line: Option<&[u8]>, out: &mut Events) {
         let mut refused = false;
         let mut index = from;
+        if self.stopping {
+            let mut at = 0;
+            out.items.retain(|event| {
+                at += 1;
+                at <= from
+                    || !matches!(event, AgentEvent::Error(e) if e.error.kind == ErrorKind::Aborted)
+            });
+        }
         while index < out.items.len() {
             if self.observe(&out.items[index]) {
                 index += 1;
@@ -680,6 +696,34 @@ mod tests {
         };
         let (_, result) = run(&[r#"{"end":false}"#], lingering);
         assert_eq!(result.status, RunStatus::Completed);
+    }
+
+    #[test]
+    fn an_interruption_that_we_asked_for_is_told_once() {
+        struct Interrupted;
+        impl Decoder for Interrupted {
+            fn line(&mut self, _: &[u8], out: &mut Events) {
+                out.error(AgentError::new(
+                    ErrorCode::CliError,
+                    ErrorKind::Aborted,
+                    "interrupted",
+                ));
+            }
+            fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+                RunSummary::default()
+            }
+        }
+        let errors = |stopping: bool| {
+            let mut assembler = RunAssembler::new(Box::new(Interrupted), false);
+            let mut out = Events::new();
+            if stopping {
+                assembler.stop_requested();
+            }
+            assembler.line(b"{}", &mut out);
+            out.len()
+        };
+        assert_eq!(errors(false), 1);
+        assert_eq!(errors(true), 0);
     }
 
     #[test]

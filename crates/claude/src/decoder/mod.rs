@@ -562,3 +562,6 @@ fn epoch_ms(time: f64) -> Option<u64> {
         t => Some(t as u64),
     }
 }
+
+#[cfg(test)]
+mod tests;
