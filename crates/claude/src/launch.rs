@@ -1,5 +1,6 @@
 //! How Claude Code is started.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
@@ -152,10 +153,10 @@ fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
 
 /// The prompt, as an argument or on stdin: given both, the CLI would read it twice.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
-    let prompt = &params.prompt;
+    let prompt = not_a_command(params);
     if !params.images.is_empty() {
         args.add("--input-format=stream-json");
-        return Ok(Stdin::Bytes(message_with_images(prompt, &params.images)?));
+        return Ok(Stdin::Bytes(message_with_images(&prompt, &params.images)?));
     }
     if prompt.contains('\0') || params.prompt_delivery.uses_stdin(prompt.len()) {
         if prompt.len() > LARGEST_STDIN_PROMPT {
@@ -169,12 +170,22 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
                 ),
             ));
         }
-        return Ok(Stdin::Bytes(prompt.clone().into_bytes()));
+        return Ok(Stdin::Bytes(prompt.into_owned().into_bytes()));
     }
     // What follows `--` is never a flag.
     args.add("--");
-    args.add(prompt);
+    args.add(prompt.into_owned());
     Ok(Stdin::Closed)
+}
+
+/// The prompt; with a space before a leading `/`, without which the CLI would take it for one of
+/// its commands (measured: with it, it goes to the model).
+fn not_a_command(params: &ExecuteParams) -> Cow<'_, str> {
+    if params.prompt.starts_with('/') && !params.slash_commands {
+        Cow::Owned(format!(" {}", params.prompt))
+    } else {
+        Cow::Borrowed(&params.prompt)
+    }
 }
 
 /// One line of stream-json input: the images and the prompt.
@@ -369,6 +380,14 @@ mod tests {
         params.prompt = "a\0b".into();
         params.prompt_delivery = PromptDelivery::default();
         assert_eq!(launch(&params).unwrap().stdin, Stdin::Bytes(b"a\0b".into()));
+    }
+
+    #[test]
+    fn a_prompt_is_a_command_only_if_asked_for() {
+        let mut params = ExecuteParams::new("/clear");
+        assert_eq!(args(&params)[5], " /clear");
+        params.slash_commands = true;
+        assert_eq!(args(&params)[5], "/clear");
     }
 
     #[test]

@@ -54,7 +54,8 @@ static CAPABILITIES: Capabilities = {
     can.thinking = true;
     can.usage = true;
     can.cost = true;
-    can.command_prefix = Some('/');
+    can.slash_commands = true;
+    can.file_mentions = true;
     can
 };
 

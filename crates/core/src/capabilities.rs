@@ -53,9 +53,11 @@ pub struct Capabilities {
     pub usage: bool,
     /// The result has a cost that the CLI reports.
     pub cost: bool,
-    /// The first character of a prompt that the CLI takes for a command of its own, with no way to
-    /// turn that off.
-    pub command_prefix: Option<char>,
+    /// `slash_commands`. Without it being asked for, a prompt is never taken for a command.
+    pub slash_commands: bool,
+    /// The CLI adds the files that a prompt names with `@` to the request, also those outside the
+    /// working directory, and cannot be told not to: mind this with prompts of strangers.
+    pub file_mentions: bool,
 }
 
 impl Capabilities {
@@ -82,7 +84,8 @@ impl Capabilities {
             thinking: false,
             usage: false,
             cost: false,
-            command_prefix: None,
+            slash_commands: false,
+            file_mentions: false,
         }
     }
 }

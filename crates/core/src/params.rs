@@ -27,6 +27,8 @@ pub struct ExecuteParams {
     pub prompt: String,
     /// How the prompt reaches the CLI.
     pub prompt_delivery: PromptDelivery,
+    /// Let the CLI take a prompt that begins with `/` for a command of its own.
+    pub slash_commands: bool,
     /// The session to resume. Without it a new one begins.
     pub session_id: Option<String>,
     /// The id that a new session (or a fork) shall have. A UUID, for the CLIs that take one.
@@ -79,6 +81,7 @@ impl ExecuteParams {
         Self {
             prompt: prompt.into(),
             prompt_delivery: PromptDelivery::default(),
+            slash_commands: false,
             session_id: None,
             new_session_id: None,
             fork: false,
