@@ -77,7 +77,9 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn message(result: Result<PathBuf, AgentError>) -> String {
-        let error = result.unwrap_err();
+        let Err(error) = result else {
+            panic!("{result:?}");
+        };
         assert_eq!(error.code, ErrorCode::CliNotFound);
         assert_eq!(error.kind, ErrorKind::NotFound);
         error.message

@@ -1,21 +1,34 @@
 //! The runtime of any CLI.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use teamster_core::{
-    AbortHandle, AgentRuntime, Capabilities, CliProvider, EventStream, Events, ExecuteParams, Exit,
-    RunAssembler,
+    AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, ErrorCode, ErrorKind,
+    EventStream, ExecuteParams, RunAssembler, Stdin,
 };
-use tokio::io::AsyncReadExt;
 
 use crate::config::RuntimeConfig;
-use crate::framing::{Frame, LineBuf};
+use crate::driver::{Clock, Driver, Orders, Reading, StdinWriter};
+use crate::engine;
+use crate::framing::LineBuf;
+use crate::guard::Guarded;
 use crate::launch::Plan;
-use crate::spawn::spawn;
+use crate::queue::{Consumer, queue};
+use crate::spawn::{Spawned, spawn};
+use crate::spill::Spill;
+use crate::stderr_tail::Tail;
+use crate::stop::{Tree, ladder};
+use crate::watchdog::{Alarm, Limits};
+
+/// How long a process may live after the end of its output, if nobody knows better.
+const EXIT_GRACE: Duration = Duration::from_secs(3);
 
 /// Runs the CLI that a [`CliProvider`] describes. One value can run any number of agents at once.
 #[derive(Debug, Clone)]
 pub struct CliRuntime<P> {
-    provider: std::sync::Arc<P>,
-    config: std::sync::Arc<RuntimeConfig>,
+    provider: Arc<P>,
+    config: Arc<RuntimeConfig>,
 }
 
 impl<P: CliProvider> CliRuntime<P> {
@@ -58,19 +71,8 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
         let provider = self.provider.clone();
         let config = self.config.clone();
         let events = async_stream::stream! {
-            if run_abort.is_aborted() {
-                for event in RunAssembler::refuse(RunAssembler::aborted_error()) {
-                    yield event;
-                }
-                return;
-            }
-            let start = std::time::Instant::now();
-            let started = Plan::new(&*provider, &config, &params).and_then(|plan| {
-                spawn(&plan, &tokio::runtime::Handle::current(), config.die_with_parent)
-                    .map_err(|error| plan.spawn_error(&error))
-            });
-            let mut process = match started {
-                Ok(process) => process,
+            let queue = match start(&*provider, &config, &params, &run_abort) {
+                Ok(queue) => queue,
                 Err(error) => {
                     for event in RunAssembler::refuse(error) {
                         yield event;
@@ -78,29 +80,73 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
                     return;
                 }
             };
-            let mut assembler =
-                RunAssembler::new(provider.decoder(&params), params.include_native);
-            let mut out = Events::new();
-            let mut lines = LineBuf::new(config.max_line_bytes);
-            if let Some(events) = &mut process.events {
-                while let Ok(1..) = events.read_buf(lines.fill()).await {
-                    while let Some(frame) = lines.next() {
-                        if let Frame::Line(line) = frame {
-                            assembler.line(line, &mut out);
-                        }
-                    }
-                    for event in out.drain() {
-                        yield event;
-                    }
+            // They may hold secrets, and the run can be long.
+            drop(params);
+            let mut batch = Vec::new();
+            while queue.pull(&mut batch).await {
+                for event in batch.drain(..) {
+                    yield event;
                 }
-            }
-            let code = process.child.wait().await.ok().and_then(|status| status.code());
-            let exit = Exit { code, ..Exit::default() };
-            assembler.finish(exit, start.elapsed().as_millis() as u64, &mut out);
-            for event in out.drain() {
-                yield event;
             }
         };
         EventStream::new(events, abort)
     }
+}
+
+/// Starts the process and the task that drives it.
+fn start(
+    provider: &impl CliProvider,
+    config: &RuntimeConfig,
+    params: &ExecuteParams,
+    abort: &AbortHandle,
+) -> Result<Consumer, AgentError> {
+    if abort.is_aborted() {
+        return Err(RunAssembler::aborted_error());
+    }
+    let mut plan = Plan::new(provider, config, params)?;
+    let handle = engine::handle().map_err(|error| {
+        let message = format!("no asynchronous runtime could be started for the run: {error}");
+        AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
+    })?;
+    let (decoder, panicked) = Guarded::new(provider.decoder(params));
+    let clock = Clock::start();
+    let Spawned {
+        child,
+        stdin,
+        events,
+        other,
+    } = spawn(&plan, &handle, config.die_with_parent).map_err(|error| plan.spawn_error(&error))?;
+    let spill = Spill::new(config.spill_dir.as_deref(), config.spill_limit_bytes);
+    let (producer, consumer) = queue(config.queue_memory_bytes, spill);
+    let timeouts = params.timeouts.or(config.timeouts).or(plan.launch.timeouts);
+    let input = match std::mem::take(&mut plan.launch.stdin) {
+        Stdin::Bytes(bytes) => bytes,
+        _ => Vec::new(),
+    };
+    let driver = Driver {
+        tree: Tree::new(child, &plan.run_id),
+        events,
+        lines: LineBuf::new(config.max_line_bytes),
+        other,
+        tail: Tail::new(config.stderr_tail_bytes),
+        stdin: stdin.map(|pipe| StdinWriter::new(pipe, input)),
+        queue: producer,
+        reading: Reading::new(
+            RunAssembler::new(Box::new(decoder), params.include_native),
+            panicked,
+        ),
+        orders: Orders::new(abort),
+        limits: Limits::new(timeouts),
+        ladder: ladder(&plan.launch, config),
+        exit_grace: config
+            .exit_grace
+            .or(plan.launch.exit_grace)
+            .unwrap_or(EXIT_GRACE),
+        drain_grace: config.drain_grace,
+        keep_background: params.keep_background,
+        alarm: Box::pin(Alarm::new()),
+        clock,
+    };
+    handle.spawn(driver.run());
+    Ok(consumer)
 }

@@ -12,7 +12,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
-use super::{Process, RUN_ID_VAR};
+use super::{Process, RUN_ID_VAR, Relative};
 use crate::leftovers::Leftover;
 
 /// What a pipe shall hold, in bytes: what an unprivileged process may ask for.
@@ -38,28 +38,33 @@ pub(crate) fn is_running(process: Process) -> bool {
 
 /// Adds to `known` all processes of the group of `leader` and all descendants of the leader, the
 /// group and the known ones.
-pub(crate) fn add_tree(leader: u32, known: &mut Vec<Process>) {
+pub(crate) fn add_tree(leader: u32, known: &mut Vec<Relative>) {
     let mut table: Vec<Entry> = pids().filter_map(entry).collect();
-    let mut tree: HashSet<u32> = HashSet::from([leader]);
-    for entry in &table {
-        if known.contains(&entry.process) {
-            tree.insert(entry.process.pid);
-        }
-    }
-    // Each round finds one generation more; the table is small.
+    let is_known =
+        |known: &[Relative], process: Process| known.iter().any(|r| r.process == process);
+    let mut tree = HashSet::from([leader]);
+    tree.extend(
+        table
+            .iter()
+            .filter(|entry| is_known(known, entry.process))
+            .map(|entry| entry.process.pid),
+    );
+    // Each round finds at least one generation more; the table is small.
     loop {
         let before = table.len();
         table.retain(|entry| {
-            let member = tree.contains(&entry.process.pid)
-                || tree.contains(&entry.parent)
-                || entry.group == leader;
-            if member {
-                tree.insert(entry.process.pid);
-                if entry.process.pid != leader && !known.contains(&entry.process) {
-                    known.push(entry.process);
-                }
+            let in_group = entry.group == leader;
+            if !in_group && !tree.contains(&entry.parent) && !tree.contains(&entry.process.pid) {
+                return true;
             }
-            !member
+            tree.insert(entry.process.pid);
+            if entry.process.pid != leader && !is_known(known, entry.process) {
+                known.push(Relative {
+                    process: entry.process,
+                    in_group,
+                });
+            }
+            false
         });
         if table.len() == before {
             return;

@@ -21,5 +21,13 @@ pub(crate) struct Process {
     pub(crate) start_time: u64,
 }
 
+/// A process that belongs to a run, beside the CLI's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Relative {
+    pub(crate) process: Process,
+    /// Whether a signal to the CLI's group reaches it.
+    pub(crate) in_group: bool,
+}
+
 /// The environment variable that marks the processes of a run.
 pub(crate) const RUN_ID_VAR: &str = "TEAMSTER_RUN_ID";

@@ -4,7 +4,7 @@ use std::io;
 
 use nix::sys::signal::Signal;
 
-use super::Process;
+use super::{Process, Relative};
 use crate::leftovers::Leftover;
 
 pub(crate) fn start_time(_: u32) -> Option<u64> {
@@ -15,7 +15,7 @@ pub(crate) fn is_running(_: Process) -> bool {
     false
 }
 
-pub(crate) fn add_tree(_: u32, _: &mut Vec<Process>) {}
+pub(crate) fn add_tree(_: u32, _: &mut Vec<Relative>) {}
 
 pub(crate) fn signal_process(_: Process, _: Signal) -> io::Result<()> {
     Ok(())

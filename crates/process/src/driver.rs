@@ -1,0 +1,480 @@
+//! The task that owns the process of one run.
+//!
+//! It alone reads the pipes, watches the clock, stops the process and waits for it. Everything
+//! that can happen is looked at in one place ([`Driver::poll_round`]), once for each chunk that is
+//! read; what follows from it is written below as one thing after another.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use teamster_core::{
+    AbortHandle, AgentError, ErrorCode, ErrorKind, Events, Exit, Phase, RunAssembler, Stop,
+};
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::process::ChildStdin;
+use tokio::time::Instant;
+
+use crate::framing::{Frame, LineBuf};
+use crate::guard::Panicked;
+use crate::queue::Producer;
+use crate::spawn::Output;
+use crate::stderr_tail::Tail;
+use crate::stop::{LOOK, Rung, Target, Tree, describe};
+use crate::watchdog::{Alarm, Limits, deadline};
+
+/// How long a process may take to disappear after SIGKILL before we give up on it: it hangs in the
+/// kernel then.
+const KILL_GRACE: Duration = Duration::from_secs(10);
+/// The pipes are drained for at most this many times the drain grace after the process is gone.
+const DRAIN_GRACES: u32 = 10;
+
+type Signalled = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Everything of one run.
+pub(crate) struct Driver {
+    pub(crate) tree: Tree,
+    pub(crate) events: Option<Output>,
+    pub(crate) lines: LineBuf,
+    pub(crate) other: Option<Output>,
+    pub(crate) tail: Tail,
+    pub(crate) stdin: Option<StdinWriter>,
+    pub(crate) queue: Producer,
+    pub(crate) reading: Reading,
+    pub(crate) orders: Orders,
+    pub(crate) limits: Limits,
+    pub(crate) ladder: Vec<Rung>,
+    pub(crate) exit_grace: Duration,
+    pub(crate) drain_grace: Duration,
+    pub(crate) keep_background: bool,
+    pub(crate) alarm: Pin<Box<Alarm>>,
+    pub(crate) clock: Clock,
+}
+
+/// From lines to events.
+pub(crate) struct Reading {
+    /// Gone when the stream has its end.
+    assembler: Option<RunAssembler>,
+    out: Events,
+    panicked: Panicked,
+    /// Why lines are no longer decoded.
+    failed: Option<AgentError>,
+}
+
+/// When things happened.
+pub(crate) struct Clock {
+    started: Instant,
+    line: Instant,
+    read: Instant,
+    /// When the CLI said that it was done, or closed its event stream.
+    ended: Option<Instant>,
+}
+
+impl Clock {
+    pub(crate) fn start() -> Self {
+        let now = Instant::now();
+        Self {
+            started: now,
+            line: now,
+            read: now,
+            ended: None,
+        }
+    }
+}
+
+impl Reading {
+    pub(crate) fn new(assembler: RunAssembler, panicked: Panicked) -> Self {
+        Self {
+            assembler: Some(assembler),
+            out: Events::new(),
+            panicked,
+            failed: None,
+        }
+    }
+
+    fn frame(&mut self, frame: Frame<'_>) {
+        if self.failed.is_some() {
+            return;
+        }
+        let Some(assembler) = &mut self.assembler else {
+            return;
+        };
+        match frame {
+            Frame::Line(line) => assembler.line(line, &mut self.out),
+            Frame::Oversize { bytes, head } => assembler.oversize_line(bytes, head, &mut self.out),
+        }
+    }
+
+    /// Hands over the events. A failure here, or in the decoder, ends the run.
+    fn flush(&mut self, queue: &Producer) {
+        if let Err(error) = queue.push(&mut self.out) {
+            self.failed.get_or_insert(error);
+        }
+        if self.failed.is_none() {
+            self.failed = self.panicked.error();
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        self.assembler
+            .as_ref()
+            .map_or(Phase::Ended, RunAssembler::phase)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.assembler.as_ref().is_none_or(RunAssembler::has_ended)
+    }
+}
+
+/// What the caller wants.
+pub(crate) struct Orders {
+    abort: Option<Signalled>,
+    kill: Option<Signalled>,
+    stop: bool,
+    force: bool,
+}
+
+impl Orders {
+    pub(crate) fn new(handle: &AbortHandle) -> Self {
+        let (abort, kill) = (handle.clone(), handle.clone());
+        Self {
+            abort: Some(Box::pin(async move { abort.aborted().await })),
+            kill: Some(Box::pin(async move { kill.killed().await })),
+            stop: false,
+            force: false,
+        }
+    }
+
+    /// Whether there is a new order.
+    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut news = false;
+        if poll_once(&mut self.abort, cx) {
+            self.stop = true;
+            news = true;
+        }
+        // Force is an order to stop as well.
+        if self.stop && poll_once(&mut self.kill, cx) {
+            self.force = true;
+            news = true;
+        }
+        news
+    }
+}
+
+fn poll_once(signalled: &mut Option<Signalled>, cx: &mut Context<'_>) -> bool {
+    let happened = signalled
+        .as_mut()
+        .is_some_and(|signalled| signalled.as_mut().poll(cx).is_ready());
+    if happened {
+        *signalled = None;
+    }
+    happened
+}
+
+/// Bytes on their way to the CLI.
+pub(crate) struct StdinWriter {
+    pipe: ChildStdin,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl StdinWriter {
+    pub(crate) fn new(pipe: ChildStdin, bytes: Vec<u8>) -> Self {
+        Self {
+            pipe,
+            bytes,
+            written: 0,
+        }
+    }
+
+    /// Ready when there is nothing more to write: all was taken, or nobody reads.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.written < self.bytes.len() {
+            let rest = &self.bytes[self.written..];
+            match Pin::new(&mut self.pipe).poll_write(cx, rest) {
+                Poll::Ready(Ok(count @ 1..)) => self.written += count,
+                // A CLI that does not want its input may know what it does; its output will tell.
+                Poll::Ready(_) => break,
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Driver {
+    /// Runs to the end, whatever happens.
+    pub(crate) async fn run(mut self) {
+        let mut stop = self.work().await;
+        if stop.is_none() {
+            self.drain().await;
+            // What ended the wait for the rest of the output, if it was not the output itself.
+            stop = self.stop_wanted();
+        } else {
+            self.stop(self.keep_after(stop.as_ref())).await;
+        }
+        self.stdin = None;
+        if self.keep_after(stop.as_ref()) {
+            self.tree.leave();
+        } else {
+            self.tree.sweep().await;
+            if self.events.is_some() {
+                self.drain().await;
+            }
+        }
+        self.finish(stop);
+    }
+
+    /// Until the process has exited, or must be stopped for the reason given.
+    async fn work(&mut self) -> Option<Stop> {
+        loop {
+            if let Some(stop) = self.stop_wanted() {
+                return Some(stop);
+            }
+            if self.tree.exit().is_some() {
+                return None;
+            }
+            let (until, stop) = self.limit();
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Some(stop());
+            }
+            self.round(until).await;
+        }
+    }
+
+    /// Why the process must be stopped at once.
+    fn stop_wanted(&self) -> Option<Stop> {
+        if let Some(error) = &self.reading.failed {
+            Some(Stop::Failed(error.clone()))
+        } else if !self.orders.stop {
+            None
+        } else if self.reading.has_ended() {
+            // There is nothing left to abort, only to wait for.
+            Some(Stop::Lingering)
+        } else {
+            Some(Stop::Aborted)
+        }
+    }
+
+    /// How long things may go on as they are, and what it means if they do.
+    fn limit(&self) -> (Option<Instant>, impl FnOnce() -> Stop + use<>) {
+        let phase = self.reading.phase();
+        let ended = self
+            .clock
+            .ended
+            .filter(|_| self.events.is_none() || phase == Phase::Ended);
+        let until = match ended {
+            Some(ended) => deadline(ended, self.exit_grace),
+            None => deadline(self.clock.line, self.limits.of(&phase)),
+        };
+        let limits = self.limits;
+        (until, move || match ended {
+            Some(_) => Stop::Lingering,
+            None => Stop::Timeout(limits.error(&phase)),
+        })
+    }
+
+    /// Whether what the CLI's tools left running shall stay: not if the run was cut short, because
+    /// then they may be in the middle of it.
+    fn keep_after(&self, stop: Option<&Stop>) -> bool {
+        self.keep_background && matches!(stop, None | Some(Stop::Lingering))
+    }
+
+    /// The process is gone: reads what is left in the pipes, for as long as something comes. One of
+    /// its children may hold them open for ever.
+    async fn drain(&mut self) {
+        let begun = Instant::now();
+        let hard = deadline(begun, self.drain_grace.saturating_mul(DRAIN_GRACES));
+        while self.events.is_some() || self.other.is_some() {
+            if self.orders.stop || self.reading.failed.is_some() {
+                return;
+            }
+            let silent = deadline(begun.max(self.clock.read), self.drain_grace);
+            let until = [silent, hard].into_iter().flatten().min();
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return;
+            }
+            self.round(until).await;
+        }
+    }
+
+    /// Ends the process step by step, and reads on meanwhile: what it says last may be the best.
+    async fn stop(&mut self, leader_only: bool) {
+        if !leader_only {
+            // Afterwards nothing leads from the process to its children.
+            self.tree.look();
+        }
+        for rung in self.ladder.clone() {
+            if self.orders.force {
+                break;
+            }
+            let target = if leader_only {
+                Target::Leader
+            } else {
+                rung.target
+            };
+            self.tree.signal(rung.signal, target);
+            let until = deadline(Instant::now(), rung.grace);
+            while !self.orders.force && until.is_none_or(|until| Instant::now() < until) {
+                let mut wait = until;
+                if self.tree.exit().is_some() {
+                    if target == Target::Leader || !self.tree.others_run() {
+                        break;
+                    }
+                    // Nothing tells us when those end.
+                    wait = [until, Some(Instant::now() + LOOK)]
+                        .into_iter()
+                        .flatten()
+                        .min();
+                }
+                self.round(wait).await;
+            }
+        }
+        if leader_only {
+            self.tree.signal(Signal::SIGKILL, Target::Leader);
+        } else {
+            self.tree.look();
+            self.tree.kill_known();
+        }
+        let until = Instant::now() + KILL_GRACE;
+        while self.tree.exit().is_none() && Instant::now() < until {
+            self.round(Some(until)).await;
+        }
+    }
+
+    /// The stream gets its end.
+    fn finish(&mut self, stop: Option<Stop>) {
+        while let Some(frame) = self.lines.next() {
+            self.reading.frame(frame);
+        }
+        if let Some(frame) = self.lines.finish() {
+            self.reading.frame(frame);
+        }
+        let Some(assembler) = self.reading.assembler.take() else {
+            return;
+        };
+        let (code, signal) = self.tree.exit().map_or((None, None), describe);
+        let exit = Exit {
+            code,
+            signal,
+            stderr: self.tail.take(),
+            stop,
+        };
+        let duration = self.clock.started.elapsed().as_millis();
+        assembler.finish(
+            exit,
+            u64::try_from(duration).unwrap_or(u64::MAX),
+            &mut self.reading.out,
+        );
+        self.queue.close(&mut self.reading.out);
+    }
+
+    /// Waits until something has happened, or until the time has come, and takes note of it.
+    async fn round(&mut self, until: Option<Instant>) {
+        self.alarm.as_mut().set(until);
+        poll_fn(|cx| self.poll_round(cx)).await;
+    }
+
+    /// Looks at everything, what is urgent first. Everything each time, so that a pipe which is
+    /// always full cannot hide the rest.
+    fn poll_round(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut news = self.orders.poll(cx);
+        news |= self.poll_events(cx);
+        news |= self.poll_other(cx);
+        if let Some(stdin) = &mut self.stdin
+            && stdin.poll(cx).is_ready()
+        {
+            // Closes it.
+            self.stdin = None;
+            news = true;
+        }
+        news |= self.tree.poll_exit(cx).is_ready();
+        news |= self.alarm.as_mut().poll(cx).is_ready();
+        if news { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn poll_events(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(pipe) = &mut self.events else {
+            return false;
+        };
+        let Poll::Ready(read) = pin!(pipe.read_buf(self.lines.fill())).poll(cx) else {
+            return false;
+        };
+        let now = Instant::now();
+        self.clock.read = now;
+        while let Some(frame) = self.lines.next() {
+            self.clock.line = now;
+            self.reading.frame(frame);
+        }
+        if !matches!(read, Ok(1..)) {
+            self.events = None;
+            if let Some(frame) = self.lines.finish() {
+                self.reading.frame(frame);
+            }
+        }
+        self.reading.flush(&self.queue);
+        self.note_end(now);
+        true
+    }
+
+    /// Takes note of when the CLI had nothing more to say, as far as its output shows.
+    fn note_end(&mut self, now: Instant) {
+        if !self.reading.has_ended() && self.events.is_some() {
+            self.clock.ended = None;
+        } else if self.clock.ended.is_none() {
+            self.clock.ended = Some(now);
+            let used_tools = self.reading.assembler.as_ref();
+            if used_tools.is_some_and(RunAssembler::used_tools) && !self.keep_background {
+                // What a tool left running may have nothing else that tells whose it is.
+                self.tree.look();
+            }
+        }
+    }
+
+    fn poll_other(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(pipe) = &mut self.other else {
+            return false;
+        };
+        let Poll::Ready(read) = pin!(pipe.read_buf(self.tail.fill())).poll(cx) else {
+            return false;
+        };
+        self.clock.read = Instant::now();
+        if !matches!(read, Ok(1..)) {
+            self.other = None;
+        }
+        true
+    }
+}
+
+impl Drop for Driver {
+    /// Only if the run did not come to its end: the runtime that drives us was shut down, or there
+    /// is a bug in here. The processes are killed and the stream still gets its end.
+    fn drop(&mut self) {
+        if self.reading.assembler.is_none() {
+            return;
+        }
+        self.tree.end_now();
+        let stop = self.stop_wanted().unwrap_or_else(|| {
+            Stop::Failed(AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                "the run was ended because the asynchronous runtime that drove it was shut down",
+            ))
+        });
+        let finished = catch_unwind(AssertUnwindSafe(|| self.finish(Some(stop.clone()))));
+        if finished.is_err() {
+            let mut out = Events::new();
+            let error = match stop {
+                Stop::Failed(error) => error,
+                _ => RunAssembler::aborted_error(),
+            };
+            for event in RunAssembler::refuse(error) {
+                out.push(event);
+            }
+            self.queue.close(&mut out);
+        }
+    }
+}

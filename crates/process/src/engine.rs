@@ -1,0 +1,27 @@
+//! Where the tasks of the runs live.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::runtime::{Builder, Handle};
+
+/// The caller's Tokio runtime, or else one of our own, which lives on a thread of its own as long
+/// as the process.
+pub(crate) fn handle() -> io::Result<Handle> {
+    static OWN: Mutex<Option<Handle>> = Mutex::new(None);
+
+    if let Ok(handle) = Handle::try_current() {
+        return Ok(handle);
+    }
+    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(handle) = &*own {
+        return Ok(handle.clone());
+    }
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let handle = runtime.handle().clone();
+    std::thread::Builder::new()
+        .name("teamster-engine".into())
+        .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
+    *own = Some(handle.clone());
+    Ok(handle)
+}

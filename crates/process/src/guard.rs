@@ -1,0 +1,90 @@
+//! A decoder that may panic.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use teamster_core::{AgentError, Decoder, ErrorCode, ErrorKind, Events, Exit, RunSummary};
+
+/// Says whether the decoder has panicked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Panicked(Arc<AtomicBool>);
+
+impl Panicked {
+    /// The error of that, if it has happened.
+    pub(crate) fn error(&self) -> Option<AgentError> {
+        self.0.load(Ordering::Relaxed).then(panic_error)
+    }
+}
+
+fn panic_error() -> AgentError {
+    AgentError::new(
+        ErrorCode::StreamEndedEarly,
+        ErrorKind::Internal,
+        "the decoder of this CLI's output panicked, so the run could not be read to its end; this \
+         is a bug in teamster, and the message on standard error says where",
+    )
+}
+
+/// Passes everything on to a decoder until that panics, and nothing afterwards. So a bug in it
+/// costs one run, and that run still ends as it should.
+pub(crate) struct Guarded {
+    decoder: Box<dyn Decoder>,
+    panicked: Panicked,
+}
+
+impl Guarded {
+    pub(crate) fn new(decoder: Box<dyn Decoder>) -> (Self, Panicked) {
+        let panicked = Panicked::default();
+        let guarded = Self {
+            decoder,
+            panicked: panicked.clone(),
+        };
+        (guarded, panicked)
+    }
+
+    fn has_panicked(&self) -> bool {
+        self.panicked.0.load(Ordering::Relaxed)
+    }
+
+    fn catch<T>(&mut self, call: impl FnOnce(&mut dyn Decoder) -> T) -> Option<T> {
+        if self.has_panicked() {
+            return None;
+        }
+        // The decoder is never used again, so nobody sees the state it was left in. Events are
+        // pushed whole.
+        let decoder = &mut *self.decoder;
+        let result = catch_unwind(AssertUnwindSafe(|| call(decoder)));
+        if result.is_err() {
+            self.panicked.0.store(true, Ordering::Relaxed);
+        }
+        result.ok()
+    }
+}
+
+impl Decoder for Guarded {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        self.catch(|decoder| decoder.line(line, out));
+    }
+
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        let before = self.has_panicked();
+        let summary = self.catch(|decoder| decoder.finish(exit, out));
+        if summary.is_none() && !before {
+            out.error(panic_error());
+        }
+        summary.unwrap_or_default()
+    }
+
+    fn expects_more(&self) -> bool {
+        !self.has_panicked()
+            && catch_unwind(AssertUnwindSafe(|| self.decoder.expects_more())).unwrap_or(false)
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        if self.has_panicked() {
+            return None;
+        }
+        catch_unwind(AssertUnwindSafe(|| self.decoder.classify_stderr(stderr))).unwrap_or(None)
+    }
+}

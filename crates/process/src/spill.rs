@@ -1,0 +1,318 @@
+//! Events that wait on disk, first in, first out.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use teamster_core::{AgentEvent, RawJson};
+
+/// A file is not written beyond this; the next one is begun, and a file that was read is given
+/// back. So what lies on disk is little more than what waits.
+const FILE_BYTES: u64 = 256 << 20;
+/// How much is read at a time, in bytes, unless one event is larger.
+const READ_BYTES: usize = 256 << 10;
+/// Lengths of the event and of its line, before each record. No line is `u64::MAX`.
+const HEADER: usize = 16;
+
+/// A queue of events in unlinked temporary files.
+#[derive(Debug)]
+pub(crate) struct Spill {
+    dir: PathBuf,
+    limit: u64,
+    files: VecDeque<SpillFile>,
+    /// What waits, in bytes on disk.
+    waiting: u64,
+    events: u64,
+    buf: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct SpillFile {
+    file: File,
+    read: u64,
+    written: u64,
+}
+
+/// Why events could not be put on disk.
+#[derive(Debug)]
+pub(crate) enum SpillError {
+    /// More would wait than is allowed.
+    Limit,
+    /// The file could not be written, because the disk is full for example.
+    Io(io::Error),
+}
+
+impl Spill {
+    pub(crate) fn new(dir: Option<&Path>, limit: u64) -> Self {
+        Self {
+            dir: dir.map_or_else(std::env::temp_dir, Path::to_owned),
+            limit,
+            files: VecDeque::new(),
+            waiting: 0,
+            events: 0,
+            buf: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    /// Where the files are.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Takes all the events out of `batch`, or none and leaves it as it is.
+    pub(crate) fn push(&mut self, batch: &mut Vec<AgentEvent>) -> Result<(), SpillError> {
+        let mut records = std::mem::take(&mut self.buf);
+        records.clear();
+        let result = self.write(batch, &mut records);
+        self.buf = records;
+        self.buf.shrink_to(READ_BYTES);
+        result
+    }
+
+    fn write(
+        &mut self,
+        batch: &mut Vec<AgentEvent>,
+        records: &mut Vec<u8>,
+    ) -> Result<(), SpillError> {
+        for event in batch.iter_mut() {
+            append(event, records).map_err(SpillError::Io)?;
+        }
+        let bytes = records.len() as u64;
+        if self.waiting + bytes > self.limit {
+            return Err(SpillError::Limit);
+        }
+        if self
+            .files
+            .back()
+            .is_none_or(|file| file.written >= FILE_BYTES)
+        {
+            let file = tempfile::tempfile_in(&self.dir).map_err(SpillError::Io)?;
+            self.files.push_back(SpillFile {
+                file,
+                read: 0,
+                written: 0,
+            });
+        }
+        let Some(last) = self.files.back_mut() else {
+            return Ok(());
+        };
+        last.file
+            .seek(SeekFrom::Start(last.written))
+            .and_then(|_| last.file.write_all(records))
+            .map_err(SpillError::Io)?;
+        last.written += bytes;
+        self.waiting += bytes;
+        self.events += batch.len() as u64;
+        batch.clear();
+        Ok(())
+    }
+
+    /// Appends the oldest events to `out`: at least one if there is any, and no more than fit in
+    /// memory well.
+    pub(crate) fn pop(&mut self, out: &mut Vec<AgentEvent>) -> io::Result<()> {
+        let only = self.files.len() == 1;
+        let Some(first) = self.files.front_mut().filter(|_| self.events > 0) else {
+            return Ok(());
+        };
+        let left = usize::try_from(first.written - first.read).unwrap_or(usize::MAX);
+        self.buf.resize(left.min(READ_BYTES), 0);
+        first.file.seek(SeekFrom::Start(first.read))?;
+        first.file.read_exact(&mut self.buf)?;
+        let whole = record_bytes(&self.buf)?;
+        if whole > self.buf.len() {
+            let have = self.buf.len();
+            self.buf.resize(whole, 0);
+            first.file.read_exact(&mut self.buf[have..])?;
+        }
+        let mut at = 0;
+        while self.buf.len() - at >= HEADER {
+            let bytes = record_bytes(&self.buf[at..])?;
+            let Some(record) = self.buf.get(at..at + bytes) else {
+                break;
+            };
+            out.push(parse(record)?);
+            self.events -= 1;
+            at += bytes;
+        }
+        first.read += at as u64;
+        self.waiting -= at as u64;
+        if first.read == first.written {
+            if first.written >= FILE_BYTES || !only {
+                self.files.pop_front();
+            } else {
+                first.file.set_len(0)?;
+                first.read = 0;
+                first.written = 0;
+            }
+        }
+        self.buf.clear();
+        self.buf.shrink_to(READ_BYTES);
+        Ok(())
+    }
+}
+
+fn append(event: &mut AgentEvent, records: &mut Vec<u8>) -> io::Result<()> {
+    let start = records.len();
+    records.extend_from_slice(&[0; HEADER]);
+    let native = event.take_native();
+    let written = serde_json::to_writer(&mut *records, event);
+    let event_bytes = (records.len() - start - HEADER) as u64;
+    let native_bytes = native.as_ref().map_or(u64::MAX, |n| n.get().len() as u64);
+    if let Some(native) = native {
+        records.extend_from_slice(native.get().as_bytes());
+        event.set_native(native);
+    }
+    written?;
+    records[start..start + 8].copy_from_slice(&event_bytes.to_le_bytes());
+    records[start + 8..start + HEADER].copy_from_slice(&native_bytes.to_le_bytes());
+    Ok(())
+}
+
+/// Lengths of the event and of its line, from the front of a record.
+fn header(record: &[u8]) -> io::Result<(usize, Option<usize>)> {
+    let number = |at: usize| {
+        let bytes: [u8; 8] = record.get(at..at + 8)?.try_into().ok()?;
+        Some(u64::from_le_bytes(bytes))
+    };
+    let (Some(event), Some(native)) = (number(0), number(8)) else {
+        return Err(damaged());
+    };
+    let event = usize::try_from(event).map_err(|_| damaged())?;
+    let native = match native {
+        u64::MAX => None,
+        bytes => Some(usize::try_from(bytes).map_err(|_| damaged())?),
+    };
+    Ok((event, native))
+}
+
+fn record_bytes(record: &[u8]) -> io::Result<usize> {
+    let (event, native) = header(record)?;
+    HEADER
+        .checked_add(event)
+        .and_then(|bytes| bytes.checked_add(native.unwrap_or(0)))
+        .ok_or_else(damaged)
+}
+
+fn parse(record: &[u8]) -> io::Result<AgentEvent> {
+    let (event_bytes, native_bytes) = header(record)?;
+    let (event, native) = record[HEADER..].split_at(event_bytes);
+    let mut event: AgentEvent = serde_json::from_slice(event)?;
+    if native_bytes.is_some() {
+        event.set_native(RawJson::from_bytes(native)?);
+    }
+    Ok(event)
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the file was changed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use teamster_core::{NoticeLevel, NoticeSource, Text, ToolKind, ToolUse, Unknown};
+
+    fn text(text: &str) -> AgentEvent {
+        AgentEvent::Text(Text {
+            text: text.into(),
+            message_id: Some("m".into()),
+            parent_tool_id: None,
+            native: None,
+        })
+    }
+
+    fn all(spill: &mut Spill) -> Vec<AgentEvent> {
+        let mut out = Vec::new();
+        while !spill.is_empty() {
+            spill.pop(&mut out).unwrap();
+        }
+        out
+    }
+
+    #[test]
+    fn what_goes_in_comes_out_exactly() {
+        let mut noted = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "x\u{2028}");
+        noted.set_native(RawJson::new(r#"{"z":  1.10, "a": "\ud83d"}"#.into()).unwrap());
+        let events = vec![
+            noted,
+            AgentEvent::Unknown(Unknown {
+                native: RawJson::new(r#"{"new": [1,  2]}"#.into()).unwrap(),
+            }),
+            AgentEvent::ToolUse(Box::new(ToolUse {
+                tool_name: "t".into(),
+                tool_id: "1".into(),
+                input: json!({"b": 0.123_456_789_012_345_68, "a": [1e300, u64::MAX, -1], "": null}),
+                kind: ToolKind::Other,
+                mcp: None,
+                parent_tool_id: None,
+                native: None,
+            })),
+            text(""),
+        ];
+        let mut spill = Spill::new(None, 1 << 20);
+        spill.push(&mut events.clone()).unwrap();
+        assert_eq!(all(&mut spill), events);
+        assert_eq!(spill.waiting, 0);
+    }
+
+    #[test]
+    fn order_is_kept_when_writing_and_reading_take_turns() {
+        let mut spill = Spill::new(None, 1 << 30);
+        let mut out = Vec::new();
+        let mut next = 0;
+        for round in 0..50 {
+            let mut batch: Vec<_> = (0..1000)
+                .map(|_| {
+                    next += 1;
+                    text(&format!("{next} {}", "x".repeat(round * 10)))
+                })
+                .collect();
+            spill.push(&mut batch).unwrap();
+            assert!(batch.is_empty());
+            spill.pop(&mut out).unwrap();
+        }
+        out.extend(all(&mut spill));
+        assert_eq!(out.len(), 50_000);
+        for (index, event) in out.iter().enumerate() {
+            let AgentEvent::Text(event) = event else {
+                panic!("{event:?}")
+            };
+            assert!(event.text.starts_with(&format!("{} ", index + 1)));
+        }
+    }
+
+    #[test]
+    fn an_event_larger_than_the_buffer_comes_back() {
+        let mut spill = Spill::new(None, 1 << 30);
+        let big = text(&"x".repeat(5 * READ_BYTES));
+        spill
+            .push(&mut vec![text("a"), big.clone(), text("b")])
+            .unwrap();
+        assert_eq!(all(&mut spill), [text("a"), big, text("b")]);
+    }
+
+    #[test]
+    fn beyond_the_limit_nothing_of_the_batch_is_taken() {
+        let mut spill = Spill::new(None, 1000);
+        spill.push(&mut vec![text("first")]).unwrap();
+        let mut batch = vec![text("second"), text(&"x".repeat(1000))];
+        let before = batch.clone();
+        assert!(matches!(spill.push(&mut batch), Err(SpillError::Limit)));
+        assert_eq!(batch, before);
+        assert_eq!(all(&mut spill), [text("first")]);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_an_error() {
+        let mut spill = Spill::new(Some(Path::new("/nowhere")), 1000);
+        let mut batch = vec![text("a")];
+        assert!(matches!(spill.push(&mut batch), Err(SpillError::Io(_))));
+        assert_eq!(batch, [text("a")]);
+    }
+}

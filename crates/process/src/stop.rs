@@ -1,0 +1,284 @@
+//! Ending a process with all that it started.
+
+use std::future::Future;
+use std::pin::pin;
+use std::process::ExitStatus;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use teamster_core::{Launch, Signal as CoreSignal};
+use tokio::process::Child;
+
+use crate::config::RuntimeConfig;
+use crate::launch::RunId;
+use crate::os::{self, Relative};
+
+/// A run shorter than this cannot have used up all process ids and come round to its own.
+const SHORT_RUN: Duration = Duration::from_secs(2);
+/// How long to wait for processes to disappear that were killed. Only one that hangs in the kernel
+/// takes longer.
+const KILL_GRACE: Duration = Duration::from_secs(5);
+/// How often a process that is not our child is looked at while we wait for its end.
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
+
+/// One step of stopping before the last, which is SIGKILL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rung {
+    pub(crate) signal: Signal,
+    pub(crate) target: Target,
+    /// How long to wait before the next step.
+    pub(crate) grace: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The CLI's own process.
+    Leader,
+    /// Its group and all its descendants.
+    All,
+}
+
+/// The steps for this launch.
+pub(crate) fn ladder(launch: &Launch, config: &RuntimeConfig) -> Vec<Rung> {
+    let own = launch.stop_first.map(|step| Rung {
+        signal: match step.signal {
+            CoreSignal::Interrupt => Signal::SIGINT,
+            _ => Signal::SIGTERM,
+        },
+        target: Target::Leader,
+        grace: step.grace,
+    });
+    let usual = Rung {
+        signal: Signal::SIGTERM,
+        target: Target::All,
+        grace: config.term_grace,
+    };
+    own.into_iter().chain([usual]).collect()
+}
+
+/// The CLI's process and all that came from it.
+///
+/// Dropped before [`sweep`](Self::sweep) has ended it all, it kills what it knows at once.
+pub(crate) struct Tree {
+    child: Child,
+    /// The leader's process id, which is also that of its group.
+    pid: Option<Pid>,
+    run_id: String,
+    started: Instant,
+    exit: Option<ExitStatus>,
+    known: Vec<Relative>,
+    over: bool,
+}
+
+impl Tree {
+    pub(crate) fn new(child: Child, run_id: &RunId) -> Self {
+        Self {
+            pid: child
+                .id()
+                .and_then(|pid| i32::try_from(pid).ok())
+                .map(Pid::from_raw),
+            child,
+            run_id: run_id.to_string(),
+            started: Instant::now(),
+            exit: None,
+            known: Vec::new(),
+            over: false,
+        }
+    }
+
+    /// How the leader ended, once it was waited for.
+    pub(crate) fn exit(&self) -> Option<ExitStatus> {
+        self.exit
+    }
+
+    /// Ready when the leader has ended, once.
+    pub(crate) fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.exit.is_some() {
+            return Poll::Pending;
+        }
+        match pin!(self.child.wait()).poll(cx) {
+            Poll::Ready(Ok(status)) => {
+                self.exit = Some(status);
+                Poll::Ready(())
+            }
+            // It was never a child of ours or somebody else has waited for it.
+            Poll::Ready(Err(_)) => {
+                self.exit = Some(ExitStatus::default());
+                Poll::Ready(())
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Remembers who belongs to the run now: once the leader is gone, nothing leads to those of its
+    /// children that live in sessions of their own.
+    pub(crate) fn look(&mut self) {
+        if let Some(pid) = self.pid {
+            os::add_tree(pid.as_raw().cast_unsigned(), &mut self.known);
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal, target: Target) {
+        // A process that is already gone is what we want.
+        match (self.pid, target) {
+            (Some(pid), Target::Leader) if self.exit.is_none() => {
+                let _ = kill(pid, signal);
+            }
+            (Some(_), Target::All) => {
+                self.signal_group(signal);
+                for stray in self.known.iter().filter(|known| !known.in_group) {
+                    let _ = os::signal_process(stray.process, signal);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// SIGKILL to all we know, whatever their group is by now.
+    pub(crate) fn kill_known(&self) {
+        self.signal_group(Signal::SIGKILL);
+        for known in &self.known {
+            let _ = os::kill_process(known.process);
+        }
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        let Some(pid) = self.pid else { return };
+        // A group keeps its id from being given out again. So if the leader was waited for and
+        // there is a process with its id, the group is gone and that is a stranger.
+        if self.exit.is_none() || kill(pid, None) == Err(nix::Error::ESRCH) {
+            let _ = killpg(pid, signal);
+        }
+    }
+
+    /// Whether any process that we know, other than the leader, still runs.
+    pub(crate) fn others_run(&self) -> bool {
+        self.known.iter().any(|known| os::is_running(known.process))
+    }
+
+    /// Kills what is left, also what nobody's child is and only its environment gives away, and
+    /// waits until it is gone.
+    pub(crate) async fn sweep(&mut self) {
+        self.kill_known();
+        let begun = Instant::now();
+        loop {
+            let marked = self.marked().await;
+            for process in &marked {
+                let _ = os::kill_process(*process);
+            }
+            if (marked.is_empty() && !self.others_run()) || begun.elapsed() > KILL_GRACE {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+            self.kill_known();
+        }
+        self.over = true;
+    }
+
+    /// Leaves what is left alone.
+    pub(crate) fn leave(&mut self) {
+        self.over = true;
+    }
+
+    /// Kills all that can be found, without waiting for more than it takes to die.
+    pub(crate) fn end_now(&mut self) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        self.look();
+        self.kill_known();
+        for process in os::marked(&self.run_id, None) {
+            let _ = os::kill_process(process);
+        }
+        // So that no zombie is left when nobody else will wait.
+        for _ in 0..100 {
+            if self.exit.is_some() {
+                return;
+            }
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                Ok(exit) => self.exit = exit,
+                Err(_) => return,
+            }
+        }
+    }
+
+    async fn marked(&self) -> Vec<os::Process> {
+        match self.pid {
+            Some(pid) if self.started.elapsed() < SHORT_RUN => {
+                os::marked(&self.run_id, Some(pid.as_raw().cast_unsigned()))
+            }
+            _ => {
+                let run_id = self.run_id.clone();
+                // It reads a file for each process of the machine.
+                tokio::task::spawn_blocking(move || os::marked(&run_id, None))
+                    .await
+                    .unwrap_or_default()
+            }
+        }
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.end_now();
+    }
+}
+
+/// What there is to say about an exit: its code or its signal.
+pub(crate) fn describe(status: ExitStatus) -> (Option<i32>, Option<String>) {
+    use std::os::unix::process::ExitStatusExt;
+    let signal = status.signal().map(|number| {
+        Signal::try_from(number).map_or_else(
+            |_| format!("signal {number}"),
+            |signal| signal.as_str().to_owned(),
+        )
+    });
+    (status.code(), signal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use teamster_core::StopStep;
+
+    #[test]
+    fn a_provider_begins_the_ladder_in_its_own_way() {
+        let config = RuntimeConfig::default();
+        let term = Rung {
+            signal: Signal::SIGTERM,
+            target: Target::All,
+            grace: Duration::from_millis(1500),
+        };
+        assert_eq!(ladder(&Launch::default(), &config), [term]);
+        let launch = Launch {
+            stop_first: Some(StopStep {
+                signal: CoreSignal::Interrupt,
+                grace: Duration::from_secs(3),
+            }),
+            ..Launch::default()
+        };
+        let int = Rung {
+            signal: Signal::SIGINT,
+            target: Target::Leader,
+            grace: Duration::from_secs(3),
+        };
+        assert_eq!(ladder(&launch, &config), [int, term]);
+    }
+
+    #[test]
+    fn signals_have_names() {
+        assert_eq!(
+            describe(ExitStatus::from_raw(9)),
+            (None, Some("SIGKILL".into()))
+        );
+        assert_eq!(describe(ExitStatus::from_raw(3 << 8)), (Some(3), None));
+        assert_eq!(
+            describe(ExitStatus::from_raw(40)),
+            (None, Some("signal 40".into()))
+        );
+    }
+}
