@@ -1,1 +1,86 @@
-fn main() {}
+//! Tasks of this repository, run with `cargo xtask <TASK>`. One file a task.
+
+mod replay;
+mod schema;
+mod tidy;
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tasks of this repository.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 all is well, 1 something was found, 2 the task could not run."
+)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    Replay(replay::Args),
+    Schema(schema::Args),
+    Tidy(tidy::Args),
+}
+
+/// What a task found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Fine,
+    Problems,
+}
+
+impl Outcome {
+    fn problems_if(found: bool) -> Self {
+        if found { Self::Problems } else { Self::Fine }
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = match cli.task {
+        Task::Replay(args) => replay::run(&args, &mut out),
+        Task::Schema(args) => schema::run(args, &mut out),
+        Task::Tidy(args) => tidy::run(&args, &mut out),
+    };
+    let outcome = outcome.and_then(|outcome| {
+        out.flush()?;
+        Ok(outcome)
+    });
+    match outcome {
+        Ok(Outcome::Fine) => ExitCode::SUCCESS,
+        Ok(Outcome::Problems) => ExitCode::from(1),
+        // Whoever read our output has seen enough, as in `cargo xtask replay | head`.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(format_args!("{error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = cause.downcast_ref::<serde_json::Error>();
+        let kind = io.or_else(|| json.and_then(serde_json::Error::io_error_kind));
+        kind == Some(io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// Says something on stderr. That nobody reads it is no reason to stop.
+fn complain(message: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "error: {message}");
+}
+
+/// The root of this repository.
+fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}

@@ -331,7 +331,7 @@ fn turn_end<'a>(event: &'a TurnEnd, line: &mut Line) -> Option<&'a RawJson> {
     line.word(if *is_error { "error" } else { "ok" });
     line.word(stop_reason.as_deref().map_or_else(|| "-".into(), name));
     line.word(usage.as_ref().map_or_else(|| "-".into(), usage_words));
-    line.word(cost_usd.map_or_else(|| "-".into(), |usd| format!("${usd}")));
+    line.word(cost_usd.map_or_else(|| "-".into(), usd));
     native.as_ref()
 }
 
@@ -398,6 +398,13 @@ pub(super) fn usage_words(usage: &Usage) -> String {
     } else {
         known.join(" ")
     }
+}
+
+/// An amount, without the noise at the end of a sum of binary fractions.
+pub(super) fn usd(amount: f64) -> String {
+    let amount = format!("{amount:.9}");
+    let amount = amount.trim_end_matches('0').trim_end_matches('.');
+    format!("${amount}")
 }
 
 /// One line of a snapshot while it is made.

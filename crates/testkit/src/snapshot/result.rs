@@ -3,7 +3,7 @@
 use teamster_core::{Diagnostics, ModelUsage, PermissionDenial, RunResult};
 
 use super::quote::name;
-use super::render::{Line, usage_words, word};
+use super::render::{Line, usage_words, usd, word};
 use super::{IdKind, Redactor};
 
 /// What stands on the line of `done` itself.
@@ -77,13 +77,13 @@ pub(super) fn fields(result: &RunResult, redactor: &mut Redactor, out: &mut Stri
         field("by model", &mut |line| {
             line.word(name(model));
             line.word(usage_words(usage));
-            line.named("cost", cost_usd.map(|usd| format!("${usd}")));
+            line.named("cost", cost_usd.map(usd));
             line.named("window", *context_window);
             line.named("maxOutput", *max_output_tokens);
         });
     }
     field("cost", &mut |line| {
-        line.word(total_cost_usd.map_or_else(|| "-".to_owned(), |usd| format!("${usd}")));
+        line.word(total_cost_usd.map_or_else(|| "-".to_owned(), usd));
         line.word(cost_source.as_ref().map(word).unwrap_or_default());
     });
     field("time", &mut |line| {

@@ -1,6 +1,7 @@
 //! Fixtures as they were recorded.
 
 use std::fs;
+use std::path::PathBuf;
 
 use teamster::Exit;
 use teamster_testkit::fixture::{Fixture, META, STDOUT};
@@ -97,4 +98,20 @@ fn counts() {
     let counts = replay.counts();
     assert_eq!((counts["unknown"], counts["notice"]), (2, 2));
     assert_eq!(counts["done"], 1);
+}
+
+#[test]
+fn a_fixture_is_where_it_says_it_is() {
+    for (fixture, _) in FIXTURES.iter() {
+        let meta = &fixture.meta;
+        let version = meta.version.as_deref().unwrap_or_default();
+        let place: PathBuf = [&*meta.cli, version, &meta.scenario].iter().collect();
+        assert!(
+            fixture.dir.ends_with(&place),
+            "{} says it is {}",
+            fixture.dir.display(),
+            place.display()
+        );
+        assert!(!meta.what_it_shows.is_empty(), "{}", place.display());
+    }
 }

@@ -1,0 +1,367 @@
+//! `cargo xtask tidy`: what no compiler checks.
+
+use std::fmt;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use teamster_testkit::fixture::{SNAPSHOT, STDOUT};
+
+use crate::{Outcome, root};
+
+/// Most lines of a Rust file. Longer ones are hard to find one's way in.
+const MOST_LINES: usize = 500;
+
+/// Files that may be longer, and why.
+const LONG_FILES: &[(&str, &str)] = &[
+    (
+        "crates/core/src/event.rs",
+        "the whole vocabulary of events in one place, most of it documentation",
+    ),
+    (
+        "crates/core/src/assemble.rs",
+        "half of it is the tests, which share a scripted decoder",
+    ),
+];
+
+/// What must not be left in code. In two parts, so that this file does not find itself.
+const LEFTOVERS: &[&str] = &[
+    concat!("to", "do!"),
+    concat!("db", "g!"),
+    concat!("FIX", "ME"),
+];
+
+/// Folders that are not looked into. Recorded output is as it is.
+const SKIPPED: &[&str] = &[".git", "target"];
+
+const CHECKS: &[fn(&Tree, &mut Vec<Problem>)] = &[
+    lengths,
+    white_space,
+    leftovers,
+    manifests,
+    documentation,
+    snapshots,
+    links,
+];
+
+/// Check what no compiler checks: lengths of files, manifests, snapshots, links, white space.
+///
+/// Rust files have at most 500 lines (a list in the task names the exceptions and why); every crate
+/// has a description, a license and the workspace's lints; every library asks for documentation;
+/// every fixture has a snapshot and every snapshot a fixture; links between files lead somewhere; no
+/// tabs, no spaces at the end of a line, nothing half-finished in code.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder to check [default: this repository]
+    #[arg(long, value_name = "PATH")]
+    root: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
+    let tree = Tree::read(args.root.as_deref().unwrap_or(root()))?;
+    let mut problems = Vec::new();
+    for check in CHECKS {
+        check(&tree, &mut problems);
+    }
+    for problem in &problems {
+        writeln!(out, "{problem}")?;
+    }
+    writeln!(
+        out,
+        "{} files, {} problems",
+        tree.files.len(),
+        problems.len()
+    )?;
+    Ok(Outcome::problems_if(!problems.is_empty()))
+}
+
+/// All files below a folder.
+struct Tree {
+    root: PathBuf,
+    files: Vec<File>,
+}
+
+struct File {
+    /// From the root, with `/`.
+    path: String,
+    /// Only of the kinds that are looked into.
+    text: String,
+}
+
+impl File {
+    fn is(&self, extension: &str) -> bool {
+        self.path.ends_with(extension)
+    }
+
+    /// Lines with their numbers.
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text.lines().enumerate().map(|(i, line)| (i + 1, line))
+    }
+
+    fn problem(&self, line: usize, message: impl Into<String>) -> Problem {
+        Problem {
+            path: self.path.clone(),
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+/// Something to put right. Line 0 stands for the whole file.
+#[derive(Debug, PartialEq, Eq)]
+struct Problem {
+    path: String,
+    line: usize,
+    message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.message),
+            line => write!(f, "{}:{line}: {}", self.path, self.message),
+        }
+    }
+}
+
+impl Tree {
+    fn read(root: &Path) -> anyhow::Result<Self> {
+        let mut tree = Self {
+            root: root.to_owned(),
+            files: Vec::new(),
+        };
+        tree.read_folder(root)?;
+        tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(tree)
+    }
+
+    fn read_folder(&mut self, folder: &Path) -> anyhow::Result<()> {
+        let what = || folder.display().to_string();
+        for entry in fs::read_dir(folder).with_context(what)? {
+            let entry = entry.with_context(what)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let kind = entry.file_type().with_context(what)?;
+            if kind.is_dir() && !SKIPPED.iter().any(|skipped| name.starts_with(skipped)) {
+                self.read_folder(&entry.path())?;
+            } else if kind.is_file() {
+                let path = entry.path();
+                let is_text = [".rs", ".md", ".toml"]
+                    .iter()
+                    .any(|end| name.ends_with(end));
+                let text = if is_text {
+                    fs::read_to_string(&path).with_context(|| path.display().to_string())?
+                } else {
+                    String::new()
+                };
+                let below = path.strip_prefix(&self.root).unwrap_or(&path);
+                let path = below.to_string_lossy().replace('\\', "/");
+                self.files.push(File { path, text });
+            }
+        }
+        Ok(())
+    }
+
+    fn with<'a>(&'a self, extension: &'static str) -> impl Iterator<Item = &'a File> {
+        self.files.iter().filter(move |file| file.is(extension))
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.files.iter().any(|file| file.path == path)
+    }
+}
+
+fn lengths(tree: &Tree, problems: &mut Vec<Problem>) {
+    for file in tree.with(".rs") {
+        let lines = file.text.lines().count();
+        let may_be_long = LONG_FILES.iter().any(|(path, _)| *path == file.path);
+        if lines > MOST_LINES && !may_be_long {
+            problems.push(file.problem(
+                0,
+                format!("has {lines} lines, more than {MOST_LINES}: split it"),
+            ));
+        } else if lines <= MOST_LINES && may_be_long {
+            problems.push(file.problem(0, "is short now: take it off the list of long files"));
+        }
+    }
+}
+
+fn white_space(tree: &Tree, problems: &mut Vec<Problem>) {
+    for file in [".rs", ".md", ".toml"]
+        .into_iter()
+        .flat_map(|end| tree.with(end))
+    {
+        for (number, line) in file.lines() {
+            if line.ends_with([' ', '\t']) {
+                problems.push(file.problem(number, "white space at the end of the line"));
+            } else if line.contains('\t') {
+                problems.push(file.problem(number, "a tab; indent with spaces"));
+            }
+        }
+        if !file.text.is_empty() && !file.text.ends_with('\n') {
+            problems.push(file.problem(0, "no newline at the end"));
+        }
+    }
+}
+
+fn leftovers(tree: &Tree, problems: &mut Vec<Problem>) {
+    for file in tree.with(".rs") {
+        for (number, line) in file.lines() {
+            for word in LEFTOVERS.iter().filter(|word| line.contains(**word)) {
+                problems.push(file.problem(number, format!("`{word}` is left over")));
+            }
+        }
+    }
+}
+
+fn manifests(tree: &Tree, problems: &mut Vec<Problem>) {
+    for file in tree.with("/Cargo.toml") {
+        let manifest: toml::Table = match file.text.parse() {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                problems.push(file.problem(0, format!("is no TOML: {}", error.message())));
+                continue;
+            }
+        };
+        let package = manifest.get("package");
+        for field in ["description", "license"] {
+            if package.is_none_or(|package| package.get(field).is_none()) {
+                problems.push(file.problem(0, format!("`package.{field}` is missing")));
+            }
+        }
+        let lints = manifest
+            .get("lints")
+            .and_then(|lints| lints.get("workspace"));
+        if lints.and_then(toml::Value::as_bool) != Some(true) {
+            problems.push(file.problem(0, "`lints.workspace = true` is missing"));
+        }
+    }
+}
+
+fn documentation(tree: &Tree, problems: &mut Vec<Problem>) {
+    for file in tree.with("/src/lib.rs") {
+        if !file.text.contains("#![warn(missing_docs)]") {
+            problems.push(file.problem(0, "`#![warn(missing_docs)]` is missing"));
+        }
+    }
+}
+
+fn snapshots(tree: &Tree, problems: &mut Vec<Problem>) {
+    for file in &tree.files {
+        let Some((folder, name)) = file.path.rsplit_once('/') else {
+            continue;
+        };
+        let (other, message) = match name {
+            STDOUT => (
+                SNAPSHOT,
+                "has no snapshot: run `cargo xtask replay --accept`",
+            ),
+            SNAPSHOT => (
+                STDOUT,
+                "is the snapshot of nothing: there is no stdout.ndjson",
+            ),
+            _ => continue,
+        };
+        if folder.starts_with("fixtures/") && !tree.has(&format!("{folder}/{other}")) {
+            problems.push(file.problem(0, message));
+        }
+    }
+}
+
+fn links(tree: &Tree, problems: &mut Vec<Problem>) {
+    for file in tree.with(".md") {
+        let mut in_code = false;
+        for (number, line) in file.lines() {
+            if line.trim_start().starts_with("```") {
+                in_code = !in_code;
+            }
+            if in_code {
+                continue;
+            }
+            for target in link_targets(line) {
+                let folder = Path::new(&file.path).parent().unwrap_or(Path::new(""));
+                if !tree.root.join(folder).join(target).exists() {
+                    problems.push(file.problem(number, format!("the link to {target} is dead")));
+                }
+            }
+        }
+    }
+}
+
+/// Where the links of a line lead, of those that lead to files.
+fn link_targets(line: &str) -> impl Iterator<Item = &str> {
+    let targets = line.split("](").skip(1);
+    let targets = targets.filter_map(|rest| rest.split([')', ' ', '#']).next());
+    targets.filter(|target| !target.is_empty() && !target.contains(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The problems of a tree of hand-made files.
+    fn problems(files: &[(&str, &str)]) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let tree = Tree::read(dir.path()).unwrap();
+        let mut problems = Vec::new();
+        for check in CHECKS {
+            check(&tree, &mut problems);
+        }
+        problems.iter().map(Problem::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_in_order_is_not_mentioned() {
+        let manifest = "[package]\ndescription = \"x\"\nlicense.workspace = true\n\
+                        [lints]\nworkspace = true\n";
+        let readme = "[a](src/lib.rs) [b](https://x.org) [c](#d) [d](src/lib.rs#L1 \"t\")\n";
+        let none: [&str; 0] = [];
+        assert_eq!(
+            problems(&[
+                ("crates/a/Cargo.toml", manifest),
+                ("crates/a/src/lib.rs", "#![warn(missing_docs)]\n"),
+                ("crates/a/README.md", readme),
+                ("fixtures/c/1/x/stdout.ndjson", "\t \n"),
+                ("fixtures/c/1/x/events.snap", ""),
+                ("target/x.rs", "\t"),
+            ]),
+            none
+        );
+    }
+
+    #[test]
+    fn every_check_finds_what_it_is_for() {
+        let long = "\n".repeat(MOST_LINES + 1);
+        assert_eq!(
+            problems(&[
+                ("crates/a/Cargo.toml", "[package]\n"),
+                ("crates/a/src/lib.rs", concat!("// FIX", "ME\n")),
+                ("crates/a/src/long.rs", &long),
+                ("crates/core/src/event.rs", "\n"),
+                ("README.md", "a \n\tb\n[x](none.md)\n```\n[x](none.md)\n```"),
+                ("fixtures/c/1/x/stdout.ndjson", ""),
+                ("fixtures/c/1/y/events.snap", ""),
+            ]),
+            [
+                "crates/a/src/long.rs: has 501 lines, more than 500: split it",
+                "crates/core/src/event.rs: is short now: take it off the list of long files",
+                "README.md:1: white space at the end of the line",
+                "README.md:2: a tab; indent with spaces",
+                "README.md: no newline at the end",
+                concat!("crates/a/src/lib.rs:1: `FIX", "ME` is left over"),
+                "crates/a/Cargo.toml: `package.description` is missing",
+                "crates/a/Cargo.toml: `package.license` is missing",
+                "crates/a/Cargo.toml: `lints.workspace = true` is missing",
+                "crates/a/src/lib.rs: `#![warn(missing_docs)]` is missing",
+                "fixtures/c/1/x/stdout.ndjson: has no snapshot: run `cargo xtask replay --accept`",
+                "fixtures/c/1/y/events.snap: is the snapshot of nothing: there is no stdout.ndjson",
+                "README.md:3: the link to none.md is dead",
+            ]
+        );
+    }
+}
