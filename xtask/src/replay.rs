@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "json")]
     accept: bool,
 
-    /// Print {"fixture": "<path>", "event": {...}} a line instead, and compare nothing
+    /// Print {"fixture": PATH, "event": {...}} a line instead, and compare nothing
     #[arg(long)]
     json: bool,
 
@@ -229,16 +229,22 @@ fn compare(cases: &[Case], accept: bool, out: &mut impl Write) -> anyhow::Result
     let problems = count(Verdict::is_problem);
     write!(
         out,
-        "{} fixtures, {} lines, {} unknown, {problems} differences",
-        rows.len(),
-        rows.iter().map(|row| row.lines).sum::<u64>(),
+        "{}, {}, {} unknown, {}",
+        plural(rows.len() as u64, "fixture"),
+        plural(rows.iter().map(|row| row.lines).sum(), "line"),
         rows.iter().map(|row| row.unknown).sum::<u64>(),
+        plural(problems as u64, "difference"),
     )?;
     if accept {
         write!(out, ", {accepted} accepted")?;
     }
     writeln!(out)?;
     Ok(Outcome::problems_if(problems > 0))
+}
+
+fn plural(count: u64, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
 }
 
 fn table(rows: &[Row], out: &mut impl Write) -> io::Result<()> {

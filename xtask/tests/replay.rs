@@ -150,7 +150,7 @@ fn a_snapshot_is_missing_then_accepted_then_compared() {
     assert!(ran.stdout.contains("\n+unknown "), "{}", ran.stdout);
     assert!(ran.stdout.contains("tree/a/events.snap"), "{}", ran.stdout);
     assert!(
-        ran.stdout.ends_with("3 unknown, 1 differences\n"),
+        ran.stdout.ends_with("3 unknown, 1 difference\n"),
         "{}",
         ran.stdout
     );
