@@ -34,7 +34,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         // Said on stderr, and if that is gone there is nobody to tell.
         let _ = writeln!(
             anstream::stderr(),
-            "{dim}A recorded run of {} {}. A stand-in plays it: no CLI, no key and no network is used.{dim:#}",
+            "{dim}A recorded run of {} {}. A stand-in plays it: no CLI, no key and no network is used.{dim:#}\n",
             info.name,
             info.tested_versions.first().unwrap_or(&"")
         );

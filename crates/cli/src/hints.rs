@@ -29,6 +29,9 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
             "give the prompt on stdin (`-` or --prompt-file with --prompt-via stdin), or a smaller one"
                 .to_owned()
         }
+        (ErrorCode::CliNotFound, _) if error.message.contains(info.install) => {
+            "if it is here, say where with --bin; `teamster doctor` shows what is found".to_owned()
+        }
         (ErrorCode::CliNotFound, _) => format!(
             "install it with `{}`, or say where it is with --bin; `teamster doctor` shows what is here",
             info.install

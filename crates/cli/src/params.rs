@@ -309,7 +309,7 @@ mod tests {
             Timeouts {
                 startup: Some(Duration::from_secs(10)),
                 idle: Some(Duration::MAX),
-                tool: Some(Duration::from_secs(3600)),
+                tool: Some(Duration::from_hours(1)),
             }
         );
     }

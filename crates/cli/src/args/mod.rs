@@ -96,7 +96,7 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct FakeAgentArgs {
-    /// `--script FILE`; with the variable TEAMSTER_FAKE_SCRIPT set, anything, and all of it ignored
+    /// `--script FILE`; with the variable `TEAMSTER_FAKE_SCRIPT` set, anything, and all of it ignored
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) args: Vec<std::ffi::OsString>,
 }

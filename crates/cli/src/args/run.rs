@@ -17,8 +17,7 @@ Examples:
   git diff | teamster run claude - --append-system-prompt \"Review this diff.\"
   teamster run claude \"And now the docs\" --resume 15a95919-ea0a-4b0d-a4a0-45e8d7697535
   teamster run claude \"List the crates\" --json | jq -c 'select(.type == \"tool_use\")'
-  teamster run claude \"Name three colours\" --quiet --output-schema \\
-      '{\"type\":\"object\",\"properties\":{\"colours\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}'
+  teamster run claude \"Name three colours\" --quiet --output-schema colours.schema.json
 
 On a terminal the run is shown as it happens. When stdout is a pipe or a file, it gets the agent's
 text and stderr everything else. Ctrl-C stops the agent cleanly, a second one at once.";
@@ -154,8 +153,8 @@ pub(crate) struct PlaceArgs {
     pub(crate) env: Vec<EnvVar>,
     /// Start the agent with a nearly empty environment
     ///
-    /// Of teamster's own environment it gets PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_ALL, TZ,
-    /// TERM and TMPDIR, and what --keep-env and --env name.
+    /// Of teamster's own environment it gets what --keep-env names, and
+    /// `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
     #[arg(long)]
     pub(crate) clean_env: bool,
     /// With --clean-env: a variable that the agent gets as well (repeatable)
@@ -163,7 +162,7 @@ pub(crate) struct PlaceArgs {
     pub(crate) keep_env: Vec<String>,
     /// The CLI's program, if it is not the one on PATH
     ///
-    /// The variable TEAMSTER_<PROVIDER>_BIN, such as TEAMSTER_CLAUDE_BIN, says the same.
+    /// The variable `TEAMSTER_<PROVIDER>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, says the same.
     #[arg(long, value_name = "PATH")]
     pub(crate) bin: Option<PathBuf>,
     /// Let processes that the agent's tools put in the background run on after the run

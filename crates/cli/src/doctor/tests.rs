@@ -1,1 +1,114 @@
+use super::*;
 
+fn provider(usable: bool) -> Provider {
+    Provider {
+        id: "claude",
+        name: "Claude Code",
+        usable,
+        path: usable.then(|| "/bin/claude".into()),
+        resolved_path: None,
+        version: usable.then(|| "9.9.9".to_owned()),
+        tested: false,
+        tested_versions: &["2.1.197"],
+        problem: (!usable).then(|| "it is not there".to_owned()),
+        install: "npm install it",
+    }
+}
+
+fn printed(report: &Report) -> String {
+    let mut bytes = Vec::new();
+    print(report, &mut bytes).unwrap();
+    anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string()
+}
+
+#[test]
+fn the_report_says_what_to_do() {
+    let left = |killed, problem: Option<&str>| Left {
+        pid: 7,
+        program: "claude".into(),
+        run_id: "r".into(),
+        killed,
+        problem: problem.map(Into::into),
+    };
+    let report = Report {
+        providers: vec![provider(true), provider(false)],
+        leftovers: vec![
+            left(false, None),
+            left(true, None),
+            left(false, Some("why")),
+        ],
+    };
+    assert_eq!(
+        printed(&report),
+        "\
+✓ Claude Code  9.9.9
+    program  /bin/claude
+    warning  teamster is tested with 2.1.197: this one will most likely work, new kinds of output are shown as unknown
+✗ Claude Code  not found
+    problem  it is not there
+    install  npm install it
+
+Processes that earlier runs left behind:
+    7  claude
+    7  claude  ended
+    7  claude  cannot be ended: why
+End them with `teamster doctor --kill-leftovers`.
+"
+    );
+}
+
+#[test]
+fn versions_in_answers() {
+    for (answer, version) in [
+        ("2.1.197 (Claude Code)", Some("2.1.197")),
+        ("codex-cli 0.142.5", Some("0.142.5")),
+        ("v1.2, built today", Some("1.2")),
+        ("unknown", None),
+    ] {
+        assert_eq!(version_in(answer).as_deref(), version, "{answer}");
+    }
+}
+
+#[cfg(unix)]
+mod asking {
+    use super::*;
+
+    async fn ask(script: &str, limit: Duration) -> Result<String, String> {
+        ask_version(Path::new("/bin/sh"), &["-c", script], limit).await
+    }
+
+    #[tokio::test]
+    async fn the_first_line_is_the_answer() {
+        let answer = ask("echo; echo 1.2.3; echo more", VERSION_LIMIT).await;
+        assert_eq!(answer.unwrap(), "1.2.3");
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_in_its_own_words() {
+        let error = ask("echo no such thing >&2; exit 3", VERSION_LIMIT)
+            .await
+            .unwrap_err();
+        assert!(
+            error.ends_with("(exit status: 3): no such thing"),
+            "{error}"
+        );
+        let error = ask("exit 0", VERSION_LIMIT).await.unwrap_err();
+        assert!(error.ends_with("it said nothing"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_program_that_says_nothing_is_ended() {
+        // The child of the shell holds the pipe: it must go too.
+        let error = ask("sleep 600; true", Duration::from_millis(200))
+            .await
+            .unwrap_err();
+        assert_eq!(error, "does not tell its version within 0.2s");
+    }
+
+    #[tokio::test]
+    async fn a_program_that_says_too_much_is_no_trouble() {
+        let answer = ask("echo 1.2.3; yes", VERSION_LIMIT).await;
+        // `yes` ends by the closed pipe, so the shell does not succeed, but it does end.
+        assert!(answer.is_err() || answer.is_ok_and(|answer| answer == "1.2.3"));
+    }
+}

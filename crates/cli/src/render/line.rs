@@ -64,6 +64,12 @@ impl Line {
         Self::new(Tone::Aside, "", body)
     }
 
+    /// The same line, moved to the right.
+    pub(crate) fn indented(mut self, indent: usize) -> Self {
+        self.indent = indent;
+        self
+    }
+
     /// The same line, kept to one line of the terminal.
     pub(crate) fn fitting(mut self, indent: usize, tail: impl Into<String>) -> Self {
         self.indent = indent;
@@ -197,7 +203,7 @@ mod tests {
     #[test]
     fn a_tool_stays_in_one_line() {
         let shown = tool("echo 日本語 and more and more").show(Some(30), false);
-        assert_eq!(shown, "  ✓ Bash  echo 日本語…  0.3s");
+        assert_eq!(shown, "  ✓ Bash  echo 日本語 …  0.3s");
         assert!(measure_text_width(&shown) < 30);
     }
 

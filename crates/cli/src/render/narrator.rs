@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use teamster::{
-    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus, RateLimit,
-    Retry, RunResult, RunStatus, Session, ToolResult, ToolUse,
+    AgentError, AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus,
+    RateLimit, Retry, RunResult, RunStatus, Session, ToolResult, ToolUse,
 };
 
 use super::View;
@@ -46,6 +46,7 @@ struct RunningTool {
 
 #[derive(Debug)]
 struct Murmur {
+    thinking: bool,
     message: Option<Id>,
     parent: Option<Id>,
     text: String,
@@ -87,10 +88,20 @@ impl Narrator {
         match event {
             AgentEvent::Session(session) => lines.extend(self.session(session)),
             AgentEvent::Thinking(e) => {
-                self.murmur(&e.text, e.message_id.as_ref(), e.parent_tool_id.as_ref());
+                self.murmur(
+                    &e.text,
+                    true,
+                    e.message_id.as_ref(),
+                    e.parent_tool_id.as_ref(),
+                );
             }
             AgentEvent::Text(e) if e.parent_tool_id.is_some() => {
-                self.murmur(&e.text, e.message_id.as_ref(), e.parent_tool_id.as_ref());
+                self.murmur(
+                    &e.text,
+                    false,
+                    e.message_id.as_ref(),
+                    e.parent_tool_id.as_ref(),
+                );
             }
             AgentEvent::ToolUse(tool) => self.tool_use(tool, now, &mut lines),
             AgentEvent::ToolResult(result) => self.tool_result(result, now, &mut lines),
@@ -105,7 +116,7 @@ impl Narrator {
                 NoticeLevel::Warning => {
                     Line::new(Tone::Warning, "warning:", words::printable(&notice.message))
                 }
-                _ => Line::aside(words::printable(&notice.message)),
+                _ => Line::aside(words::printable(&notice.message)).indented(INDENT),
             }),
             AgentEvent::Unknown(unknown) if self.view.verbose => {
                 lines.push(Line::aside(format!(
@@ -118,9 +129,7 @@ impl Narrator {
                 let message = words::printable(error.message.trim());
                 lines.push(Line::new(Tone::Error, "error:", message));
                 if let Some(step) = hints::next_step(error, self.view.info, (self.view.clock)()) {
-                    let mut hint = Line::new(Tone::Hint, "next:", step);
-                    hint.indent = INDENT;
-                    lines.push(hint);
+                    lines.push(Line::new(Tone::Hint, "next:", step).indented(INDENT));
                 }
                 return lines;
             }
@@ -357,13 +366,14 @@ impl Narrator {
             let ms = at.saturating_sub((self.view.clock)());
             let _ = write!(body, ", resets in {}", words::duration_ms(ms));
         }
-        Some(Line::aside(body))
+        Some(Line::aside(body).indented(INDENT))
     }
 
-    fn murmur(&mut self, text: &str, message: Option<&Id>, parent: Option<&Id>) {
+    fn murmur(&mut self, text: &str, thinking: bool, message: Option<&Id>, parent: Option<&Id>) {
         if self.view.verbose {
             self.murmur
                 .get_or_insert_with(|| Murmur {
+                    thinking,
                     message: message.cloned(),
                     parent: parent.cloned(),
                     text: String::new(),
@@ -376,12 +386,12 @@ impl Narrator {
     /// Tells what was thought or said by a sub-agent, unless the event continues it.
     fn end_murmur(&mut self, event: &AgentEvent) -> Vec<Line> {
         let next = match event {
-            AgentEvent::Thinking(e) => Some((&e.message_id, &e.parent_tool_id)),
-            AgentEvent::Text(e) => Some((&e.message_id, &e.parent_tool_id)),
+            AgentEvent::Thinking(e) => Some((true, &e.message_id, &e.parent_tool_id)),
+            AgentEvent::Text(e) => Some((false, &e.message_id, &e.parent_tool_id)),
             _ => None,
         };
-        let continues = |m: &mut Murmur| Some((&m.message, &m.parent)) != next;
-        let Some(murmur) = self.murmur.take_if(continues) else {
+        let ends = |m: &mut Murmur| Some((m.thinking, &m.message, &m.parent)) != next;
+        let Some(murmur) = self.murmur.take_if(ends) else {
             return Vec::new();
         };
         if let AgentEvent::Retract(retract) = event
@@ -393,11 +403,7 @@ impl Narrator {
         self.announce(murmur.parent.as_ref(), &mut lines);
         let indent = indent(self.depth_below(murmur.parent.as_ref()));
         let text = words::printable(murmur.text.trim());
-        lines.extend(text.lines().map(|text| {
-            let mut line = Line::aside(text);
-            line.indent = indent;
-            line
-        }));
+        lines.extend(text.lines().map(|text| Line::aside(text).indented(indent)));
         lines
     }
 
@@ -445,11 +451,13 @@ impl Narrator {
         .flatten()
         .collect();
         lines.push(Line::new(tone, word, body.join(" · ")));
-        if let (Some(command), Some(id)) = (&self.view.resume, &result.session_id) {
+        let lost = |error: &AgentError| error.kind == ErrorKind::SessionNotFound;
+        if let (Some(command), Some(id)) = (&self.view.resume, &result.session_id)
+            && !result.errors.iter().any(lost)
+        {
             let id = words::one_line(id);
-            let mut line = Line::aside(format!("go on with: {command} {id} PROMPT"));
-            line.indent = INDENT;
-            lines.push(line);
+            let line = Line::aside(format!("go on with: {command} {id} PROMPT"));
+            lines.push(line.indented(INDENT));
         }
     }
 }
@@ -468,5 +476,5 @@ fn retry_line(retry: &Retry) -> Line {
         let _ = write!(body, " in {}", words::duration_ms(ms));
     }
     let _ = write!(body, ": {}", words::one_line(&retry.error.message));
-    Line::aside(body)
+    Line::aside(body).indented(INDENT)
 }

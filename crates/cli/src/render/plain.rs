@@ -23,7 +23,7 @@ pub(crate) struct Plain<O, E> {
     message: Option<Id>,
     /// Whether anything was written to `out`.
     written: bool,
-    /// Which messages were written, to tell if one of them is withdrawn.
+    /// The message that was written last, to tell if it is withdrawn.
     last_written: Option<Id>,
 }
 
@@ -102,7 +102,7 @@ impl<O: Write, E: Write> Sink for Plain<O, E> {
                 }
                 if self.last_written.as_ref() == Some(&retract.message_id) && !self.quiet() {
                     self.lines(&[Line::aside(
-                        "(the last message was withdrawn; the agent asks again)",
+                        "(that message was withdrawn, the agent asks again)",
                     )]);
                 }
             }

@@ -35,6 +35,8 @@ pub(crate) struct Terminal<O, E, S> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Block {
     Start,
+    /// The first note, which says what runs.
+    Head,
     Text(Option<Id>),
     Tools,
     Notes,
@@ -94,6 +96,7 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
             // What follows the last line belongs to it, what is indented to the tool above it.
             _ if self.block == Block::End => Block::End,
             _ if line.indent > 0 && line.tone == Tone::Aside => Block::Tools,
+            Tone::Aside if self.block == Block::Start => Block::Head,
             _ => Block::Notes,
         })?;
         writeln!(self.err, "{}", line.show((self.width)(), true))?;
@@ -104,9 +107,6 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
     fn enter(&mut self, block: Block) -> io::Result<()> {
         self.spinner.hide();
         if self.block == block {
-            if !matches!(block, Block::Text(_)) {
-                self.newlines = 1;
-            }
             return Ok(());
         }
         self.end_line()?;
@@ -155,7 +155,7 @@ impl<O: Write, E: Write, S: Spinner> Sink for Terminal<O, E, S> {
             AgentEvent::Retract(retract) if self.shown.remove(&retract.message_id) => {
                 // What a terminal shows cannot be taken back.
                 self.line(&Line::aside(
-                    "(this message was withdrawn; the agent asks again)",
+                    "(that message was withdrawn, the agent asks again)",
                 ))?;
             }
             // The text before a tool has ended: so there is room for the spinner.

@@ -1,1 +1,324 @@
+use std::cell::RefCell;
+use std::rc::Rc;
 
+use serde_json::json;
+use teamster::{AgentError, ErrorCode, ErrorKind, PermissionDenial, RunResult, RunStatus};
+
+use super::*;
+use crate::render::View;
+use crate::render::testing::{
+    Screen, done, ended, error, retract, retry, said, session, text, thinking, tool, tool_failed,
+    tool_ok, view,
+};
+
+/// Remembers what it shows.
+#[derive(Debug, Clone, Default)]
+struct Recorder(Rc<RefCell<Option<String>>>);
+
+impl Spinner for Recorder {
+    fn show(&mut self, text: String) {
+        self.0.replace(Some(text));
+    }
+
+    fn hide(&mut self) {
+        self.0.take();
+    }
+}
+
+struct Shown {
+    terminal: Terminal<Screen, Screen, Recorder>,
+    screen: Screen,
+    spinner: Recorder,
+}
+
+fn terminal(view: View) -> Shown {
+    let (screen, spinner) = (Screen::default(), Recorder::default());
+    let terminal = Terminal::new(
+        screen.clone(),
+        screen.clone(),
+        spinner.clone(),
+        Narrator::new(view),
+        || Some(60),
+    );
+    Shown {
+        terminal,
+        screen,
+        spinner,
+    }
+}
+
+impl Shown {
+    fn event(&mut self, event: &AgentEvent, ms: u64) {
+        self.terminal
+            .event(event, Duration::from_millis(ms))
+            .unwrap();
+    }
+
+    fn events(mut self, events: &[AgentEvent]) -> String {
+        for (event, ms) in events.iter().zip((0..).step_by(300)) {
+            self.event(event, ms);
+        }
+        self.screen.text()
+    }
+}
+
+#[test]
+fn a_whole_run() {
+    let text = terminal(view()).events(&[
+        session(),
+        text("m1", "Two "),
+        text("m1", "calls."),
+        tool(
+            "t1",
+            None,
+            "Bash",
+            json!({"command": "echo one", "description": "x"}),
+        ),
+        tool("t2", None, "Read", json!({"file_path": "/tmp/ws/src/a.rs"})),
+        tool_ok("t1", "one"),
+        tool_failed(
+            "t2",
+            "<tool_use_error>File does not exist.</tool_use_error>",
+        ),
+        retry(),
+        text("m2", "Both ran.\n"),
+        done("Both ran.\n"),
+    ]);
+    assert_eq!(
+        text,
+        "\
+Claude Code · claude-opus-4-8 · session s-1
+
+Two calls.
+
+  ✓ Bash  echo one  0.6s
+  ✗ Read  src/a.rs  0.6s
+    File does not exist.
+  trying again (1 of 10) in 0.6s: overloaded
+
+Both ran.
+
+✓ completed · 6 turns · tokens 60 in, 1.3k out, 45k from cache · $0.0034 · 1.7s
+  go on with: teamster run claude --resume s-1 PROMPT
+"
+    );
+}
+
+#[test]
+fn sub_agents_are_moved_to_the_right_below_the_tool_that_started_them() {
+    let text = terminal(view()).events(&[
+        tool(
+            "a",
+            None,
+            "Agent",
+            json!({"description": "sub job", "prompt": "long"}),
+        ),
+        said(Some("m2"), Some("a"), "not shown"),
+        tool("b", Some("a"), "Agent", json!({"description": "deeper"})),
+        tool("c", Some("b"), "Bash", json!({"command": "x".repeat(80)})),
+        tool_ok("c", ""),
+        tool_ok("b", ""),
+        tool_ok("a", ""),
+    ]);
+    assert_eq!(
+        text,
+        "  ▸ Agent  sub job\n    ▸ Agent  deeper\n      ✓ Bash  ".to_owned()
+            + &"x".repeat(38)
+            + "…  0.3s\n    ✓ Agent  deeper  0.9s\n  ✓ Agent  sub job  1.8s\n"
+    );
+}
+
+#[test]
+fn withdrawn_text_is_marked() {
+    let text = terminal(view()).events(&[
+        text("m1", "This will be cut"),
+        retract("m1"),
+        retract("m9"),
+        text("m2", "Again."),
+    ]);
+    assert_eq!(
+        text,
+        "This will be cut\n\n(that message was withdrawn, the agent asks again)\n\nAgain."
+    );
+}
+
+#[test]
+fn messages_are_paragraphs() {
+    let text = terminal(view()).events(&[
+        text("m1", "One.\n"),
+        text("m1", "\nStill one.\n\n\n"),
+        text("m2", "\n\nTwo."),
+        text("m2", "\n"),
+    ]);
+    assert_eq!(text, "One.\n\nStill one.\n\n\nTwo.\n");
+}
+
+#[test]
+fn an_error_comes_with_the_next_step() {
+    let text = terminal(view()).events(&[
+        error(ErrorCode::CliError, ErrorKind::Auth, "Not logged in"),
+        error(
+            ErrorCode::CliNotFound,
+            ErrorKind::NotFound,
+            "no such\nprogram",
+        ),
+        error(
+            ErrorCode::Aborted,
+            ErrorKind::Aborted,
+            "not told: the end says it",
+        ),
+        ended(RunResult {
+            status: RunStatus::Aborted,
+            ..RunResult::default()
+        }),
+    ]);
+    assert_eq!(
+        text,
+        "\
+error: Not logged in
+  next: log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment
+error: no such
+  program
+  next: install it with `npm install -g @anthropic-ai/claude-code`, or say where it is with --bin; `teamster doctor` shows what is here
+
+✗ stopped · 0.0s
+"
+    );
+}
+
+#[test]
+fn a_session_that_does_not_exist_is_not_offered() {
+    let text = terminal(view()).events(&[ended(RunResult {
+        session_id: Some("s-1".into()),
+        errors: vec![AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::SessionNotFound,
+            "x",
+        )],
+        ..RunResult::default()
+    })]);
+    assert_eq!(text, "✗ failed · 0.0s\n");
+}
+
+#[test]
+fn denials_are_summed_up_with_the_flag() {
+    let denial = |name: &str| PermissionDenial {
+        tool_name: name.into(),
+        tool_id: None,
+        reason: None,
+    };
+    let text = terminal(view()).events(&[ended(RunResult {
+        status: RunStatus::Completed,
+        permission_denials: vec![denial("Write"), denial("Bash"), denial("Write")],
+        ..RunResult::default()
+    })]);
+    assert_eq!(
+        text,
+        "\
+permission denied: 3 tool calls (Bash, Write): allow it with --allow-tool, --permission accept-edits or --permission bypass
+
+✓ completed · 0.0s
+"
+    );
+}
+
+#[test]
+fn thinking_is_shown_if_asked_for() {
+    let events = [
+        thinking("Let me "),
+        thinking("think.\nHm."),
+        text("m1", "42"),
+    ];
+    assert_eq!(terminal(view()).events(&events), "42");
+    let verbose = View {
+        verbose: true,
+        ..view()
+    };
+    assert_eq!(
+        terminal(verbose).events(&events),
+        "  Let me think.\n  Hm.\n\n42"
+    );
+}
+
+#[test]
+fn the_answer_in_a_schema_is_shown_unless_it_was_said() {
+    let result = |said: &str| {
+        ended(RunResult {
+            status: RunStatus::Completed,
+            final_message: Some(said.into()),
+            structured_output: Some(json!({"n": 3})),
+            ..RunResult::default()
+        })
+    };
+    assert_eq!(
+        terminal(view()).events(&[text("m1", "Here."), result("Here.")]),
+        "Here.\n\n{\n  \"n\": 3\n}\n\n✓ completed · 0.0s\n"
+    );
+    assert_eq!(
+        terminal(view()).events(&[result("{\"n\":3}")]),
+        "✓ completed · 0.0s\n"
+    );
+}
+
+#[test]
+fn the_agent_cannot_move_the_cursor() {
+    let mut shown = terminal(view());
+    shown.event(&text("m1", "a\u{1b}[2Jb\rc\u{9b}31m"), 0);
+    assert_eq!(shown.screen.raw(), "a[2Jbc31m");
+}
+
+#[test]
+fn the_spinner_never_comes_into_a_line_of_text() {
+    let mut shown = terminal(view());
+    let spins = |shown: &mut Shown, ms| {
+        shown.terminal.tick(Duration::from_millis(ms));
+        shown.spinner.0.borrow().clone()
+    };
+    assert_eq!(spins(&mut shown, 100), None);
+    assert_eq!(spins(&mut shown, 300).unwrap(), "starting Claude Code");
+    shown.event(&session(), 400);
+    assert_eq!(*shown.spinner.0.borrow(), None);
+    assert_eq!(
+        spins(&mut shown, 3000).unwrap(),
+        "waiting for the model  2.6s"
+    );
+    shown.event(&thinking("hm"), 3100);
+    assert_eq!(spins(&mut shown, 3400).unwrap(), "thinking");
+    shown.event(&text("m1", "half a li"), 3500);
+    assert_eq!(spins(&mut shown, 9000), None);
+    // A tool means that the text has ended.
+    shown.event(&tool("t1", None, "Bash", json!({"command": "ls"})), 9000);
+    shown.event(&tool("t2", None, "Bash", json!({"command": "pwd"})), 9000);
+    assert_eq!(
+        spins(&mut shown, 21_000).unwrap(),
+        "Bash  12s  pwd  (and 1 more)"
+    );
+    shown.terminal.stopping(Duration::from_secs(22));
+    assert_eq!(
+        shown.spinner.0.borrow().as_deref(),
+        Some("stopping Claude Code")
+    );
+    shown.event(&tool_ok("t1", ""), 22_500);
+    assert!(
+        shown
+            .screen
+            .text()
+            .ends_with("half a li\n\n  ✓ Bash  ls  14s\n")
+    );
+}
+
+#[test]
+fn a_terminal_that_is_gone_is_an_error() {
+    struct Gone;
+    impl Write for Gone {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let narrator = Narrator::new(view());
+    let mut terminal = Terminal::new(Gone, Gone, Recorder::default(), narrator, || None);
+    assert!(terminal.event(&text("m1", "x"), Duration::ZERO).is_err());
+}

@@ -1,0 +1,184 @@
+//! `teamster doctor`.
+
+use serde_json::Value;
+use snapbox::{assert_data_eq, str};
+use teamster_testkit::fake_agent::Script;
+
+use crate::{Claude, run, teamster};
+
+/// Without what is said about processes of other runs: this machine may have some.
+fn about_clis(stdout: &str) -> &str {
+    stdout.split("\n\n").next().unwrap()
+}
+
+#[test]
+fn a_usable_cli() {
+    let claude = Claude::new(&Script::new());
+    let ended = run(teamster(["doctor"]).env("PATH", claude.dir.path()));
+    // The program is a shell script, which needs no PATH.
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    assert_data_eq!(
+        about_clis(&ended.stdout).replace(claude.dir.path().to_str().unwrap(), "DIR"),
+        str![[r#"
+✓ Claude Code  2.1.197
+    program  DIR/claude
+"#]]
+    );
+    assert!(!claude.path("report.json").exists(), "an agent was started");
+}
+
+#[test]
+fn a_link_and_an_unknown_version() {
+    let claude = Claude::new(&Script::new());
+    claude.program("echo '9.0.0 (Claude Code)'");
+    std::os::unix::fs::symlink(claude.path("claude"), claude.path("link")).unwrap();
+    let ended = run(teamster(["doctor"]).env("TEAMSTER_CLAUDE_BIN", claude.path("link")));
+    assert_eq!(ended.code, Some(0));
+    assert_data_eq!(
+        about_clis(&ended.stdout).replace(claude.dir.path().to_str().unwrap(), "DIR"),
+        str![[r#"
+✓ Claude Code  9.0.0
+    program  DIR/link
+    that is  DIR/claude
+    warning  teamster is tested with [..]: this one will most likely work, new kinds of output are shown as unknown
+"#]]
+    );
+}
+
+#[test]
+fn a_missing_cli() {
+    let empty = tempfile::tempdir().unwrap();
+    let ended = run(teamster(["doctor"]).env("PATH", empty.path()));
+    assert_eq!((ended.code, &*ended.stderr), (Some(3), ""));
+    assert_data_eq!(
+        about_clis(&ended.stdout).replace(empty.path().to_str().unwrap(), "DIR"),
+        str![[r#"
+✗ Claude Code  not found
+    problem  the program `claude` was not found: searched DIR
+    install  npm install -g @anthropic-ai/claude-code
+"#]]
+    );
+}
+
+#[test]
+fn a_broken_cli() {
+    let claude = Claude::new(&Script::new());
+    claude.program("echo 'library not found' >&2; exit 127");
+    let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
+    assert_eq!(ended.code, Some(3));
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let provider = &report["providers"][0];
+    assert_eq!(provider["usable"], false);
+    assert_eq!(
+        provider["problem"],
+        "does not tell its version (exit status: 127): library not found"
+    );
+    assert!(report["leftovers"].is_array());
+}
+
+#[test]
+fn the_same_as_json() {
+    let claude = Claude::new(&Script::new());
+    let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let provider = &report["providers"][0];
+    assert_eq!(provider["id"], "claude");
+    assert_eq!(provider["usable"], true);
+    assert_eq!(provider["version"], "2.1.197");
+    assert_eq!(provider["tested"], true);
+    assert_eq!(provider["path"], claude.path("claude").to_str().unwrap());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
+    use crate::{LIMIT, Running};
+    use nix::sys::signal::Signal;
+    use teamster_testkit::fake_agent::{Spawn, SpawnKind};
+    use teamster_testkit::proc::{KillOnDrop, wait_pid_file, wait_until};
+
+    let claude = Claude::new(&Script::new());
+    let pid_file = claude.path("stray.pid");
+    // In a session of its own, out of reach of what ends with its parent.
+    let script = Script::new()
+        .spawn(Spawn::new(SpawnKind::Setsid).pid_file(&pid_file))
+        .forever();
+    std::fs::write(claude.path("script.toml"), script.to_toml().unwrap()).unwrap();
+    let mut killed = Running::start(&mut claude.run(["x", "--json"]));
+    let stray = KillOnDrop::new(wait_pid_file(&pid_file, LIMIT).unwrap());
+    killed.signal(Signal::SIGKILL);
+    killed.wait();
+
+    let mut found = None;
+    assert!(wait_until(LIMIT, || {
+        let ended = run(&mut teamster(["doctor", "--json"]));
+        let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+        found = report["leftovers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|left| left["pid"] == stray.pid())
+            .cloned();
+        found.is_some()
+    }));
+    let found = found.unwrap();
+    assert_eq!(found["killed"], false);
+    assert!(
+        found["program"].as_str().unwrap().ends_with("teamster"),
+        "{found}"
+    );
+}
+
+/// In a process namespace of its own, because `--kill-leftovers` ends whatever it finds.
+#[test]
+#[cfg(target_os = "linux")]
+fn leftovers_are_ended_when_asked() {
+    use crate::TEAMSTER;
+    use std::process::Command;
+    use teamster_testkit::fake_agent::{Spawn, SpawnKind};
+
+    let unshare = |args: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args([
+            "--user",
+            "--map-root-user",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+        ]);
+        command.args(args);
+        command
+    };
+    if !unshare(&["true"])
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        eprintln!("not tested: this system gives no process namespaces to its users");
+        return;
+    }
+    let claude = Claude::new(&Script::new());
+    let script = Script::new()
+        .spawn(Spawn::new(SpawnKind::Setsid).pid_file(claude.path("stray.pid")))
+        .forever();
+    std::fs::write(claude.path("script.toml"), script.to_toml().unwrap()).unwrap();
+    let script = "\
+        \"$0\" run claude x --json >/dev/null 2>&1 & run=$!
+        while ! [ -s stray.pid ]; do kill -0 $run || exit 9; done
+        kill -KILL $run; wait $run
+        \"$0\" doctor --json --kill-leftovers; \"$0\" doctor --json";
+    let ended = run(unshare(&["sh", "-c", script, TEAMSTER])
+        .current_dir(claude.dir.path())
+        .env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
+    let reports: Vec<Value> = serde_json::Deserializer::from_str(&ended.stdout)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    let [first, second] = &*reports else {
+        panic!("{}{}", ended.stdout, ended.stderr);
+    };
+    let killed = first["leftovers"].as_array().unwrap();
+    assert!(!killed.is_empty());
+    assert!(killed.iter().all(|left| left["killed"] == true), "{first}");
+    assert_eq!(second["leftovers"], Value::Array(Vec::new()));
+}

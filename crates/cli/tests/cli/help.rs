@@ -1,0 +1,82 @@
+//! What is printed without any run.
+
+use snapbox::{assert_data_eq, file, str};
+
+use crate::{run, teamster};
+
+macro_rules! help {
+    ($name:ident, $args:expr, $file:tt) => {
+        #[test]
+        fn $name() {
+            let ended = run(&mut teamster($args));
+            assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+            assert_data_eq!(ended.stdout, file![$file]);
+        }
+    };
+}
+
+help!(program, ["--help"], "snapshots/program.txt");
+help!(program_short, ["-h"], "snapshots/program_short.txt");
+help!(run_long, ["run", "--help"], "snapshots/run.txt");
+help!(run_short, ["run", "-h"], "snapshots/run_short.txt");
+help!(doctor, ["doctor", "--help"], "snapshots/doctor.txt");
+help!(demo, ["demo", "--help"], "snapshots/demo.txt");
+help!(
+    completions,
+    ["completions", "--help"],
+    "snapshots/completions.txt"
+);
+help!(
+    fake_agent,
+    ["help", "fake-agent"],
+    "snapshots/fake_agent.txt"
+);
+
+#[test]
+fn the_fake_agent_explains_its_language() {
+    let ended = run(&mut teamster(["fake-agent", "--help"]));
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.stdout.contains("[[step]]"), "{}", ended.stdout);
+}
+
+#[test]
+fn the_version() {
+    let ended = run(&mut teamster(["--version"]));
+    assert_eq!(ended.code, Some(0));
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(ended.stdout, format!("teamster {version}\n"));
+}
+
+#[test]
+fn without_a_command_it_explains_itself() {
+    let ended = run(&mut teamster([]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(ended.stderr.contains("Usage: teamster <COMMAND>"));
+}
+
+#[test]
+fn every_shell_gets_its_completions() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ended = run(&mut teamster(["completions", shell]));
+        assert_eq!(ended.code, Some(0), "{shell}");
+        for word in ["teamster", "max-budget-usd", "doctor"] {
+            assert!(ended.stdout.contains(word), "{shell}: {word}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_provider_is_told_with_the_known_ones() {
+    let ended = run(&mut teamster(["run", "nobody", "hello"]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert_data_eq!(
+        ended.stderr,
+        str![[r#"
+error: invalid value 'nobody' for '<PROVIDER>'
+  [possible values: claude]
+
+For more information, try '--help'.
+
+"#]]
+    );
+}

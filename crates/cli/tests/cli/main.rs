@@ -1,0 +1,215 @@
+//! The program as a whole, with the fake agent in the place of a CLI.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "snapbox writes its snapshots so"
+)]
+
+mod demo;
+mod doctor;
+mod help;
+mod run;
+mod stop;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use teamster::{AgentEvent, RunResult};
+use teamster_testkit::fake_agent::{Play, Report, Script, Step};
+use teamster_testkit::proc::wait_until;
+use tempfile::TempDir;
+
+/// The program under test.
+const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
+
+/// How long anything may take that should take no time. Only a failure ever waits for so long.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// The program in an environment in which nothing of this machine shows.
+fn teamster<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new(TEAMSTER);
+    command
+        .args(args)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(Stdio::null());
+    command
+}
+
+/// What a command printed and how it ended.
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn run(command: &mut Command) -> Ended {
+    ended(command.output().unwrap())
+}
+
+fn ended(output: Output) -> Ended {
+    Ended {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A program `claude` that does what a script says, in a directory of its own.
+struct Claude {
+    dir: TempDir,
+}
+
+impl Claude {
+    fn new(script: &Script) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let claude = Self { dir };
+        // The report tells how the agent was started, and is the sign that it was.
+        let script = Script::new()
+            .step(Step::Report {
+                file: claude.path("report.json"),
+            })
+            .to_toml()
+            .unwrap()
+            + &script.to_toml().unwrap();
+        fs::write(claude.path("script.toml"), script).unwrap();
+        claude.program(&format!(
+            "case \"$1\" in --version) echo '2.1.197 (Claude Code)'; exit 0;; esac\n\
+             TEAMSTER_FAKE_SCRIPT='@{}' exec '{TEAMSTER}' fake-agent \"$@\"",
+            claude.path("script.toml").display(),
+        ));
+        claude
+    }
+
+    /// One that plays a recorded run and ends with this code.
+    fn plays(scenario: &str, code: u8) -> Self {
+        Self::new(&Script::new().play(recording(scenario)).exit(code))
+    }
+
+    /// Puts another shell script in the place of the program.
+    fn program(&self, script: &str) {
+        let file = self.path("claude");
+        fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// `teamster run claude` with this agent.
+    fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = teamster(["run", "claude"]);
+        command
+            .args(args)
+            .env("TEAMSTER_CLAUDE_BIN", self.path("claude"));
+        command
+    }
+
+    /// How the agent was started, as soon as it was.
+    fn report(&self) -> Report {
+        let file = self.path("report.json");
+        assert!(wait_until(LIMIT, || file.exists()), "the agent never began");
+        Report::read(file).unwrap()
+    }
+}
+
+fn recording(scenario: &str) -> Play {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures/claude/2.1.197")
+        .join(scenario)
+        .join("stdout.ndjson");
+    assert!(file.exists(), "{}", file.display());
+    Play::new(file)
+}
+
+/// The output of `--json`: one event a line.
+fn events(stdout: &str) -> Vec<AgentEvent> {
+    assert!(stdout.ends_with('\n'), "{stdout}");
+    stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+        .collect()
+}
+
+/// The `done` of the output of `--json`, which is the last event and the only one of its type.
+fn done(stdout: &str) -> RunResult {
+    let events = events(stdout);
+    let dones = events.iter().filter(|e| e.type_name() == "done").count();
+    assert_eq!(dones, 1, "{stdout}");
+    match events.into_iter().next_back() {
+        Some(AgentEvent::Done(done)) => *done.result,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A program that runs. It is killed if the test fails before its end.
+struct Running {
+    child: Child,
+    stdout: Option<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = child.stdout.take().map(BufReader::new);
+        Self { child, stdout }
+    }
+
+    /// Reads one line of stdout.
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
+        line
+    }
+
+    fn close_stdout(&mut self) {
+        self.stdout.take();
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
+    }
+
+    /// Waits for the end without reading anything.
+    fn wait(&mut self) -> ExitStatus {
+        let ended = wait_until(LIMIT, || self.child.try_wait().unwrap().is_some());
+        assert!(ended, "teamster does not end");
+        self.child.wait().unwrap()
+    }
+
+    /// Reads the rest of stdout, then waits for the end.
+    fn end(&mut self) -> Ended {
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        if let Some(rest) = &mut self.stdout {
+            rest.read_to_string(&mut stdout).unwrap();
+        }
+        let code = self.wait().code();
+        let mut pipe = self.child.stderr.take().unwrap();
+        pipe.read_to_string(&mut stderr).unwrap();
+        Ended {
+            code,
+            stdout,
+            stderr,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Ended already in a test that passed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,255 @@
+//! `teamster run`: what it prints, what it hands to the CLI, and its exit codes.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use snapbox::{assert_data_eq, str};
+use teamster::{AgentEvent, ErrorCode, ErrorKind, RunStatus};
+use teamster_testkit::fake_agent::Script;
+
+use crate::{Claude, done, ended, events, recording, run, teamster};
+
+#[test]
+fn text_goes_to_stdout_and_the_rest_to_stderr() {
+    let ended = run(&mut Claude::plays("tool_parallel", 0).run(["hello"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "Two calls.\n\nBoth ran.\n");
+    assert_data_eq!(
+        ended.stderr,
+        str![[r#"
+Claude Code · claude-opus-4-8[1m] · session 4e7c1419-faa6-4b9e-a712-01520d2026c2
+  ✓ Bash  echo one  [..]s
+  ✓ Bash  echo two  [..]s
+✓ completed · 3 turns · tokens 24 in, 50 out · $0.0014 · [..]s
+  go on with: teamster run claude --resume 4e7c1419-faa6-4b9e-a712-01520d2026c2 PROMPT
+
+"#]]
+    );
+}
+
+#[test]
+fn quiet_prints_the_last_message_only() {
+    let ended = run(&mut Claude::plays("tool_parallel", 0).run(["hello", "--quiet"]));
+    assert_eq!(
+        (ended.code, &*ended.stdout, &*ended.stderr),
+        (Some(0), "Both ran.\n", "")
+    );
+}
+
+#[test]
+fn json_is_one_event_a_line_and_nothing_else() {
+    let ended = run(&mut Claude::plays("tool_parallel", 0).run(["hello", "--json"]));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let result = done(&ended.stdout);
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.final_message.as_deref(), Some("Both ran."));
+    let events = events(&ended.stdout);
+    let tools = events
+        .iter()
+        .filter(|e| e.type_name() == "tool_use")
+        .count();
+    assert_eq!(tools, 2);
+    assert!(events.iter().all(|event| event.native().is_none()));
+}
+
+#[test]
+fn native_adds_the_lines_of_the_cli() {
+    let ended = run(&mut Claude::plays("text", 0).run(["hello", "--json", "--native"]));
+    let events = events(&ended.stdout);
+    let Some(AgentEvent::Session(session)) = events.first() else {
+        panic!("{:?}", events.first());
+    };
+    let native = session.native.as_ref().unwrap().get();
+    assert!(native.starts_with(r#"{"type":"system""#), "{native}");
+}
+
+#[test]
+fn what_is_asked_reaches_the_cli() {
+    let claude = Claude::plays("text", 0);
+    let work = tempfile::tempdir().unwrap();
+    let ended = run(claude
+        .run([
+            "the prompt",
+            "--model=some-model",
+            "--max-turns=3",
+            "--env=GIVEN=value",
+            "--env=TAKEN",
+            "--cwd",
+            work.path().to_str().unwrap(),
+            "--quiet",
+            "--",
+            "--some-flag",
+            "its-value",
+        ])
+        .env("TAKEN", "from our own"));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let report = claude.report();
+    let args = report.argv.join(" ");
+    for part in ["the prompt", "some-model", "3", "--some-flag its-value"] {
+        assert!(args.contains(part), "{part}: {args}");
+    }
+    assert_eq!(report.env["GIVEN"], "value");
+    assert_eq!(report.env["TAKEN"], "from our own");
+    let work = work.path().canonicalize().unwrap();
+    assert_eq!(report.cwd, work.to_str().unwrap());
+}
+
+#[test]
+fn a_clean_environment_has_what_is_named_only() {
+    let claude = Claude::plays("text", 0);
+    run(claude
+        .run(["x", "--clean-env", "--keep-env=KEPT"])
+        .env("KEPT", "1")
+        .env("LOST", "1"));
+    let report = claude.report();
+    assert!(report.env.contains_key("KEPT") && report.env.contains_key("PATH"));
+    assert!(!report.env.contains_key("LOST"));
+}
+
+#[test]
+fn a_prompt_comes_from_stdin_or_a_file() {
+    let claude = Claude::plays("text", 0);
+    let mut child = claude
+        .run(["-", "--quiet"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"asked on stdin").unwrap();
+    drop(stdin);
+    assert_eq!(ended(child.wait_with_output().unwrap()).code, Some(0));
+    assert!(claude.report().argv.join(" ").contains("asked on stdin"));
+
+    let claude = Claude::plays("text", 0);
+    let file = claude.path("prompt.md");
+    fs::write(&file, "asked in a file").unwrap();
+    let ended = run(&mut claude.run(["--quiet", "--prompt-file", file.to_str().unwrap()]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(claude.report().argv.join(" ").contains("asked in a file"));
+}
+
+#[test]
+fn an_error_of_the_agent_is_1() {
+    let claude = Claude::plays("error_401", 1);
+    let ended = run(&mut claude.run(["x"]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
+    assert_data_eq!(
+        ended.stderr,
+        str![[r#"
+Claude Code · claude-opus-4-8[1m] · session 1adb7e0d-5ce2-40d6-b326-30f64c949f6b
+  trying again (1 of 2) in 0.6s: authentication_failed (HTTP 401)
+  trying again (2 of 2) in 1.2s: authentication_failed (HTTP 401)
+error: Invalid API key · Fix external API key
+  next: log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment
+✗ failed · 1 turn · tokens 0 in, 0 out · $0.00 · [..]s
+  go on with: teamster run claude --resume 1adb7e0d-5ce2-40d6-b326-30f64c949f6b PROMPT
+
+"#]]
+    );
+    let json = run(&mut claude.run(["x", "--json"]));
+    assert_eq!(json.code, Some(1));
+    assert_eq!(done(&json.stdout).errors[0].kind, ErrorKind::Auth);
+}
+
+#[test]
+fn a_wrong_command_line_is_2_and_starts_nothing() {
+    let claude = Claude::plays("text", 0);
+    for wrong in [
+        vec![],
+        vec![""],
+        vec!["x", "--prompt-file", "y"],
+        vec!["x", "--max-turns", "many"],
+        vec!["x", "--idle-timeout", "soon"],
+        vec!["x", "--image", "picture.bmp"],
+        vec!["x", "--output-schema", "{"],
+        vec!["x", "--fork"],
+        vec!["x", "--native"],
+        vec!["x", "--quiet", "--json"],
+        vec!["x", "--system-prompt", "a", "--append-system-prompt", "b"],
+        vec!["x", "--keep-env", "A"],
+        vec!["x", "--env", "NOT_IN_THE_ENVIRONMENT"],
+        vec!["--prompt-file", "/no/such/file"],
+    ] {
+        let ended = run(&mut claude.run(wrong.iter().copied()));
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{wrong:?}");
+        assert!(ended.stderr.starts_with("error: "), "{}", ended.stderr);
+    }
+    assert!(!claude.path("report.json").exists());
+}
+
+#[test]
+fn what_the_provider_refuses_is_2() {
+    let claude = Claude::plays("text", 0);
+    let ended = run(&mut claude.run(["x", "--json", "--session-id", "not-a-uuid"]));
+    let error = &done(&ended.stdout).errors[0];
+    assert_eq!(error.code, ErrorCode::InvalidParams, "{error}");
+    assert_eq!(ended.code, Some(2));
+}
+
+#[test]
+fn a_missing_cli_is_3_with_the_way_to_install_it() {
+    let empty = tempfile::tempdir().unwrap();
+    let ended = run(teamster(["run", "claude", "the secret prompt"]).env("PATH", empty.path()));
+    assert_eq!((ended.code, &*ended.stdout), (Some(3), ""));
+    assert_data_eq!(
+        ended.stderr.replace(empty.path().to_str().unwrap(), "DIR"),
+        str![[r#"
+error: the program `claude` was not found: searched DIR; to install Claude Code: npm install -g @anthropic-ai/claude-code
+  next: if it is here, say where with --bin; `teamster doctor` shows what is found
+✗ failed · 0.0s
+
+"#]]
+    );
+    assert!(!ended.stderr.contains("secret"));
+
+    let ended = run(&mut teamster([
+        "run",
+        "claude",
+        "x",
+        "--bin",
+        "/no/such/cli",
+        "--json",
+    ]));
+    assert_eq!((ended.code, &*ended.stderr), (Some(3), ""));
+    assert_eq!(done(&ended.stdout).errors[0].code, ErrorCode::CliNotFound);
+}
+
+#[test]
+fn a_limit_of_time_is_4() {
+    let claude = Claude::new(&Script::new().forever());
+    let ended = run(&mut claude.run(["x", "--startup-timeout", "200ms"]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(4), ""));
+    assert!(
+        ended.stderr.contains("--startup-timeout"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("✗ timed out"), "{}", ended.stderr);
+
+    let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
+    let ended = run(&mut claude.run(["x", "--idle-timeout", "200ms", "--json"]));
+    assert_eq!(ended.code, Some(4));
+    let result = done(&ended.stdout);
+    assert_eq!(result.status, RunStatus::TimedOut);
+    assert_eq!(result.errors[0].code, ErrorCode::WatchdogTimeout);
+}
+
+#[test]
+fn output_that_breaks_off_is_5() {
+    let claude = Claude::new(&Script::new().play(recording("text").last(6)).exit(0));
+    let ended = run(&mut claude.run(["x"]));
+    assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+    assert!(ended.stderr.contains("✗ incomplete"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_session_that_is_not_there_comes_with_the_likely_reason() {
+    let claude = Claude::plays("resume_unknown", 1);
+    let ended = run(&mut claude.run(["x", "--resume", "11111111-2222-4333-8444-555555555555"]));
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("--cwd"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("go on with"), "{}", ended.stderr);
+}

@@ -1,0 +1,130 @@
+//! How a run comes to an early end, and that nothing is left then.
+
+use std::fs;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use teamster::RunStatus;
+use teamster_testkit::fake_agent::{Script, Signal as FakeSignal, Text};
+use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_until};
+
+use crate::{Claude, LIMIT, Running, done, recording};
+
+/// An agent that has said something and now is silent for ever.
+fn silent() -> Script {
+    Script::new().play(recording("text").last(6)).forever()
+}
+
+/// An agent that talks for ever.
+fn talker() -> Script {
+    let line = r#"{"type":"talk","n":{n}}"#;
+    let text = Text::from(line)
+        .repeat(u64::MAX)
+        .interval(Duration::from_millis(5));
+    Script::new().line(text)
+}
+
+#[test]
+fn sigint_and_sigterm_stop_the_run_cleanly() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let claude = Claude::new(&silent());
+        let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
+        let first = teamster.line();
+        assert!(first.starts_with(r#"{"type":"session""#), "{first}");
+        let agent = KillOnDrop::new(claude.report().pid);
+        teamster.signal(signal);
+        let ended = teamster.end();
+        assert_eq!((ended.code, &*ended.stderr), (Some(130), ""), "{signal}");
+        assert_eq!(done(&ended.stdout).status, RunStatus::Aborted);
+        assert!(wait_gone(agent.pid(), LIMIT));
+    }
+}
+
+#[test]
+fn the_end_of_a_stopped_run_is_told() {
+    let claude = Claude::new(&silent());
+    let mut teamster = Running::start(&mut claude.run(["x"]));
+    claude.report();
+    teamster.signal(Signal::SIGINT);
+    let ended = teamster.end();
+    assert_eq!(ended.code, Some(130));
+    assert!(ended.stderr.contains("✗ stopped"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("error"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_second_sigint_kills_an_agent_that_does_not_listen() {
+    let script = Script::new()
+        .ignore([FakeSignal::Int, FakeSignal::Term])
+        .play(recording("text").last(6))
+        .forever();
+    let claude = Claude::new(&script);
+    let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
+    teamster.line();
+    let agent = KillOnDrop::new(claude.report().pid);
+    teamster.signal(Signal::SIGINT);
+    // Two signals of one kind that wait at the same time are one: so the second is of another.
+    teamster.signal(Signal::SIGTERM);
+    let ended = teamster.end();
+    assert_eq!(ended.code, Some(130));
+    assert_eq!(done(&ended.stdout).status, RunStatus::Aborted);
+    assert!(wait_gone(agent.pid(), LIMIT));
+}
+
+#[test]
+fn a_reader_that_goes_away_stops_the_run() {
+    for args in [vec!["x", "--json"], vec!["x"]] {
+        let script = if args.len() == 2 {
+            talker()
+        } else {
+            Script::new().play(recording("multi_turn").delay(Duration::from_millis(20)))
+        };
+        let claude = Claude::new(&script);
+        let mut teamster = Running::start(&mut claude.run(args.iter().copied()));
+        teamster.line();
+        let agent = KillOnDrop::new(claude.report().pid);
+        teamster.close_stdout();
+        let ended = teamster.end();
+        assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("panick"), "{}", ended.stderr);
+        assert!(wait_gone(agent.pid(), LIMIT));
+    }
+}
+
+#[test]
+fn a_reader_that_does_not_read_never_holds_up_the_agent() {
+    let claude = Claude::new(&Script::new());
+    let finished = claude.path("finished");
+    let line = format!(
+        r#"{{"type":"talk","n":{{n}},"text":"{}"}}"#,
+        "x".repeat(1000)
+    );
+    // Far more than the pipes on the way hold.
+    let script = Script::new()
+        .ignore([FakeSignal::Int, FakeSignal::Term])
+        .line(Text::from(&*line).repeat(8_000))
+        .write_file(&finished, "")
+        .forever();
+    fs::write(claude.path("script.toml"), script.to_toml().unwrap()).unwrap();
+    let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
+    assert!(
+        wait_until(LIMIT, || finished.exists()),
+        "the agent is stuck"
+    );
+    // Even now two signals end it, although it cannot write what it has to say.
+    teamster.signal(Signal::SIGINT);
+    teamster.signal(Signal::SIGTERM);
+    assert_eq!(teamster.wait().code(), Some(130));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_teamster_leaves_no_agent() {
+    let claude = Claude::new(&silent());
+    let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
+    teamster.line();
+    let agent = KillOnDrop::new(claude.report().pid);
+    teamster.signal(Signal::SIGKILL);
+    teamster.wait();
+    assert!(wait_gone(agent.pid(), LIMIT));
+}
