@@ -55,11 +55,18 @@ pub(super) fn delta<'a>(line: &'a [u8], session_id: &str) -> Option<FastDelta<'a
 }
 
 fn is_tail(tail: &[u8], session_id: &str) -> bool {
-    let plain = |text: &[u8]| text.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
+    // Without an early end, so that it compiles to a few vector instructions.
+    let plain = |text: &[u8; UUID]| {
+        text.iter().fold(true, |plain, b| {
+            plain & (b.wrapping_sub(b'0') < 10 || (b | 0x20).wrapping_sub(b'a') < 6 || *b == b'-')
+        })
+    };
     let (after_value, rest) = tail.split_at(AFTER_VALUE.len());
     let (session, rest) = rest.split_at(UUID);
     let (after_session, rest) = rest.split_at(AFTER_SESSION.len());
-    let (uuid, end) = rest.split_at(UUID);
+    let Some((uuid, end)) = rest.split_first_chunk() else {
+        return false;
+    };
     after_value == AFTER_VALUE
         && session == session_id.as_bytes()
         && after_session == AFTER_SESSION

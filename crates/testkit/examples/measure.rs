@@ -1,0 +1,250 @@
+//! Figures that a benchmark harness does not give: instructions (to be counted from outside),
+//! processor time, latency and memory. `cargo xtask bench` runs it and prints the table.
+//!
+//! ```text
+//! measure load|split|decode FILE       work to count instructions of
+//! measure cpu LINES                    processor time for each line, from pipe to consumer
+//! measure latency LINES MICROSECONDS   time from a line's printing to the consumer
+//! measure slow LINES                   peak memory while the consumer sleeps
+//! ```
+//!
+//! The lines are text deltas in the shape that Claude Code prints, made by this program itself.
+#![expect(clippy::print_stdout, reason = "it is what the program is for")]
+
+use std::hint::black_box;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_gettime};
+use teamster::{
+    AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, Decoder, Events,
+    ExecuteParams, Launch, RunAssembler, RuntimeConfig, claude::Claude,
+};
+use teamster_process::CliRuntime;
+use teamster_process::framing::{Frame, LineBuf};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const SESSION: &str = "4e7c1419-faa6-4b9e-a712-01520d2026c2";
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["load", file] => {
+            black_box(std::fs::read(file)?);
+            Ok(())
+        }
+        ["split", file] => split(&std::fs::read(file)?),
+        ["decode", file] => decode(&std::fs::read(file)?),
+        ["cpu", lines] => cpu(lines),
+        ["latency", lines, pause] => latency(lines, pause),
+        ["slow", lines] => slow(lines),
+        ["emit", lines, pause] => emit(lines.parse()?, Duration::from_micros(pause.parse()?)),
+        _ => Err("see the head of this file for what to ask".into()),
+    }
+}
+
+fn split(input: &[u8]) -> Result<()> {
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', input) {
+        black_box(&input[start..end]);
+        start = end + 1;
+    }
+    Ok(())
+}
+
+fn decode(input: &[u8]) -> Result<()> {
+    let decoder = Claude.decoder(&ExecuteParams::new(""));
+    let mut assembler = RunAssembler::new(decoder, false);
+    let mut lines = LineBuf::new(64 << 20);
+    let mut events = Events::new();
+    for chunk in input.chunks(64 * 1024) {
+        lines.extend(chunk);
+        while let Some(frame) = lines.next() {
+            if let Frame::Line(line) = frame {
+                assembler.line(line, &mut events);
+            }
+        }
+        events.drain().for_each(|event| {
+            black_box(event);
+        });
+    }
+    Ok(())
+}
+
+/// Prints a session of `lines` deltas, each with the time of its printing as its text.
+fn emit(lines: u64, pause: Duration) -> Result<()> {
+    let mut out = BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());
+    writeln!(
+        out,
+        r#"{{"type":"system","subtype":"init","session_id":"{SESSION}","model":"m"}}"#
+    )?;
+    for _ in 0..lines {
+        if !pause.is_zero() {
+            out.flush()?;
+            std::thread::sleep(pause);
+        }
+        writeln!(
+            out,
+            r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{}"}}}},"session_id":"{SESSION}","parent_tool_use_id":null,"uuid":"ad2e5fef-3f54-4bd7-8082-516ca8c0beb7"}}"#,
+            now()
+        )?;
+    }
+    writeln!(
+        out,
+        r#"{{"type":"result","subtype":"success","is_error":false,"session_id":"{SESSION}"}}"#
+    )?;
+    Ok(out.flush()?)
+}
+
+/// This program as the CLI, in Claude Code's place.
+struct Emitter(Vec<String>);
+
+impl CliProvider for Emitter {
+    fn info(&self) -> &'static CliInfo {
+        Claude.info()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        Claude.capabilities()
+    }
+
+    fn launch(&self, _: &ExecuteParams) -> std::result::Result<Launch, AgentError> {
+        Ok(Launch {
+            args: self.0.iter().map(Into::into).collect(),
+            ..Launch::default()
+        })
+    }
+
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        Claude.decoder(params)
+    }
+}
+
+fn emitter(lines: &str, pause: &str) -> Result<CliRuntime<Emitter>> {
+    let mut config = RuntimeConfig::default();
+    config.program = Some(std::env::current_exe()?);
+    let args = ["emit", lines, pause].map(str::to_owned).to_vec();
+    Ok(CliRuntime::with_config(Emitter(args), config))
+}
+
+fn bare(lines: &str, pause: &str) -> Result<std::process::Child> {
+    let child = Command::new(std::env::current_exe()?)
+        .args(["emit", lines, pause])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    Ok(child)
+}
+
+fn on_one_thread<T>(work: impl Future<Output = T>) -> Result<T> {
+    let tokio = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(tokio.block_on(work))
+}
+
+fn cpu(lines: &str) -> Result<()> {
+    let runtime = emitter(lines, "0")?;
+    let before = cpu_ns()?;
+    let events = on_one_thread(async {
+        let mut stream = runtime.execute(ExecuteParams::new("x"));
+        let mut count = 0u64;
+        while let Some(event) = stream.next().await {
+            count += u64::from(matches!(event, AgentEvent::Text(_)));
+        }
+        count
+    })?;
+    let engine = cpu_ns()? - before;
+
+    let mut child = bare(lines, "0")?;
+    let before = cpu_ns()?;
+    let mut stdout = child.stdout.take().ok_or("no pipe")?;
+    let mut count = 0u64;
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        let len = std::io::Read::read(&mut stdout, &mut chunk)?;
+        if len == 0 {
+            break;
+        }
+        count += memchr::memchr_iter(b'\n', &chunk[..len]).count() as u64;
+    }
+    let floor = cpu_ns()? - before;
+    child.wait()?;
+    let per_line = |ns: i64| ns as f64 / 1000.0 / events as f64;
+    println!("lines: {events} (floor: {count})");
+    println!("engine: {:.3} µs of processor time a line", per_line(engine));
+    println!("floor:  {:.3} µs of processor time a line", per_line(floor));
+    Ok(())
+}
+
+fn latency(lines: &str, pause: &str) -> Result<()> {
+    let runtime = emitter(lines, pause)?;
+    let engine = on_one_thread(async {
+        let mut stream = runtime.execute(ExecuteParams::new("x"));
+        let mut times = Vec::new();
+        while let Some(event) = stream.next().await {
+            if let AgentEvent::Text(text) = event {
+                times.push(now() - text.text.parse::<i64>().unwrap_or(0));
+            }
+        }
+        times
+    })?;
+    let mut child = bare(lines, pause)?;
+    let mut floor = Vec::new();
+    for line in BufReader::new(child.stdout.take().ok_or("no pipe")?).lines() {
+        let line = line?;
+        if let Some((_, rest)) = line.split_once(r#""text":""#)
+            && let Some((time, _)) = rest.split_once('"')
+        {
+            floor.push(now() - time.parse::<i64>()?);
+        }
+    }
+    child.wait()?;
+    for (name, mut times) in [("engine", engine), ("floor", floor)] {
+        times.sort_unstable();
+        let at = |percent: usize| times.get(times.len() * percent / 100).map_or(0, |t| t / 1000);
+        println!(
+            "{name}: p50 {} µs, p99 {} µs of {} lines",
+            at(50),
+            at(99),
+            times.len()
+        );
+    }
+    Ok(())
+}
+
+fn slow(lines: &str) -> Result<()> {
+    let runtime = emitter(lines, "0")?;
+    let (count, bytes) = on_one_thread(async {
+        let mut stream = runtime.execute(ExecuteParams::new("x"));
+        let (mut count, mut bytes) = (0u64, 0usize);
+        while let Some(event) = stream.next().await {
+            if count == 0 {
+                // The agent is done long before it is over.
+                tokio::time::sleep(Duration::from_secs(3)).await;
+            }
+            if let AgentEvent::Text(text) = event {
+                count += 1;
+                bytes += text.text.len();
+            }
+        }
+        (count, bytes)
+    })?;
+    let peak = getrusage(UsageWho::RUSAGE_SELF)?.max_rss() / 1024;
+    println!("{count} deltas with {bytes} bytes of text, peak memory {peak} MiB");
+    Ok(())
+}
+
+fn now() -> i64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| time.num_nanoseconds())
+}
+
+fn cpu_ns() -> Result<i64> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    Ok(usage.user_time().num_nanoseconds() + usage.system_time().num_nanoseconds())
+}
