@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
@@ -20,6 +20,9 @@ use crate::{exit_code, params, tokio_runtime, words};
 
 /// How long a CLI may take to say its version. Some start slowly the first time.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a process may take to be gone after it was killed.
+const KILL_LIMIT: Duration = Duration::from_secs(2);
 
 /// How much of its answer is read.
 const ANSWER_LIMIT: u64 = 64 * 1024;
@@ -77,10 +80,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
         providers: tokio_runtime()
             .context("cannot start the runtime")?
             .block_on(providers()),
-        leftovers: leftovers()
-            .into_iter()
-            .map(|leftover| left(&leftover, args.kill_leftovers))
-            .collect(),
+        leftovers: examine_leftovers(args.kill_leftovers),
     };
     let usable = report.providers.iter().any(|provider| provider.usable);
     let printed = if args.json {
@@ -230,6 +230,17 @@ fn version_in(answer: &str) -> Option<String> {
         .map(|word| word.trim_start_matches('v').trim_end_matches([',', '.']))
         .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
         .map(str::to_owned)
+}
+
+fn examine_leftovers(kill: bool) -> Vec<Left> {
+    let found = leftovers();
+    let report = found.iter().map(|left| self::left(left, kill)).collect();
+    // The signal was sent; the process is gone a little later.
+    let deadline = Instant::now() + KILL_LIMIT;
+    while kill && Instant::now() < deadline && leftovers().iter().any(|left| found.contains(left)) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    report
 }
 
 fn left(leftover: &Leftover, kill: bool) -> Left {

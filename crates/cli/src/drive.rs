@@ -10,7 +10,7 @@ use teamster::{AgentEvent, EventStream, RunResult};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
-use crate::render::{Json, Narrator, Plain, ProgressSpinner, Sink, Terminal};
+use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
 
@@ -57,7 +57,7 @@ fn sink(output: OutputArgs, view: View) -> Box<dyn Sink> {
         (true, false) if !dumb => Box::new(Terminal::new(
             anstream::stdout(),
             anstream::stderr(),
-            ProgressSpinner::default(),
+            TermSpinner::new(),
             narrator,
             || {
                 console::Term::stderr()

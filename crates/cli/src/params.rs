@@ -29,6 +29,7 @@ pub(crate) fn execute_params(args: &RunArgs, stdin: impl Read) -> anyhow::Result
         PromptVia::Argv => PromptDelivery::Argv,
         PromptVia::Stdin => PromptDelivery::Stdin,
     };
+    params.slash_commands = args.input.slash_commands;
     params.session_id.clone_from(&args.session.resume);
     params.new_session_id.clone_from(&args.session.session_id);
     params.fork = args.session.fork;
@@ -247,6 +248,7 @@ mod tests {
         let params = params(&[
             "the prompt",
             "--prompt-via=stdin",
+            "--slash-commands",
             "--resume=old",
             "--session-id=new",
             "--fork",
@@ -275,11 +277,25 @@ mod tests {
             "--extra",
             "x",
         ]);
-        // Destructured by hand, so that the list above is compared with every field.
+        // No field is left as it is without a flag: also not one that comes later.
+        let fields = |params: &ExecuteParams| -> BTreeMap<String, String> {
+            let text = format!("{params:#?}").replace("\n     ", "");
+            let lines = text.lines().filter_map(|line| line.trim().split_once(": "));
+            lines.map(|(k, v)| (k.to_owned(), v.to_owned())).collect()
+        };
+        let default = fields(&ExecuteParams::new(""));
+        assert!(default.len() > 20, "{default:?}");
+        for (name, value) in fields(&params) {
+            assert!(
+                name == "cancel" || value != default[&name],
+                "{name} has no flag"
+            );
+        }
         assert_eq!(params.prompt, "the prompt");
         assert_eq!(params.prompt_delivery, PromptDelivery::Stdin);
         assert_eq!(params.session_id.as_deref(), Some("old"));
         assert_eq!(params.new_session_id.as_deref(), Some("new"));
+        assert!(params.slash_commands);
         assert!(params.fork);
         assert_eq!(params.working_directory.as_deref(), Some(Path::new("/w")));
         assert_eq!(params.add_dirs, [Path::new("/a"), Path::new("/b")]);

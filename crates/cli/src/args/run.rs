@@ -38,7 +38,8 @@ pub(crate) struct RunArgs {
     pub(crate) provider: String,
     /// What to ask it; `-` reads stdin
     ///
-    /// A prompt that begins with a dash goes to stdin or into --prompt-file.
+    /// A prompt that begins with a dash goes to stdin or into --prompt-file. Mind that some CLIs,
+    /// Claude Code among them, read the files that a prompt names with `@`.
     #[arg(
         required_unless_present = "prompt_file",
         conflicts_with = "prompt_file"
@@ -134,6 +135,9 @@ pub(crate) struct InputArgs {
     /// As an argument, other users of this machine can see it in the list of processes.
     #[arg(long, value_name = "WAY", default_value = "auto")]
     pub(crate) prompt_via: PromptVia,
+    /// Let the CLI take a prompt that begins with `/` for a command of its own
+    #[arg(long)]
+    pub(crate) slash_commands: bool,
 }
 
 #[derive(Debug, Args)]

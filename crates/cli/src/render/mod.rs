@@ -21,7 +21,7 @@ use teamster::{AgentEvent, CliInfo, RunResult};
 pub(crate) use json::Json;
 pub(crate) use narrator::Narrator;
 pub(crate) use plain::Plain;
-pub(crate) use spinner::ProgressSpinner;
+pub(crate) use spinner::TermSpinner;
 pub(crate) use terminal::Terminal;
 
 /// Shows the events of one run.

@@ -2,45 +2,63 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use console::{Term, truncate_str};
 
 /// One line that can be shown, changed, and removed without a trace.
 pub(crate) trait Spinner {
     /// Shows this text, and turns a little.
-    fn show(&mut self, text: String);
+    fn show(&mut self, text: &str);
 
     /// Removes the line, if there is one.
     fn hide(&mut self);
 }
 
-/// A spinner on stderr. It is drawn only when it is told to, never by a thread of its own, so it
-/// cannot come between the parts of what else is written.
-#[derive(Debug, Default)]
-pub(crate) struct ProgressSpinner {
-    bar: Option<ProgressBar>,
+/// How long nothing must have come before the spinner is shown: text that streams must not flicker.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
+
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// A spinner on stderr.
+///
+/// It is drawn only when it is told to, never by a thread of its own, so it cannot come between the
+/// parts of what else is written. And it leaves the cursor in its own line, behind the text: the
+/// `^C` that a terminal echoes there goes away with it.
+#[derive(Debug)]
+pub(crate) struct TermSpinner {
+    term: Term,
+    frame: usize,
+    shown: bool,
 }
 
-impl Spinner for ProgressSpinner {
-    fn show(&mut self, text: String) {
-        let bar = self.bar.get_or_insert_with(|| {
-            let target = ProgressDrawTarget::stderr_with_hz(20);
-            let bar = ProgressBar::with_draw_target(None, target);
-            // The default style is a usable second choice.
-            if let Ok(style) = ProgressStyle::with_template("  {spinner} {wide_msg}") {
-                bar.set_style(style.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ "));
-            }
-            bar
-        });
-        bar.set_message(text);
-        bar.tick();
-    }
-
-    fn hide(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
+impl TermSpinner {
+    pub(crate) fn new() -> Self {
+        Self {
+            term: Term::stderr(),
+            frame: 0,
+            shown: false,
         }
     }
 }
 
-/// How long nothing must have come before the spinner is shown: text that streams must not flicker.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
+impl Spinner for TermSpinner {
+    fn show(&mut self, text: &str) {
+        let Some((_, columns)) = self.term.size_checked() else {
+            // Not a terminal, although stdout is one.
+            return;
+        };
+        self.hide();
+        self.frame = (self.frame + 1) % FRAMES.len();
+        let line = format!("  {} {text}", FRAMES[self.frame]);
+        // Room for the `^C`: a line that wraps cannot be removed.
+        let room = usize::from(columns).saturating_sub(4);
+        // It is only an ornament.
+        let _ = self.term.write_str(&truncate_str(&line, room, "…"));
+        self.shown = true;
+    }
+
+    fn hide(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = self.term.clear_line();
+        }
+    }
+}

@@ -172,7 +172,7 @@ impl<O: Write, E: Write, S: Spinner> Sink for Terminal<O, E, S> {
     fn tick(&mut self, now: Duration) {
         // Never in the middle of a line of text.
         if self.newlines > 0 && now.saturating_sub(self.last_event) >= PATIENCE {
-            self.spinner.show(self.narrator.waiting(now));
+            self.spinner.show(&self.narrator.waiting(now));
         }
     }
 

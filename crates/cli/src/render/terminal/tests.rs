@@ -16,8 +16,8 @@ use crate::render::testing::{
 struct Recorder(Rc<RefCell<Option<String>>>);
 
 impl Spinner for Recorder {
-    fn show(&mut self, text: String) {
-        self.0.replace(Some(text));
+    fn show(&mut self, text: &str) {
+        self.0.replace(Some(text.to_owned()));
     }
 
     fn hide(&mut self) {
