@@ -31,7 +31,7 @@ const MARKS_OF_A_SESSION: &[&str] = &[
 
 /// The CLI gives up on a stalled answer after 298 s (measured) and asks again; the usual limit of
 /// 5 minutes would end it just then.
-const IDLE: Duration = Duration::from_secs(6 * 60);
+const IDLE: Duration = Duration::from_mins(6);
 
 /// On SIGINT, unlike on SIGTERM, the CLI ends its running shell commands, which are out of reach in
 /// sessions of their own, and says so in its last lines.

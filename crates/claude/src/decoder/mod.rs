@@ -1,8 +1,10 @@
 //! From the lines of `claude --output-format stream-json` to events.
 
+mod blocks;
 mod errors;
 mod fast;
 mod messages;
+mod stream;
 mod surrogates;
 mod system;
 mod tools;
@@ -14,8 +16,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use teamster_core::{
     AgentEvent, Decision, Decoder, ErrorKind, Events, Exit, Id, NoticeLevel, NoticeSource,
-    Permission, Plan, RateLimit, RunSummary, Session, ToolKind, ToolResult, ToolUse, UsageReport,
-    excerpt,
+    Permission, RateLimit, RunSummary, Session,
 };
 
 use fast::FastDelta;
@@ -23,10 +24,7 @@ use messages::{BlockKind, Lane};
 use system::Background;
 use tools::Tools;
 use turns::Turns;
-use wire::{
-    Block, Chars, Content, ControlLine, Message, MessageLine, RateLimitLine, StreamEvent,
-    StreamLine, Tag,
-};
+use wire::{Content, ControlLine, RateLimitLine, Tag};
 
 /// The model's name on lines that the CLI writes in the model's place.
 const SYNTHETIC: &str = "<synthetic>";
@@ -144,7 +142,7 @@ impl ClaudeDecoder {
             }
             "result" => {
                 let line = parse(line)?;
-                self.result(line, out);
+                self.result(&line, out);
             }
             "rate_limit_event" => {
                 let line = parse(line)?;
@@ -152,7 +150,7 @@ impl ClaudeDecoder {
             }
             "control_request" => {
                 let line = parse(line)?;
-                self.control_request(line, out);
+                control_request(line, out);
             }
             // Answers to the program that runs the CLI, and signs of life.
             "control_response"
@@ -167,224 +165,6 @@ impl ClaudeDecoder {
             _ => return None,
         }
         Some(())
-    }
-
-    fn stream_event(&mut self, line: StreamLine<'_>, out: &mut Events) -> Option<()> {
-        let event = line.event;
-        if !matches!(
-            event.kind.as_ref(),
-            "message_start"
-                | "content_block_start"
-                | "content_block_delta"
-                | "content_block_stop"
-                | "message_delta"
-                | "message_stop"
-                | "ping"
-        ) {
-            return None;
-        }
-        self.session_seen(line.session_id.as_deref(), out);
-        let main = line.parent_tool_use_id.is_none();
-        let lane = self.lane(line.parent_tool_use_id.as_deref());
-        match event.kind.as_ref() {
-            "message_start" => {
-                self.settle_pending(out);
-                self.background.turn_begins();
-                let (id, usage) = match event.message {
-                    Some(message) => (message.id.as_deref().map(Id::from), message.usage),
-                    None => (None, None),
-                };
-                self.lanes[lane].start(id, out);
-                if main {
-                    self.turns.message_begins(usage);
-                }
-            }
-            "content_block_start" => self.block_start(lane, &event, out),
-            "content_block_delta" => return self.block_delta(lane, &event, out),
-            "message_delta" if main => {
-                let stop_reason = event.delta.as_ref().and_then(|d| d.stop_reason.as_deref());
-                if let Some(usage) = self.turns.message_delta(stop_reason, event.usage) {
-                    out.push(AgentEvent::Usage(Box::new(UsageReport {
-                        usage,
-                        native: None,
-                    })));
-                }
-            }
-            "message_stop" => self.lanes[lane].stop(),
-            _ => {}
-        }
-        Some(())
-    }
-
-    fn block_start(&mut self, lane: usize, event: &StreamEvent<'_>, out: &mut Events) {
-        let (kind, text) = match &event.content_block {
-            Some(block) => match block.kind.as_ref() {
-                "text" => (BlockKind::Text, block.text.as_ref()),
-                "thinking" => (BlockKind::Thinking, block.thinking.as_ref()),
-                _ => (BlockKind::Other, None),
-            },
-            None => (BlockKind::Other, None),
-        };
-        let text = text.map_or(&[][..], |Chars(text)| text);
-        self.lanes[lane].start_block(event.index, kind, text, out);
-    }
-
-    fn block_delta(
-        &mut self,
-        lane: usize,
-        event: &StreamEvent<'_>,
-        out: &mut Events,
-    ) -> Option<()> {
-        let delta = event.delta.as_ref()?;
-        let (kind, text) = match delta.kind.as_deref()? {
-            "text_delta" => (BlockKind::Text, &delta.text),
-            "thinking_delta" => (BlockKind::Thinking, &delta.thinking),
-            "input_json_delta" | "signature_delta" | "citations_delta" => return Some(()),
-            _ => return None,
-        };
-        if let Some(Chars(text)) = text {
-            self.lanes[lane].delta_bytes(event.index, kind, text, out);
-        }
-        Some(())
-    }
-
-    fn assistant(&mut self, line: MessageLine<'_>, out: &mut Events) -> Option<()> {
-        let known = |kind: &str| {
-            matches!(kind, "text" | "thinking" | "redacted_thinking")
-                || kind.ends_with("tool_use")
-                || kind.ends_with("tool_result")
-        };
-        if let Content::Blocks(blocks) = &line.message.content
-            && !blocks.iter().all(|b| known(&b.kind))
-        {
-            return None;
-        }
-        self.session_seen(line.session_id.as_deref(), out);
-        self.settle_pending(out);
-        self.background.turn_begins();
-        let Message { id, model, content } = line.message;
-        if model.as_deref() == Some(SYNTHETIC) {
-            self.synthetic(content, line.error.as_deref());
-            return Some(());
-        }
-        let id = id.as_deref().map(Id::from);
-        let lane = self.lane(line.parent_tool_use_id.as_deref());
-        match content {
-            Content::Nothing => {}
-            Content::Text(text) => {
-                self.lanes[lane].whole_block(id.as_ref(), BlockKind::Text, &text, out);
-            }
-            Content::Blocks(blocks) => {
-                for block in blocks {
-                    self.assistant_block(lane, id.as_ref(), block, out);
-                }
-            }
-        }
-        Some(())
-    }
-
-    fn assistant_block(
-        &mut self,
-        lane: usize,
-        id: Option<&Id>,
-        block: Block<'_>,
-        out: &mut Events,
-    ) {
-        match block.kind.as_ref() {
-            "text" => {
-                let text = block.text.unwrap_or_default();
-                self.lanes[lane].whole_block(id, BlockKind::Text, &text, out);
-            }
-            "thinking" => {
-                let text = block.thinking.unwrap_or_default();
-                self.lanes[lane].whole_block(id, BlockKind::Thinking, &text, out);
-            }
-            kind if kind.ends_with("tool_use") => {
-                self.lanes[lane].other_block(id, out);
-                self.tool_use(lane, block, out);
-            }
-            kind if kind.ends_with("tool_result") => {
-                self.lanes[lane].other_block(id, out);
-                self.tool_result(lane, block, None, out);
-            }
-            _ => {}
-        }
-    }
-
-    fn tool_use(&mut self, lane: usize, block: Block<'_>, out: &mut Events) {
-        let tool_name = block.name.unwrap_or_default().into_owned();
-        let tool_id = Id::from(block.id.unwrap_or_default());
-        let input = block.input.unwrap_or_default();
-        let servers = self.session.as_ref().and_then(|s| s.mcp_servers.as_deref());
-        let mcp = tools::mcp_tool(&tool_name, servers.unwrap_or_default());
-        let kind = tools::kind(&tool_name);
-        self.tools.started(tool_id.clone(), kind);
-        let plan = tools::plan(&tool_name, &input);
-        out.push(AgentEvent::ToolUse(Box::new(ToolUse {
-            kind: if mcp.is_some() { ToolKind::Mcp } else { kind },
-            tool_name,
-            tool_id,
-            input,
-            mcp,
-            parent_tool_id: self.lanes[lane].parent().cloned(),
-            native: None,
-        })));
-        if let Some(entries) = plan {
-            out.push(AgentEvent::Plan(Plan {
-                entries,
-                native: None,
-            }));
-        }
-    }
-
-    fn tool_result(
-        &mut self,
-        lane: usize,
-        block: Block<'_>,
-        details: Option<&serde_json::value::RawValue>,
-        out: &mut Events,
-    ) {
-        let tool_id = Id::from(block.tool_use_id.unwrap_or_default());
-        let output = tools::output(block.content);
-        let file_change = self.tools.ended(&tool_id, &output, block.is_error, details);
-        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
-            tool_id,
-            output,
-            is_error: block.is_error,
-            parent_tool_id: self.lanes[lane].parent().cloned(),
-            native: None,
-        })));
-        if let Some(event) = file_change {
-            out.push(event);
-        }
-    }
-
-    fn user(&mut self, line: MessageLine<'_>, out: &mut Events) {
-        self.session_seen(line.session_id.as_deref(), out);
-        self.settle_pending(out);
-        let sub_agent = line.parent_tool_use_id.is_some();
-        let lane = self.lane(line.parent_tool_use_id.as_deref());
-        match line.message.content {
-            // A message that the caller sent, echoed, or a summary that the CLI sends for him.
-            Content::Nothing | Content::Text(_) => {}
-            Content::Blocks(_) if line.is_replay => {}
-            Content::Blocks(blocks) => {
-                for block in blocks {
-                    if block.tool_use_id.is_some() {
-                        self.tool_result(lane, block, line.tool_use_result, out);
-                    } else if let Some(text) = block.text
-                        && !sub_agent
-                    {
-                        // What the CLI tells the model by itself; a sub-agent's is its task.
-                        out.notice(
-                            NoticeLevel::Info,
-                            NoticeSource::Stdout,
-                            excerpt(&text, NOTICE_BYTES),
-                        );
-                    }
-                }
-            }
-        }
     }
 
     /// Keeps what the CLI wrote in the model's place until the next line: before a failed result
@@ -412,7 +192,7 @@ impl ClaudeDecoder {
         }
     }
 
-    fn result(&mut self, line: wire::ResultLine<'_>, out: &mut Events) {
+    fn result(&mut self, line: &wire::ResultLine<'_>, out: &mut Events) {
         self.background.turn_ends();
         let failed = line.is_error;
         if !failed {
@@ -461,19 +241,6 @@ impl ClaudeDecoder {
             reason: reason.map(str::to_owned).or(failure),
             native: None,
         })));
-    }
-
-    fn control_request(&mut self, line: ControlLine<'_>, out: &mut Events) {
-        let request = line.request;
-        if request.subtype.as_deref() == Some("can_use_tool") {
-            out.push(AgentEvent::Permission(Box::new(Permission {
-                tool_name: request.tool_name.unwrap_or_default().into_owned(),
-                tool_id: request.tool_use_id.map(Id::from),
-                decision: Decision::Requested,
-                reason: request.description.map(Cow::into_owned),
-                native: None,
-            })));
-        }
     }
 
     fn rate_limit(&mut self, line: RateLimitLine, out: &mut Events) {
@@ -529,6 +296,20 @@ impl ClaudeDecoder {
         self.turns.session(&session);
         self.session = Some(session.clone());
         out.push(AgentEvent::Session(Box::new(session)));
+    }
+}
+
+/// The CLI asks the program that runs it.
+fn control_request(line: ControlLine<'_>, out: &mut Events) {
+    let request = line.request;
+    if request.subtype.as_deref() == Some("can_use_tool") {
+        out.push(AgentEvent::Permission(Box::new(Permission {
+            tool_name: request.tool_name.unwrap_or_default().into_owned(),
+            tool_id: request.tool_use_id.map(Id::from),
+            decision: Decision::Requested,
+            reason: request.description.map(Cow::into_owned),
+            native: None,
+        })));
     }
 }
 

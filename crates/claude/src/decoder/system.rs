@@ -168,13 +168,9 @@ fn compacted(line: &SystemLine<'_>, out: &mut Events) {
     let details = line.compact_metadata.as_ref();
     let trigger = details.and_then(|d| d.trigger.as_deref());
     let tokens = details.and_then(|d| d.pre_tokens);
-    let mut message = String::from("the conversation was compacted");
-    if let Some(trigger) = trigger {
-        message += &format!(" ({trigger})");
-    }
-    if let Some(tokens) = tokens {
-        message += &format!("; it had {tokens} tokens");
-    }
+    let trigger = trigger.map_or_else(String::new, |trigger| format!(" ({trigger})"));
+    let tokens = tokens.map_or_else(String::new, |tokens| format!("; it had {tokens} tokens"));
+    let message = format!("the conversation was compacted{trigger}{tokens}");
     out.notice(NoticeLevel::Info, NoticeSource::Stdout, message);
 }
 

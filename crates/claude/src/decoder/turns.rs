@@ -28,8 +28,14 @@ pub(super) struct Turns {
     total: Usage,
     cost: f64,
     denied: HashSet<Id>,
-    /// A limit of the account was reached; when it resets, if known.
-    limit: Option<Option<u64>>,
+    limit: Option<Limit>,
+}
+
+/// A limit of the account that was reached.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    /// When it resets, in milliseconds since the Unix epoch.
+    resets_at: Option<u64>,
 }
 
 impl Turns {
@@ -73,12 +79,12 @@ impl Turns {
     }
 
     pub(super) fn limit_reached(&mut self, resets_at: Option<u64>) {
-        self.limit = Some(resets_at);
+        self.limit = Some(Limit { resets_at });
     }
 
     /// The end of a turn. `error` is the CLI's word for what failed.
-    pub(super) fn result(&mut self, line: ResultLine<'_>, error: Option<&str>, out: &mut Events) {
-        let (usage, cost) = self.spend(&line);
+    pub(super) fn result(&mut self, line: &ResultLine<'_>, error: Option<&str>, out: &mut Events) {
+        let (usage, cost) = self.spend(line);
         let summary = &mut self.summary;
         summary.ended_with_error = Some(line.is_error);
         summary.num_turns = match (summary.num_turns, line.num_turns) {
@@ -106,7 +112,7 @@ impl Turns {
         self.stop_reason = None;
         summary.stop_reason.clone_from(&stop_reason);
         if line.is_error {
-            self.failed(&line, error, out);
+            self.failed(line, error, out);
         }
         out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
             stop_reason,
@@ -138,11 +144,10 @@ impl Turns {
             _ => text.clone(),
         };
         let mut error = evidence.error(message);
-        if let (ErrorKind::RateLimit | ErrorKind::Quota, Some(resets_at)) = (error.kind, self.limit)
-        {
+        if let (ErrorKind::RateLimit | ErrorKind::Quota, Some(limit)) = (error.kind, self.limit) {
             error.kind = ErrorKind::Quota;
             error.retryable = error.kind.is_retryable();
-            error.resets_at = resets_at;
+            error.resets_at = limit.resets_at;
         }
         out.error(error);
     }

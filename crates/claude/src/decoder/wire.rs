@@ -75,7 +75,8 @@ pub(super) struct Delta<'a> {
 }
 
 /// Tokens in the model's own convention: cached tokens are beside `input_tokens`.
-#[derive(Deserialize, Clone, Copy, Default)]
+#[derive(Deserialize, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "they are the names on the wire")]
 pub(super) struct ApiUsage {
     pub(super) input_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,

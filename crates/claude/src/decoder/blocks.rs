@@ -1,0 +1,151 @@
+//! `assistant` and `user` lines: whole content blocks.
+
+use serde_json::value::RawValue;
+use teamster_core::{
+    AgentEvent, Events, Id, NoticeLevel, NoticeSource, Plan, ToolKind, ToolResult, ToolUse, excerpt,
+};
+
+use super::messages::BlockKind;
+use super::wire::{Block, Content, Message, MessageLine};
+use super::{ClaudeDecoder, NOTICE_BYTES, SYNTHETIC, tools};
+
+impl ClaudeDecoder {
+    pub(super) fn assistant(&mut self, line: MessageLine<'_>, out: &mut Events) -> Option<()> {
+        let known = |kind: &str| {
+            matches!(kind, "text" | "thinking" | "redacted_thinking")
+                || kind.ends_with("tool_use")
+                || kind.ends_with("tool_result")
+        };
+        if let Content::Blocks(blocks) = &line.message.content
+            && !blocks.iter().all(|b| known(&b.kind))
+        {
+            return None;
+        }
+        self.session_seen(line.session_id.as_deref(), out);
+        self.settle_pending(out);
+        self.background.turn_begins();
+        let Message { id, model, content } = line.message;
+        if model.as_deref() == Some(SYNTHETIC) {
+            self.synthetic(content, line.error.as_deref());
+            return Some(());
+        }
+        let id = id.as_deref().map(Id::from);
+        let lane = self.lane(line.parent_tool_use_id.as_deref());
+        match content {
+            Content::Nothing => {}
+            Content::Text(text) => {
+                self.lanes[lane].whole_block(id.as_ref(), BlockKind::Text, &text, out);
+            }
+            Content::Blocks(blocks) => {
+                for block in blocks {
+                    self.assistant_block(lane, id.as_ref(), block, out);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn assistant_block(
+        &mut self,
+        lane: usize,
+        id: Option<&Id>,
+        block: Block<'_>,
+        out: &mut Events,
+    ) {
+        match block.kind.as_ref() {
+            "text" => {
+                let text = block.text.unwrap_or_default();
+                self.lanes[lane].whole_block(id, BlockKind::Text, &text, out);
+            }
+            "thinking" => {
+                let text = block.thinking.unwrap_or_default();
+                self.lanes[lane].whole_block(id, BlockKind::Thinking, &text, out);
+            }
+            kind if kind.ends_with("tool_use") => {
+                self.lanes[lane].other_block(id, out);
+                self.tool_use(lane, block, out);
+            }
+            kind if kind.ends_with("tool_result") => {
+                self.lanes[lane].other_block(id, out);
+                self.tool_result(lane, block, None, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn tool_use(&mut self, lane: usize, block: Block<'_>, out: &mut Events) {
+        let tool_name = block.name.unwrap_or_default().into_owned();
+        let tool_id = Id::from(block.id.unwrap_or_default());
+        let input = block.input.unwrap_or_default();
+        let servers = self.session.as_ref().and_then(|s| s.mcp_servers.as_deref());
+        let mcp = tools::mcp_tool(&tool_name, servers.unwrap_or_default());
+        let kind = tools::kind(&tool_name);
+        self.tools.started(tool_id.clone(), kind);
+        let plan = tools::plan(&tool_name, &input);
+        out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+            kind: if mcp.is_some() { ToolKind::Mcp } else { kind },
+            tool_name,
+            tool_id,
+            input,
+            mcp,
+            parent_tool_id: self.lanes[lane].parent().cloned(),
+            native: None,
+        })));
+        if let Some(entries) = plan {
+            out.push(AgentEvent::Plan(Plan {
+                entries,
+                native: None,
+            }));
+        }
+    }
+
+    fn tool_result(
+        &mut self,
+        lane: usize,
+        block: Block<'_>,
+        details: Option<&RawValue>,
+        out: &mut Events,
+    ) {
+        let tool_id = Id::from(block.tool_use_id.unwrap_or_default());
+        let output = tools::output(block.content);
+        let file_change = self.tools.ended(&tool_id, &output, block.is_error, details);
+        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
+            tool_id,
+            output,
+            is_error: block.is_error,
+            parent_tool_id: self.lanes[lane].parent().cloned(),
+            native: None,
+        })));
+        if let Some(event) = file_change {
+            out.push(event);
+        }
+    }
+
+    pub(super) fn user(&mut self, line: MessageLine<'_>, out: &mut Events) {
+        self.session_seen(line.session_id.as_deref(), out);
+        self.settle_pending(out);
+        let sub_agent = line.parent_tool_use_id.is_some();
+        let lane = self.lane(line.parent_tool_use_id.as_deref());
+        match line.message.content {
+            // A message that the caller sent, echoed, or a summary that the CLI sends for him.
+            Content::Nothing | Content::Text(_) => {}
+            Content::Blocks(_) if line.is_replay => {}
+            Content::Blocks(blocks) => {
+                for block in blocks {
+                    if block.tool_use_id.is_some() {
+                        self.tool_result(lane, block, line.tool_use_result, out);
+                    } else if let Some(text) = block.text
+                        && !sub_agent
+                    {
+                        // What the CLI tells the model by itself; a sub-agent's is its task.
+                        out.notice(
+                            NoticeLevel::Info,
+                            NoticeSource::Stdout,
+                            excerpt(&text, NOTICE_BYTES),
+                        );
+                    }
+                }
+            }
+        }
+    }
+}

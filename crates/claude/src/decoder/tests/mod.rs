@@ -1,0 +1,90 @@
+//! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
+
+use serde_json::{Value, json};
+use teamster_core::{AgentEvent, Events, Exit, RunAssembler, RunResult, grammar};
+
+use super::ClaudeDecoder;
+
+mod text;
+mod turns;
+
+const SESSION: &str = "4e7c1419-faa6-4b9e-a712-01520d2026c2";
+const UUID: &str = "ad2e5fef-3f54-4bd7-8082-516ca8c0beb7";
+
+fn init() -> String {
+    json!({"type": "system", "subtype": "init", "session_id": SESSION, "model": "m",
+           "tools": [], "mcp_servers": [{"name": "a__b", "status": "connected"}]})
+    .to_string()
+}
+
+fn stream(event: &Value) -> String {
+    json!({"type": "stream_event", "event": event, "session_id": SESSION,
+           "parent_tool_use_id": null, "uuid": UUID})
+    .to_string()
+}
+
+fn start(id: &str) -> String {
+    stream(&json!({"type": "message_start", "message": {"id": id}}))
+}
+
+fn block(index: u64, kind: &str) -> String {
+    stream(
+        &json!({"type": "content_block_start", "index": index, "content_block": {"type": kind, "text": ""}}),
+    )
+}
+
+/// As the CLI prints it, so that it takes the fast way.
+fn delta(index: u64, json_text: &str) -> String {
+    format!(
+        r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":{index},"delta":{{"type":"text_delta","text":"{json_text}"}}}},"session_id":"{SESSION}","parent_tool_use_id":null,"uuid":"{UUID}"}}"#
+    )
+}
+
+fn whole(id: &str, content: &Value) -> String {
+    json!({"type": "assistant", "message": {"id": id, "model": "m", "content": [content]},
+           "parent_tool_use_id": null, "session_id": SESSION})
+    .to_string()
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn user(content: &Value) -> String {
+    json!({"type": "user", "message": {"role": "user", "content": content},
+           "parent_tool_use_id": null, "session_id": SESSION})
+    .to_string()
+}
+
+fn end(fields: &Value) -> String {
+    let mut line = json!({"type": "result", "subtype": "success", "is_error": false,
+        "result": "", "num_turns": 1, "total_cost_usd": 0.5, "session_id": SESSION});
+    for (name, value) in fields.as_object().unwrap() {
+        line[name] = value.clone();
+    }
+    line.to_string()
+}
+
+fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
+    let mut assembler = RunAssembler::new(Box::new(ClaudeDecoder::new()), false);
+    let mut out = Events::new();
+    for line in lines {
+        assembler.line(line.as_bytes(), &mut out);
+    }
+    let exit = Exit {
+        code: Some(0),
+        ..Exit::default()
+    };
+    assembler.finish(exit, 0, &mut out);
+    let events: Vec<_> = out.drain().collect();
+    grammar::check(&events).unwrap();
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("no done");
+    };
+    let result = (*done.result).clone();
+    (events, result)
+}
+
+fn names(events: &[AgentEvent]) -> Vec<&'static str> {
+    events.iter().map(AgentEvent::type_name).collect()
+}

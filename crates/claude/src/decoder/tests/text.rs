@@ -1,0 +1,158 @@
+//! Text once, whichever of its copies come.
+
+use proptest::prelude::*;
+use serde_json::json;
+use teamster_core::AgentEvent;
+
+use super::super::fast::{self, FastDelta};
+use super::super::wire::StreamLine;
+use super::{SESSION, block, delta, end, init, names, run, start, stream, text, whole};
+
+#[test]
+fn a_whole_block_adds_what_its_deltas_lacked() {
+    let (events, result) = run(&[
+        init(),
+        start("a"),
+        block(0, "text"),
+        delta(0, "one "),
+        whole("a", &text("one two")),
+        delta(0, "two"),
+        end(&json!({"result": "one two"})),
+    ]);
+    assert_eq!(
+        names(&events),
+        ["session", "text", "text", "turn_end", "done"]
+    );
+    assert_eq!(result.text, "one two");
+}
+
+#[test]
+fn a_whole_block_that_differs_from_its_deltas_wins() {
+    let (events, result) = run(&[
+        init(),
+        start("a"),
+        block(0, "text"),
+        delta(0, "first "),
+        whole("a", &text("first ")),
+        block(1, "text"),
+        delta(1, "wrong"),
+        whole("a", &text("right")),
+        end(&json!({})),
+    ]);
+    assert_eq!(
+        names(&events),
+        [
+            "session", "text", "text", "retract", "text", "turn_end", "done"
+        ]
+    );
+    assert_eq!(result.text, "first right");
+}
+
+#[test]
+fn streamed_and_whole_messages_mix() {
+    let (_, result) = run(&[
+        init(),
+        whole("a", &text("whole. ")),
+        start("b"),
+        block(0, "text"),
+        delta(0, "streamed. "),
+        whole("b", &text("streamed. ")),
+        stream(&json!({"type": "message_stop"})),
+        whole("c", &text("again whole.")),
+        whole("c", &text(" And more.")),
+        end(&json!({"result": "again whole. And more."})),
+    ]);
+    assert_eq!(result.text, "whole. streamed. again whole. And more.");
+    assert_eq!(
+        result.final_message.as_deref(),
+        Some("again whole. And more.")
+    );
+}
+
+#[test]
+fn a_block_of_white_space_has_no_whole_copy() {
+    let (_, result) = run(&[
+        init(),
+        start("a"),
+        block(0, "text"),
+        delta(0, " "),
+        block(1, "text"),
+        delta(1, " hello"),
+        whole("a", &text(" hello")),
+        end(&json!({"result": " hello"})),
+    ]);
+    assert_eq!(result.text, "  hello");
+}
+
+#[test]
+fn a_message_that_broke_off_is_retracted_when_another_takes_its_place() {
+    for next in [whole("b", &text("new")), start("b")] {
+        let (events, _) = run(&[init(), start("a"), block(0, "text"), delta(0, "old"), next]);
+        assert_eq!(names(&events)[..3], ["session", "text", "retract"]);
+    }
+    // It was used: a part of it is whole.
+    let (events, result) = run(&[
+        init(),
+        start("a"),
+        block(0, "text"),
+        delta(0, "kept"),
+        whole("a", &text("kept")),
+        block(1, "text"),
+        delta(1, " half"),
+        start("b"),
+    ]);
+    assert!(!names(&events).contains(&"retract"));
+    assert_eq!(result.text, "kept half");
+}
+
+#[test]
+fn halves_of_a_surrogate_pair_meet() {
+    let (events, result) = run(&[
+        init(),
+        start("a"),
+        block(0, "text"),
+        delta(0, r"hi \ud83d"),
+        delta(0, r"\ude00 end"),
+        whole("a", &text("hi \u{1F600} end")),
+        end(&json!({"result": "hi \u{1F600} end"})),
+    ]);
+    assert_eq!(result.text, "hi \u{1F600} end");
+    assert_eq!(result.diagnostics.malformed, 0);
+    assert!(!names(&events).contains(&"retract"));
+}
+
+#[test]
+fn a_lone_surrogate_costs_no_line() {
+    let tool = r#"{"type":"assistant","message":{"id":"a","model":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"echo \ud83d"}}]},"parent_tool_use_id":null,"session_id":"x"}"#;
+    let (events, result) = run(&[init(), tool.to_owned(), end(&json!({}))]);
+    let Some(AgentEvent::ToolUse(tool)) =
+        events.iter().find(|e| matches!(e, AgentEvent::ToolUse(_)))
+    else {
+        panic!("no tool use: {events:?}");
+    };
+    assert_eq!(tool.input["command"], "echo \u{FFFD}");
+    assert_eq!(result.diagnostics.malformed, 0);
+}
+
+proptest! {
+    /// Whatever the fast way takes, the parser takes too, and reads the same.
+    #[test]
+    fn the_fast_way_reads_what_the_parser_reads(
+        text in ".{0,40}", index in 0u64..2_000_000_000, cut in 0usize..300, byte: u8,
+    ) {
+        let json_text = serde_json::to_string(&text).unwrap();
+        let line = delta(index, &json_text[1..json_text.len() - 1]);
+        let mut changed = line.clone().into_bytes();
+        let at = cut % changed.len();
+        changed[at] = byte;
+        for line in [line.as_bytes(), &changed] {
+            let Some(FastDelta::Text(index, text)) = fast::delta(line, SESSION) else {
+                continue;
+            };
+            let parsed: StreamLine<'_> = serde_json::from_slice(line).unwrap();
+            prop_assert_eq!(parsed.event.index, index);
+            let parsed_text = parsed.event.delta.unwrap().text.unwrap();
+            prop_assert_eq!(&*parsed_text.0, text.as_bytes());
+        }
+    }
+}
