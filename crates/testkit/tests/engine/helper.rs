@@ -1,0 +1,37 @@
+//! Tests that need a process of their own run this test binary again, in a role.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::{drain, runtime};
+
+const ROLE: &str = "TEAMSTER_ENGINE_TEST_ROLE";
+const PLACE: &str = "TEAMSTER_ENGINE_TEST_PLACE";
+
+/// This program in a role; `place` is a directory for what it has to say.
+pub(crate) fn role(name: &str, place: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "helper::a_role_is_played_when_asked"])
+        .env(ROLE, name)
+        .env(PLACE, place)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    command
+}
+
+#[test]
+fn a_role_is_played_when_asked() {
+    let Ok(role) = std::env::var(ROLE) else {
+        return;
+    };
+    let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
+    let place = place.as_path();
+    match role.as_str() {
+        "slow consumer" => drain::be_slow(place),
+        "soak" => runtime::soak(place),
+        "host" => runtime::be_host(place, false),
+        "host that takes its agents along" => runtime::be_host(place, true),
+        other => panic!("no such role: {other}"),
+    }
+}

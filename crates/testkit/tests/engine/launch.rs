@@ -1,0 +1,250 @@
+//! Before and at the start of the process.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use teamster_core::{ErrorCode, ErrorKind, RunStatus};
+use teamster_process::EnvPolicy;
+use teamster_testkit::fake_agent::{Report, Script};
+
+use crate::{END, Place, Run, agent, shell};
+
+/// Runs an agent that tells what it was launched with.
+async fn report(change: impl FnOnce(Run) -> Run) -> Report {
+    let place = Place::new();
+    let file = place.path("report.json");
+    let script = Script::new().report(&file).line(END);
+    let story = change(agent(&script)).finish().await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    Report::read(file).unwrap()
+}
+
+#[tokio::test]
+async fn the_environment_is_the_parents_then_the_providers_then_the_callers() {
+    let report = report(|run| {
+        run.launch(|launch| {
+            launch.env.push(("ONE".into(), "provider".into()));
+            launch.env.push(("TWO".into(), "provider".into()));
+            launch.env.push(("HOME".into(), "provider".into()));
+        })
+        .params(|params| {
+            params.env.insert("TWO".into(), "caller".into());
+            params.env.insert("LANG".into(), "caller".into());
+        })
+    })
+    .await;
+    assert_eq!(report.env["ONE"], "provider");
+    assert_eq!(report.env["TWO"], "caller");
+    assert_eq!(report.env["HOME"], "provider");
+    assert_eq!(report.env["LANG"], "caller");
+    assert_eq!(report.env["PATH"], std::env::var("PATH").unwrap());
+}
+
+#[tokio::test]
+async fn a_clean_environment_has_only_what_is_named() {
+    let report = report(|run| {
+        run.config(|config| {
+            config.env_policy = EnvPolicy::Clean {
+                allow: vec!["PATH".into(), "NOT_SET_ANYWHERE".into()],
+            };
+        })
+        .launch(|launch| launch.env.push(("ONE".into(), "provider".into())))
+        .params(|params| {
+            params.env.insert("TWO".into(), "caller".into());
+        })
+    })
+    .await;
+    let names: Vec<_> = report.env.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "ONE",
+            "PATH",
+            "TEAMSTER_FAKE_SCRIPT",
+            "TEAMSTER_RUN_ID",
+            "TWO"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn marks_of_an_enclosing_session_go_but_what_the_caller_sets_stays() {
+    let gone = report(|run| run.launch(|launch| launch.env_remove = vec!["HOME", "PATH"])).await;
+    assert!(!gone.env.contains_key("HOME"));
+    assert!(!gone.env.contains_key("PATH"));
+    let set = report(|run| {
+        run.launch(|launch| {
+            launch.env_remove = vec!["HOME", "LANG"];
+            launch.env.push(("LANG".into(), "provider".into()));
+        })
+        .params(|params| {
+            params.env.insert("HOME".into(), "/caller".into());
+        })
+    })
+    .await;
+    assert_eq!(set.env["HOME"], "/caller");
+    assert_eq!(set.env["LANG"], "provider");
+}
+
+#[tokio::test]
+async fn an_agent_has_a_group_and_a_run_id_of_its_own() {
+    let one = report(|run| run).await;
+    let two = report(|run| run).await;
+    assert_eq!(one.pid, one.pgid);
+    assert_eq!(one.ppid, std::process::id());
+    let id = &one.env["TEAMSTER_RUN_ID"];
+    assert!(id.starts_with(&format!("{}-", std::process::id())), "{id}");
+    assert_ne!(*id, two.env["TEAMSTER_RUN_ID"]);
+}
+
+#[tokio::test]
+async fn an_agent_works_where_it_was_told_to() {
+    let place = Place::new();
+    let directory = fs::canonicalize(place.path(".")).unwrap();
+    let report =
+        report(|run| run.params(|params| params.working_directory = Some(directory.clone()))).await;
+    assert_eq!(report.cwd, directory.to_str().unwrap());
+}
+
+#[tokio::test]
+async fn a_program_is_searched_on_the_childs_own_path() {
+    let place = Place::new();
+    let program = place.path("teamster-fake-agent");
+    fs::write(&program, "#!/bin/sh\necho '{\"end\":false}'\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let story = shell("")
+        .config(|config| config.program = None)
+        .params(|params| {
+            let path = place.path(".").display().to_string();
+            params.env.insert("PATH".into(), path);
+        })
+        .finish()
+        .await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+}
+
+/// The one error of a run that could not start.
+async fn refused(run: Run) -> (ErrorCode, ErrorKind, String) {
+    let story = run.finish().await;
+    assert_eq!(story.types(), ["error", "done"]);
+    assert_eq!(story.result.status, RunStatus::Failed);
+    let error = story.error();
+    (error.code, error.kind, error.message.clone())
+}
+
+#[tokio::test]
+async fn a_missing_program_a_missing_directory_and_a_file_not_executable_are_told_apart() {
+    let place = Place::new();
+    let file = place.path("file");
+    fs::write(&file, "").unwrap();
+
+    let (code, kind, message) = refused(shell("").config(|config| config.program = None).params(
+        |params| {
+            params.env.insert("PATH".into(), "/nowhere".into());
+        },
+    ))
+    .await;
+    assert_eq!((code, kind), (ErrorCode::CliNotFound, ErrorKind::NotFound));
+    assert_eq!(
+        message,
+        "the program `teamster-fake-agent` was not found: searched /nowhere; \
+         to install Fake Agent: cargo install fake"
+    );
+
+    let (code, kind, message) =
+        refused(shell("").config(|config| config.program = Some(file.clone()))).await;
+    assert_eq!((code, kind), (ErrorCode::CliNotFound, ErrorKind::NotFound));
+    assert!(message.contains("is not executable"), "{message}");
+
+    let missing = place.path("missing");
+    let (code, kind, message) =
+        refused(shell("").params(|params| params.working_directory = Some(missing.clone()))).await;
+    assert_eq!(
+        (code, kind),
+        (ErrorCode::InvalidParams, ErrorKind::NotFound)
+    );
+    assert_eq!(
+        message,
+        format!("the working directory {} does not exist", missing.display())
+    );
+
+    let (code, kind, message) =
+        refused(shell("").params(|params| params.working_directory = Some(file.clone()))).await;
+    assert_eq!((code, kind), (ErrorCode::InvalidParams, ErrorKind::Invalid));
+    assert!(message.ends_with("is not a directory"), "{message}");
+}
+
+#[tokio::test]
+async fn a_program_whose_interpreter_is_missing_says_so() {
+    let place = Place::new();
+    let program = place.path("cli");
+    fs::write(&program, "#!/nowhere/node\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let (code, kind, message) =
+        refused(shell("").config(|config| config.program = Some(program))).await;
+    assert_eq!((code, kind), (ErrorCode::CliNotFound, ErrorKind::NotFound));
+    assert!(message.contains("interpreter"), "{message}");
+}
+
+#[tokio::test]
+async fn an_argument_of_128_kib_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let mark = place.path("ran");
+    let run = |bytes: usize| {
+        shell(&format!("touch {}; echo '{END}'", mark.display())).launch(|launch| {
+            launch.args.push("secret".repeat(bytes)[..bytes].into());
+        })
+    };
+    let (code, kind, message) = refused(run(128 << 10)).await;
+    assert_eq!(
+        (code, kind),
+        (ErrorCode::PromptTooLarge, ErrorKind::Invalid)
+    );
+    assert!(
+        message.starts_with("argument 3 of 3 is 131072 bytes long"),
+        "{message}"
+    );
+    assert!(!message.contains("secret"));
+    assert!(!mark.exists());
+
+    let story = run((128 << 10) - 1).finish().await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert!(mark.exists());
+}
+
+#[tokio::test]
+async fn arguments_that_are_too_large_together_have_the_same_code() {
+    let (code, kind, message) = refused(shell("").launch(|launch| {
+        launch.args.extend(vec!["x".repeat(100_000).into(); 200]);
+    }))
+    .await;
+    assert_eq!(
+        (code, kind),
+        (ErrorCode::PromptTooLarge, ErrorKind::Invalid)
+    );
+    assert!(message.contains("202 arguments"), "{message}");
+}
+
+#[tokio::test]
+async fn a_variable_that_cannot_be_is_named_without_its_value() {
+    for (name, value) in [("A=B", "secret"), ("", "secret"), ("NUL", "secret\0")] {
+        let (code, kind, message) = refused(shell("").params(|params| {
+            params.env.insert(name.into(), value.into());
+        }))
+        .await;
+        assert_eq!((code, kind), (ErrorCode::InvalidParams, ErrorKind::Invalid));
+        assert!(
+            message.contains(name) && !message.contains("secret"),
+            "{message}"
+        );
+    }
+    let (code, _, message) = refused(shell("").params(|params| {
+        params.env.insert("BIG".into(), "secret".repeat(30_000));
+    }))
+    .await;
+    assert_eq!(code, ErrorCode::PromptTooLarge);
+    assert!(
+        message.contains("BIG") && !message.contains("secret"),
+        "{message}"
+    );
+}

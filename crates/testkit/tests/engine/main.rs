@@ -1,0 +1,209 @@
+//! The engine against real, hostile processes.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+
+mod drain;
+mod end;
+mod framing;
+mod helper;
+mod launch;
+mod provider;
+mod runtime;
+mod stdin;
+mod stop;
+mod tree;
+mod watchdog;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use teamster_core::{
+    AgentError, AgentEvent, AgentRuntime, Capabilities, ErrorCode, EventStream, ExecuteParams,
+    Launch, RunResult, grammar,
+};
+use teamster_process::{CliRuntime, RuntimeConfig};
+use teamster_testkit::fake_agent::Script;
+use teamster_testkit::proc;
+
+use provider::Fake;
+
+/// Long enough for a loaded machine, and only waited out by a test that fails.
+const LIMIT: Duration = Duration::from_mins(1);
+/// The CLI's own end of a run, well.
+const END: &str = r#"{"end":false}"#;
+
+/// A run that is prepared.
+#[derive(Clone)]
+struct Run {
+    provider: Fake,
+    config: RuntimeConfig,
+    params: ExecuteParams,
+}
+
+/// A run of the fake agent with this script.
+fn agent(script: &Script) -> Run {
+    let mut run = Run::of(Launch::default());
+    let [(name, value)] = script.env().unwrap();
+    run.provider.launch.env.push((name.into(), value));
+    run.config.program = Some(env!("CARGO_BIN_EXE_teamster-fake-agent").into());
+    run
+}
+
+/// A run of a shell with this script.
+fn shell(script: &str) -> Run {
+    let mut run = Run::of(Launch {
+        args: vec!["-c".into(), script.into()],
+        ..Launch::default()
+    });
+    run.config.program = Some("/bin/sh".into());
+    run
+}
+
+impl Run {
+    fn of(launch: Launch) -> Self {
+        Self {
+            provider: Fake {
+                launch,
+                capabilities: Capabilities::none(),
+            },
+            config: RuntimeConfig::default(),
+            params: ExecuteParams::new("prompt"),
+        }
+    }
+
+    fn config(mut self, change: impl FnOnce(&mut RuntimeConfig)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    fn launch(mut self, change: impl FnOnce(&mut Launch)) -> Self {
+        change(&mut self.provider.launch);
+        self
+    }
+
+    fn params(mut self, change: impl FnOnce(&mut ExecuteParams)) -> Self {
+        change(&mut self.params);
+        self
+    }
+
+    fn runtime(&self) -> CliRuntime<Fake> {
+        CliRuntime::with_config(self.provider.clone(), self.config.clone())
+    }
+
+    fn start(self) -> EventStream {
+        self.runtime().execute(self.params)
+    }
+
+    /// Runs to the end.
+    async fn finish(self) -> Story {
+        finish(self.start()).await
+    }
+}
+
+/// What came out of a run.
+struct Story {
+    events: Vec<AgentEvent>,
+    result: RunResult,
+}
+
+/// Reads a stream to its end, which must come, and checks its grammar.
+async fn finish(stream: EventStream) -> Story {
+    tokio::time::timeout(LIMIT, collect(stream))
+        .await
+        .expect("the stream should have ended")
+}
+
+async fn collect(mut stream: EventStream) -> Story {
+    let mut events = Vec::new();
+    while let Some(event) = stream.next().await {
+        events.push(event);
+    }
+    Story::of(events)
+}
+
+/// The next event, which must come.
+async fn next(stream: &mut EventStream) -> AgentEvent {
+    tokio::time::timeout(LIMIT, stream.next())
+        .await
+        .expect("an event should have come")
+        .expect("the stream has ended")
+}
+
+impl Story {
+    fn of(events: Vec<AgentEvent>) -> Self {
+        grammar::check(&events).unwrap();
+        let Some(AgentEvent::Done(done)) = events.last() else {
+            panic!("the last event is not `done`");
+        };
+        let result = (*done.result).clone();
+        Self { events, result }
+    }
+
+    fn types(&self) -> Vec<&'static str> {
+        self.events.iter().map(AgentEvent::type_name).collect()
+    }
+
+    fn codes(&self) -> Vec<ErrorCode> {
+        self.result.errors.iter().map(|error| error.code).collect()
+    }
+
+    fn notices(&self) -> Vec<&str> {
+        self.events
+            .iter()
+            .filter_map(|event| match event {
+                AgentEvent::Notice(notice) => Some(notice.message.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The only error.
+    fn error(&self) -> &AgentError {
+        let [error] = &self.result.errors[..] else {
+            panic!("{:?}", self.result.errors);
+        };
+        error
+    }
+}
+
+/// A directory for the files of a test.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The process id in this file, once it is there. The process is killed if the test fails.
+    fn pid(&self, name: &str) -> proc::KillOnDrop {
+        let pid = proc::wait_pid_file(&self.path(name), LIMIT).expect("no pid file");
+        proc::KillOnDrop::new(pid)
+    }
+}
+
+/// Waits without blocking the runtime until the file is there.
+async fn wait_for(path: &Path) {
+    wait_until(|| path.exists()).await;
+}
+
+/// Waits without blocking the runtime.
+async fn wait_until(mut condition: impl FnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + LIMIT;
+    while !condition() {
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "it should have happened by now"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A limit that a test waits out.
+const SHORT: Duration = Duration::from_millis(400);
+/// A limit that must not be reached although the machine is loaded.
+const LONG: Duration = Duration::from_secs(50);

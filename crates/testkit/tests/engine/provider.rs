@@ -1,0 +1,122 @@
+//! A provider and a decoder that are as simple as they can be.
+
+use serde_json::Value;
+use teamster_core::{
+    AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, Decoder, ErrorKind, Events,
+    ExecuteParams, Exit, Id, Launch, RunSummary, Session, Text, ToolKind, ToolResult, ToolUse,
+    TurnEnd,
+};
+
+static INFO: CliInfo = CliInfo {
+    id: "fake",
+    name: "Fake Agent",
+    program: "teamster-fake-agent",
+    version_args: &["--version"],
+    tested_versions: &[],
+    install: "cargo install fake",
+};
+
+/// Launches what it was told to.
+#[derive(Clone)]
+pub(crate) struct Fake {
+    pub(crate) launch: Launch,
+    pub(crate) capabilities: Capabilities,
+}
+
+impl CliProvider for Fake {
+    fn info(&self) -> &'static CliInfo {
+        &INFO
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn launch(&self, _: &ExecuteParams) -> Result<Launch, AgentError> {
+        Ok(self.launch.clone())
+    }
+
+    fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(Lines::default())
+    }
+}
+
+/// `{"t":…}` text, `{"u":id,"name":…}` tool use, `{"r":id}` tool result, `{"s":…}` session,
+/// `{"end":is_error}` end of the turn, `{"end":…,"more":true}` with more to come, `{"panic":1}`.
+#[derive(Default)]
+struct Lines {
+    ended: Option<bool>,
+    more: bool,
+}
+
+impl Decoder for Lines {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        let Ok(value) = serde_json::from_str::<Value>(&String::from_utf8_lossy(line)) else {
+            return out.malformed(line);
+        };
+        let text = |key: &str| value[key].as_str();
+        if let Some(text) = text("t") {
+            out.push(AgentEvent::Text(Text {
+                text: text.into(),
+                message_id: None,
+                parent_tool_id: None,
+                native: None,
+            }));
+        } else if let Some(id) = text("u") {
+            out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+                tool_name: text("name").unwrap_or("Bash").into(),
+                tool_id: id.into(),
+                input: Value::Null,
+                kind: ToolKind::Execute,
+                mcp: None,
+                parent_tool_id: None,
+                native: None,
+            })));
+        } else if let Some(id) = text("r") {
+            out.push(AgentEvent::ToolResult(Box::new(ToolResult {
+                tool_id: id.into(),
+                output: String::new(),
+                is_error: None,
+                parent_tool_id: None,
+                native: None,
+            })));
+        } else if let Some(id) = text("s") {
+            out.push(AgentEvent::Session(Box::new(Session {
+                session_id: Id::from(id),
+                model: None,
+                tools: None,
+                mcp_servers: None,
+                native: None,
+            })));
+        } else if let Some(is_error) = value["end"].as_bool() {
+            self.ended = Some(is_error);
+            self.more = value["more"].as_bool().unwrap_or(false);
+            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+                stop_reason: None,
+                is_error,
+                usage: None,
+                cost_usd: None,
+                native: None,
+            })));
+        } else if value["panic"].is_number() {
+            panic!("the decoder was told to panic");
+        } else {
+            out.unknown(line);
+        }
+    }
+
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+        RunSummary {
+            ended_with_error: self.ended,
+            ..RunSummary::default()
+        }
+    }
+
+    fn expects_more(&self) -> bool {
+        self.more
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        stderr.contains("log in").then_some(ErrorKind::Auth)
+    }
+}

@@ -1,0 +1,200 @@
+//! One runtime value, many runs, any executor.
+
+use std::fs;
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use teamster_core::{AgentRuntime, ErrorKind, ExecuteParams, RunStatus};
+use teamster_testkit::fake_agent::{Report, Script, Spawn, SpawnKind, Text};
+use teamster_testkit::proc;
+
+use crate::{END, Place, Story, agent, collect, finish, helper, next, wait_until};
+
+fn short() -> Script {
+    Script::new()
+        .line(r#"{"s":"session"}"#)
+        .line(Text::from(r#"{"t":"{n} "}"#).repeat(100))
+        .line(END)
+}
+
+fn assert_good(story: &Story) {
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert_eq!(story.events.len(), 103);
+    let numbers: Vec<_> = story.result.text.split_whitespace().collect();
+    assert!(numbers.iter().map(|n| n.parse::<u32>().unwrap()).eq(0..100));
+    assert_eq!(story.result.exit_code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_runtime_runs_fifty_agents_at_once() {
+    let run = agent(&short());
+    let runtime = Arc::new(run.runtime());
+    assert_eq!(runtime.id(), "fake");
+    let tasks: Vec<_> = (0..50)
+        .map(|_| {
+            let stream = runtime.execute(ExecuteParams::new("prompt"));
+            tokio::spawn(finish(stream))
+        })
+        .collect();
+    for task in tasks {
+        assert_good(&task.await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn one_thread_is_enough() {
+    assert_good(&agent(&short()).finish().await);
+}
+
+/// The simplest of all executors.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_run_needs_no_tokio_runtime_of_the_callers() {
+    for _ in 0..3 {
+        assert_good(&block_on(collect(agent(&short()).start())));
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_a_decoder_ends_its_run_and_no_other() {
+    let place = Place::new();
+    let script = Script::new()
+        .spawn(Spawn::new(SpawnKind::Setsid).pid_file(place.path("tool")))
+        .line(r#"{"t":"before"}"#)
+        .line(r#"{"panic":1}"#)
+        .line(r#"{"t":"after"}"#)
+        .forever();
+    let story = agent(&script).finish().await;
+    assert_eq!(story.types(), ["text", "error", "done"]);
+    assert_eq!(story.error().kind, ErrorKind::Internal);
+    assert_eq!(story.result.status, RunStatus::Failed);
+    assert_eq!(story.result.text, "before");
+    assert!(!proc::is_alive(place.pid("tool").pid()));
+    assert_good(&agent(&short()).finish().await);
+}
+
+/// A process on which only an engine lives: an agent that never ends.
+pub(crate) fn be_host(place: &Path, die_with_parent: bool) {
+    let spawn = Spawn::new(SpawnKind::Child).pid_file(place.join("child"));
+    let script = Script::new()
+        .spawn(spawn)
+        .report(place.join("report"))
+        .line(r#"{"t":"working"}"#)
+        .forever();
+    block_on(async {
+        let mut stream = agent(&script)
+            .config(|config| config.die_with_parent = die_with_parent)
+            .start();
+        stream.next().await.unwrap();
+        let report = Report::read(place.join("report")).unwrap();
+        fs::write(place.join("agent"), report.pid.to_string()).unwrap();
+        stream.result().await;
+    });
+}
+
+#[tokio::test]
+async fn dying_with_the_parent_is_not_dying_with_a_thread() {
+    // Started from a thread that ends at once, it lives on.
+    let place = Place::new();
+    let go = place.path("go");
+    let script = Script::new()
+        .line(r#"{"t":"x"}"#)
+        .wait_for_file(&go)
+        .line(END);
+    let mut stream = agent(&script)
+        .config(|config| config.die_with_parent = true)
+        .start();
+    let handle = tokio::runtime::Handle::current();
+    let (stream_back, first) = tokio::task::spawn_blocking(move || {
+        thread::spawn(move || {
+            let first = handle.block_on(next(&mut stream));
+            (stream, first)
+        })
+        .join()
+        .unwrap()
+    })
+    .await
+    .unwrap();
+    assert_eq!(first.type_name(), "text");
+    fs::write(go, "").unwrap();
+    let result = stream_back.result().await;
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.exit_code, Some(0));
+}
+
+#[test]
+fn two_hundred_runs_leave_no_descriptor_and_no_process() {
+    let place = Place::new();
+    let status = helper::role("soak", &place.path("")).status().unwrap();
+    assert!(status.success());
+    assert_eq!(fs::read_to_string(place.path("soak")).unwrap(), "same");
+}
+
+/// In a process of its own, because other tests have descriptors and children too.
+pub(crate) fn soak(place: &Path) {
+    let me = std::process::id();
+    let descriptors = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let children = || -> usize {
+        fs::read_dir("/proc/self/task")
+            .unwrap()
+            .map(|task| {
+                let tid = task.unwrap().file_name();
+                let file = format!("/proc/{me}/task/{}/children", tid.display());
+                fs::read_to_string(file)
+                    .unwrap_or_default()
+                    .split_whitespace()
+                    .count()
+            })
+            .sum()
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let once = |n: usize| {
+            let mut run = agent(&Script::new().line(END));
+            match n % 4 {
+                0 => run = agent(&Script::new().line(END).forever()),
+                1 => run = agent(&Script::new().spawn(SpawnKind::Setsid).line(END)),
+                2 => run.config.program = Some("/nowhere/cli".into()),
+                _ => {}
+            }
+            run.config.exit_grace = Some(std::time::Duration::from_millis(10));
+            run.config.drain_grace = std::time::Duration::from_millis(10);
+            run.config.queue_memory_bytes = n;
+            run
+        };
+        once(3).finish().await;
+        let before = (descriptors(), children());
+        for n in 0..200 {
+            let stream = once(n).start();
+            if n % 10 == 9 {
+                let mut stream = stream;
+                next(&mut stream).await;
+                drop(stream);
+            } else {
+                finish(stream).await;
+            }
+        }
+        wait_until(|| (descriptors(), children()) == before).await;
+    });
+    fs::write(place.join("soak"), "same").unwrap();
+}

@@ -1,0 +1,74 @@
+//! What the agent reads.
+
+use teamster_core::{RunStatus, Stdin};
+use teamster_testkit::fake_agent::{Pipe, Script, Stdin as Read, Text};
+
+use crate::{END, Place, Story, agent};
+
+async fn with_input(script: Script, stdin: Stdin) -> Story {
+    agent(&script)
+        .launch(|launch| launch.stdin = stdin)
+        .finish()
+        .await
+}
+
+/// More than any pipe holds.
+fn large() -> Vec<u8> {
+    (0..3_000_000_u32).map(|n| b'a' + (n % 26) as u8).collect()
+}
+
+#[tokio::test]
+async fn closed_stdin_is_at_its_end() {
+    let script = Script::new().stdin(Read::to_eof().echo()).line(END);
+    let story = with_input(script, Stdin::Closed).await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert_eq!(
+        story.events[0].native().unwrap().get(),
+        r#"{"type":"stdin","bytes":0,"text":""}"#
+    );
+}
+
+#[tokio::test]
+async fn bytes_arrive_whole_and_then_the_end() {
+    for bytes in [Vec::new(), b"prompt \xff\n".to_vec(), large()] {
+        let place = Place::new();
+        let file = place.path("stdin");
+        let script = Script::new().stdin(Read::to_eof().save(&file)).line(END);
+        let story = with_input(script, Stdin::Bytes(bytes.clone())).await;
+        assert_eq!(story.result.status, RunStatus::Completed);
+        assert!(std::fs::read(file).unwrap() == bytes);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_never_reads_does_not_hang_the_run() {
+    let story = with_input(Script::new().line(END), Stdin::Bytes(large())).await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+}
+
+#[tokio::test]
+async fn input_and_output_flow_at_the_same_time() {
+    // It writes more than the pipe holds before it reads more than the pipe holds.
+    let place = Place::new();
+    let file = place.path("stdin");
+    let line = format!(r#"{{"t":"{}"}}"#, "x".repeat(1000));
+    let script = Script::new()
+        .line(Text::from(line).repeat(3000))
+        .stdin(Read::to_eof().save(&file))
+        .line(END);
+    let story = with_input(script, Stdin::Bytes(large())).await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert_eq!(story.result.text.len(), 3_000_000);
+    assert!(std::fs::read(file).unwrap() == large());
+}
+
+#[tokio::test]
+async fn input_that_nobody_takes_is_no_error() {
+    let script = Script::new()
+        .close(Pipe::Stdin)
+        .line(r#"{"t":"no thanks"}"#)
+        .line(END);
+    let story = with_input(script, Stdin::Bytes(large())).await;
+    assert_eq!(story.types(), ["text", "turn_end", "done"]);
+    assert_eq!(story.result.status, RunStatus::Completed);
+}

@@ -1,0 +1,282 @@
+//! Stopping: gracefully first, then by force, and always whole.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use teamster_core::{AbortHandle, ErrorCode, ErrorKind, RunStatus, Signal as StopSignal, StopStep};
+use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind};
+use teamster_testkit::proc;
+
+use crate::{END, LIMIT, LONG, Place, Run, Story, agent, finish, next, wait_until};
+
+/// An agent that tells its process id and then never ends.
+fn endless(place: &Place) -> Script {
+    with_pid(place).line(r#"{"t":"working"}"#).forever()
+}
+
+fn with_pid(place: &Place) -> Script {
+    Script::new().report(place.path("report"))
+}
+
+fn pid(place: &Place) -> u32 {
+    Report::read(place.path("report")).unwrap().pid
+}
+
+/// Starts, waits for the first event, stops and reads to the end.
+async fn stopped(run: Run, stop: impl FnOnce(AbortHandle)) -> Story {
+    let mut stream = run.start();
+    let first = next(&mut stream).await;
+    stop(stream.abort_handle());
+    let mut events = vec![first];
+    tokio::time::timeout(LIMIT, async {
+        while let Some(event) = stream.next().await {
+            events.push(event);
+        }
+    })
+    .await
+    .expect("the stream should have ended");
+    Story::of(events)
+}
+
+fn assert_aborted(story: &Story) {
+    assert_eq!(story.result.status, RunStatus::Aborted);
+    assert!(story.result.aborted);
+    assert_eq!(story.error().code, ErrorCode::Aborted);
+    assert_eq!(story.error().kind, ErrorKind::Aborted);
+}
+
+#[tokio::test]
+async fn abort_ends_the_agent_with_sigterm() {
+    let place = Place::new();
+    let story = stopped(agent(&endless(&place)), |handle| handle.abort()).await;
+    assert_aborted(&story);
+    assert_eq!(story.result.exit_signal.as_deref(), Some("SIGTERM"));
+    assert_eq!(story.result.text, "working");
+    assert!(!proc::is_alive(pid(&place)));
+}
+
+#[tokio::test]
+async fn cancelling_the_callers_token_aborts() {
+    let place = Place::new();
+    let run = agent(&endless(&place));
+    let token = run.params.cancel.clone();
+    let story = stopped(run, |_| token.cancel()).await;
+    assert_aborted(&story);
+    assert!(!proc::is_alive(pid(&place)));
+}
+
+#[tokio::test]
+async fn abort_before_start_never_spawns() {
+    let place = Place::new();
+    let mark = place.path("mark");
+    let stream = agent(&Script::new().touch(&mark).line(END)).start();
+    stream.abort();
+    let story = finish(stream).await;
+    assert_eq!(story.types(), ["error", "done"]);
+    assert_aborted(&story);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!mark.exists());
+}
+
+#[tokio::test]
+async fn a_stream_that_is_never_polled_never_spawns() {
+    let place = Place::new();
+    let mark = place.path("mark");
+    let stream = agent(&Script::new().touch(&mark)).start();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(stream);
+    assert!(!mark.exists());
+}
+
+#[tokio::test]
+async fn an_agent_that_ignores_sigterm_is_killed() {
+    let place = Place::new();
+    let script = Script::new()
+        .ignore([Signal::Term, Signal::Int, Signal::Hup])
+        .report(place.path("report"))
+        .line(r#"{"t":"never"}"#)
+        .forever();
+    let run = agent(&script).config(|config| config.term_grace = Duration::from_millis(200));
+    let start = Instant::now();
+    let story = stopped(run, |handle| handle.abort()).await;
+    assert_aborted(&story);
+    assert!(start.elapsed() >= Duration::from_millis(200));
+    assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
+    assert!(!proc::is_alive(pid(&place)));
+}
+
+#[tokio::test]
+async fn an_agent_has_its_grace_to_clean_up_and_its_last_words_are_read() {
+    let place = Place::new();
+    let cleaned = place.path("cleaned");
+    let answer = Script::new()
+        .sleep(Duration::from_millis(200))
+        .touch(&cleaned)
+        .line(r#"{"t":" and cleaned"}"#)
+        .exit(7);
+    let script = Script::new()
+        .on_signal(Signal::Term, answer)
+        .line(r#"{"t":"working"}"#)
+        .forever();
+    let run = agent(&script).config(|config| config.term_grace = LONG);
+    let story = stopped(run, |handle| handle.abort()).await;
+    assert_aborted(&story);
+    assert!(cleaned.exists());
+    assert_eq!(story.result.text, "working and cleaned");
+    assert_eq!(story.result.exit_code, Some(7));
+}
+
+#[tokio::test]
+async fn a_provider_can_begin_with_its_own_signal_to_the_agent_alone() {
+    let place = Place::new();
+    let child = Spawn::new(SpawnKind::Child)
+        .pid_file(place.path("child"))
+        .script(
+            Script::new()
+                .on_signal(
+                    Signal::Int,
+                    Script::new().touch(place.path("child interrupted")),
+                )
+                .forever(),
+        );
+    let answer = Script::new().line(r#"{"end":true}"#).exit(0);
+    let script = Script::new()
+        .on_signal(Signal::Int, answer)
+        .ignore([Signal::Term])
+        .spawn(child)
+        .line(r#"{"t":"working"}"#)
+        .forever();
+    let run = agent(&script).launch(|launch| {
+        launch.stop_first = Some(StopStep {
+            signal: StopSignal::Interrupt,
+            grace: LONG,
+        });
+    });
+    let story = stopped(run, |handle| handle.abort()).await;
+    assert_aborted(&story);
+    assert_eq!(story.types(), ["text", "turn_end", "error", "done"]);
+    assert_eq!(story.result.exit_code, Some(0));
+    assert!(!proc::is_alive(place.pid("child").pid()));
+    assert!(!place.path("child interrupted").exists());
+}
+
+#[tokio::test]
+async fn kill_is_at_once() {
+    let place = Place::new();
+    let script = Script::new()
+        .ignore([Signal::Term])
+        .report(place.path("report"))
+        .line(r#"{"t":"never"}"#)
+        .forever();
+    let patient = |run: Run| run.config(|config| config.term_grace = Duration::MAX);
+    let story = stopped(patient(agent(&script)), |handle| handle.kill()).await;
+    assert_aborted(&story);
+    assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
+
+    // Also in the middle of a graceful stop.
+    let story = stopped(patient(agent(&script)), |handle| {
+        handle.abort();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            handle.kill();
+        });
+    })
+    .await;
+    assert_aborted(&story);
+    assert!(!proc::is_alive(pid(&place)));
+}
+
+#[tokio::test]
+async fn abort_twice_is_harmless() {
+    let place = Place::new();
+    let story = stopped(agent(&endless(&place)), |handle| {
+        handle.abort();
+        handle.abort();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            handle.abort();
+        });
+    })
+    .await;
+    assert_aborted(&story);
+}
+
+#[tokio::test]
+async fn abort_after_the_end_is_harmless() {
+    let mut stream = agent(&Script::new().line(END)).start();
+    let handle = stream.abort_handle();
+    let mut events = Vec::new();
+    while let Some(event) = stream.next().await {
+        events.push(event);
+    }
+    handle.abort();
+    handle.kill();
+    assert_eq!(Story::of(events).result.status, RunStatus::Completed);
+    assert_eq!(stream.next().await, None);
+}
+
+#[tokio::test]
+async fn abort_after_the_agents_own_end_hurries_it_and_keeps_the_result() {
+    let place = Place::new();
+    let run = agent(&with_pid(&place).line(END).forever())
+        .config(|config| config.exit_grace = Some(Duration::MAX));
+    let story = stopped(run, |handle| handle.abort()).await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert!(!proc::is_alive(pid(&place)));
+}
+
+#[tokio::test]
+async fn dropping_the_stream_stops_the_run() {
+    let place = Place::new();
+    let cleaned = place.path("cleaned");
+    let script = with_pid(&place)
+        .on_signal(Signal::Term, Script::new().touch(&cleaned).exit(0))
+        .line(r#"{"t":"working"}"#)
+        .forever();
+    let mut stream = agent(&script)
+        .config(|config| config.term_grace = LONG)
+        .start();
+    next(&mut stream).await;
+    drop(stream);
+    let pid = pid(&place);
+    wait_until(|| !proc::is_alive(pid)).await;
+    assert!(cleaned.exists(), "it had its grace");
+}
+
+#[test]
+fn dropping_the_runtime_kills_the_run_and_the_stream_still_ends() {
+    let place = Place::new();
+    let script = Script::new()
+        .ignore([Signal::Term])
+        .spawn(Spawn::new(SpawnKind::Setsid).pid_file(place.path("tool")))
+        .report(place.path("report"))
+        .line(r#"{"t":"working"}"#)
+        .forever();
+    for flavor in ["current", "multi"] {
+        let runtime = match flavor {
+            "current" => tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build(),
+            _ => tokio::runtime::Runtime::new(),
+        };
+        let runtime = runtime.unwrap();
+        let mut stream = agent(&script).start();
+        let first = runtime.block_on(next(&mut stream));
+        drop(runtime);
+        assert!(!proc::is_alive(pid(&place)), "{flavor}");
+        assert!(proc::wait_gone(place.pid("tool").pid(), LIMIT));
+        let rest = tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let mut events = vec![first];
+            while let Some(event) = stream.next().await {
+                events.push(event);
+            }
+            events
+        });
+        let story = Story::of(rest);
+        assert_eq!(story.result.status, RunStatus::Failed);
+        assert_eq!(story.error().kind, ErrorKind::Internal);
+        assert_eq!(story.result.text, "working");
+        fs::remove_file(place.path("report")).unwrap();
+        fs::remove_file(place.path("tool")).unwrap();
+    }
+}

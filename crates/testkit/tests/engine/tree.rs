@@ -1,0 +1,258 @@
+//! After `done`, no process of the run is alive, wherever it went.
+
+use std::time::Duration;
+
+use teamster_core::RunStatus;
+use teamster_process::leftovers;
+use teamster_testkit::fake_agent::{Script, Signal, Spawn, SpawnKind};
+use teamster_testkit::proc;
+
+use crate::{END, LIMIT, LONG, Place, Run, Story, agent, helper, next};
+
+/// A process that ignores what it can ignore.
+fn stubborn(place: &Place, kind: SpawnKind) -> Spawn {
+    Spawn::new(kind).pid_file(place.path("stray")).script(
+        Script::new()
+            .ignore([Signal::Term, Signal::Int, Signal::Hup])
+            .forever(),
+    )
+}
+
+/// Stops a run whose agent has started this process, and looks whether that is gone at `done`.
+async fn abort_ends(spawn: Spawn, place: &Place) {
+    let script = Script::new().spawn(spawn).line(r#"{"u":"1"}"#).forever();
+    let mut stream = agent(&script)
+        .config(|config| config.term_grace = Duration::from_millis(100))
+        .start();
+    next(&mut stream).await;
+    let stray = place.pid("stray");
+    stream.abort();
+    let mut events = Vec::new();
+    while let Some(event) = stream.next().await {
+        if event.type_name() == "done" {
+            assert!(!proc::is_alive(stray.pid()));
+        }
+        events.push(event);
+    }
+    assert_eq!(events.last().unwrap().type_name(), "done");
+}
+
+#[tokio::test]
+async fn abort_ends_a_grandchild_in_the_same_group() {
+    let place = Place::new();
+    abort_ends(stubborn(&place, SpawnKind::Child), &place).await;
+}
+
+#[tokio::test]
+async fn abort_ends_a_grandchild_in_another_group() {
+    let place = Place::new();
+    abort_ends(stubborn(&place, SpawnKind::Group), &place).await;
+}
+
+#[tokio::test]
+async fn abort_ends_a_setsid_grandchild() {
+    let place = Place::new();
+    abort_ends(stubborn(&place, SpawnKind::Setsid), &place).await;
+}
+
+#[tokio::test]
+async fn abort_ends_a_setsid_grandchild_that_has_cleared_its_environment() {
+    let place = Place::new();
+    abort_ends(stubborn(&place, SpawnKind::Setsid).clear_env(), &place).await;
+}
+
+#[tokio::test]
+async fn abort_ends_a_daemon_that_left_the_tree() {
+    let place = Place::new();
+    abort_ends(stubborn(&place, SpawnKind::Daemon), &place).await;
+}
+
+#[tokio::test]
+async fn a_stray_gets_sigterm_and_its_grace_too() {
+    let place = Place::new();
+    let cleaned = place.path("cleaned");
+    let tool = Spawn::new(SpawnKind::Setsid)
+        .pid_file(place.path("stray"))
+        .script(
+            Script::new()
+                .on_signal(
+                    Signal::Term,
+                    Script::new()
+                        .sleep(Duration::from_millis(100))
+                        .touch(&cleaned)
+                        .exit(0),
+                )
+                .forever(),
+        );
+    let mut stream = agent(&Script::new().spawn(tool).line(r#"{"u":"1"}"#).forever())
+        .config(|config| config.term_grace = LONG)
+        .start();
+    next(&mut stream).await;
+    stream.abort();
+    stream.result().await;
+    assert!(cleaned.exists());
+    assert!(!proc::is_alive(place.pid("stray").pid()));
+}
+
+/// A run that ends well by itself and has started this process.
+fn leaving(spawn: Spawn) -> Run {
+    let script = Script::new()
+        .spawn(spawn.hold_pipes(false))
+        .line(r#"{"u":"1"}"#)
+        .line(r#"{"r":"1"}"#)
+        .line(END);
+    agent(&script)
+}
+
+async fn left_behind(place: &Place, run: Run) -> (Story, proc::KillOnDrop) {
+    let story = run.finish().await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert_eq!(story.result.exit_code, Some(0));
+    (story, place.pid("stray"))
+}
+
+#[tokio::test]
+async fn a_normal_end_leaves_nothing_behind_either() {
+    for kind in [
+        SpawnKind::Child,
+        SpawnKind::Group,
+        SpawnKind::Setsid,
+        SpawnKind::Daemon,
+    ] {
+        let place = Place::new();
+        let (_, stray) = left_behind(&place, leaving(stubborn(&place, kind))).await;
+        assert!(!proc::is_alive(stray.pid()), "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_long_run_leaves_nothing_behind_either() {
+    // Long enough that the whole table of processes is looked at.
+    let place = Place::new();
+    let script = Script::new()
+        .spawn(stubborn(&place, SpawnKind::Daemon).hold_pipes(false))
+        .sleep(Duration::from_millis(2100))
+        .line(END);
+    let (_, stray) = left_behind(&place, agent(&script)).await;
+    assert!(!proc::is_alive(stray.pid()));
+}
+
+#[tokio::test]
+async fn a_tool_without_an_environment_that_outlives_the_turn_is_ended() {
+    let place = Place::new();
+    // The agent lives on for a moment after its result, as real ones do.
+    let script = Script::new()
+        .spawn(
+            stubborn(&place, SpawnKind::Setsid)
+                .clear_env()
+                .hold_pipes(false),
+        )
+        .line(r#"{"u":"1"}"#)
+        .line(r#"{"r":"1"}"#)
+        .line(END)
+        .sleep(Duration::from_millis(300));
+    let (_, stray) = left_behind(&place, agent(&script)).await;
+    assert!(!proc::is_alive(stray.pid()));
+}
+
+#[tokio::test]
+async fn background_work_is_left_running_when_asked_for() {
+    for kind in [SpawnKind::Child, SpawnKind::Setsid] {
+        let place = Place::new();
+        let run = leaving(stubborn(&place, kind)).params(|params| params.keep_background = true);
+        let (_, stray) = left_behind(&place, run).await;
+        assert!(proc::is_alive(stray.pid()), "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn background_work_survives_an_agent_that_lingers_but_not_an_abort() {
+    let place = Place::new();
+    let script = |end: &str| {
+        Script::new()
+            .spawn(stubborn(&place, SpawnKind::Child).hold_pipes(false))
+            .line(r#"{"t":"x"}"#)
+            .line(end)
+            .ignore([Signal::Term])
+            .forever()
+    };
+    let kept = |script: &Script| {
+        agent(script)
+            .config(|config| {
+                config.exit_grace = Some(Duration::from_millis(100));
+                config.term_grace = Duration::from_millis(100);
+            })
+            .params(|params| params.keep_background = true)
+    };
+    let story = kept(&script(END)).finish().await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
+    let stray = place.pid("stray");
+    assert!(proc::is_alive(stray.pid()));
+    std::fs::remove_file(place.path("stray")).unwrap();
+
+    let mut stream = kept(&script(r#"{"t":"y"}"#)).start();
+    next(&mut stream).await;
+    stream.abort();
+    finish_aborted(stream).await;
+    assert!(!proc::is_alive(place.pid("stray").pid()));
+}
+
+async fn finish_aborted(stream: teamster_core::EventStream) {
+    let result = tokio::time::timeout(LIMIT, stream.result()).await.unwrap();
+    assert_eq!(result.status, RunStatus::Aborted);
+}
+
+#[tokio::test]
+async fn runs_at_the_same_time_do_not_end_each_other() {
+    let place = Place::new();
+    let go = place.path("go");
+    let waiting = Script::new()
+        .spawn(stubborn(&place, SpawnKind::Setsid).hold_pipes(false))
+        .line(r#"{"t":"x"}"#)
+        .wait_for_file(&go)
+        .line(END);
+    let mut stream = agent(&waiting).start();
+    next(&mut stream).await;
+    let stray = place.pid("stray");
+    agent(&Script::new().line(END)).finish().await;
+    assert!(proc::is_alive(stray.pid()));
+    std::fs::write(go, "").unwrap();
+    let result = tokio::time::timeout(LIMIT, stream.result()).await.unwrap();
+    assert_eq!(result.status, RunStatus::Completed);
+    assert!(!proc::is_alive(stray.pid()));
+}
+
+#[test]
+fn agents_die_with_a_host_that_is_killed_if_it_wants_that() {
+    let place = Place::new();
+    let mut host = helper::role("host that takes its agents along", &place.path(""))
+        .spawn()
+        .unwrap();
+    let agent = place.pid("agent");
+    host.kill().unwrap();
+    host.wait().unwrap();
+    assert!(proc::wait_gone(agent.pid(), LIMIT));
+}
+
+#[test]
+fn agents_of_a_host_that_was_killed_are_found_and_ended() {
+    let place = Place::new();
+    let mut host = helper::role("host", &place.path("")).spawn().unwrap();
+    let agent = place.pid("agent");
+    let ours = || leftovers().into_iter().find(|left| left.pid == agent.pid());
+    assert_eq!(ours(), None, "its host is alive");
+    let host_pid = host.id();
+    host.kill().unwrap();
+    host.wait().unwrap();
+    let left = ours().expect("its host is dead");
+    assert!(left.run_id.starts_with(&format!("{host_pid}-")));
+    assert!(
+        left.command.contains("teamster-fake-agent"),
+        "{}",
+        left.command
+    );
+    left.kill().unwrap();
+    assert!(proc::wait_gone(agent.pid(), LIMIT));
+    left.kill().unwrap();
+}

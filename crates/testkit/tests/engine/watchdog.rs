@@ -1,0 +1,142 @@
+//! Limits of time, phase by phase.
+
+use std::time::Duration;
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus, Timeouts};
+use teamster_testkit::fake_agent::{Script, Stream, Text};
+
+use crate::{END, LONG, Run, SHORT, agent};
+
+fn timeouts(startup: Duration, idle: Duration, tool: Duration) -> Timeouts {
+    Timeouts {
+        startup: Some(startup),
+        idle: Some(idle),
+        tool: Some(tool),
+    }
+}
+
+/// The error of a run that a limit ended.
+async fn late(run: Run) -> AgentError {
+    let story = run.finish().await;
+    assert_eq!(story.result.status, RunStatus::TimedOut);
+    assert!(!story.result.aborted);
+    assert_eq!(story.error().kind, ErrorKind::Timeout);
+    story.error().clone()
+}
+
+fn limited(script: &Script, limits: Timeouts) -> Run {
+    agent(script).config(|config| config.timeouts = limits)
+}
+
+#[tokio::test]
+async fn an_agent_that_says_nothing_at_all_hits_the_startup_limit() {
+    let script = Script::new()
+        .line(Text::from("please log in").to(Stream::Stderr))
+        .forever();
+    let error = late(limited(&script, timeouts(SHORT, LONG, LONG))).await;
+    assert_eq!(error.code, ErrorCode::StartupTimeout);
+    assert_eq!(
+        error.message,
+        "the CLI printed nothing within 400ms of its start; \
+         it said on stderr: please log in"
+    );
+}
+
+#[tokio::test]
+async fn silence_while_the_model_works_hits_the_idle_limit() {
+    let script = Script::new().line(r#"{"t":"hm"}"#).forever();
+    let error = late(limited(&script, timeouts(LONG, SHORT, LONG))).await;
+    assert_eq!(error.code, ErrorCode::WatchdogTimeout);
+    assert_eq!(
+        error.message,
+        "the CLI printed nothing for 400ms while the model worked"
+    );
+}
+
+#[tokio::test]
+async fn silence_of_a_tool_hits_the_tool_limit_and_the_error_names_it() {
+    let script = Script::new()
+        .line(r#"{"u":"1","name":"Read"}"#)
+        .line(r#"{"u":"2","name":"Bash"}"#)
+        .line(r#"{"r":"1"}"#)
+        .forever();
+    let limit = SHORT * 2;
+    let start = std::time::Instant::now();
+    let error = late(limited(&script, timeouts(LONG, SHORT / 4, limit))).await;
+    assert!(start.elapsed() >= limit);
+    assert_eq!(error.code, ErrorCode::WatchdogTimeout);
+    assert_eq!(
+        error.message,
+        "the CLI printed nothing for 800ms while a tool ran: Bash"
+    );
+}
+
+#[tokio::test]
+async fn the_idle_limit_holds_again_when_the_tool_is_done() {
+    let script = Script::new()
+        .line(r#"{"u":"1"}"#)
+        .sleep(Duration::from_millis(50))
+        .line(r#"{"r":"1"}"#)
+        .forever();
+    let error = late(limited(&script, timeouts(LONG, SHORT, LONG))).await;
+    assert!(
+        error.message.ends_with("while the model worked"),
+        "{}",
+        error.message
+    );
+}
+
+#[tokio::test]
+async fn silence_of_work_in_the_background_hits_the_tool_limit() {
+    let script = Script::new().line(r#"{"end":false,"more":true}"#).forever();
+    let error = late(limited(&script, timeouts(LONG, SHORT / 4, SHORT))).await;
+    assert!(
+        error.message.ends_with("work in the background"),
+        "{}",
+        error.message
+    );
+}
+
+#[tokio::test]
+async fn every_line_resets_the_limit() {
+    let pause = Duration::from_millis(50);
+    let limit = Duration::from_secs(1);
+    let script = Script::new()
+        .line(Text::from(r#"{"t":"{n}"}"#).repeat(25).interval(pause))
+        .line(END);
+    let start = std::time::Instant::now();
+    let story = limited(&script, timeouts(LONG, limit, limit))
+        .finish()
+        .await;
+    assert!(start.elapsed() > limit);
+    assert_eq!(story.result.status, RunStatus::Completed);
+}
+
+#[tokio::test]
+async fn a_limit_of_the_run_beats_the_runtimes_which_beats_the_providers() {
+    let script = Script::new().forever();
+    let of = |limit| timeouts(limit, LONG, LONG);
+    let run = agent(&script).launch(|launch| launch.timeouts = of(SHORT));
+    assert_eq!(late(run).await.code, ErrorCode::StartupTimeout);
+
+    let run = agent(&script)
+        .launch(|launch| launch.timeouts = of(Duration::MAX))
+        .config(|config| config.timeouts = of(SHORT));
+    assert_eq!(late(run).await.code, ErrorCode::StartupTimeout);
+
+    let run = agent(&script)
+        .launch(|launch| launch.timeouts = of(Duration::ZERO))
+        .config(|config| config.timeouts = of(Duration::MAX))
+        .params(|params| params.timeouts = of(SHORT));
+    let start = std::time::Instant::now();
+    assert_eq!(late(run).await.code, ErrorCode::StartupTimeout);
+    assert!(start.elapsed() >= SHORT);
+}
+
+#[tokio::test]
+async fn the_longest_duration_is_no_limit() {
+    let script = Script::new().sleep(SHORT).line(END);
+    let max = Duration::MAX;
+    let story = limited(&script, timeouts(max, max, max)).finish().await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+}
