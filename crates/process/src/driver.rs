@@ -32,6 +32,9 @@ const KILL_GRACE: Duration = Duration::from_secs(10);
 /// The pipes are drained for at most this many times the drain grace after the process is gone.
 const DRAIN_GRACES: u32 = 10;
 
+/// After so many chunks other tasks have their turn.
+const CHUNKS_IN_A_ROW: u32 = 8;
+
 type Signalled = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Everything of one run.
@@ -69,6 +72,8 @@ pub(crate) struct Clock {
     started: Instant,
     line: Instant,
     read: Instant,
+    /// How many chunks were read since others had their turn.
+    chunks: u32,
     /// When the CLI said that it was done, or closed its event stream.
     ended: Option<Instant>,
 }
@@ -80,6 +85,7 @@ impl Clock {
             started: now,
             line: now,
             read: now,
+            chunks: 0,
             ended: None,
         }
     }
@@ -374,6 +380,12 @@ impl Driver {
 
     /// Waits until something has happened, or until the time has come, and takes note of it.
     async fn round(&mut self, until: Option<Instant>) {
+        if self.clock.chunks >= CHUNKS_IN_A_ROW {
+            // On a runtime with one thread the consumer could not keep up with an agent that prints
+            // fast, and events would go to disk for nothing.
+            self.clock.chunks = 0;
+            tokio::task::yield_now().await;
+        }
         self.alarm.as_mut().set(until);
         poll_fn(|cx| self.poll_round(cx)).await;
     }
@@ -405,6 +417,7 @@ impl Driver {
         };
         let now = Instant::now();
         self.clock.read = now;
+        self.clock.chunks += 1;
         while let Some(frame) = self.lines.next() {
             self.clock.line = now;
             self.reading.frame(frame);

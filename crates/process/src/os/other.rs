@@ -34,7 +34,3 @@ pub(crate) fn leftovers() -> Vec<Leftover> {
 }
 
 pub(crate) fn enlarge_pipe<T>(_: T) {}
-
-pub(crate) fn die_with_parent(_: u32) -> io::Result<()> {
-    Ok(())
-}
