@@ -218,17 +218,18 @@ impl RunAssembler {
     /// Remembers an event. `false` if it must not be in the stream.
     fn observe(&mut self, event: &AgentEvent) -> bool {
         match event {
-            AgentEvent::Text(e) => {
-                if e.parent_tool_id.is_none() {
-                    self.text.push(e.message_id.as_ref(), &e.text);
-                }
+            AgentEvent::Text(e) if e.parent_tool_id.is_none() => {
+                self.text.push(e.message_id.as_ref(), &e.text);
                 self.turn_ended = false;
             }
             AgentEvent::Retract(e) => self.text.retract(&e.message_id),
-            AgentEvent::Thinking(_) => self.turn_ended = false,
+            AgentEvent::Thinking(e) if e.parent_tool_id.is_none() => self.turn_ended = false,
             AgentEvent::ToolUse(e) => {
-                self.text.interrupted = true;
-                self.turn_ended = false;
+                // What a sub-agent does in the background is no new turn.
+                if e.parent_tool_id.is_none() {
+                    self.text.interrupted = true;
+                    self.turn_ended = false;
+                }
                 return self.tools.start(&e.tool_id, &e.tool_name);
             }
             AgentEvent::ToolResult(e) => return self.tools.end(&e.tool_id),

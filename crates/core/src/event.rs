@@ -111,7 +111,8 @@ pub struct Text {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Retract {
-    /// The `text` and `thinking` events with this message id that came before are void.
+    /// The `text` and `thinking` events with this message id that came before are void. Some may
+    /// follow anew.
     pub message_id: Id,
     /// The line it came from, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

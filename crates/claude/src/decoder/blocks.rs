@@ -23,14 +23,23 @@ impl ClaudeDecoder {
         }
         self.session_seen(line.session_id.as_deref(), out);
         self.settle_pending(out);
-        self.background.turn_begins();
-        let Message { id, model, content } = line.message;
-        if model.as_deref() == Some(SYNTHETIC) {
-            self.synthetic(content, line.error.as_deref());
-            return Some(());
+        if line.parent_tool_use_id.is_none() {
+            self.background.turn_begins();
         }
+        let Message { id, model, content } = line.message;
         let id = id.as_deref().map(Id::from);
         let lane = self.lane(line.parent_tool_use_id.as_deref());
+        if model.as_deref() == Some(SYNTHETIC) {
+            if lane == 0 {
+                self.synthetic(content, line.error.as_deref());
+            } else if line.error.is_some() {
+                let text = excerpt(&tools::output(content), NOTICE_BYTES);
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, text);
+            } else {
+                self.lanes[lane].say_plain(&tools::output(content), out);
+            }
+            return Some(());
+        }
         match content {
             Content::Nothing => {}
             Content::Text(text) => {
@@ -69,7 +78,8 @@ impl ClaudeDecoder {
                 self.lanes[lane].other_block(id, out);
                 self.tool_result(lane, block, None, out);
             }
-            _ => {}
+            // Its text is not to be read, but the message is really there.
+            _ => self.lanes[lane].other_block(id, out),
         }
     }
 
@@ -122,14 +132,17 @@ impl ClaudeDecoder {
     }
 
     pub(super) fn user(&mut self, line: MessageLine<'_>, out: &mut Events) {
+        if line.is_replay {
+            // A message that the caller sent, echoed.
+            return;
+        }
         self.session_seen(line.session_id.as_deref(), out);
         self.settle_pending(out);
         let sub_agent = line.parent_tool_use_id.is_some();
         let lane = self.lane(line.parent_tool_use_id.as_deref());
         match line.message.content {
-            // A message that the caller sent, echoed, or a summary that the CLI sends for him.
+            // A summary that the CLI sends in the caller's name.
             Content::Nothing | Content::Text(_) => {}
-            Content::Blocks(_) if line.is_replay => {}
             Content::Blocks(blocks) => {
                 for block in blocks {
                     if block.tool_use_id.is_some() {

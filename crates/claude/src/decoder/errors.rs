@@ -15,6 +15,8 @@ pub(super) struct Evidence<'a> {
     pub(super) terminal_reason: Option<&'a str>,
     /// `stop_reason` of the result.
     pub(super) stop_reason: Option<&'a str>,
+    /// It is repeated by the CLI, so it is a matter of the service or the connection.
+    pub(super) is_retry: bool,
     /// The message for a person.
     pub(super) text: &'a str,
 }
@@ -60,7 +62,8 @@ impl Evidence<'_> {
             Some(400..=499) => ErrorKind::Invalid,
             // No answer from the service: the connection failed, or the CLI did.
             _ if matches!(self.word, Some("server_error")) => ErrorKind::Overloaded,
-            _ if matches!(self.word, Some("unknown")) => ErrorKind::Network,
+            // Of a retry it means that there was no answer; of a result, that the CLI has no word.
+            _ if self.is_retry && self.word == Some("unknown") => ErrorKind::Network,
             _ => ErrorKind::Internal,
         }
     }
@@ -173,7 +176,7 @@ mod tests {
                 "API Error: Unable to connect to API (ConnectionRefused)",
                 ErrorKind::Network,
             ),
-            (None, "unknown", "", ErrorKind::Network),
+            (None, "unknown", "something new", ErrorKind::Internal),
             (
                 None,
                 "unknown",

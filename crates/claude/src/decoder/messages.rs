@@ -26,8 +26,8 @@ struct Message {
     /// It began as a stream whose end has not come.
     streaming: bool,
     blocks: Vec<Block>,
-    /// Whole texts of its blocks so far, in order.
-    whole: Vec<String>,
+    /// Its whole blocks so far, in order.
+    whole: Vec<(BlockKind, String)>,
 }
 
 #[derive(Debug)]
@@ -139,16 +139,14 @@ impl Lane {
             b.confirmed = true;
             std::mem::take(&mut b.said).len()
         });
-        if kind == BlockKind::Text {
-            message.whole.push(text.to_owned());
-        }
+        message.whole.push((kind, text.to_owned()));
         let said = match block {
             Some(said) => said,
             None => match message.unlike(kind) {
                 // Its deltas said something else: the whole block wins.
                 Some(unlike) => {
                     unlike.confirmed = true;
-                    if kind == BlockKind::Text && message.id.is_some() {
+                    if message.id.is_some() {
                         return self.say_anew(at, out);
                     }
                     0
@@ -184,7 +182,7 @@ impl Lane {
         }
     }
 
-    /// Text that belongs to no message.
+    /// Text that the CLI itself says: it belongs to no message.
     pub(super) fn say_plain(&mut self, text: &str, out: &mut Events) {
         self.say(None, BlockKind::Text, text.to_owned(), out);
     }
@@ -203,7 +201,7 @@ impl Lane {
             && message
                 .blocks
                 .iter()
-                .any(|b| b.kind == BlockKind::Text && !b.said.is_empty());
+                .any(|b| b.kind != BlockKind::Other && !b.said.is_empty());
         if dropped && let Some(message_id) = message.id.clone() {
             out.push(AgentEvent::Retract(Retract {
                 message_id,
@@ -215,7 +213,7 @@ impl Lane {
     /// Retracts a message and says its whole blocks again.
     fn say_anew(&mut self, at: usize, out: &mut Events) {
         let message = &self.messages[at];
-        let text = message.whole.concat();
+        let whole = message.whole.clone();
         let id = message.id.clone();
         if let Some(message_id) = id.clone() {
             out.push(AgentEvent::Retract(Retract {
@@ -223,7 +221,9 @@ impl Lane {
                 native: None,
             }));
         }
-        self.say(id, BlockKind::Text, text, out);
+        for (kind, text) in whole {
+            self.say(id.clone(), kind, text, out);
+        }
     }
 
     fn say(&mut self, message_id: Option<Id>, kind: BlockKind, text: String, out: &mut Events) {

@@ -150,7 +150,7 @@ impl ClaudeDecoder {
             }
             "control_request" => {
                 let line = parse(line)?;
-                control_request(line, out);
+                control_request(line, out)?;
             }
             // Answers to the program that runs the CLI, and signs of life.
             "control_response"
@@ -215,6 +215,8 @@ impl ClaudeDecoder {
             lane.say_plain(text, out);
         }
         lane.has_text = false;
+        // What broke off stays as it is: a later turn does not take its place.
+        lane.stop();
         let pending = self.pending.take();
         self.turns
             .result(line, pending.and_then(|p| p.error).as_deref(), out);
@@ -300,17 +302,19 @@ impl ClaudeDecoder {
 }
 
 /// The CLI asks the program that runs it.
-fn control_request(line: ControlLine<'_>, out: &mut Events) {
+fn control_request(line: ControlLine<'_>, out: &mut Events) -> Option<()> {
     let request = line.request;
-    if request.subtype.as_deref() == Some("can_use_tool") {
-        out.push(AgentEvent::Permission(Box::new(Permission {
-            tool_name: request.tool_name.unwrap_or_default().into_owned(),
-            tool_id: request.tool_use_id.map(Id::from),
-            decision: Decision::Requested,
-            reason: request.description.map(Cow::into_owned),
-            native: None,
-        })));
+    if request.subtype.as_deref() != Some("can_use_tool") {
+        return None;
     }
+    out.push(AgentEvent::Permission(Box::new(Permission {
+        tool_name: request.tool_name.unwrap_or_default().into_owned(),
+        tool_id: request.tool_use_id.map(Id::from),
+        decision: Decision::Requested,
+        reason: request.description.map(Cow::into_owned),
+        native: None,
+    })));
+    Some(())
 }
 
 fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {

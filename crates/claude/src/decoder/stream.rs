@@ -27,7 +27,9 @@ impl ClaudeDecoder {
         match event.kind.as_ref() {
             "message_start" => {
                 self.settle_pending(out);
-                self.background.turn_begins();
+                if main {
+                    self.background.turn_begins();
+                }
                 let (id, usage) = match event.message {
                     Some(message) => (message.id.as_deref().map(Id::from), message.usage),
                     None => (None, None),

@@ -64,6 +64,12 @@ impl ClaudeDecoder {
                     let stopped = line.status.as_deref() == Some("stopped");
                     self.background.ended(task, stopped);
                 }
+                if let (Some(status), Some(summary)) = (line.status.as_deref(), &line.summary)
+                    && status != "completed"
+                {
+                    let text = excerpt(&format!("{summary} ({status})"), NOTICE_BYTES);
+                    out.notice(NoticeLevel::Warning, NoticeSource::Stdout, text);
+                }
             }
             "task_updated" => {
                 let status = line.patch.as_ref().and_then(|p| p.status.as_deref());
@@ -80,6 +86,19 @@ impl ClaudeDecoder {
             "model_fallback" | "model_refusal_fallback" | "model_consent_fallback" => {
                 let text = line.content.as_deref().unwrap_or("another model answers");
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, text);
+                if let (Some(model), Some(session)) = (line.fallback_model, &self.session) {
+                    let session = Session {
+                        model: Some(model),
+                        ..session.clone()
+                    };
+                    self.session_is(session, out);
+                }
+            }
+            "model_refusal_no_fallback" => {
+                // That it refused is told by the result; why, only here.
+                if let Some(why) = line.api_refusal_explanation.as_deref() {
+                    out.notice(NoticeLevel::Warning, NoticeSource::Stdout, why);
+                }
             }
             "notification" => {
                 let text = excerpt(line.text.as_deref().unwrap_or_default(), NOTICE_BYTES);
@@ -89,13 +108,12 @@ impl ClaudeDecoder {
                 let text = line.content.as_deref().unwrap_or_default();
                 self.lanes[0].say_plain(text, out);
             }
-            // Progress and bookkeeping. A refusal is told by the result that follows.
+            // Progress and bookkeeping.
             "hook_started"
             | "hook_progress"
             | "task_progress"
             | "task_summary"
             | "thinking_tokens"
-            | "model_refusal_no_fallback"
             | "session_state_changed"
             | "commands_changed"
             | "files_persisted"
@@ -129,20 +147,21 @@ impl ClaudeDecoder {
         if self.session.as_ref() == Some(&session) {
             return;
         }
-        let failed: Vec<String> = session
+        let before = self.session.as_ref().and_then(|s| s.mcp_servers.clone());
+        let before = before.unwrap_or_default();
+        let missing: Vec<McpServerStatus> = session
             .mcp_servers
             .iter()
             .flatten()
-            .filter(|server| server.status == "failed")
-            .map(|server| server.name.clone())
+            .filter(|server| matches!(server.status.as_str(), "failed" | "needs-auth"))
+            .filter(|server| !before.contains(server))
+            .cloned()
             .collect();
         self.session_is(session, out);
-        for server in failed {
-            out.notice(
-                NoticeLevel::Warning,
-                NoticeSource::Stdout,
-                format!("the MCP server {server} did not start; its tools are missing"),
-            );
+        for McpServerStatus { name, status } in missing {
+            let message =
+                format!("the MCP server {name} is not there ({status}), nor are its tools");
+            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
         }
     }
 }
@@ -189,6 +208,7 @@ fn retry(line: &SystemLine<'_>, out: &mut Events) {
     let evidence = Evidence {
         status: line.error_status,
         word: word.as_deref(),
+        is_retry: true,
         ..Evidence::default()
     };
     out.push(AgentEvent::Retry(Box::new(Retry {

@@ -151,10 +151,21 @@ pub(super) fn output(content: Content<'_>) -> String {
 }
 
 fn part(block: Block<'_>) -> String {
-    match (block.text, block.source) {
+    let source: Option<Source<'_>> = block
+        .source
+        .and_then(|source| serde_json::from_str(source.get()).ok());
+    match (block.text, source) {
         (Some(text), _) => text.into_owned(),
         (None, Some(source)) => placeholder(&block.kind, &source),
-        (None, None) => format!("[{}]", block.kind),
+        (None, None) => {
+            let names = [block.tool_name, block.title, block.url];
+            let names: Vec<_> = names.into_iter().flatten().collect();
+            if names.is_empty() {
+                format!("[{}]", block.kind)
+            } else {
+                format!("[{}: {}]", block.kind, names.join(", "))
+            }
+        }
     }
 }
 
@@ -164,7 +175,7 @@ fn placeholder(kind: &str, source: &Source<'_>) -> String {
     match (&source.data, &source.url) {
         (Some(data), _) => {
             let bytes = base64::decoded_len_estimate(data.len())
-                - data.bytes().rev().take_while(|b| *b == b'=').count();
+                .saturating_sub(data.bytes().rev().take_while(|b| *b == b'=').count());
             format!("[{kind}: {media_type}, {bytes} bytes]")
         }
         (None, Some(url)) => format!("[{kind}: {url}]"),
@@ -198,10 +209,13 @@ mod tests {
     #[test]
     fn images_become_placeholders() {
         let content: Content<'_> = serde_json::from_str(
-            r#"[{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAECAw=="}},{"type":"odd"}]"#,
+            r#"[{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAECAw=="}},{"type":"odd"},{"type":"tool_reference","tool_name":"x"},{"type":"search_result","source":"a","title":"t"}]"#,
         )
         .unwrap();
-        assert_eq!(output(content), "a\n[image: image/png, 4 bytes]\n[odd]");
+        assert_eq!(
+            output(content),
+            "a\n[image: image/png, 4 bytes]\n[odd]\n[tool_reference: x]\n[search_result: t]"
+        );
     }
 
     #[test]

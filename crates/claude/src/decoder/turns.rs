@@ -24,11 +24,21 @@ pub(super) struct Turns {
     finished: Usage,
     streaming: Usage,
     stop_reason: Option<String>,
+    /// A message began whose figures have not come: the CLI books a message at its end only.
+    unbooked: bool,
     /// Running totals at the end of the last turn.
-    total: Usage,
-    cost: f64,
+    total: Totals,
+    /// Totals from before the CLI began to count anew.
+    carried: Totals,
     denied: HashSet<Id>,
     limit: Option<Limit>,
+}
+
+/// Running totals of the process.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Totals {
+    usage: Usage,
+    cost: f64,
 }
 
 /// A limit of the account that was reached.
@@ -48,6 +58,7 @@ impl Turns {
 
     pub(super) fn message_begins(&mut self, usage: Option<ApiUsage>) {
         self.streaming = usage.map(Usage::from).unwrap_or_default();
+        self.unbooked = true;
     }
 
     /// The end of a message has its real figures. Returns those of the run so far.
@@ -61,6 +72,7 @@ impl Turns {
         }
         let at_start = std::mem::take(&mut self.streaming);
         let at_end = Usage::from(usage?);
+        self.unbooked = false;
         // What the end does not repeat, the start has said.
         let message = Usage {
             input_tokens: at_end.input_tokens.or(at_start.input_tokens),
@@ -92,13 +104,11 @@ impl Turns {
             (before, now) => before.or(now),
         };
         summary.api_duration_ms = line.duration_api_ms.map(to_ms).or(summary.api_duration_ms);
-        if !line.is_error {
-            summary.final_message = line
-                .result
-                .as_deref()
-                .filter(|text| !text.is_empty())
-                .map(str::to_owned);
-        }
+        summary.final_message = line
+            .result
+            .as_deref()
+            .filter(|text| !line.is_error && !text.is_empty())
+            .map(str::to_owned);
         if line.structured_output.is_some() {
             summary
                 .structured_output
@@ -108,7 +118,11 @@ impl Turns {
             .stop_reason
             .as_deref()
             .map(str::to_owned)
-            .or(self.stop_reason.take());
+            .or(self.stop_reason.take())
+            .or_else(|| {
+                let reason = line.terminal_reason.as_deref()?;
+                reason.starts_with("aborted").then(|| reason.to_owned())
+            });
         self.stop_reason = None;
         summary.stop_reason.clone_from(&stop_reason);
         if line.is_error {
@@ -134,6 +148,7 @@ impl Turns {
             subtype: line.subtype.as_deref(),
             terminal_reason: line.terminal_reason.as_deref(),
             stop_reason: line.stop_reason.as_deref(),
+            is_retry: false,
             text: &text,
         };
         let message = match (evidence.kind(), line.subtype.as_deref()) {
@@ -154,31 +169,44 @@ impl Turns {
 
     /// This turn's own part of the running totals.
     fn spend(&mut self, line: &ResultLine<'_>) -> (Option<Usage>, Option<f64>) {
-        let total = if line.model_usage.is_empty() {
-            let turn = line.usage.map(Usage::from).unwrap_or_default();
-            self.total.plus(turn)
+        let turn_usage = line.usage.map(Usage::from).unwrap_or_default();
+        let models: BTreeMap<_, _> = line
+            .model_usage
+            .iter()
+            .map(|(model, usage)| (model.clone(), ModelUsage::from(*usage)))
+            .collect();
+        let usage = if models.is_empty() {
+            self.total.usage.plus(turn_usage)
         } else {
-            let models: BTreeMap<_, _> = line
-                .model_usage
-                .iter()
-                .map(|(model, usage)| (model.clone(), ModelUsage::from(*usage)))
-                .collect();
-            let total = models
+            models
                 .values()
-                .fold(Usage::default(), |sum, model| sum.plus(model.usage));
-            self.summary.usage_by_model = models;
-            total
+                .fold(Usage::default(), |sum, model| sum.plus(model.usage))
         };
-        let usage = difference(total, self.total);
+        let total = Totals {
+            usage,
+            cost: line.total_cost_usd.unwrap_or(self.total.cost),
+        };
+        if std::mem::take(&mut self.unbooked) && total.is_no_more_than(self.total) {
+            // It asked the model and broke off: that was not free, the CLI just does not know.
+            return (None, None);
+        }
+        if total.is_less_than(self.total) {
+            let before = std::mem::take(&mut self.total);
+            self.carried.usage = self.carried.usage.plus(before.usage);
+            self.carried.cost += before.cost;
+        }
+        let turn = difference(total.usage, self.total.usage);
+        let cost = line.total_cost_usd.map(|cost| cost - self.total.cost);
         self.total = total;
-        self.summary.usage = Some(total);
-        let cost = line.total_cost_usd.map(|cost| {
+        self.summary.usage = Some(self.carried.usage.plus(total.usage));
+        if !models.is_empty() {
+            self.summary.usage_by_model = models;
+        }
+        if line.total_cost_usd.is_some() {
+            let cost = self.carried.cost + total.cost;
             self.summary.cost = Some((cost, CostSource::Reported));
-            let turn = (cost - self.cost).max(0.0);
-            self.cost = cost;
-            turn
-        });
-        (Some(usage).filter(|u| !u.is_empty()), cost)
+        }
+        (Some(turn).filter(|u| !u.is_empty()), cost)
     }
 
     /// The run is over. `pending` is what the CLI last wrote in the model's place.
@@ -205,6 +233,32 @@ impl Turns {
         }
         summary
     }
+}
+
+impl Totals {
+    fn is_no_more_than(self, other: Self) -> bool {
+        self.cost <= other.cost
+            && figures(self.usage, other.usage).all(|(this, other)| this <= other)
+    }
+
+    /// Totals only grow, unless the CLI began to count anew.
+    fn is_less_than(self, other: Self) -> bool {
+        self.cost < other.cost || figures(self.usage, other.usage).any(|(this, other)| this < other)
+    }
+}
+
+/// The figures of both, side by side; one that was not reported is 0.
+fn figures(a: Usage, b: Usage) -> impl Iterator<Item = (u64, u64)> {
+    let all = |u: Usage| {
+        [
+            u.input_tokens,
+            u.output_tokens,
+            u.cache_read_tokens,
+            u.cache_write_tokens,
+        ]
+        .map(Option::unwrap_or_default)
+    };
+    all(a).into_iter().zip(all(b))
 }
 
 fn difference(total: Usage, before: Usage) -> Usage {

@@ -139,8 +139,15 @@ pub(super) struct Block<'a> {
     #[serde(borrow, default)]
     pub(super) content: Content<'a>,
     pub(super) is_error: Option<bool>,
+    /// An object in images and documents, a string in search results.
     #[serde(borrow)]
-    pub(super) source: Option<Source<'a>>,
+    pub(super) source: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) title: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) url: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) tool_name: Option<Cow<'a, str>>,
 }
 
 /// `source` of an image or a document.
@@ -159,60 +166,77 @@ pub(super) struct Source<'a> {
 pub(super) struct FileResult<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Option<Cow<'a, str>>,
-    #[serde(borrow, rename = "filePath")]
+    #[serde(borrow, rename = "filePath", alias = "notebook_path")]
     pub(super) file_path: Option<Cow<'a, str>>,
 }
 
 /// `system`, all subtypes in one.
 #[derive(Deserialize)]
 pub(super) struct SystemLine<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) subtype: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) session_id: Option<Cow<'a, str>>,
     // init
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) model: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) tools: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) mcp_servers: Option<Vec<McpServerLine>>,
     // status
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) status: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) compact_error: Option<Cow<'a, str>>,
     // compact_boundary
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) compact_metadata: Option<CompactMetadata<'a>>,
     // api_retry
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) attempt: Option<u32>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) max_retries: Option<u32>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) retry_delay_ms: Option<f64>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) error_status: Option<u16>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) error: Option<&'a RawValue>,
     // task_*
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) task_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) patch: Option<TaskPatch<'a>>,
     // hook_response
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) hook_name: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) exit_code: Option<i64>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) outcome: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) output: Option<Cow<'a, str>>,
+    // task_notification
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) summary: Option<Cow<'a, str>>,
+    // model_fallback
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) fallback_model: Option<String>,
+    // model_refusal_no_fallback
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) api_refusal_explanation: Option<Cow<'a, str>>,
     // model_fallback and other lines with a text
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) content: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) text: Option<Cow<'a, str>>,
     // permission_denied
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) tool_name: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) tool_use_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) message: Option<Cow<'a, str>>,
 }
 
@@ -238,26 +262,31 @@ pub(super) struct TaskPatch<'a> {
 /// `result`: the end of one turn.
 #[derive(Deserialize)]
 pub(super) struct ResultLine<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) subtype: Option<Cow<'a, str>>,
     #[serde(default)]
     pub(super) is_error: bool,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) api_error_status: Option<u16>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) result: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) errors: Vec<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) stop_reason: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) terminal_reason: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) num_turns: Option<u32>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) duration_api_ms: Option<f64>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) total_cost_usd: Option<f64>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) usage: Option<ApiUsage>,
-    #[serde(rename = "modelUsage", default)]
+    #[serde(rename = "modelUsage", default, deserialize_with = "or_default")]
     pub(super) model_usage: std::collections::BTreeMap<String, ModelUsageLine>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) permission_denials: Vec<DenialLine<'a>>,
     pub(super) structured_output: Option<Value>,
 }
@@ -316,6 +345,17 @@ pub(super) struct ControlRequest<'a> {
     pub(super) tool_use_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) description: Option<Cow<'a, str>>,
+}
+
+/// A field of another shape than expected is as good as none: the line that says how a run ended
+/// must not be lost for one figure in it.
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
 /// A JSON string as bytes, because the CLI cuts deltas between the two halves of a surrogate pair:

@@ -42,7 +42,7 @@ fn a_whole_block_that_differs_from_its_deltas_wins() {
     assert_eq!(
         names(&events),
         [
-            "session", "text", "text", "retract", "text", "turn_end", "done"
+            "session", "text", "text", "retract", "text", "text", "turn_end", "done"
         ]
     );
     assert_eq!(result.text, "first right");
@@ -103,6 +103,39 @@ fn a_message_that_broke_off_is_retracted_when_another_takes_its_place() {
     ]);
     assert!(!names(&events).contains(&"retract"));
     assert_eq!(result.text, "kept half");
+}
+
+#[test]
+fn thinking_that_broke_off_is_retracted_too() {
+    let thinking = json!({"type": "thinking_delta", "thinking": "hm"});
+    let (events, _) = run(&[
+        init(),
+        start("a"),
+        block(0, "thinking"),
+        stream(&json!({"type": "content_block_delta", "index": 0, "delta": thinking})),
+        whole("b", &json!({"type": "thinking", "thinking": "hm, again"})),
+    ]);
+    assert_eq!(
+        names(&events)[..4],
+        ["session", "thinking", "retract", "thinking"]
+    );
+}
+
+#[test]
+fn what_broke_off_in_a_failed_turn_stays() {
+    let (events, result) = run(&[
+        init(),
+        start("a"),
+        block(0, "text"),
+        delta(0, "half "),
+        end(&json!({"is_error": true, "result": "lost"})),
+        start("b"),
+        block(0, "text"),
+        delta(0, "next"),
+        end(&json!({})),
+    ]);
+    assert!(!names(&events).contains(&"retract"));
+    assert_eq!(result.text, "half next");
 }
 
 #[test]

@@ -137,6 +137,95 @@ fn several_results_make_one_run() {
 }
 
 #[test]
+fn totals_that_begin_anew_are_carried_on() {
+    let used = |tokens: u64| json!({"m": {"inputTokens": tokens}});
+    let (events, result) = run(&[
+        init(),
+        end(&json!({"modelUsage": used(100), "total_cost_usd": 1.0})),
+        end(&json!({"modelUsage": used(10), "total_cost_usd": 0.25})),
+    ]);
+    let AgentEvent::TurnEnd(second) = &events[2] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(second.usage.unwrap().input_tokens, Some(10));
+    assert_eq!(second.cost_usd, Some(0.25));
+    assert_eq!(result.usage.unwrap().input_tokens, Some(110));
+    assert_eq!(result.total_cost_usd, Some(1.25));
+}
+
+#[test]
+fn a_turn_that_broke_off_after_it_asked_the_model_was_not_free() {
+    let nothing = json!({"is_error": true, "result": "lost", "total_cost_usd": 0.0,
+        "usage": {"input_tokens": 0, "output_tokens": 0}, "modelUsage": {}});
+    let (_, result) = run(&[init(), start("a"), end(&nothing)]);
+    assert_eq!((result.usage, result.total_cost_usd), (None, None));
+    // It never came so far as to ask.
+    let (_, result) = run(&[init(), end(&nothing)]);
+    assert_eq!(result.total_cost_usd, Some(0.0));
+    assert_eq!(result.usage.unwrap().input_tokens, Some(0));
+}
+
+#[test]
+fn the_end_of_a_turn_is_never_lost_for_one_odd_field() {
+    let (_, result) = run(&[
+        init(),
+        end(
+            &json!({"result": "ok", "errors": null, "permission_denials": null,
+            "modelUsage": null, "api_error_status": "none", "usage": [], "num_turns": 1.5}),
+        ),
+    ]);
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.text, "ok");
+    assert_eq!(result.num_turns, None);
+}
+
+#[test]
+fn the_answer_of_an_earlier_turn_is_not_that_of_a_failed_one() {
+    let (_, result) = run(&[
+        init(),
+        end(&json!({"result": "one"})),
+        whole("b", &json!({"type": "text", "text": "half"})),
+        end(&json!({"is_error": true, "result": "lost"})),
+    ]);
+    assert_eq!(result.final_message.as_deref(), Some("half"));
+}
+
+#[test]
+fn another_model_is_told() {
+    let fallback = json!({"type": "system", "subtype": "model_fallback", "content": "switched",
+        "fallback_model": "other"});
+    let (events, result) = run(&[init(), fallback.to_string(), end(&json!({}))]);
+    assert_eq!(names(&events)[..3], ["session", "notice", "session"]);
+    assert_eq!(result.model.as_deref(), Some("other"));
+}
+
+#[test]
+fn a_background_task_that_did_not_finish_is_told() {
+    let task = json!({"type": "system", "subtype": "task_notification", "task_id": "t",
+        "status": "stopped", "summary": "long job"});
+    let (events, _) = run(&[init(), task.to_string()]);
+    let AgentEvent::Notice(notice) = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(notice.message, "long job (stopped)");
+}
+
+#[test]
+fn a_sub_agent_does_not_speak_for_the_main_agent() {
+    let synthetic = json!({"type": "assistant", "message": {"id": "s", "model": "<synthetic>",
+        "content": [{"type": "text", "text": "refused"}]}, "parent_tool_use_id": "t",
+        "error": "rate_limit", "session_id": SESSION});
+    let (events, result) = run(&[
+        init(),
+        synthetic.to_string(),
+        end(&json!({"is_error": true, "result": "something new"})),
+    ]);
+    assert_eq!(names(&events)[1], "notice");
+    assert_eq!(result.text, "");
+    assert_eq!(result.errors[0].kind, ErrorKind::Internal);
+}
+
+#[test]
 fn figures_of_a_run_without_an_end_come_from_its_messages() {
     let (events, result) = run(&[
         init(),
