@@ -22,20 +22,22 @@ pub struct RuntimeConfig {
     /// How much more may wait in a temporary file, in bytes; beyond it the run ends with an error.
     /// 4 GiB.
     pub spill_limit_bytes: u64,
-    /// Where that file is made (and unlinked at once). The system's place for such files if unset.
+    /// Where that file is made (and unlinked at once). The system's place for such files if unset;
+    /// if that is kept in memory, name one on disk.
     pub spill_dir: Option<PathBuf>,
     /// How much of the end of stderr is kept, in bytes. 64 KiB.
     pub stderr_tail_bytes: usize,
     /// How long a process may live after SIGTERM before SIGKILL. 1.5 s.
     pub term_grace: Duration,
-    /// How long a process may live after the end of its output. 3 s, if the provider does not know
-    /// better.
+    /// How long a process may live after the end of its turn or of its output. Unset, it is the
+    /// provider's, or else 3 s.
     pub exit_grace: Option<Duration>,
     /// How long the pipes may stay silent after the process is gone, when one of its children holds
     /// them. 500 ms.
     pub drain_grace: Duration,
     /// End the CLI with SIGKILL when our own process dies, also when that is killed. Linux only;
-    /// elsewhere it does nothing. Off: it makes a start slower for a large process.
+    /// elsewhere it does nothing. Off: it makes a start slower for a large process. What the CLI
+    /// itself has started does not end with it; see [`leftovers`](crate::leftovers).
     pub die_with_parent: bool,
 }
 

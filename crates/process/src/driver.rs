@@ -5,24 +5,22 @@
 //! read; what follows from it is written below as one thing after another.
 
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use teamster_core::{
-    AbortHandle, AgentError, ErrorCode, ErrorKind, Events, Exit, Phase, RunAssembler, Stop,
-};
-use tokio::io::{AsyncReadExt, AsyncWrite};
-use tokio::process::ChildStdin;
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Exit, Phase, Stop};
+use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 
-use crate::framing::{Frame, LineBuf};
-use crate::guard::Panicked;
+use crate::framing::LineBuf;
+use crate::orders::Orders;
 use crate::queue::Producer;
+use crate::reading::Reading;
 use crate::spawn::Output;
 use crate::stderr_tail::Tail;
+use crate::stdin::StdinWriter;
 use crate::stop::{LOOK, Rung, Target, Tree, describe};
 use crate::watchdog::{Alarm, Limits, deadline};
 
@@ -31,11 +29,8 @@ use crate::watchdog::{Alarm, Limits, deadline};
 const KILL_GRACE: Duration = Duration::from_secs(10);
 /// The pipes are drained for at most this many times the drain grace after the process is gone.
 const DRAIN_GRACES: u32 = 10;
-
 /// After so many chunks other tasks have their turn.
 const CHUNKS_IN_A_ROW: u32 = 8;
-
-type Signalled = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Everything of one run.
 pub(crate) struct Driver {
@@ -55,16 +50,6 @@ pub(crate) struct Driver {
     pub(crate) keep_background: bool,
     pub(crate) alarm: Pin<Box<Alarm>>,
     pub(crate) clock: Clock,
-}
-
-/// From lines to events.
-pub(crate) struct Reading {
-    /// Gone when the stream has its end.
-    assembler: Option<RunAssembler>,
-    out: Events,
-    panicked: Panicked,
-    /// Why lines are no longer decoded.
-    failed: Option<AgentError>,
 }
 
 /// When things happened.
@@ -91,132 +76,13 @@ impl Clock {
     }
 }
 
-impl Reading {
-    pub(crate) fn new(assembler: RunAssembler, panicked: Panicked) -> Self {
-        Self {
-            assembler: Some(assembler),
-            out: Events::new(),
-            panicked,
-            failed: None,
-        }
-    }
-
-    fn frame(&mut self, frame: Frame<'_>) {
-        if self.failed.is_some() {
-            return;
-        }
-        let Some(assembler) = &mut self.assembler else {
-            return;
-        };
-        match frame {
-            Frame::Line(line) => assembler.line(line, &mut self.out),
-            Frame::Oversize { bytes, head } => assembler.oversize_line(bytes, head, &mut self.out),
-        }
-    }
-
-    /// Hands over the events. A failure here, or in the decoder, ends the run.
-    fn flush(&mut self, queue: &Producer) {
-        if let Err(error) = queue.push(&mut self.out) {
-            self.failed.get_or_insert(error);
-        }
-        if self.failed.is_none() {
-            self.failed = self.panicked.error();
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        self.assembler
-            .as_ref()
-            .map_or(Phase::Ended, RunAssembler::phase)
-    }
-
-    fn has_ended(&self) -> bool {
-        self.assembler.as_ref().is_none_or(RunAssembler::has_ended)
-    }
-}
-
-/// What the caller wants.
-pub(crate) struct Orders {
-    abort: Option<Signalled>,
-    kill: Option<Signalled>,
-    stop: bool,
-    force: bool,
-}
-
-impl Orders {
-    pub(crate) fn new(handle: &AbortHandle) -> Self {
-        let (abort, kill) = (handle.clone(), handle.clone());
-        Self {
-            abort: Some(Box::pin(async move { abort.aborted().await })),
-            kill: Some(Box::pin(async move { kill.killed().await })),
-            stop: false,
-            force: false,
-        }
-    }
-
-    /// Whether there is a new order.
-    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut news = false;
-        if poll_once(&mut self.abort, cx) {
-            self.stop = true;
-            news = true;
-        }
-        // Force is an order to stop as well.
-        if self.stop && poll_once(&mut self.kill, cx) {
-            self.force = true;
-            news = true;
-        }
-        news
-    }
-}
-
-fn poll_once(signalled: &mut Option<Signalled>, cx: &mut Context<'_>) -> bool {
-    let happened = signalled
-        .as_mut()
-        .is_some_and(|signalled| signalled.as_mut().poll(cx).is_ready());
-    if happened {
-        *signalled = None;
-    }
-    happened
-}
-
-/// Bytes on their way to the CLI.
-pub(crate) struct StdinWriter {
-    pipe: ChildStdin,
-    bytes: Vec<u8>,
-    written: usize,
-}
-
-impl StdinWriter {
-    pub(crate) fn new(pipe: ChildStdin, bytes: Vec<u8>) -> Self {
-        Self {
-            pipe,
-            bytes,
-            written: 0,
-        }
-    }
-
-    /// Ready when there is nothing more to write: all was taken, or nobody reads.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while self.written < self.bytes.len() {
-            let rest = &self.bytes[self.written..];
-            match Pin::new(&mut self.pipe).poll_write(cx, rest) {
-                Poll::Ready(Ok(count @ 1..)) => self.written += count,
-                // A CLI that does not want its input may know what it does; its output will tell.
-                Poll::Ready(_) => break,
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-        Poll::Ready(())
-    }
-}
-
 impl Driver {
     /// Runs to the end, whatever happens.
     pub(crate) async fn run(mut self) {
         let mut stop = self.work().await;
-        if stop.is_none() {
-            self.drain().await;
+        let by_itself = stop.is_none();
+        if by_itself {
+            self.drain(|driver| driver.stop_wanted().is_some()).await;
             // What ended the wait for the rest of the output, if it was not the output itself.
             stop = self.stop_wanted();
         } else {
@@ -227,9 +93,10 @@ impl Driver {
             self.tree.leave();
         } else {
             self.tree.sweep().await;
-            if self.events.is_some() {
-                self.drain().await;
-            }
+        }
+        if !by_itself {
+            // What it printed last may still be in the pipe.
+            self.drain(|driver| driver.reading.failed.is_some()).await;
         }
         self.finish(stop);
     }
@@ -240,7 +107,7 @@ impl Driver {
             if let Some(stop) = self.stop_wanted() {
                 return Some(stop);
             }
-            if self.tree.exit().is_some() {
+            if self.tree.has_exited() {
                 return None;
             }
             let (until, stop) = self.limit();
@@ -290,12 +157,12 @@ impl Driver {
     }
 
     /// The process is gone: reads what is left in the pipes, for as long as something comes. One of
-    /// its children may hold them open for ever.
-    async fn drain(&mut self) {
+    /// its children may hold them open for ever. Gives up as soon as it is `enough`.
+    async fn drain(&mut self, enough: fn(&Self) -> bool) {
         let begun = Instant::now();
         let hard = deadline(begun, self.drain_grace.saturating_mul(DRAIN_GRACES));
         while self.events.is_some() || self.other.is_some() {
-            if self.orders.stop || self.reading.failed.is_some() {
+            if enough(self) {
                 return;
             }
             let silent = deadline(begun.max(self.clock.read), self.drain_grace);
@@ -326,7 +193,7 @@ impl Driver {
             let until = deadline(Instant::now(), rung.grace);
             while !self.orders.force && until.is_none_or(|until| Instant::now() < until) {
                 let mut wait = until;
-                if self.tree.exit().is_some() {
+                if self.tree.has_exited() {
                     if target == Target::Leader || !self.tree.others_run() {
                         break;
                     }
@@ -346,7 +213,7 @@ impl Driver {
             self.tree.kill_known();
         }
         let until = Instant::now() + KILL_GRACE;
-        while self.tree.exit().is_none() && Instant::now() < until {
+        while !self.tree.has_exited() && Instant::now() < until {
             self.round(Some(until)).await;
         }
     }
@@ -359,23 +226,15 @@ impl Driver {
         if let Some(frame) = self.lines.finish() {
             self.reading.frame(frame);
         }
-        let Some(assembler) = self.reading.assembler.take() else {
-            return;
-        };
-        let (code, signal) = self.tree.exit().map_or((None, None), describe);
+        let (code, signal) = self.tree.status().map_or((None, None), describe);
         let exit = Exit {
             code,
             signal,
             stderr: self.tail.take(),
             stop,
         };
-        let duration = self.clock.started.elapsed().as_millis();
-        assembler.finish(
-            exit,
-            u64::try_from(duration).unwrap_or(u64::MAX),
-            &mut self.reading.out,
-        );
-        self.queue.close(&mut self.reading.out);
+        let duration = self.clock.started.elapsed();
+        self.reading.finish(exit, duration, &self.queue);
     }
 
     /// Waits until something has happened, or until the time has come, and takes note of it.
@@ -439,8 +298,7 @@ impl Driver {
             self.clock.ended = None;
         } else if self.clock.ended.is_none() {
             self.clock.ended = Some(now);
-            let used_tools = self.reading.assembler.as_ref();
-            if used_tools.is_some_and(RunAssembler::used_tools) && !self.keep_background {
+            if self.reading.used_tools() && !self.keep_background {
                 // What a tool left running may have nothing else that tells whose it is.
                 self.tree.look();
             }
@@ -466,7 +324,7 @@ impl Drop for Driver {
     /// Only if the run did not come to its end: the runtime that drives us was shut down, or there
     /// is a bug in here. The processes are killed and the stream still gets its end.
     fn drop(&mut self) {
-        if self.reading.assembler.is_none() {
+        if self.reading.is_over() {
             return;
         }
         self.tree.end_now();
@@ -477,17 +335,6 @@ impl Drop for Driver {
                 "the run was ended because the asynchronous runtime that drove it was shut down",
             ))
         });
-        let finished = catch_unwind(AssertUnwindSafe(|| self.finish(Some(stop.clone()))));
-        if finished.is_err() {
-            let mut out = Events::new();
-            let error = match stop {
-                Stop::Failed(error) => error,
-                _ => RunAssembler::aborted_error(),
-            };
-            for event in RunAssembler::refuse(error) {
-                out.push(event);
-            }
-            self.queue.close(&mut out);
-        }
+        self.finish(Some(stop));
     }
 }

@@ -17,7 +17,7 @@ impl Panicked {
     }
 }
 
-fn panic_error() -> AgentError {
+pub(crate) fn panic_error() -> AgentError {
     AgentError::new(
         ErrorCode::StreamEndedEarly,
         ErrorKind::Internal,

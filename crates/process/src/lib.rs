@@ -1,4 +1,68 @@
-//! The subprocess engine.
+//! The subprocess engine of `teamster`: runs a coding-agent CLI, reads its lines, watches it, and
+//! ends it with all that it started.
+//!
+//! [`CliRuntime`] makes an [`AgentRuntime`](teamster_core::AgentRuntime) of any
+//! [`CliProvider`](teamster_core::CliProvider). What a provider brings is how its CLI is launched
+//! and how its lines are read; everything below is the same for all of them.
+//!
+//! ```no_run
+//! use teamster_core::{AgentRuntime, CliProvider, ExecuteParams};
+//! use teamster_process::{CliRuntime, RuntimeConfig};
+//!
+//! # async fn example(provider: impl CliProvider) {
+//! let mut config = RuntimeConfig::default();
+//! config.die_with_parent = true;
+//! let runtime = CliRuntime::with_config(provider, config);
+//! let mut events = runtime.execute(ExecuteParams::new("What is in this directory?"));
+//! while let Some(event) = events.next().await {
+//!     // …
+//! #   drop(event);
+//! }
+//! # }
+//! ```
+//!
+//! # What can be relied on
+//!
+//! **Start.** Nothing happens before the stream is polled; a run that was aborted before is never
+//! started. A missing program, a missing directory, a file that is not executable and an argument
+//! that is too large are told apart, before anything runs. The CLI gets a process group of its own.
+//! Its environment is ours (or what [`EnvPolicy`] lets through), then the provider's, then the
+//! caller's. No error message holds a prompt, an argument or the value of a variable.
+//!
+//! **Reading.** Only the byte `\n` ends a line ([`framing`]). A line over
+//! [`max_line_bytes`](RuntimeConfig::max_line_bytes) becomes a notice and reading goes on. The CLI
+//! never waits for the consumer, because some CLIs lose what does not fit in the pipe when they
+//! exit: events that nobody has taken yet are kept in memory, then in an unlinked file, and beyond
+//! [`spill_limit_bytes`](RuntimeConfig::spill_limit_bytes) the run ends with
+//! [`OutputLimit`](teamster_core::ErrorCode::OutputLimit). Nothing is dropped.
+//!
+//! **Watching.** Each phase has its limit: until the first line, between lines while the model
+//! works, between lines while a tool runs. Set for one run
+//! ([`ExecuteParams::timeouts`](teamster_core::ExecuteParams)), it beats the runtime's, which beats
+//! the provider's.
+//!
+//! **Stopping.** Aborting the stream, cancelling the caller's token and dropping the stream all do
+//! the same: the provider's own first step, SIGTERM to the whole tree, a grace in which reading
+//! goes on, SIGKILL. [`AbortHandle::kill`](teamster_core::AbortHandle::kill) goes to the last step.
+//! If the Tokio runtime that drives the run is shut down, SIGKILL is all there is time for.
+//!
+//! **The end.** The CLI's own word, the exit of its process and the end of its pipes are three
+//! things, and none of them is waited for without a limit. After `done` no process of the run is
+//! alive, also none that a tool put into a session of its own: the tree is read from `/proc` before
+//! the first signal and when the turn ends, and what is left is found by `TEAMSTER_RUN_ID` in its
+//! environment. [`keep_background`](teamster_core::ExecuteParams::keep_background) spares those of
+//! a run that was not cut short; what they write to its pipes then goes nowhere. Without `/proc`
+//! only the process group is ended.
+//!
+//! **Our own death.** With [`die_with_parent`](RuntimeConfig::die_with_parent) the kernel ends the
+//! CLI with us. Otherwise [`leftovers`] finds it afterwards.
+//!
+//! # Where it runs
+//!
+//! Each run is one task on the Tokio runtime in whose context the stream is first polled; that
+//! needs its I/O and time drivers (`enable_all`). Without one, the task goes to a runtime of our
+//! own on a thread of its own, and the stream can be polled by any executor. On a runtime with a
+//! single thread, a consumer that blocks this thread also stops the reading. Unix only.
 #![warn(missing_docs)]
 
 mod config;
@@ -8,13 +72,16 @@ pub mod framing;
 mod guard;
 mod launch;
 mod leftovers;
+mod orders;
 mod os;
 mod program;
 mod queue;
+mod reading;
 mod runtime;
 mod spawn;
 mod spill;
 mod stderr_tail;
+mod stdin;
 mod stop;
 mod watchdog;
 

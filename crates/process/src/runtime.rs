@@ -9,15 +9,18 @@ use teamster_core::{
 };
 
 use crate::config::RuntimeConfig;
-use crate::driver::{Clock, Driver, Orders, Reading, StdinWriter};
+use crate::driver::{Clock, Driver};
 use crate::engine;
 use crate::framing::LineBuf;
 use crate::guard::Guarded;
 use crate::launch::Plan;
+use crate::orders::Orders;
 use crate::queue::{Consumer, queue};
+use crate::reading::Reading;
 use crate::spawn::{Spawned, spawn};
 use crate::spill::Spill;
 use crate::stderr_tail::Tail;
+use crate::stdin::StdinWriter;
 use crate::stop::{Tree, ladder};
 use crate::watchdog::{Alarm, Limits};
 

@@ -67,7 +67,9 @@ pub(crate) struct Tree {
     pid: Option<Pid>,
     run_id: String,
     started: Instant,
-    exit: Option<ExitStatus>,
+    exited: bool,
+    /// How; unknown if somebody else has waited for it.
+    status: Option<ExitStatus>,
     known: Vec<Relative>,
     over: bool,
 }
@@ -82,34 +84,34 @@ impl Tree {
             child,
             run_id: run_id.to_string(),
             started: Instant::now(),
-            exit: None,
+            exited: false,
+            status: None,
             known: Vec::new(),
             over: false,
         }
     }
 
-    /// How the leader ended, once it was waited for.
-    pub(crate) fn exit(&self) -> Option<ExitStatus> {
-        self.exit
+    /// Whether the leader has ended and was waited for.
+    pub(crate) fn has_exited(&self) -> bool {
+        self.exited
+    }
+
+    /// How the leader ended, if that is known.
+    pub(crate) fn status(&self) -> Option<ExitStatus> {
+        self.status
     }
 
     /// Ready when the leader has ended, once.
     pub(crate) fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.exit.is_some() {
+        if self.exited {
             return Poll::Pending;
         }
-        match pin!(self.child.wait()).poll(cx) {
-            Poll::Ready(Ok(status)) => {
-                self.exit = Some(status);
-                Poll::Ready(())
-            }
-            // It was never a child of ours or somebody else has waited for it.
-            Poll::Ready(Err(_)) => {
-                self.exit = Some(ExitStatus::default());
-                Poll::Ready(())
-            }
-            Poll::Pending => Poll::Pending,
-        }
+        pin!(self.child.wait()).poll(cx).map(|result| {
+            self.exited = true;
+            // An error means that it is no child of ours any more: the program that we are part of
+            // has waited for it, or ignores SIGCHLD.
+            self.status = result.ok();
+        })
     }
 
     /// Remembers who belongs to the run now: once the leader is gone, nothing leads to those of its
@@ -123,7 +125,7 @@ impl Tree {
     pub(crate) fn signal(&self, signal: Signal, target: Target) {
         // A process that is already gone is what we want.
         match (self.pid, target) {
-            (Some(pid), Target::Leader) if self.exit.is_none() => {
+            (Some(pid), Target::Leader) if !self.exited => {
                 let _ = kill(pid, signal);
             }
             (Some(_), Target::All) => {
@@ -148,7 +150,7 @@ impl Tree {
         let Some(pid) = self.pid else { return };
         // A group keeps its id from being given out again. So if the leader was waited for and
         // there is a process with its id, the group is gone and that is a stranger.
-        if self.exit.is_none() || kill(pid, None) == Err(nix::Error::ESRCH) {
+        if !self.exited || kill(pid, None) == Err(nix::Error::ESRCH) {
             let _ = killpg(pid, signal);
         }
     }
@@ -194,13 +196,15 @@ impl Tree {
         }
         // So that no zombie is left when nobody else will wait.
         for _ in 0..100 {
-            if self.exit.is_some() {
+            if self.exited {
                 return;
             }
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(1)),
-                Ok(exit) => self.exit = exit,
-                Err(_) => return,
+                result => {
+                    self.exited = true;
+                    self.status = result.ok().flatten();
+                }
             }
         }
     }

@@ -129,7 +129,9 @@ pub(crate) fn leftovers() -> Vec<Leftover> {
             let mut parts = run_id.split('-');
             let owner: u32 = parts.next()?.parse().ok()?;
             let owner_start: u64 = parts.next()?.parse().ok()?;
-            if start_time(owner) == Some(owner_start) || namespace(&pid.to_string()) != ours {
+            // Zero: the owner could not tell.
+            let alive = owner_start == 0 || start_time(owner) == Some(owner_start);
+            if alive || namespace(&pid.to_string()) != ours {
                 return None;
             }
             let entry = entry(pid).filter(|entry| !entry.zombie)?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use teamster_core::{AbortHandle, ErrorCode, ErrorKind, RunStatus, Signal as StopSignal, StopStep};
-use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind};
+use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind, Text};
 use teamster_testkit::proc;
 
 use crate::{END, LIMIT, LONG, Place, Run, Story, agent, finish, next, wait_until};
@@ -124,6 +124,23 @@ async fn an_agent_has_its_grace_to_clean_up_and_its_last_words_are_read() {
     assert!(cleaned.exists());
     assert_eq!(story.result.text, "working and cleaned");
     assert_eq!(story.result.exit_code, Some(7));
+}
+
+#[tokio::test]
+async fn what_an_aborted_agent_prints_last_is_read_whole() {
+    // As much as the pipe holds, at once, and gone.
+    let line = format!(r#"{{"t":"{}"}}"#, "x".repeat(999));
+    let answer = Script::new().line(Text::from(line).repeat(900)).exit(0);
+    let script = Script::new()
+        .on_signal(Signal::Term, answer)
+        .line(r#"{"t":""}"#)
+        .forever();
+    for _ in 0..5 {
+        let run = agent(&script).config(|config| config.term_grace = LONG);
+        let story = stopped(run, |handle| handle.abort()).await;
+        assert_aborted(&story);
+        assert_eq!(story.result.text.len(), 999 * 900);
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,56 @@
+//! What the caller wants of a run that goes on.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Context;
+
+use teamster_core::AbortHandle;
+
+type Signalled = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What the caller wants.
+pub(crate) struct Orders {
+    abort: Option<Signalled>,
+    kill: Option<Signalled>,
+    /// The run shall end.
+    pub(crate) stop: bool,
+    /// And at once.
+    pub(crate) force: bool,
+}
+
+impl Orders {
+    pub(crate) fn new(handle: &AbortHandle) -> Self {
+        let (abort, kill) = (handle.clone(), handle.clone());
+        Self {
+            abort: Some(Box::pin(async move { abort.aborted().await })),
+            kill: Some(Box::pin(async move { kill.killed().await })),
+            stop: false,
+            force: false,
+        }
+    }
+
+    /// Whether there is a new order.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut news = false;
+        if poll_once(&mut self.abort, cx) {
+            self.stop = true;
+            news = true;
+        }
+        // Force is an order to stop as well.
+        if self.stop && poll_once(&mut self.kill, cx) {
+            self.force = true;
+            news = true;
+        }
+        news
+    }
+}
+
+fn poll_once(signalled: &mut Option<Signalled>, cx: &mut Context<'_>) -> bool {
+    let happened = signalled
+        .as_mut()
+        .is_some_and(|signalled| signalled.as_mut().poll(cx).is_ready());
+    if happened {
+        *signalled = None;
+    }
+    happened
+}
