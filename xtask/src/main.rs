@@ -1,5 +1,6 @@
 //! Tasks of this repository, run with `cargo xtask <TASK>`. One file a task.
 
+mod bench;
 mod replay;
 mod schema;
 mod tidy;
@@ -23,6 +24,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Measure what criterion does not: instructions a byte, processor time a line, latency, memory.
+    ///
+    /// Instructions are counted by valgrind, where it is installed, and are the same on a busy
+    /// machine; the rest is best measured on a quiet one. `cargo bench -p teamster-testkit` runs
+    /// the criterion benchmarks.
+    Bench,
     Replay(replay::Args),
     Schema(schema::Args),
     Tidy(tidy::Args),
@@ -45,6 +52,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = match cli.task {
+        Task::Bench => bench::run(&mut out),
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Schema(args) => schema::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),

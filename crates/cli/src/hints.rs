@@ -42,6 +42,8 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
         (ErrorCode::WatchdogTimeout, _) => {
             "if it was only slow, allow more with --idle-timeout or --tool-timeout".to_owned()
         }
+        // What is wrong with a parameter says what to do about it.
+        (ErrorCode::InvalidParams, _) => return None,
         (_, ErrorKind::Auth) => login(info),
         (_, ErrorKind::RateLimit) => {
             wait().unwrap_or_else(|| "wait a little and try again".to_owned())
@@ -102,6 +104,7 @@ mod tests {
         let start = step(ErrorCode::StartupTimeout, ErrorKind::Timeout).unwrap();
         assert!(start.contains("--startup-timeout"), "{start}");
         assert_eq!(step(ErrorCode::Aborted, ErrorKind::Aborted), None);
+        assert_eq!(step(ErrorCode::InvalidParams, ErrorKind::Permission), None);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! A whole short run of a fake agent, beside the floor: spawning it and reading its output.
 
-mod common;
-
 use std::hint::black_box;
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -11,10 +9,15 @@ use teamster::{AgentRuntime, ExecuteParams, RunStatus, RuntimeConfig, claude::Cl
 use teamster_process::CliRuntime;
 use teamster_testkit::fake_agent::{Play, Script};
 
+/// A run of Claude Code with a short answer.
+const RECORDED: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../fixtures/claude/2.1.197/text/stdout.ndjson"
+);
 const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_teamster-fake-agent");
 
 fn short_run(c: &mut Criterion) {
-    let script = Script::new().play(Play::new(common::fixture("text").join("stdout.ndjson")));
+    let script = Script::new().play(Play::new(RECORDED));
     let env = script.env().expect("a script of one step can be written");
     let mut group = c.benchmark_group("short run");
     group.bench_function("floor: spawn and read", |b| {
@@ -44,7 +47,9 @@ fn short_run(c: &mut Criterion) {
     group.bench_function("CliRuntime", |b| {
         b.iter(|| {
             let mut params = ExecuteParams::new("hello");
-            params.env.extend(env.clone());
+            params
+                .env
+                .extend(env.clone().map(|(name, value)| (name.to_owned(), value)));
             let result = tokio.block_on(runtime.execute(params).result());
             assert_eq!(result.status, RunStatus::Completed, "{:?}", result.errors);
         });

@@ -2,14 +2,19 @@
 //! processor time, latency and memory. `cargo xtask bench` runs it and prints the table.
 //!
 //! ```text
+//! measure make FILE                    some 4 MB of recorded text deltas
 //! measure load|split|decode FILE       work to count instructions of
 //! measure cpu LINES                    processor time for each line, from pipe to consumer
 //! measure latency LINES MICROSECONDS   time from a line's printing to the consumer
 //! measure slow LINES                   peak memory while the consumer sleeps
 //! ```
 //!
-//! The lines are text deltas in the shape that Claude Code prints, made by this program itself.
+//! The lines of the last three are text deltas in the shape that Claude Code prints, made by this
+//! program itself.
 #![expect(clippy::print_stdout, reason = "it is what the program is for")]
+
+#[path = "../benches/common/mod.rs"]
+mod common;
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -34,6 +39,7 @@ fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
+        ["make", file] => Ok(std::fs::write(file, common::delta_lines(4 << 20))?),
         ["load", file] => {
             black_box(std::fs::read(file)?);
             Ok(())
@@ -177,7 +183,10 @@ fn cpu(lines: &str) -> Result<()> {
     child.wait()?;
     let per_line = |ns: i64| ns as f64 / 1000.0 / events as f64;
     println!("lines: {events} (floor: {count})");
-    println!("engine: {:.3} µs of processor time a line", per_line(engine));
+    println!(
+        "engine: {:.3} µs of processor time a line",
+        per_line(engine)
+    );
     println!("floor:  {:.3} µs of processor time a line", per_line(floor));
     Ok(())
 }
@@ -207,7 +216,11 @@ fn latency(lines: &str, pause: &str) -> Result<()> {
     child.wait()?;
     for (name, mut times) in [("engine", engine), ("floor", floor)] {
         times.sort_unstable();
-        let at = |percent: usize| times.get(times.len() * percent / 100).map_or(0, |t| t / 1000);
+        let at = |percent: usize| {
+            times
+                .get(times.len() * percent / 100)
+                .map_or(0, |t| t / 1000)
+        };
         println!(
             "{name}: p50 {} µs, p99 {} µs of {} lines",
             at(50),

@@ -113,13 +113,23 @@ pub(crate) struct SessionArgs {
 #[command(next_help_heading = "Instructions and input")]
 pub(crate) struct InputArgs {
     /// Instructions in place of the CLI's own
-    #[arg(long, value_name = "TEXT", group = "system")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        group = "system",
+        allow_hyphen_values = true
+    )]
     pub(crate) system_prompt: Option<String>,
     /// The same from a file
     #[arg(long, value_name = "FILE", group = "system")]
     pub(crate) system_prompt_file: Option<PathBuf>,
     /// Instructions after the CLI's own
-    #[arg(long, value_name = "TEXT", group = "system")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        group = "system",
+        allow_hyphen_values = true
+    )]
     pub(crate) append_system_prompt: Option<String>,
     /// The same from a file
     #[arg(long, value_name = "FILE", group = "system")]

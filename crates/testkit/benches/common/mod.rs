@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The folder of a recorded run of Claude Code.
-pub fn fixture(scenario: &str) -> PathBuf {
+pub(crate) fn fixture(scenario: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures/claude/2.1.197")
         .join(scenario)
@@ -11,7 +11,7 @@ pub fn fixture(scenario: &str) -> PathBuf {
 
 /// At least `bytes` of text deltas as Claude Code printed them, behind the line that begins the
 /// session.
-pub fn delta_lines(bytes: usize) -> Vec<u8> {
+pub(crate) fn delta_lines(bytes: usize) -> Vec<u8> {
     let path = fixture("slow_reader_partial").join("stdout.ndjson");
     let recorded = std::fs::read(path).expect("the fixture is in the repository");
     let lines: Vec<&[u8]> = recorded.split_inclusive(|b| *b == b'\n').collect();

@@ -42,11 +42,13 @@ impl CliProvider for Fake {
 }
 
 /// `{"t":…}` text, `{"u":id,"name":…}` tool use, `{"r":id}` tool result, `{"s":…}` session,
-/// `{"end":is_error}` end of the turn, `{"end":…,"more":true}` with more to come, `{"panic":1}`.
+/// `{"end":is_error}` end of the turn, `{"end":…,"more":true}` with more to come, `{"panic":0}` and
+/// `{"panic":1}` panic now and at the end.
 #[derive(Default)]
 struct Lines {
     ended: Option<bool>,
     more: bool,
+    panics_at_the_end: bool,
 }
 
 impl Decoder for Lines {
@@ -98,14 +100,16 @@ impl Decoder for Lines {
                 cost_usd: None,
                 native: None,
             })));
-        } else if value["panic"].is_number() {
-            panic!("the decoder was told to panic");
+        } else if let Some(at_the_end) = value["panic"].as_u64() {
+            assert_ne!(at_the_end, 0, "the decoder was told to panic");
+            self.panics_at_the_end = true;
         } else {
             out.unknown(line);
         }
     }
 
     fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+        assert!(!self.panics_at_the_end, "the decoder was told to panic");
         RunSummary {
             ended_with_error: self.ended,
             ..RunSummary::default()

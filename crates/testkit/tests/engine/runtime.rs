@@ -81,7 +81,7 @@ async fn a_panic_in_a_decoder_ends_its_run_and_no_other() {
     let script = Script::new()
         .spawn(Spawn::new(SpawnKind::Setsid).pid_file(place.path("tool")))
         .line(r#"{"t":"before"}"#)
-        .line(r#"{"panic":1}"#)
+        .line(r#"{"panic":0}"#)
         .line(r#"{"t":"after"}"#)
         .forever();
     let story = agent(&script).finish().await;
@@ -91,6 +91,19 @@ async fn a_panic_in_a_decoder_ends_its_run_and_no_other() {
     assert_eq!(story.result.text, "before");
     assert!(!proc::is_alive(place.pid("tool").pid()));
     assert_good(&agent(&short()).finish().await);
+}
+
+#[tokio::test]
+async fn a_panic_of_a_decoder_at_the_end_is_told_too() {
+    let script = Script::new()
+        .line(r#"{"t":"before"}"#)
+        .line(r#"{"panic":1}"#)
+        .line(END);
+    let story = agent(&script).finish().await;
+    assert_eq!(story.types(), ["text", "turn_end", "error", "done"]);
+    assert_eq!(story.error().kind, ErrorKind::Internal);
+    assert_ne!(story.result.status, RunStatus::Completed);
+    assert_eq!(story.result.text, "before");
 }
 
 /// A process on which only an engine lives: an agent that never ends.

@@ -1,0 +1,96 @@
+//! `cargo xtask bench`.
+
+use std::env;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{Outcome, root};
+
+/// Deltas to print for the processor time of one.
+const CPU_LINES: &str = "500000";
+/// Deltas to print for their latency, and the pause between them in microseconds.
+const LATENCY: [&str; 2] = ["2000", "2000"];
+/// Deltas to print to a consumer that sleeps: some 100 MB.
+const SLOW_LINES: &str = "400000";
+
+pub(crate) fn run(out: &mut impl Write) -> Result<Outcome> {
+    let root = root();
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .current_dir(root)
+        .args(["build", "--release", "-p", "teamster-testkit"])
+        .args(["--example", "measure"])
+        .status()
+        .context("failed to run cargo")?;
+    if !built.success() {
+        bail!("the measuring program could not be built");
+    }
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
+    let measure = target.join("release/examples/measure");
+    let input = target.join("bench-deltas.ndjson");
+    said(Command::new(&measure).arg("make").arg(&input))?;
+
+    instructions(&measure, &input, out)?;
+    for args in [
+        &["cpu", CPU_LINES][..],
+        &["latency", LATENCY[0], LATENCY[1]],
+        &["slow", SLOW_LINES],
+    ] {
+        writeln!(out, "\n{}:", args[0])?;
+        write!(out, "{}", said(Command::new(&measure).args(args))?)?;
+        out.flush()?;
+    }
+    Ok(Outcome::Fine)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people to read")]
+fn instructions(measure: &Path, input: &Path, out: &mut impl Write) -> Result<()> {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        writeln!(
+            out,
+            "instructions: valgrind is not installed, so not counted"
+        )?;
+        return Ok(());
+    }
+    let bytes = fs::metadata(input)?.len();
+    let load = count(measure, "load", input)?;
+    writeln!(out, "instructions a byte, of {bytes} bytes of delta lines:")?;
+    for (work, name) in [
+        ("split", "floor: memchr split"),
+        ("decode", "bytes to events"),
+    ] {
+        let own = count(measure, work, input)?.saturating_sub(load);
+        writeln!(out, "{name}: {:.2}", own as f64 / bytes as f64)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// How many instructions a piece of work takes, as callgrind counts them.
+fn count(measure: &Path, work: &str, input: &Path) -> Result<u64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(measure)
+        .arg(work)
+        .arg(input)
+        .output()?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    report
+        .lines()
+        .find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
+        .with_context(|| format!("valgrind counted nothing: {report}"))
+}
+
+fn said(command: &mut Command) -> Result<String> {
+    let output = command
+        .output()
+        .with_context(|| format!("failed to run {}", command.get_program().display()))?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
