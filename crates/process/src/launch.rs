@@ -85,11 +85,20 @@ impl Plan {
             io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
                 not_found(format!("{program} cannot be started: {error}"))
             }
-            _ => AgentError::new(
-                ErrorCode::Io,
-                ErrorKind::Internal,
-                format!("{program} cannot be started: {error}"),
-            ),
+            kind => AgentError {
+                // Too many processes, too little memory, a program that is just being replaced.
+                retryable: matches!(
+                    kind,
+                    io::ErrorKind::WouldBlock
+                        | io::ErrorKind::OutOfMemory
+                        | io::ErrorKind::ExecutableFileBusy
+                ),
+                ..AgentError::new(
+                    ErrorCode::Io,
+                    ErrorKind::Internal,
+                    format!("{program} cannot be started: {error}"),
+                )
+            },
         }
     }
 }

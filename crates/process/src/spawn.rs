@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process::Stdio;
+use std::time::Duration;
 
 use teamster_core::{EventsOn, Stdin};
 use tokio::io::AsyncRead;
@@ -29,8 +30,7 @@ pub(crate) fn spawn(plan: &Plan, handle: &Handle, die_with_parent: bool) -> io::
         on_lasting_thread(command, handle)?
     } else {
         let mut command = command;
-        let _context = handle.enter();
-        command.spawn()?
+        start(&mut command, handle)?
     };
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
@@ -53,6 +53,26 @@ pub(crate) fn spawn(plan: &Plan, handle: &Handle, die_with_parent: bool) -> io::
         events,
         other,
     })
+}
+
+/// Starts the process from this thread.
+fn start(command: &mut Command, handle: &Handle) -> io::Result<Child> {
+    /// How often a busy file is tried again, and after how long.
+    const TRIES: u32 = 10;
+    const PAUSE: Duration = Duration::from_millis(5);
+
+    let _context = handle.enter();
+    for _ in 1..TRIES {
+        match command.spawn() {
+            // Somebody has the program open for writing: an update that is about to end, or a
+            // process that was forked while this was so and has not become its program yet.
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(PAUSE);
+            }
+            result => return result,
+        }
+    }
+    command.spawn()
 }
 
 fn boxed(pipe: impl AsyncRead + Send + Unpin + 'static) -> Output {
@@ -105,9 +125,8 @@ fn on_lasting_thread(mut command: Command, handle: &Handle) -> io::Result<Child>
     let (reply, answer) = mpsc::sync_channel(1);
     let handle = handle.clone();
     let job: Job = Box::new(move || {
-        let _context = handle.enter();
         // The asker waits, so somebody hears it.
-        let _ = reply.send(command.spawn());
+        let _ = reply.send(start(&mut command, &handle));
     });
     let lost = || io::Error::other("the thread that starts processes is gone");
     let spawner = match SPAWNER.get() {
@@ -131,6 +150,5 @@ fn on_lasting_thread(mut command: Command, handle: &Handle) -> io::Result<Child>
 
 #[cfg(not(target_os = "linux"))]
 fn on_lasting_thread(mut command: Command, handle: &Handle) -> io::Result<Child> {
-    let _context = handle.enter();
-    command.spawn()
+    start(&mut command, handle)
 }

@@ -107,3 +107,8 @@ mod tests {
         );
     }
 }
+
+/// The examples of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -159,8 +159,12 @@ impl ClaudeDecoder {
             .collect();
         self.session_is(session, out);
         for McpServerStatus { name, status } in missing {
-            let message =
-                format!("the MCP server {name} is not there ({status}), nor are its tools");
+            let why = if status == "failed" {
+                "failed to start"
+            } else {
+                "needs a login first"
+            };
+            let message = format!("the MCP server {name} {why}, so its tools are missing");
             out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use teamster_core::{ErrorCode, ErrorKind, RunStatus};
 use teamster_process::EnvPolicy;
@@ -184,6 +185,29 @@ async fn a_program_whose_interpreter_is_missing_says_so() {
         refused(shell("").config(|config| config.program = Some(program))).await;
     assert_eq!((code, kind), (ErrorCode::CliNotFound, ErrorKind::NotFound));
     assert!(message.contains("interpreter"), "{message}");
+}
+
+#[tokio::test]
+async fn a_program_that_is_being_written_is_waited_for_and_then_named() {
+    let place = Place::new();
+    let program = place.path("cli");
+    fs::write(&program, format!("#!/bin/sh\necho '{END}'\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = shell("").config(|config| config.program = Some(program.clone()));
+
+    let writer = fs::File::options().append(true).open(&program).unwrap();
+    let start = Instant::now();
+    let story = run.clone().finish().await;
+    assert!(
+        start.elapsed() >= Duration::from_millis(45),
+        "it tries again"
+    );
+    assert_eq!(story.error().code, ErrorCode::Io);
+    assert!(story.error().retryable);
+    assert!(story.error().message.contains("cannot be started"));
+
+    drop(writer);
+    assert_eq!(run.finish().await.result.status, RunStatus::Completed);
 }
 
 #[tokio::test]
