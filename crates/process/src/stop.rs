@@ -117,9 +117,8 @@ impl Tree {
     /// Remembers who belongs to the run now: once the leader is gone, nothing leads to those of its
     /// children that live in sessions of their own.
     pub(crate) fn look(&mut self) {
-        if let Some(pid) = self.pid {
-            os::add_tree(pid.as_raw().cast_unsigned(), &mut self.known);
-        }
+        let leader = self.group().map(|pid| pid.as_raw().cast_unsigned());
+        os::add_tree(leader, &mut self.known);
     }
 
     pub(crate) fn signal(&self, signal: Signal, target: Target) {
@@ -146,12 +145,17 @@ impl Tree {
         }
     }
 
+    /// The id of leader and group, if it is still theirs. A group keeps its id from being given out
+    /// again: so if the leader was waited for and there is a process with its id, the group is gone
+    /// and that is a stranger.
+    fn group(&self) -> Option<Pid> {
+        self.pid
+            .filter(|pid| !self.exited || kill(*pid, None) == Err(nix::Error::ESRCH))
+    }
+
     fn signal_group(&self, signal: Signal) {
-        let Some(pid) = self.pid else { return };
-        // A group keeps its id from being given out again. So if the leader was waited for and
-        // there is a process with its id, the group is gone and that is a stranger.
-        if !self.exited || kill(pid, None) == Err(nix::Error::ESRCH) {
-            let _ = killpg(pid, signal);
+        if let Some(group) = self.group() {
+            let _ = killpg(group, signal);
         }
     }
 
@@ -163,6 +167,13 @@ impl Tree {
     /// Kills what is left, also what nobody's child is and only its environment gives away, and
     /// waits until it is gone.
     pub(crate) async fn sweep(&mut self) {
+        if self
+            .group()
+            .is_some_and(|group| killpg(group, None).is_ok())
+        {
+            // To see when they are gone.
+            self.look();
+        }
         self.kill_known();
         let begun = Instant::now();
         loop {
@@ -219,7 +230,7 @@ impl Tree {
                 // It reads a file for each process of the machine.
                 tokio::task::spawn_blocking(move || os::marked(&run_id, None))
                     .await
-                    .unwrap_or_default()
+                    .unwrap_or_else(|_| os::marked(&self.run_id, None))
             }
         }
     }

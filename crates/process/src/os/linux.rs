@@ -37,12 +37,12 @@ pub(crate) fn is_running(process: Process) -> bool {
 }
 
 /// Adds to `known` all processes of the group of `leader` and all descendants of the leader, the
-/// group and the known ones.
-pub(crate) fn add_tree(leader: u32, known: &mut Vec<Relative>) {
+/// group and the known ones. No leader: its id is that of a stranger by now.
+pub(crate) fn add_tree(leader: Option<u32>, known: &mut Vec<Relative>) {
     let mut table: Vec<Entry> = pids().filter_map(entry).collect();
     let is_known =
         |known: &[Relative], process: Process| known.iter().any(|r| r.process == process);
-    let mut tree = HashSet::from([leader]);
+    let mut tree: HashSet<u32> = leader.into_iter().collect();
     tree.extend(
         table
             .iter()
@@ -53,12 +53,12 @@ pub(crate) fn add_tree(leader: u32, known: &mut Vec<Relative>) {
     loop {
         let before = table.len();
         table.retain(|entry| {
-            let in_group = entry.group == leader;
+            let in_group = Some(entry.group) == leader;
             if !in_group && !tree.contains(&entry.parent) && !tree.contains(&entry.process.pid) {
                 return true;
             }
             tree.insert(entry.process.pid);
-            if entry.process.pid != leader && !is_known(known, entry.process) {
+            if Some(entry.process.pid) != leader && !is_known(known, entry.process) {
                 known.push(Relative {
                     process: entry.process,
                     in_group,

@@ -15,7 +15,7 @@ pub(crate) fn is_running(_: Process) -> bool {
     false
 }
 
-pub(crate) fn add_tree(_: u32, _: &mut Vec<Relative>) {}
+pub(crate) fn add_tree(_: Option<u32>, _: &mut Vec<Relative>) {}
 
 pub(crate) fn signal_process(_: Process, _: Signal) -> io::Result<()> {
     Ok(())

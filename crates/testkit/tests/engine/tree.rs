@@ -123,6 +123,11 @@ async fn a_normal_end_leaves_nothing_behind_either() {
         let (_, stray) = left_behind(&place, leaving(stubborn(&place, kind))).await;
         assert!(!proc::is_alive(stray.pid()), "{kind:?}");
     }
+    // Nothing but its group tells whose this one is.
+    let place = Place::new();
+    let spawn = stubborn(&place, SpawnKind::Child).clear_env();
+    let (_, stray) = left_behind(&place, leaving(spawn)).await;
+    assert!(!proc::is_alive(stray.pid()));
 }
 
 #[tokio::test]
