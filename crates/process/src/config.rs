@@ -37,7 +37,7 @@ pub struct RuntimeConfig {
     pub drain_grace: Duration,
     /// End the CLI with SIGKILL when our own process dies, also when that is killed. Linux only;
     /// elsewhere it does nothing. Off: it makes a start slower for a large process. What the CLI
-    /// itself has started does not end with it; see [`leftovers`](crate::leftovers).
+    /// itself has started does not end with it; see [`leftovers`](crate::leftovers()).
     pub die_with_parent: bool,
 }
 

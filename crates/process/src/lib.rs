@@ -55,7 +55,7 @@
 //! only the process group is ended.
 //!
 //! **Our own death.** With [`die_with_parent`](RuntimeConfig::die_with_parent) the kernel ends the
-//! CLI with us. Otherwise [`leftovers`] finds it afterwards.
+//! CLI with us. Otherwise [`leftovers()`] finds it afterwards.
 //!
 //! # Where it runs
 //!

@@ -114,7 +114,7 @@ pub(crate) fn marked(run_id: &str, newer_than: Option<u32>) -> Vec<Process> {
     }
 }
 
-/// See [`leftovers`](crate::leftovers).
+/// See [`leftovers`](crate::leftovers()).
 pub(crate) fn leftovers() -> Vec<Leftover> {
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
     let ours = namespace("self");
