@@ -106,9 +106,9 @@ async fn a_panic_of_a_decoder_at_the_end_is_told_too() {
     assert_eq!(story.result.text, "before");
 }
 
-/// A process on which only an engine lives: an agent that never ends.
+/// A process on which only an engine lives: an agent and its tool that never end.
 pub(crate) fn be_host(place: &Path, die_with_parent: bool) {
-    let spawn = Spawn::new(SpawnKind::Child).pid_file(place.join("child"));
+    let spawn = Spawn::new(SpawnKind::Child).pid_file(place.join("tool"));
     let script = Script::new()
         .spawn(spawn)
         .report(place.join("report"))

@@ -235,9 +235,12 @@ fn agents_die_with_a_host_that_is_killed_if_it_wants_that() {
         .spawn()
         .unwrap();
     let agent = place.pid("agent");
+    let tool = place.pid("tool");
     host.kill().unwrap();
     host.wait().unwrap();
     assert!(proc::wait_gone(agent.pid(), LIMIT));
+    // What the agent has started is not told by the kernel, but it can be found.
+    end_leftover(host.id(), &tool);
 }
 
 #[test]
@@ -245,19 +248,26 @@ fn agents_of_a_host_that_was_killed_are_found_and_ended() {
     let place = Place::new();
     let mut host = helper::role("host", &place.path("")).spawn().unwrap();
     let agent = place.pid("agent");
-    let ours = || leftovers().into_iter().find(|left| left.pid == agent.pid());
-    assert_eq!(ours(), None, "its host is alive");
-    let host_pid = host.id();
+    let tool = place.pid("tool");
+    let is_left = |pid| leftovers().iter().any(|left| left.pid == pid);
+    assert!(!is_left(agent.pid()), "its host is alive");
     host.kill().unwrap();
     host.wait().unwrap();
-    let left = ours().expect("its host is dead");
-    assert!(left.run_id.starts_with(&format!("{host_pid}-")));
-    assert!(
-        left.command.contains("teamster-fake-agent"),
-        "{}",
-        left.command
-    );
+    assert!(proc::is_alive(agent.pid()));
+    end_leftover(host.id(), &agent);
+    end_leftover(host.id(), &tool);
+    assert!(!is_left(agent.pid()) && !is_left(tool.pid()));
+}
+
+/// Finds and ends what a host has left behind.
+fn end_leftover(host: u32, process: &proc::KillOnDrop) {
+    let left = leftovers()
+        .into_iter()
+        .find(|left| left.pid == process.pid())
+        .expect("its host is dead");
+    assert!(left.run_id.starts_with(&format!("{host}-")));
+    assert!(left.command.contains("teamster-fake-agent"), "{left:?}");
     left.kill().unwrap();
-    assert!(proc::wait_gone(agent.pid(), LIMIT));
+    assert!(proc::wait_gone(process.pid(), LIMIT));
     left.kill().unwrap();
 }
