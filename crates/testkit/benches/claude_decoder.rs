@@ -1,4 +1,8 @@
 //! From bytes to events, framing included, beside the floor: splitting the same bytes with memchr.
+#![expect(
+    clippy::expect_used,
+    reason = "without its input a benchmark has nothing to measure"
+)]
 
 mod common;
 

@@ -1,4 +1,8 @@
 //! A whole short run of a fake agent, beside the floor: spawning it and reading its output.
+#![expect(
+    clippy::expect_used,
+    reason = "without its input a benchmark has nothing to measure"
+)]
 
 use std::hint::black_box;
 use std::io::Read;

@@ -44,8 +44,14 @@ fn main() -> Result<()> {
             black_box(std::fs::read(file)?);
             Ok(())
         }
-        ["split", file] => split(&std::fs::read(file)?),
-        ["decode", file] => decode(&std::fs::read(file)?),
+        ["split", file] => {
+            split(&std::fs::read(file)?);
+            Ok(())
+        }
+        ["decode", file] => {
+            decode(&std::fs::read(file)?);
+            Ok(())
+        }
         ["cpu", lines] => cpu(lines),
         ["latency", lines, pause] => latency(lines, pause),
         ["slow", lines] => slow(lines),
@@ -54,16 +60,15 @@ fn main() -> Result<()> {
     }
 }
 
-fn split(input: &[u8]) -> Result<()> {
+fn split(input: &[u8]) {
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', input) {
         black_box(&input[start..end]);
         start = end + 1;
     }
-    Ok(())
 }
 
-fn decode(input: &[u8]) -> Result<()> {
+fn decode(input: &[u8]) {
     let decoder = Claude.decoder(&ExecuteParams::new(""));
     let mut assembler = RunAssembler::new(decoder, false);
     let mut lines = LineBuf::new(64 << 20);
@@ -79,7 +84,6 @@ fn decode(input: &[u8]) -> Result<()> {
             black_box(event);
         });
     }
-    Ok(())
 }
 
 /// Prints a session of `lines` deltas, each with the time of its printing as its text.
@@ -154,6 +158,7 @@ fn on_one_thread<T>(work: impl Future<Output = T>) -> Result<T> {
     Ok(tokio.block_on(work))
 }
 
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people to read")]
 fn cpu(lines: &str) -> Result<()> {
     let runtime = emitter(lines, "0")?;
     let before = cpu_ns()?;

@@ -1,4 +1,8 @@
 //! Input of the benchmarks: lines of recorded runs.
+#![expect(
+    clippy::expect_used,
+    reason = "without its input a benchmark has nothing to measure"
+)]
 
 use std::path::{Path, PathBuf};
 
