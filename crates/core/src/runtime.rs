@@ -119,6 +119,9 @@ pub enum Stdin {
     Closed,
     /// These bytes and then the end.
     Bytes(Vec<u8>),
+    /// These bytes, and then it stays open until the CLI has said that it is done: for a protocol in
+    /// which the end of the input is an order to stop.
+    Open(Vec<u8>),
 }
 
 /// Which stream carries the events; the other is only kept as evidence.

@@ -176,6 +176,7 @@ impl Driver {
 
     /// Ends the process step by step, and reads on meanwhile: what it says last may be the best.
     async fn stop(&mut self, leader_only: bool) {
+        self.reading.stop_requested();
         if !leader_only {
             // Afterwards nothing leads from the process to its children.
             self.tree.look();
@@ -255,12 +256,15 @@ impl Driver {
         let mut news = self.orders.poll(cx);
         news |= self.poll_events(cx);
         news |= self.poll_other(cx);
-        if let Some(stdin) = &mut self.stdin
-            && stdin.poll(cx).is_ready()
-        {
-            // Closes it.
-            self.stdin = None;
-            news = true;
+        if let Some(stdin) = &mut self.stdin {
+            if self.reading.has_ended() {
+                stdin.release();
+            }
+            if stdin.poll(cx).is_ready() {
+                // Closes it.
+                self.stdin = None;
+                news = true;
+            }
         }
         news |= self.tree.poll_exit(cx).is_ready();
         news |= self.alarm.as_mut().poll(cx).is_ready();

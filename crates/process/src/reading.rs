@@ -62,6 +62,13 @@ impl Reading {
         self.assembler.as_ref().is_none_or(RunAssembler::has_ended)
     }
 
+    /// The process is about to be stopped.
+    pub(crate) fn stop_requested(&mut self) {
+        if let Some(assembler) = &mut self.assembler {
+            assembler.stop_requested();
+        }
+    }
+
     pub(crate) fn used_tools(&self) -> bool {
         self.assembler
             .as_ref()

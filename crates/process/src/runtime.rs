@@ -122,10 +122,7 @@ fn start(
     let spill = Spill::new(config.spill_dir.as_deref(), config.spill_limit_bytes);
     let (producer, consumer) = queue(config.queue_memory_bytes, spill);
     let timeouts = params.timeouts.or(config.timeouts).or(plan.launch.timeouts);
-    let input = match std::mem::take(&mut plan.launch.stdin) {
-        Stdin::Bytes(bytes) => bytes,
-        _ => Vec::new(),
-    };
+    let input = std::mem::take(&mut plan.launch.stdin);
     let driver = Driver {
         tree: Tree::new(child, &plan.run_id),
         events,

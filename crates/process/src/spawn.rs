@@ -84,7 +84,7 @@ fn command(plan: &Plan) -> Command {
     command
         .args(&plan.launch.args)
         .stdin(match &plan.launch.stdin {
-            Stdin::Bytes(_) => Stdio::piped(),
+            Stdin::Bytes(_) | Stdin::Open(_) => Stdio::piped(),
             _ => Stdio::null(),
         })
         .stdout(Stdio::piped())

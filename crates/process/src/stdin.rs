@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use teamster_core::Stdin;
 use tokio::io::AsyncWrite;
 use tokio::process::ChildStdin;
 
@@ -11,28 +12,45 @@ pub(crate) struct StdinWriter {
     pipe: ChildStdin,
     bytes: Vec<u8>,
     written: usize,
+    /// Stays open when all is written.
+    hold: bool,
 }
 
 impl StdinWriter {
-    pub(crate) fn new(pipe: ChildStdin, bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(pipe: ChildStdin, input: Stdin) -> Self {
+        let (bytes, hold) = match input {
+            Stdin::Bytes(bytes) => (bytes, false),
+            Stdin::Open(bytes) => (bytes, true),
+            _ => (Vec::new(), false),
+        };
         Self {
             pipe,
             bytes,
             written: 0,
+            hold,
         }
     }
 
-    /// Ready when there is nothing more to write: all was taken, or nobody reads.
+    /// The CLI has said that it is done: nothing holds the pipe open any more.
+    pub(crate) fn release(&mut self) {
+        self.hold = false;
+    }
+
+    /// Ready when it is to be closed: all was taken and nothing holds it open, or nobody reads.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.written < self.bytes.len() {
             let rest = &self.bytes[self.written..];
             match Pin::new(&mut self.pipe).poll_write(cx, rest) {
                 Poll::Ready(Ok(count @ 1..)) => self.written += count,
                 // A CLI that does not want its input may know what it does; its output will tell.
-                Poll::Ready(_) => break,
+                Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => return Poll::Pending,
             }
         }
-        Poll::Ready(())
+        if self.hold {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What the agent reads.
 
+use std::time::Duration;
+
 use teamster_core::{RunStatus, Stdin};
 use teamster_testkit::fake_agent::{Pipe, Script, Stdin as Read, Text};
 
@@ -38,6 +40,26 @@ async fn bytes_arrive_whole_and_then_the_end() {
         assert_eq!(story.result.status, RunStatus::Completed);
         assert!(std::fs::read(file).unwrap() == bytes);
     }
+}
+
+#[tokio::test]
+async fn open_stdin_stays_open_until_the_agent_has_said_that_it_is_done() {
+    let script = Script::new()
+        .stdin(Read::line().echo())
+        .line(END)
+        .stdin(Read::to_eof());
+    let story = with_input(script, Stdin::Open(b"turn\n".to_vec())).await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    // It saw the end of its input and went by itself.
+    assert_eq!(story.result.exit_code, Some(0));
+
+    let script = Script::new().line("{}").stdin(Read::to_eof()).line(END);
+    let story = agent(&script)
+        .launch(|launch| launch.stdin = Stdin::Open(b"turn\n".to_vec()))
+        .config(|config| config.timeouts.idle = Some(Duration::from_secs(1)))
+        .finish()
+        .await;
+    assert_eq!(story.result.status, RunStatus::TimedOut);
 }
 
 #[tokio::test]
