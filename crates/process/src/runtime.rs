@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, RunAssembler, Stdin,
+    EventStream, ExecuteParams, RunAssembler,
 };
 
 use crate::config::RuntimeConfig;
