@@ -90,7 +90,7 @@ impl ClaudeDecoder {
         let servers = self.session.as_ref().and_then(|s| s.mcp_servers.as_deref());
         let mcp = tools::mcp_tool(&tool_name, servers.unwrap_or_default());
         let kind = tools::kind(&tool_name);
-        self.tools.started(tool_id.clone(), kind);
+        self.tools.started(&tool_id, &tool_name, kind, lane > 0);
         let plan = tools::plan(&tool_name, &input);
         out.push(AgentEvent::ToolUse(Box::new(ToolUse {
             kind: if mcp.is_some() { ToolKind::Mcp } else { kind },
@@ -118,7 +118,7 @@ impl ClaudeDecoder {
     ) {
         let tool_id = Id::from(block.tool_use_id.unwrap_or_default());
         let output = tools::output(block.content);
-        let file_change = self.tools.ended(&tool_id, &output, block.is_error, details);
+        let change = self.tools.ended(&tool_id, &output, block.is_error, details);
         out.push(AgentEvent::ToolResult(Box::new(ToolResult {
             tool_id,
             output,
@@ -126,7 +126,7 @@ impl ClaudeDecoder {
             parent_tool_id: self.lanes[lane].parent().cloned(),
             native: None,
         })));
-        if let Some(event) = file_change {
+        if let Some(event) = change {
             out.push(event);
         }
     }

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::{
-    AgentEvent, ChangeKind, FileChange, Id, McpServerStatus, McpTool, PlanEntry, PlanStatus,
+    AgentEvent, ChangeKind, FileChange, Id, McpServerStatus, McpTool, Plan, PlanEntry, PlanStatus,
     ToolKind, excerpt,
 };
 
-use super::wire::{Block, Content, FileResult, Source};
+use super::wire::{Block, Content, FileResult, Source, TaskLine, TaskResult};
 
 /// How much of a failed tool's output is kept as the reason of a denial, in bytes.
 const REASON_BYTES: usize = 500;
@@ -17,50 +17,110 @@ const REASON_BYTES: usize = 500;
 /// What has to be remembered of tool calls.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    /// Kinds of the calls that are open.
-    open: HashMap<Id, ToolKind>,
+    /// What is to be read from the results of the calls that are open.
+    open: HashMap<Id, Details>,
+    /// The main agent's tasks, with their ids.
+    tasks: Vec<(String, PlanEntry)>,
     /// Why calls failed.
     failures: HashMap<Id, String>,
 }
 
+/// What the structured part of a result tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Details {
+    /// Which file was written.
+    File,
+    /// How the list of tasks changed.
+    Tasks,
+}
+
 impl Tools {
-    pub(super) fn started(&mut self, id: Id, kind: ToolKind) {
-        self.open.insert(id, kind);
+    /// A call began. Sub-agents have lists of tasks of their own, which are not followed.
+    pub(super) fn started(&mut self, id: &Id, name: &str, kind: ToolKind, sub_agent: bool) {
+        let details = match name {
+            "TaskCreate" | "TaskUpdate" | "TaskList" if !sub_agent => Details::Tasks,
+            _ if kind == ToolKind::Edit => Details::File,
+            _ => return,
+        };
+        self.open.insert(id.clone(), details);
     }
 
-    /// A call ended; a successful one that writes files may name the file that it changed.
+    /// A call ended. What it did, if the structured part of its result tells.
     pub(super) fn ended(
         &mut self,
         id: &Id,
         output: &str,
         is_error: Option<bool>,
-        details: Option<&RawValue>,
+        result: Option<&RawValue>,
     ) -> Option<AgentEvent> {
-        let kind = self.open.remove(id);
+        let details = self.open.remove(id);
         if is_error == Some(true) {
             self.failures
                 .insert(id.clone(), excerpt(output, REASON_BYTES));
             return None;
         }
-        if kind != Some(ToolKind::Edit) {
+        match details? {
+            Details::File => file_change(id, result?),
+            Details::Tasks => self.plan_changed(result?),
+        }
+    }
+
+    fn plan_changed(&mut self, result: &RawValue) -> Option<AgentEvent> {
+        let result: TaskResult<'_> = serde_json::from_str(result.get()).ok()?;
+        let entry = |task: TaskLine<'_>| {
+            let entry = PlanEntry {
+                content: task.subject.into_owned(),
+                status: plan_status(task.status.as_deref().unwrap_or_default()),
+            };
+            (task.id.into_owned(), entry)
+        };
+        let mut tasks = self.tasks.clone();
+        if let Some(all) = result.tasks {
+            tasks = all.into_iter().map(entry).collect();
+        }
+        tasks.extend(result.task.map(entry));
+        if let (Some(id), Some(change)) = (result.task_id, result.status_change) {
+            if change.to == "deleted" {
+                tasks.retain(|(task, _)| *task != *id);
+            } else if let Some((_, entry)) = tasks.iter_mut().find(|(task, _)| *task == *id) {
+                entry.status = plan_status(&change.to);
+            }
+        }
+        if tasks == self.tasks {
             return None;
         }
-        let details: FileResult<'_> = serde_json::from_str(details?.get()).ok()?;
-        Some(AgentEvent::FileChange(Box::new(FileChange {
-            path: details.file_path?.into_owned(),
-            change: if details.kind.as_deref() == Some("create") {
-                ChangeKind::Add
-            } else {
-                ChangeKind::Update
-            },
-            tool_id: Some(id.clone()),
+        self.tasks = tasks;
+        Some(AgentEvent::Plan(Plan {
+            entries: self.tasks.iter().map(|(_, entry)| entry.clone()).collect(),
             native: None,
-        })))
+        }))
     }
 
     /// Why a call failed, as the model was told.
     pub(super) fn failure(&mut self, id: &Id) -> Option<String> {
         self.failures.remove(id)
+    }
+}
+
+fn file_change(id: &Id, result: &RawValue) -> Option<AgentEvent> {
+    let result: FileResult<'_> = serde_json::from_str(result.get()).ok()?;
+    Some(AgentEvent::FileChange(Box::new(FileChange {
+        path: result.file_path?.into_owned(),
+        change: if result.kind.as_deref() == Some("create") {
+            ChangeKind::Add
+        } else {
+            ChangeKind::Update
+        },
+        tool_id: Some(id.clone()),
+        native: None,
+    })))
+}
+
+fn plan_status(status: &str) -> PlanStatus {
+    match status {
+        "completed" => PlanStatus::Completed,
+        "in_progress" => PlanStatus::InProgress,
+        _ => PlanStatus::Pending,
     }
 }
 
@@ -128,11 +188,7 @@ pub(super) fn plan(tool: &str, input: &Value) -> Option<Vec<PlanEntry>> {
     let entry = |todo: &Value| {
         Some(PlanEntry {
             content: todo.get("content")?.as_str()?.to_owned(),
-            status: match todo.get("status")?.as_str()? {
-                "completed" => PlanStatus::Completed,
-                "in_progress" => PlanStatus::InProgress,
-                _ => PlanStatus::Pending,
-            },
+            status: plan_status(todo.get("status")?.as_str()?),
         })
     };
     input.get("todos")?.as_array()?.iter().map(entry).collect()

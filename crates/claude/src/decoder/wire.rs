@@ -170,6 +170,38 @@ pub(super) struct FileResult<'a> {
     pub(super) file_path: Option<Cow<'a, str>>,
 }
 
+/// `tool_use_result` of a tool that keeps the list of tasks.
+#[derive(Deserialize)]
+pub(super) struct TaskResult<'a> {
+    /// Of `TaskCreate`.
+    #[serde(borrow)]
+    pub(super) task: Option<TaskLine<'a>>,
+    /// Of `TaskUpdate`.
+    #[serde(borrow, rename = "taskId")]
+    pub(super) task_id: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "statusChange")]
+    pub(super) status_change: Option<StatusChange<'a>>,
+    /// Of `TaskList`: all of them.
+    #[serde(borrow)]
+    pub(super) tasks: Option<Vec<TaskLine<'a>>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TaskLine<'a> {
+    #[serde(borrow)]
+    pub(super) id: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) subject: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) status: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct StatusChange<'a> {
+    #[serde(borrow)]
+    pub(super) to: Cow<'a, str>,
+}
+
 /// `system`, all subtypes in one.
 #[derive(Deserialize)]
 pub(super) struct SystemLine<'a> {
