@@ -10,6 +10,7 @@ use teamster::{AgentEvent, EventStream, RunResult};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
+use crate::guard::Guard;
 use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
@@ -26,6 +27,7 @@ pub(crate) fn run(
     start: impl FnOnce() -> EventStream,
 ) -> anyhow::Result<u8> {
     let mut sink = sink(output, view);
+    let _guard = Guard::start();
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {

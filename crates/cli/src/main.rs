@@ -5,6 +5,7 @@ mod demo;
 mod doctor;
 mod drive;
 mod exit_code;
+mod guard;
 mod hints;
 mod params;
 mod render;
@@ -27,8 +28,12 @@ fn main() -> ExitCode {
     // Before anything else: it takes arguments that are none of ours, and stands in for programs
     // of which everything is measured.
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|first| first == FAKE_AGENT) {
-        return fake_agent(args);
+    match args.next() {
+        Some(first) if first == FAKE_AGENT => return fake_agent(args),
+        Some(first) if first == guard::ARGUMENT => {
+            return guard::main(args.next().as_deref().and_then(|pid| pid.to_str()));
+        }
+        _ => {}
     }
     let code = match Cli::parse().command {
         Command::Run(args) => run::main(&args),

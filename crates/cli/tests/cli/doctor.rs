@@ -90,6 +90,21 @@ fn the_same_as_json() {
     assert_eq!(provider["path"], claude.path("claude").to_str().unwrap());
 }
 
+/// Kills the process that would end what a killed `teamster` leaves behind.
+#[cfg(target_os = "linux")]
+fn end_guard_of(owner: u32) {
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+
+    let mark = format!("--teamster-guard\0{owner}\0");
+    let guard = std::fs::read_dir("/proc").unwrap().find_map(|entry| {
+        let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+        command.ends_with(&mark).then_some(pid)
+    });
+    kill(Pid::from_raw(guard.unwrap()), Signal::SIGKILL).unwrap();
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
@@ -107,6 +122,7 @@ fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
     std::fs::write(claude.path("script.toml"), script.to_toml().unwrap()).unwrap();
     let mut killed = Running::start(&mut claude.run(["x", "--json"]));
     let stray = KillOnDrop::new(wait_pid_file(&pid_file, LIMIT).unwrap());
+    end_guard_of(killed.child.id());
     killed.signal(Signal::SIGKILL);
     killed.wait();
 
@@ -165,6 +181,9 @@ fn leftovers_are_ended_when_asked() {
     let script = "\
         \"$0\" run claude x --json >/dev/null 2>&1 & run=$!
         while ! [ -s stray.pid ]; do kill -0 $run || exit 9; done
+        for p in /proc/[0-9]*; do
+            if grep -q -- --teamster-guard $p/cmdline; then kill -KILL ${p#/proc/}; fi
+        done 2>/dev/null
         kill -KILL $run; wait $run
         \"$0\" doctor --json --kill-leftovers; \"$0\" doctor --json";
     let ended = run(unshare(&["sh", "-c", script, TEAMSTER])

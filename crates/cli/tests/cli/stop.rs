@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use teamster::RunStatus;
-use teamster_testkit::fake_agent::{Script, Signal as FakeSignal, Text};
-use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_until};
+use teamster_testkit::fake_agent::{Script, Signal as FakeSignal, Spawn, SpawnKind, Text};
+use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_pid_file, wait_until};
 
 use crate::{Claude, LIMIT, Running, done, recording};
 
@@ -115,6 +115,24 @@ fn a_reader_that_does_not_read_never_holds_up_the_agent() {
     teamster.signal(Signal::SIGINT);
     teamster.signal(Signal::SIGTERM);
     assert_eq!(teamster.wait().code(), Some(130));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_teamster_leaves_nothing_of_what_the_agent_started() {
+    let place = tempfile::tempdir().unwrap();
+    let pid_file = place.path().join("pid");
+    // As a command of the agent's shell tool is.
+    let tool = Spawn::new(SpawnKind::Setsid)
+        .pid_file(&pid_file)
+        .script(Script::new().ignore([FakeSignal::Term]).forever());
+    let claude = Claude::new(&Script::new().spawn(tool).line("{}").forever());
+    let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
+    teamster.line();
+    let tool = KillOnDrop::new(wait_pid_file(&pid_file, LIMIT).unwrap());
+    teamster.signal(Signal::SIGKILL);
+    teamster.wait();
+    assert!(wait_gone(tool.pid(), LIMIT));
 }
 
 #[test]
