@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::{
-    AgentError, AgentEvent, Decision, Decoder, Diagnostics, Done, ErrorCode, ErrorKind, Events,
-    Exit, Id, NoticeLevel, NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus,
+    Activity, AgentError, AgentEvent, Decision, Decoder, Diagnostics, Done, ErrorCode, ErrorKind,
+    Events, Exit, Id, NoticeLevel, NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus,
     RunSummary, Stop, excerpt, tail,
 };
 
@@ -102,23 +102,19 @@ impl RunAssembler {
     /// What the CLI is doing now.
     pub fn phase(&self) -> Phase {
         if self.diagnostics.lines == 0 {
-            Phase::Startup
-        } else if self.turn_ended {
-            if self.decoder.expects_more() {
-                Phase::Background
-            } else {
-                Phase::Ended
-            }
-        } else if self.tools.open.is_empty() {
-            Phase::Model
-        } else {
-            Phase::Tools(self.tools.open_names())
+            return Phase::Startup;
+        }
+        match self.decoder.activity() {
+            Activity::None if self.turn_ended => Phase::Ended,
+            Activity::Background if self.turn_ended => Phase::Background,
+            _ if self.tools.open.is_empty() => Phase::Model,
+            _ => Phase::Tools(self.tools.open_names()),
         }
     }
 
     /// Whether the CLI has said that its turn is over and nothing more is expected.
     pub fn has_ended(&self) -> bool {
-        self.turn_ended && !self.decoder.expects_more()
+        self.turn_ended && self.decoder.activity() == Activity::None
     }
 
     /// The process is about to be stopped from outside. That the CLI reports an interruption is then

@@ -27,7 +27,6 @@ pub struct Capabilities {
     /// `effort`.
     pub effort: bool,
     /// `permission`: the modes that it knows.
-    #[serde(skip)]
     pub permission_modes: &'static [PermissionMode],
     /// `allowed_tools`.
     pub allowed_tools: bool,

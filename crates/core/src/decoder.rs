@@ -21,10 +21,10 @@ pub trait Decoder: Send {
     /// The output has ended and the process is gone. May still push events; says what the run was.
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary;
 
-    /// Whether more is to come after the CLI's own end of a turn, because it waits for work that it
-    /// put in the background. The engine then leaves the process alive.
-    fn expects_more(&self) -> bool {
-        false
+    /// What goes on after the CLI's own end of a turn. Unless it is [`Activity::None`], the engine
+    /// leaves the process alive.
+    fn activity(&self) -> Activity {
+        Activity::None
     }
 
     /// What a failure means that the CLI only explained on stderr.
@@ -32,6 +32,18 @@ pub trait Decoder: Send {
         let _ = stderr;
         None
     }
+}
+
+/// What goes on after the CLI's own end of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Activity {
+    /// Nothing: the process is about to end.
+    None,
+    /// It waits for work that it put in the background.
+    Background,
+    /// Another turn has begun, though it has no event yet.
+    Turn,
 }
 
 /// Where a decoder puts its events.

@@ -119,7 +119,8 @@ pub enum ErrorKind {
     Invalid,
     /// The CLI or the service said something that cannot be understood, or stopped half-way.
     Protocol,
-    /// Anything else.
+    /// Anything else, also what only a newer version knows.
+    #[serde(other)]
     Internal,
 }
 

@@ -198,7 +198,8 @@ pub enum ToolKind {
     Task,
     /// A tool of an MCP server, whatever it does.
     Mcp,
-    /// Anything else.
+    /// Anything else, also what only a newer version knows.
+    #[serde(other)]
     Other,
 }
 

@@ -30,6 +30,7 @@ mod decoder;
 mod error;
 mod event;
 pub mod grammar;
+mod names;
 mod params;
 mod raw_json;
 mod result;
@@ -40,7 +41,7 @@ mod usage;
 
 pub use assemble::{Phase, RunAssembler};
 pub use capabilities::{Capabilities, SystemPromptSupport};
-pub use decoder::{Decoder, Events, Exit, RunSummary, Stop};
+pub use decoder::{Activity, Decoder, Events, Exit, RunSummary, Stop};
 pub use error::{AgentError, ErrorCode, ErrorKind};
 pub use event::{
     AgentEvent, ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool,

@@ -1,9 +1,11 @@
 //! What to run.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 /// params.model = Some("sonnet".into());
 /// params.permission = PermissionMode::ReadOnly;
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ExecuteParams {
     /// What the agent is asked.
@@ -73,6 +75,29 @@ pub struct ExecuteParams {
     pub timeouts: Timeouts,
     /// Cancelling this stops the run.
     pub cancel: CancellationToken,
+}
+
+/// Without what may be secret or private: of texts their length, of variables their names.
+impl fmt::Debug for ExecuteParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecuteParams")
+            .field("prompt_bytes", &self.prompt.len())
+            .field("prompt_delivery", &self.prompt_delivery)
+            .field("session_id", &self.session_id)
+            .field("new_session_id", &self.new_session_id)
+            .field("fork", &self.fork)
+            .field("working_directory", &self.working_directory)
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("model", &self.model)
+            .field("effort", &self.effort)
+            .field("permission", &self.permission)
+            .field("allowed_tools", &self.allowed_tools)
+            .field("denied_tools", &self.denied_tools)
+            .field("max_turns", &self.max_turns)
+            .field("max_budget_usd", &self.max_budget_usd)
+            .field("timeouts", &self.timeouts)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ExecuteParams {
@@ -153,7 +178,8 @@ pub enum SystemPrompt {
 }
 
 /// What the agent may do without being asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PermissionMode {
     /// What the CLI and its settings allow. What they would ask about is denied.
@@ -207,6 +233,23 @@ impl Timeouts {
             startup: self.startup.or(below.startup),
             idle: self.idle.or(below.idle),
             tool: self.tool.or(below.tool),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_secret_is_not_shown() {
+        let mut params = ExecuteParams::new("my diary");
+        params.env.insert("API_KEY".into(), "sk-123".into());
+        params.system_prompt = Some(SystemPrompt::Append("my rules".into()));
+        let shown = format!("{params:?}");
+        assert!(shown.contains("API_KEY"), "{shown}");
+        for secret in ["diary", "sk-123", "rules"] {
+            assert!(!shown.contains(secret), "{shown}");
         }
     }
 }

@@ -16,7 +16,8 @@ pub trait AgentRuntime: Send + Sync {
 
     /// Runs an agent. Never fails: whatever goes wrong is an event of the stream.
     ///
-    /// Nothing happens before the stream is polled; dropping it stops the run.
+    /// Nothing happens before the stream is polled; dropping it stops the run. A Tokio runtime that
+    /// polls it must have its drivers on (`enable_all`); outside of Tokio any executor will do.
     fn execute(&self, params: ExecuteParams) -> EventStream;
 }
 

@@ -4,7 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use teamster_core::{AgentError, Decoder, ErrorCode, ErrorKind, Events, Exit, RunSummary};
+use teamster_core::{
+    Activity, AgentError, Decoder, ErrorCode, ErrorKind, Events, Exit, RunSummary,
+};
 
 /// Says whether the decoder has panicked.
 #[derive(Debug, Clone, Default)]
@@ -76,9 +78,11 @@ impl Decoder for Guarded {
         summary.unwrap_or_default()
     }
 
-    fn expects_more(&self) -> bool {
-        !self.has_panicked()
-            && catch_unwind(AssertUnwindSafe(|| self.decoder.expects_more())).unwrap_or(false)
+    fn activity(&self) -> Activity {
+        if self.has_panicked() {
+            return Activity::None;
+        }
+        catch_unwind(AssertUnwindSafe(|| self.decoder.activity())).unwrap_or(Activity::None)
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {

@@ -125,7 +125,7 @@ impl Env {
             check_variable(name, value)?;
             set.insert(name.into(), value.into());
         }
-        set.insert(os::RUN_ID_VAR.into(), run_id.0.clone().into());
+        set.insert(os::RUN_ID_VAR.into(), run_id.within_ours().into());
         Ok(Self {
             inherit: config.env_policy == EnvPolicy::Inherit,
             remove: launch.env_remove.clone(),
@@ -221,6 +221,17 @@ fn too_large(message: String) -> AgentError {
 pub(crate) struct RunId(String);
 
 impl RunId {
+    /// The value of the variable: this id, after those of the runs in which we run ourselves. Who
+    /// ends one of those ends this one with all that it started.
+    fn within_ours(&self) -> String {
+        /// More levels than anybody nests; what comes from outside shall not grow for ever.
+        const LEVELS: usize = 8;
+        let outer = std::env::var(os::RUN_ID_VAR).unwrap_or_default();
+        let mut ids: Vec<&str> = outer.split(',').filter(|id| !id.is_empty()).collect();
+        ids.push(&self.0);
+        ids[ids.len().saturating_sub(LEVELS)..].join(",")
+    }
+
     fn new() -> Self {
         static OWNER: OnceLock<String> = OnceLock::new();
         static COUNTER: AtomicU64 = AtomicU64::new(1);

@@ -12,7 +12,7 @@ pub struct Leftover {
     pub pid: u32,
     /// Its command line, arguments separated by spaces. May hold a prompt.
     pub command: String,
-    /// The run that it belongs to: the value of its `TEAMSTER_RUN_ID`.
+    /// The run that it belongs to: the last id in its `TEAMSTER_RUN_ID`.
     pub run_id: String,
     pub(crate) start_time: u64,
 }

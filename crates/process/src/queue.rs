@@ -23,6 +23,7 @@ pub(crate) fn queue(memory_bytes: usize, spill: Spill) -> (Producer, Consumer) {
         spill,
         last: Vec::new(),
         failed: None,
+        untold: None,
         closed: false,
         abandoned: false,
         waker: None,
@@ -42,6 +43,8 @@ struct State {
     last: Vec<AgentEvent>,
     /// Why nothing more is taken.
     failed: Option<AgentError>,
+    /// Events were lost and the run does not know yet.
+    untold: Option<AgentError>,
     closed: bool,
     /// The consumer is gone.
     abandoned: bool,
@@ -83,6 +86,9 @@ impl Producer {
     /// Hands over the last events and ends the stream.
     pub(crate) fn close(&self, events: &mut Events) {
         let mut state = lock(&self.0);
+        if let Some(error) = state.untold.take() {
+            state.last.push(AgentEvent::error(error));
+        }
         state.last.extend(events.drain());
         state.end();
     }
@@ -101,6 +107,7 @@ impl State {
             return Ok(());
         }
         if let Some(error) = &self.failed {
+            self.untold = None;
             self.last.extend(events.drain());
             return Err(error.clone());
         }
@@ -174,6 +181,7 @@ impl State {
         if self.closed {
             batch.push(AgentEvent::error(error));
         } else {
+            self.untold = Some(error.clone());
             self.failed = Some(error);
         }
     }

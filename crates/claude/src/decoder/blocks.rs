@@ -10,17 +10,8 @@ use super::wire::{Block, Content, Message, MessageLine};
 use super::{ClaudeDecoder, NOTICE_BYTES, SYNTHETIC, tools};
 
 impl ClaudeDecoder {
-    pub(super) fn assistant(&mut self, line: MessageLine<'_>, out: &mut Events) -> Option<()> {
-        let known = |kind: &str| {
-            matches!(kind, "text" | "thinking" | "redacted_thinking")
-                || kind.ends_with("tool_use")
-                || kind.ends_with("tool_result")
-        };
-        if let Content::Blocks(blocks) = &line.message.content
-            && !blocks.iter().all(|b| known(&b.kind))
-        {
-            return None;
-        }
+    /// Takes what it knows of the line. `false` if there is more in it.
+    pub(super) fn assistant(&mut self, line: MessageLine<'_>, out: &mut Events) -> bool {
         self.session_seen(line.session_id.as_deref(), out);
         self.settle_pending(out);
         if line.parent_tool_use_id.is_none() {
@@ -38,8 +29,9 @@ impl ClaudeDecoder {
             } else {
                 self.lanes[lane].say_plain(&tools::output(content), out);
             }
-            return Some(());
+            return true;
         }
+        let mut known = true;
         match content {
             Content::Nothing => {}
             Content::Text(text) => {
@@ -47,20 +39,21 @@ impl ClaudeDecoder {
             }
             Content::Blocks(blocks) => {
                 for block in blocks {
-                    self.assistant_block(lane, id.as_ref(), block, out);
+                    known &= self.assistant_block(lane, id.as_ref(), block, out);
                 }
             }
         }
-        Some(())
+        known
     }
 
+    /// `false` for a kind of block that is not known.
     fn assistant_block(
         &mut self,
         lane: usize,
         id: Option<&Id>,
         block: Block<'_>,
         out: &mut Events,
-    ) {
+    ) -> bool {
         match block.kind.as_ref() {
             "text" => {
                 let text = block.text.unwrap_or_default();
@@ -79,8 +72,10 @@ impl ClaudeDecoder {
                 self.tool_result(lane, block, None, out);
             }
             // Its text is not to be read, but the message is really there.
-            _ => self.lanes[lane].other_block(id, out),
+            "redacted_thinking" => self.lanes[lane].other_block(id, out),
+            _ => return false,
         }
+        true
     }
 
     fn tool_use(&mut self, lane: usize, block: Block<'_>, out: &mut Events) {
@@ -131,15 +126,17 @@ impl ClaudeDecoder {
         }
     }
 
-    pub(super) fn user(&mut self, line: MessageLine<'_>, out: &mut Events) {
+    /// Takes what it knows of the line. `false` if there is more in it.
+    pub(super) fn user(&mut self, line: MessageLine<'_>, out: &mut Events) -> bool {
         if line.is_replay {
             // A message that the caller sent, echoed.
-            return;
+            return true;
         }
         self.session_seen(line.session_id.as_deref(), out);
         self.settle_pending(out);
         let sub_agent = line.parent_tool_use_id.is_some();
         let lane = self.lane(line.parent_tool_use_id.as_deref());
+        let mut known = true;
         match line.message.content {
             // A summary that the CLI sends in the caller's name.
             Content::Nothing | Content::Text(_) => {}
@@ -147,18 +144,18 @@ impl ClaudeDecoder {
                 for block in blocks {
                     if block.tool_use_id.is_some() {
                         self.tool_result(lane, block, line.tool_use_result, out);
-                    } else if let Some(text) = block.text
-                        && !sub_agent
-                    {
+                    } else if let Some(text) = block.text {
                         // What the CLI tells the model by itself; a sub-agent's is its task.
-                        out.notice(
-                            NoticeLevel::Info,
-                            NoticeSource::Stdout,
-                            excerpt(&text, NOTICE_BYTES),
-                        );
+                        if !sub_agent {
+                            let text = excerpt(&text, NOTICE_BYTES);
+                            out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+                        }
+                    } else {
+                        known = false;
                     }
                 }
             }
         }
+        known
     }
 }

@@ -15,8 +15,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use teamster_core::{
-    AgentEvent, Decision, Decoder, ErrorKind, Events, Exit, Id, NoticeLevel, NoticeSource,
-    Permission, RateLimit, RunSummary, Session,
+    Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, Exit, Id, NoticeLevel,
+    NoticeSource, Permission, RateLimit, RunSummary, Session,
 };
 
 use fast::FastDelta;
@@ -95,11 +95,11 @@ impl Decoder for ClaudeDecoder {
             self.settle_pending(out);
         }
         let pending = self.pending.take();
-        self.turns.finish(pending, out)
+        self.turns.finish(pending, self.background.in_turn(), out)
     }
 
-    fn expects_more(&self) -> bool {
-        self.background.expects_more()
+    fn activity(&self) -> Activity {
+        self.background.activity()
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
@@ -121,7 +121,8 @@ impl ClaudeDecoder {
     }
 
     /// Takes a line that is JSON of a known type. `None` if it is not; then nothing has happened.
-    fn json_line(&mut self, line: &str, out: &mut Events) -> Option<()> {
+    fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
+        let line = text;
         let kind = kind_of(line)?;
         match kind.as_ref() {
             "stream_event" => {
@@ -130,11 +131,15 @@ impl ClaudeDecoder {
             }
             "assistant" => {
                 let line = parse(line)?;
-                self.assistant(line, out)?;
+                if !self.assistant(line, out) {
+                    out.unknown(text.as_bytes());
+                }
             }
             "user" => {
                 let line = parse(line)?;
-                self.user(line, out);
+                if !self.user(line, out) {
+                    out.unknown(text.as_bytes());
+                }
             }
             "system" => {
                 let line = parse(line)?;
@@ -193,8 +198,9 @@ impl ClaudeDecoder {
     }
 
     fn result(&mut self, line: &wire::ResultLine<'_>, out: &mut Events) {
+        let new = self.background.in_turn() || self.turns.none_ended();
         self.background.turn_ends();
-        let failed = line.is_error;
+        let failed = line.failed();
         if !failed {
             self.settle_pending(out);
         }
@@ -207,7 +213,8 @@ impl ClaudeDecoder {
             );
         }
         let lane = &mut self.lanes[0];
-        if !failed
+        if new
+            && !failed
             && !lane.has_text
             && let Some(text) = line.result.as_deref()
         {

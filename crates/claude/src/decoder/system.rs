@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 use teamster_core::{
-    AgentEvent, Events, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session, excerpt,
+    Activity, AgentEvent, Events, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session,
+    excerpt,
 };
 
 use super::errors::Evidence;
@@ -30,8 +31,19 @@ impl Background {
         self.reported = false;
     }
 
-    pub(super) fn expects_more(&self) -> bool {
-        self.in_turn || self.reported || !self.tasks.is_empty()
+    pub(super) fn activity(&self) -> Activity {
+        if self.in_turn || self.reported {
+            Activity::Turn
+        } else if self.tasks.is_empty() {
+            Activity::None
+        } else {
+            Activity::Background
+        }
+    }
+
+    /// Whether a turn has begun whose end has not come.
+    pub(super) fn in_turn(&self) -> bool {
+        self.in_turn
     }
 
     fn started(&mut self, task: String) {
@@ -146,6 +158,14 @@ impl ClaudeDecoder {
         // Every turn begins with an init line; only a change is worth an event.
         if self.session.as_ref() == Some(&session) {
             return;
+        }
+        if self.session.is_none()
+            && let Some(version) = &line.claude_code_version
+            && !crate::INFO.tested_versions.contains(&version.as_ref())
+        {
+            let tested = crate::INFO.tested_versions.join(", ");
+            let message = format!("this is Claude Code {version}; tested with {tested}");
+            out.notice(NoticeLevel::Info, NoticeSource::Runtime, message);
         }
         let before = self.session.as_ref().and_then(|s| s.mcp_servers.clone());
         let before = before.unwrap_or_default();

@@ -94,11 +94,16 @@ impl Turns {
         self.limit = Some(Limit { resets_at });
     }
 
+    /// Whether no turn has ended yet.
+    pub(super) fn none_ended(&self) -> bool {
+        self.summary.ended_with_error.is_none()
+    }
+
     /// The end of a turn. `error` is the CLI's word for what failed.
     pub(super) fn result(&mut self, line: &ResultLine<'_>, error: Option<&str>, out: &mut Events) {
         let (usage, cost) = self.spend(line);
         let summary = &mut self.summary;
-        summary.ended_with_error = Some(line.is_error);
+        summary.ended_with_error = Some(line.failed());
         summary.num_turns = match (summary.num_turns, line.num_turns) {
             (Some(before), Some(now)) => Some(before.saturating_add(now)),
             (before, now) => before.or(now),
@@ -107,7 +112,7 @@ impl Turns {
         summary.final_message = line
             .result
             .as_deref()
-            .filter(|text| !line.is_error && !text.is_empty())
+            .filter(|text| !line.failed() && !text.is_empty())
             .map(str::to_owned);
         if line.structured_output.is_some() {
             summary
@@ -125,12 +130,12 @@ impl Turns {
             });
         self.stop_reason = None;
         summary.stop_reason.clone_from(&stop_reason);
-        if line.is_error {
+        if line.failed() {
             self.failed(line, error, out);
         }
         out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
             stop_reason,
-            is_error: line.is_error,
+            is_error: line.failed(),
             usage,
             cost_usd: cost,
             native: None,
@@ -209,8 +214,18 @@ impl Turns {
         (Some(turn).filter(|u| !u.is_empty()), cost)
     }
 
-    /// The run is over. `pending` is what the CLI last wrote in the model's place.
-    pub(super) fn finish(&mut self, pending: Option<Synthetic>, out: &mut Events) -> RunSummary {
+    /// The run is over. `pending` is what the CLI last wrote in the model's place; `in_turn`: the
+    /// end of a turn is missing, whatever the turns before it came to.
+    pub(super) fn finish(
+        &mut self,
+        pending: Option<Synthetic>,
+        in_turn: bool,
+        out: &mut Events,
+    ) -> RunSummary {
+        if in_turn {
+            self.summary.ended_with_error = None;
+            self.summary.final_message = None;
+        }
         if let Some(Synthetic {
             text,
             error: Some(word),

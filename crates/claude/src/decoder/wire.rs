@@ -216,6 +216,8 @@ pub(super) struct SystemLine<'a> {
     pub(super) tools: Option<Vec<String>>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) mcp_servers: Option<Vec<McpServerLine>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) claude_code_version: Option<Cow<'a, str>>,
     // status
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) status: Option<Cow<'a, str>>,
@@ -296,8 +298,8 @@ pub(super) struct TaskPatch<'a> {
 pub(super) struct ResultLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) subtype: Option<Cow<'a, str>>,
-    #[serde(default)]
-    pub(super) is_error: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) is_error: Option<bool>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) api_error_status: Option<u16>,
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -321,6 +323,15 @@ pub(super) struct ResultLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) permission_denials: Vec<DenialLine<'a>>,
     pub(super) structured_output: Option<Value>,
+}
+
+impl ResultLine<'_> {
+    /// Whether the turn failed. Every error of the service has `subtype` `success`, so `is_error`
+    /// decides, where it is there.
+    pub(super) fn failed(&self) -> bool {
+        self.is_error
+            .unwrap_or_else(|| self.subtype.as_deref() != Some("success"))
+    }
 }
 
 /// One model in `modelUsage`: running totals of the process.

@@ -1,11 +1,9 @@
 //! Processes as `/proc` shows them.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
 
 use memchr::memmem;
 use nix::fcntl::{FcntlArg, fcntl};
@@ -97,10 +95,9 @@ pub(crate) fn kill_process(process: Process) -> io::Result<()> {
 pub(crate) fn marked(run_id: &str, newer_than: Option<u32>) -> Vec<Process> {
     /// Beyond so many new processes a look at the whole table is cheaper.
     const FEW: u32 = 512;
-    let mark = format!("{RUN_ID_VAR}={run_id}");
     let me = std::process::id();
     let find = |pids: &mut dyn Iterator<Item = u32>| {
-        pids.filter(|&pid| pid != me && has_variable(pid, mark.as_bytes()))
+        pids.filter(|&pid| pid != me && run_ids(pid).iter().any(|id| id == run_id))
             .filter_map(entry)
             .filter(|entry| !entry.zombie)
             .map(|entry| entry.process)
@@ -120,12 +117,7 @@ pub(crate) fn leftovers() -> Vec<Leftover> {
     let ours = namespace("self");
     pids()
         .filter_map(|pid| {
-            let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
-            let prefix = format!("{RUN_ID_VAR}=");
-            let run_id = environ
-                .split(|b| *b == 0)
-                .find_map(|variable| variable.strip_prefix(prefix.as_bytes()))?;
-            let run_id = String::from_utf8(run_id.to_vec()).ok()?;
+            let run_id = run_ids(pid).pop()?;
             let mut parts = run_id.split('-');
             let owner: u32 = parts.next()?.parse().ok()?;
             let owner_start: u64 = parts.next()?.parse().ok()?;
@@ -213,15 +205,27 @@ fn last_pid() -> Option<u32> {
     std::str::from_utf8(last).ok()?.parse().ok()
 }
 
-/// Whether the environment that the process was started with holds `variable` (`NAME=value`).
-fn has_variable(pid: u32, variable: &[u8]) -> bool {
-    let Ok(environ) = fs::read(OsStr::from_bytes(format!("/proc/{pid}/environ").as_bytes())) else {
-        return false;
+/// The runs that the process belongs to, by the environment that it was started with: the outermost
+/// first.
+fn run_ids(pid: u32) -> Vec<String> {
+    let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else {
+        return Vec::new();
     };
-    memmem::find_iter(&environ, variable).any(|at| {
-        (at == 0 || environ[at - 1] == 0)
-            && matches!(environ.get(at + variable.len()), None | Some(0))
-    })
+    run_ids_of(&environ)
+}
+
+fn run_ids_of(environ: &[u8]) -> Vec<String> {
+    let mark = format!("{RUN_ID_VAR}=");
+    // Most processes have no such variable: one search tells.
+    let value = memmem::find_iter(environ, mark.as_bytes())
+        .find(|at| *at == 0 || environ[at - 1] == 0)
+        .and_then(|at| environ[at + mark.len()..].split(|b| *b == 0).next());
+    let value = value.and_then(|value| std::str::from_utf8(value).ok());
+    value
+        .into_iter()
+        .flat_map(|ids| ids.split(','))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]
@@ -260,11 +264,11 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_is_found_whole_or_not_at_all() {
-        let pid = std::process::id();
-        let path = std::env::var("PATH").unwrap();
-        assert!(has_variable(pid, format!("PATH={path}").as_bytes()));
-        assert!(!has_variable(pid, format!("ATH={path}").as_bytes()));
-        assert!(!has_variable(pid, b"PATH="));
+    fn the_runs_of_a_process_are_in_its_environment() {
+        let ids = |environ: &str| run_ids_of(environ.as_bytes());
+        assert_eq!(ids("A=1\0TEAMSTER_RUN_ID=1-2-3\0B=2\0"), ["1-2-3"]);
+        assert_eq!(ids("TEAMSTER_RUN_ID=1-2-3,4-5-6"), ["1-2-3", "4-5-6"]);
+        assert!(ids("NO_TEAMSTER_RUN_ID=1-2-3\0").is_empty());
+        assert!(ids("A=TEAMSTER_RUN_ID=1\0").is_empty());
     }
 }

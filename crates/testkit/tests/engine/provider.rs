@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use teamster_core::{
-    AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, Decoder, ErrorKind, Events,
-    ExecuteParams, Exit, Id, Launch, RunSummary, Session, Text, ToolKind, ToolResult, ToolUse,
-    TurnEnd,
+    Activity, AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, Decoder, ErrorKind,
+    Events, ExecuteParams, Exit, Id, Launch, RunSummary, Session, Text, ToolKind, ToolResult,
+    ToolUse, TurnEnd,
 };
 
 static INFO: CliInfo = CliInfo {
@@ -116,8 +116,12 @@ impl Decoder for Lines {
         }
     }
 
-    fn expects_more(&self) -> bool {
-        self.more
+    fn activity(&self) -> Activity {
+        if self.more {
+            Activity::Background
+        } else {
+            Activity::None
+        }
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {

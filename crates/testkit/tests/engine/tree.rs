@@ -1,5 +1,6 @@
 //! After `done`, no process of the run is alive, wherever it went.
 
+use std::fs;
 use std::time::Duration;
 
 use teamster_core::RunStatus;
@@ -194,7 +195,7 @@ async fn background_work_survives_an_agent_that_lingers_but_not_an_abort() {
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
     let stray = place.pid("stray");
     assert!(proc::is_alive(stray.pid()));
-    std::fs::remove_file(place.path("stray")).unwrap();
+    fs::remove_file(place.path("stray")).unwrap();
 
     let mut stream = kept(&script(r#"{"t":"y"}"#)).start();
     next(&mut stream).await;
@@ -222,7 +223,7 @@ async fn runs_at_the_same_time_do_not_end_each_other() {
     let stray = place.pid("stray");
     agent(&Script::new().line(END)).finish().await;
     assert!(proc::is_alive(stray.pid()));
-    std::fs::write(go, "").unwrap();
+    fs::write(go, "").unwrap();
     let result = tokio::time::timeout(LIMIT, stream.result()).await.unwrap();
     assert_eq!(result.status, RunStatus::Completed);
     assert!(!proc::is_alive(stray.pid()));
@@ -270,4 +271,24 @@ fn end_leftover(host: u32, process: &proc::KillOnDrop) {
     left.kill().unwrap();
     assert!(proc::wait_gone(process.pid(), LIMIT));
     left.kill().unwrap();
+}
+
+#[tokio::test]
+async fn what_a_run_within_the_run_leaves_is_ended_too() {
+    // As a `teamster` that the agent started marks what its own agent starts.
+    let place = Place::new();
+    let pid_file = place.path("pid");
+    let script = format!(
+        "TEAMSTER_RUN_ID=\"$TEAMSTER_RUN_ID,1-1-1\" setsid sleep 600 </dev/null >/dev/null 2>&1 &
+        echo $! > {}; echo '{END}'",
+        pid_file.display()
+    );
+    let story = agent(&Script::new())
+        .config(|config| config.program = Some("/bin/sh".into()))
+        .launch(move |launch| launch.args = vec!["-c".into(), script.clone().into()])
+        .finish()
+        .await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    let pid = fs::read_to_string(pid_file).unwrap();
+    assert!(!proc::is_alive(pid.trim().parse().unwrap()));
 }

@@ -1,7 +1,9 @@
 //! Tools, errors, figures and the ends of turns.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, Decoder, ErrorKind, Events, PlanStatus, RunStatus};
+use teamster_core::{
+    Activity, AgentEvent, Decoder, ErrorKind, Events, Phase, PlanStatus, RunAssembler, RunStatus,
+};
 
 use super::super::ClaudeDecoder;
 use super::{SESSION, end, init, names, run, start, stream, user, whole};
@@ -257,22 +259,98 @@ fn work_in_the_background_is_waited_for() {
     let mut out = Events::new();
     let mut line = |line: Value| {
         decoder.line(line.to_string().as_bytes(), &mut out);
-        decoder.expects_more()
+        decoder.activity()
     };
     let done = json!({"type": "result", "is_error": false});
-    assert!(!line(done.clone()));
-    assert!(line(
-        json!({"type": "system", "subtype": "task_started", "task_id": "t"})
-    ));
-    assert!(line(done.clone()));
+    let started = json!({"type": "system", "subtype": "task_started", "task_id": "t"});
     let report = |status: &str| json!({"type": "system", "subtype": "task_notification", "task_id": "t", "status": status});
+    assert_eq!(line(done.clone()), Activity::None);
+    assert_eq!(line(started.clone()), Activity::Background);
+    assert_eq!(line(done.clone()), Activity::Background);
     // The model is told in a turn of its own.
-    assert!(line(report("completed")));
-    assert!(!line(done.clone()));
-    assert!(line(
-        json!({"type": "system", "subtype": "task_started", "task_id": "t"})
-    ));
-    assert!(!line(report("stopped")));
+    assert_eq!(line(report("completed")), Activity::Turn);
+    assert_eq!(line(done.clone()), Activity::None);
+    assert_eq!(line(started), Activity::Background);
+    assert_eq!(line(report("stopped")), Activity::None);
+}
+
+#[test]
+fn a_later_turn_without_an_end_is_no_success() {
+    for next in [
+        vec![init(), start("b")],
+        vec![whole("b", &json!({"type": "text", "text": "half"}))],
+    ] {
+        let mut lines = vec![init(), end(&json!({"result": "one"}))];
+        lines.extend(next);
+        let (_, result) = run(&lines);
+        assert_eq!(result.status, RunStatus::Incomplete);
+        assert_eq!(result.errors.len(), 1);
+    }
+}
+
+#[test]
+fn a_second_turn_is_the_models_before_it_has_said_anything() {
+    let mut assembler = RunAssembler::new(Box::new(ClaudeDecoder::new()), false);
+    let mut out = Events::new();
+    for line in [init(), end(&json!({}))] {
+        assembler.line(line.as_bytes(), &mut out);
+    }
+    assert_eq!(assembler.phase(), Phase::Ended);
+    assembler.line(init().as_bytes(), &mut out);
+    assert_eq!(assembler.phase(), Phase::Model);
+}
+
+#[test]
+fn the_same_result_again_says_nothing_again() {
+    let line = end(&json!({"result": "only here"}));
+    let (_, result) = run(&[init(), line.clone(), line]);
+    assert_eq!(result.text, "only here");
+}
+
+#[test]
+fn a_result_without_its_flag_is_judged_by_its_subtype() {
+    let bare = |fields: &str| format!(r#"{{"type":"result"{fields}}}"#);
+    for (fields, status) in [
+        ("", RunStatus::Failed),
+        (r#","subtype":"error_during_execution""#, RunStatus::Failed),
+        (r#","subtype":"success""#, RunStatus::Completed),
+        (
+            r#","subtype":"success","is_error":null"#,
+            RunStatus::Completed,
+        ),
+        (r#","subtype":"success","is_error":true"#, RunStatus::Failed),
+    ] {
+        let (_, result) = run(&[init(), bare(fields)]);
+        assert_eq!(result.status, status, "{fields}");
+    }
+}
+
+#[test]
+fn what_is_known_of_a_line_is_taken_and_the_rest_is_unknown() {
+    let mixed = json!({"type": "assistant", "message": {"id": "a", "content": [
+        {"type": "text", "text": "hi"}, {"type": "brand_new"}]}, "session_id": SESSION});
+    let (events, result) = run(&[init(), mixed.to_string(), user(&json!([{"type": "image"}]))]);
+    assert_eq!(
+        names(&events)[..4],
+        ["session", "text", "unknown", "unknown"]
+    );
+    assert_eq!(result.text, "hi");
+}
+
+#[test]
+fn a_version_that_was_not_tested_is_told_once() {
+    let mut init: Value = serde_json::from_str(&init()).unwrap();
+    init["claude_code_version"] = json!("9.9.9");
+    let init = init.to_string();
+    let (events, _) = run(&[init.clone(), end(&json!({})), init, end(&json!({}))]);
+    let notices: Vec<_> = events
+        .iter()
+        .filter_map(|e| match e {
+            AgentEvent::Notice(n) => Some(n.message.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(notices, ["this is Claude Code 9.9.9; tested with 2.1.197"]);
 }
 
 #[test]
