@@ -40,6 +40,8 @@ enum Task {
 enum Outcome {
     Fine,
     Problems,
+    /// Something could not be looked at, which was told.
+    Failed,
 }
 
 impl Outcome {
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Problems) => ExitCode::from(1),
+        Ok(Outcome::Failed) => ExitCode::from(2),
         // Whoever read our output has seen enough, as in `cargo xtask replay | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use serde::Serialize;
 use teamster::{AgentEvent, CliProvider};
-use teamster_testkit::fixture::{Fixture, STDOUT, discover};
+use teamster_testkit::fixture::{Fixture, META, STDOUT, discover};
 use teamster_testkit::replay::{Replay, ReplayOptions, replay};
 use teamster_testkit::snapshot;
 
@@ -18,8 +18,8 @@ use crate::{Outcome, complain, root};
 
 /// Replay recorded runs through their provider's decoder and compare the events with events.snap.
 ///
-/// A fixture is a folder with stdout.ndjson (what the CLI printed), stderr.txt and meta.json (which
-/// CLI, exit code, ...). It may be anywhere. Its output takes the way that a live run takes: line
+/// A fixture is a folder with stdout.ndjson (what the CLI printed) and, if they are there, stderr.txt
+/// and meta.json (which CLI, exit code, ...). It may be anywhere. Its output takes the way that a live run takes: line
 /// splitting, decoder, result. The events are rendered one a line and compared with events.snap in
 /// the same folder; a difference is shown as a diff.
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,8 @@ Examples:
   cargo xtask replay --json --provider claude /tmp/my-run
 
 Exit codes: 0 no difference, 1 a difference, a missing snapshot or a broken event stream (with
---json only the last), 2 no fixtures, unreadable fixtures or an unknown provider.")]
+--json only the last), 2 no fixtures, an unreadable fixture or an unknown provider; the other
+fixtures are replayed all the same.")]
 pub(crate) struct Args {
     /// Folders that are fixtures or have some below them [default: fixtures]
     #[arg(value_name = "PATH")]
@@ -50,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "json")]
     native: bool,
 
-    /// Decode as this provider's output, whatever `cli` in meta.json says
+    /// Decode as this provider's output, whatever `cli` in meta.json says, or if nothing says it
     #[arg(long, value_name = "ID")]
     provider: Option<String>,
 }
@@ -68,39 +69,65 @@ impl Case {
 }
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
-    // All are looked at before the first is replayed, so that a mistake is not found half-way.
-    let cases = cases(args)?;
-    if args.json {
-        print_events(&cases, args.native, out)
+    // All are looked at before the first is replayed, so that a mistake is told at once.
+    let (cases, all_found) = cases(args)?;
+    let outcome = if cases.is_empty() {
+        Outcome::Fine
+    } else if args.json {
+        print_events(&cases, args.native, out)?
     } else {
-        compare(&cases, args.accept, out)
-    }
+        compare(&cases, args.accept, out)?
+    };
+    Ok(if all_found { outcome } else { Outcome::Failed })
 }
 
-fn cases(args: &Args) -> anyhow::Result<Vec<Case>> {
+/// The fixtures that can be replayed, and whether those are all. What cannot be is told.
+fn cases(args: &Args) -> anyhow::Result<(Vec<Case>, bool)> {
     let default = [default_path()];
     let paths = if args.paths.is_empty() {
         &default
     } else {
         args.paths.as_slice()
     };
+    let given = args.provider.as_deref().map(provider).transpose()?;
     let mut cases = Vec::new();
+    let mut all_found = true;
+    let mut fail = |error: anyhow::Error| {
+        complain(format_args!("{error:#}"));
+        all_found = false;
+    };
     for path in paths {
-        let found = discover(path)?;
-        if found.is_empty() {
-            bail!(
+        let found = discover(path);
+        if found.fixtures.is_empty() && found.errors.is_empty() {
+            fail(anyhow!(
                 "no fixtures in {}: a fixture is a folder with {STDOUT}",
                 path.display()
-            );
+            ));
         }
-        for dir in found {
-            let fixture = Fixture::load(&dir)?;
-            let id = args.provider.as_ref().unwrap_or(&fixture.meta.cli);
-            let provider = provider(id).with_context(|| dir.display().to_string())?;
-            cases.push(Case { fixture, provider });
+        for error in found.errors {
+            fail(error.into());
+        }
+        for dir in found.fixtures {
+            match case(&dir, given.as_ref()) {
+                Ok(case) => cases.push(case),
+                Err(error) => fail(error),
+            }
         }
     }
-    Ok(cases)
+    Ok((cases, all_found))
+}
+
+fn case(dir: &Path, given: Option<&Arc<dyn CliProvider>>) -> anyhow::Result<Case> {
+    let fixture = Fixture::load(dir)?;
+    let provider = match (given, &fixture.meta.cli) {
+        (Some(provider), _) => Arc::clone(provider),
+        (None, Some(id)) => provider(id).with_context(|| dir.display().to_string())?,
+        (None, None) => bail!(
+            "{}: no `cli` in {META} says whose output it is: say it with --provider",
+            dir.display()
+        ),
+    };
+    Ok(Case { fixture, provider })
 }
 
 fn default_path() -> PathBuf {
@@ -156,6 +183,8 @@ enum Verdict {
     Missing,
     Differs(String),
     Broken(String),
+    /// Its snapshot cannot be read or written.
+    Failed,
 }
 
 impl Verdict {
@@ -166,6 +195,7 @@ impl Verdict {
             Self::Missing => "no snapshot",
             Self::Differs(_) => "differs",
             Self::Broken(_) => "broken",
+            Self::Failed => "failed",
         }
     }
 
@@ -217,7 +247,10 @@ fn compare(cases: &[Case], accept: bool, out: &mut impl Write) -> anyhow::Result
             path: case.path(),
             lines: replay.lines(),
             unknown: replay.unknown(),
-            verdict: judge(&case.fixture, &replay, accept)?,
+            verdict: judge(&case.fixture, &replay, accept).unwrap_or_else(|error| {
+                complain(format_args!("{error:#}"));
+                Verdict::Failed
+            }),
             counts: replay.counts(),
         });
     }
@@ -239,6 +272,9 @@ fn compare(cases: &[Case], accept: bool, out: &mut impl Write) -> anyhow::Result
         write!(out, ", {accepted} accepted")?;
     }
     writeln!(out)?;
+    if rows.iter().any(|row| row.verdict == Verdict::Failed) {
+        return Ok(Outcome::Failed);
+    }
     Ok(Outcome::problems_if(problems > 0))
 }
 
@@ -284,7 +320,7 @@ fn details(rows: &[Row], out: &mut impl Write) -> io::Result<()> {
                 writeln!(out, "\n{path}\nthe event stream is broken: {violation}")?;
             }
             Verdict::Missing => missing = true,
-            Verdict::Ok | Verdict::Accepted => {}
+            Verdict::Ok | Verdict::Accepted | Verdict::Failed => {}
         }
     }
     writeln!(out)?;

@@ -173,15 +173,15 @@ fn what_cannot_be_replayed_is_said_and_is_2() {
         (["none", "--json"], "cannot read none: No such file"),
         (
             ["no-cli", "--json"],
-            "no-cli/meta.json: field `cli` is missing",
+            "no-cli: no `cli` in meta.json says whose output it is: say it with --provider",
         ),
         (
             ["odd", "--json"],
-            "odd/meta.json: field `exit_code` is wrong: invalid type",
+            "odd/meta.json: field `exit_code` must be a number of 32 bits",
         ),
         (
             ["bare", "--json"],
-            "cannot read bare/meta.json: No such file",
+            "bare: no `cli` in meta.json says whose output it is: say it with --provider",
         ),
         (
             ["other", "--json"],
@@ -189,7 +189,7 @@ fn what_cannot_be_replayed_is_said_and_is_2() {
         ),
         (
             ["tree", "--provider=x"],
-            "tree/a: there is no provider \"x\"; known are: claude",
+            "there is no provider \"x\"; known are: claude",
         ),
     ] {
         let ran = replay(dir.path(), &args);
@@ -202,6 +202,50 @@ fn what_cannot_be_replayed_is_said_and_is_2() {
     }
     let ran = replay(dir.path(), &["other", "--json", "--provider", "claude"]);
     assert_eq!(ran.code, Some(0));
+}
+
+#[test]
+fn with_a_provider_the_output_is_enough() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("stdout.ndjson"), LINE).unwrap();
+    let args = [".", "--json", "--provider=claude"];
+    let ran = replay(dir.path(), &args);
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+    assert_eq!(ran.events().last().unwrap()["event"]["type"], "done");
+    // As other recorders write it.
+    let meta = r#"{"argv": "claude -p hi", "env": ["A"], "stdin": {}, "prompt": ["hi"],
+        "version": 2, "duration_ms": -1.5, "signal": 9}"#;
+    write_fixture(dir.path(), meta, LINE);
+    let ran = replay(dir.path(), &args);
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+    assert!(ran.stdout.contains("SIGKILL"), "{}", ran.stdout);
+}
+
+#[test]
+fn one_that_cannot_be_read_does_not_hide_the_others() {
+    let dir = two_fixtures();
+    write_fixture(&dir.path().join("tree/bad"), "not JSON", LINE);
+    write_fixture(&dir.path().join("tree/other"), r#"{"cli": "nobody"}"#, LINE);
+    for args in [&["tree", "none"][..], &["tree", "none", "--json"]] {
+        let ran = replay(dir.path(), args);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        for said in [
+            "error: tree/bad/meta.json is not a JSON object",
+            "error: tree/other: there is no provider \"nobody\"",
+            "error: cannot read none",
+        ] {
+            assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        }
+        for fixture in ["tree/a", "tree/b/c"] {
+            assert!(ran.stdout.contains(fixture), "{}", ran.stdout);
+        }
+    }
+    // A snapshot that is no file is a matter of one fixture as well.
+    fs::create_dir(dir.path().join("tree/a/events.snap")).unwrap();
+    let ran = replay(dir.path(), &["tree/a", "tree/b", "--accept"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("tree/a/events.snap"), "{}", ran.stderr);
+    assert!(dir.path().join("tree/b/c/events.snap").is_file());
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! Recorded runs of real CLIs, as folders.
 //!
-//! A fixture is a folder with `stdout.ndjson` (what the CLI printed, byte for byte), `stderr.txt`
-//! (may be missing), `meta.json` ([`Meta`]) and `events.snap` (what the decoder makes of it, see
-//! [`snapshot`](crate::snapshot); may be missing). It may be anywhere.
+//! A fixture is a folder with `stdout.ndjson` (what the CLI printed, byte for byte) and, all of
+//! which may be missing, `stderr.txt`, `meta.json` ([`Meta`]) and `events.snap` (what the decoder
+//! makes of it, see [`snapshot`](crate::snapshot)). It may be anywhere.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use teamster_core::{Exit, tail};
 use teamster_process::RuntimeConfig;
@@ -36,12 +35,14 @@ pub struct Fixture {
     pub stderr: String,
 }
 
-/// The content of `meta.json`. Fields that are not listed here are ignored; only `cli` must be
-/// there.
+/// The content of `meta.json`. Fields that are not listed here are ignored, and none must be there.
+///
+/// Recorders write it in their own ways, so a field of an unexpected type is taken as missing, but
+/// for those that say how the run ended: a wrong guess there would give another result.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Meta {
     /// The provider's id, such as `claude`.
-    pub cli: String,
+    pub cli: Option<String>,
     /// The CLI's version.
     pub version: Option<String>,
     /// A name for the run; the folder's if it is not given.
@@ -50,7 +51,7 @@ pub struct Meta {
     pub what_it_shows: String,
     /// The command, with the program.
     pub argv: Vec<String>,
-    /// Environment variables that were set for the run.
+    /// Environment variables that were set for the run, those with a text for a value.
     pub env: BTreeMap<String, String>,
     /// What the agent was asked.
     pub prompt: String,
@@ -58,11 +59,11 @@ pub struct Meta {
     pub stdin: Option<String>,
     /// Its exit code, if it exited.
     pub exit_code: Option<i32>,
-    /// The name of the signal that ended it, if one did.
+    /// The name of the signal that ended it, if one did. A number in the file becomes its name.
     pub signal: Option<String>,
     /// Why it could not be started.
     pub spawn_error: Option<String>,
-    /// How long it ran, in milliseconds.
+    /// How long it ran, in milliseconds, rounded.
     pub duration_ms: u64,
 }
 
@@ -88,24 +89,15 @@ pub enum FixtureError {
         #[source]
         source: Option<serde_json::Error>,
     },
-    /// A field that must be in `meta.json` is not there.
-    #[error("{}: field `{field}` is missing", path.display())]
-    MissingField {
-        /// The file.
-        path: PathBuf,
-        /// The field.
-        field: &'static str,
-    },
-    /// A field of `meta.json` has the wrong type.
-    #[error("{}: field `{field}` is wrong", path.display())]
+    /// A field of `meta.json` that says how the run ended has the wrong type.
+    #[error("{}: field `{field}` must be {expected}", path.display())]
     WrongField {
         /// The file.
         path: PathBuf,
         /// The field.
         field: &'static str,
-        /// What is wrong.
-        #[source]
-        source: serde_json::Error,
+        /// What it must be.
+        expected: &'static str,
     },
 }
 
@@ -114,13 +106,8 @@ impl Fixture {
     pub fn load(dir: &Path) -> Result<Self, FixtureError> {
         let meta = Meta::load(dir)?;
         let stdout = read(&dir.join(STDOUT))?;
-        let stderr = match read(&dir.join(STDERR)) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(FixtureError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                String::new()
-            }
-            Err(error) => return Err(error),
-        };
+        let stderr = read_if_there(&dir.join(STDERR))?.unwrap_or_default();
+        let stderr = String::from_utf8_lossy(&stderr).into_owned();
         Ok(Self {
             dir: dir.to_owned(),
             meta,
@@ -154,10 +141,13 @@ impl Fixture {
 }
 
 impl Meta {
-    /// Reads `meta.json` in a folder.
+    /// Reads `meta.json` in a folder. One that is not there says nothing.
     pub fn load(dir: &Path) -> Result<Self, FixtureError> {
         let path = dir.join(META);
-        let object = match serde_json::from_slice(&read(&path)?) {
+        let bytes = read_if_there(&path)?.unwrap_or_else(|| b"{}".to_vec());
+        // Some editors put a mark of the byte order before UTF-8, which JSON does not have.
+        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        let object = match serde_json::from_slice(text) {
             Ok(Value::Object(object)) => object,
             Ok(_) => return Err(FixtureError::NotAnObject { path, source: None }),
             Err(error) => {
@@ -166,51 +156,69 @@ impl Meta {
             }
         };
         let fields = Fields { path, object };
-        let scenario = fields.get("scenario")?.unwrap_or_else(|| {
-            let name = dir.file_name().unwrap_or_default();
-            name.to_string_lossy().into_owned()
-        });
-        let Some(cli) = fields.get("cli")? else {
-            let path = fields.path;
-            return Err(FixtureError::MissingField { path, field: "cli" });
-        };
         Ok(Self {
-            cli,
-            version: fields.get("version")?,
-            scenario,
-            what_it_shows: fields.get("what_it_shows")?.unwrap_or_default(),
-            argv: fields.get("argv")?.unwrap_or_default(),
-            env: fields.get("env")?.unwrap_or_default(),
-            prompt: fields.get("prompt")?.unwrap_or_default(),
-            stdin: fields.get("stdin")?,
-            exit_code: fields.get("exit_code")?,
-            signal: fields.get("signal")?,
-            spawn_error: fields.get("spawn_error")?,
-            duration_ms: fields.get("duration_ms")?.unwrap_or_default(),
+            cli: fields.text("cli"),
+            version: fields.text("version"),
+            scenario: fields.text("scenario").unwrap_or_else(|| {
+                let name = dir.file_name().unwrap_or_default();
+                name.to_string_lossy().into_owned()
+            }),
+            what_it_shows: fields.text("what_it_shows").unwrap_or_default(),
+            argv: fields.texts("argv"),
+            env: fields.variables("env"),
+            prompt: fields.text("prompt").unwrap_or_default(),
+            stdin: fields.text("stdin"),
+            exit_code: fields.exit_code("exit_code")?,
+            signal: fields.signal("signal")?,
+            spawn_error: fields.spawn_error("spawn_error")?,
+            duration_ms: fields.milliseconds("duration_ms"),
         })
     }
 }
 
+/// What [`discover`] found.
+#[derive(Debug, Default)]
+pub struct Discovered {
+    /// The folders that are fixtures, sorted.
+    pub fixtures: Vec<PathBuf>,
+    /// Folders that cannot be looked into, the given one among them if it is not there.
+    pub errors: Vec<FixtureError>,
+}
+
 /// The fixtures in a folder: the folder itself if it is one, or all below it, sorted by path.
 ///
-/// Links to folders are not followed, so that this ends.
-pub fn discover(path: &Path) -> Result<Vec<PathBuf>, FixtureError> {
-    if path.join(STDOUT).is_file() {
-        return Ok(vec![path.to_owned()]);
+/// A link to a folder that is a fixture itself counts; other links are not followed, so that this
+/// ends.
+pub fn discover(path: &Path) -> Discovered {
+    let mut found = Discovered::default();
+    if is_fixture(path) {
+        found.fixtures.push(path.to_owned());
+    } else if let Err(source) = look_into(path, &mut found) {
+        let path = path.to_owned();
+        found.errors.push(FixtureError::Read { path, source });
     }
-    let fail = |source| FixtureError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let mut found = Vec::new();
-    for entry in fs::read_dir(path).map_err(fail)? {
-        let entry = entry.map_err(fail)?;
-        if entry.file_type().map_err(fail)?.is_dir() {
-            found.extend(discover(&entry.path())?);
+    found.fixtures.sort();
+    found
+}
+
+fn look_into(path: &Path, found: &mut Discovered) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let path = entry.path();
+        if kind.is_dir() {
+            let below = discover(&path);
+            found.fixtures.extend(below.fixtures);
+            found.errors.extend(below.errors);
+        } else if kind.is_symlink() && is_fixture(&path) {
+            found.fixtures.push(path);
         }
     }
-    found.sort();
-    Ok(found)
+    Ok(())
+}
+
+fn is_fixture(path: &Path) -> bool {
+    path.join(STDOUT).is_file()
 }
 
 struct Fields {
@@ -219,19 +227,107 @@ struct Fields {
 }
 
 impl Fields {
-    fn get<T: DeserializeOwned>(&self, field: &'static str) -> Result<Option<T>, FixtureError> {
-        match self.object.get(field) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => {
-                T::deserialize(value)
-                    .map(Some)
-                    .map_err(|source| FixtureError::WrongField {
-                        path: self.path.clone(),
-                        field,
-                        source,
-                    })
-            }
+    fn text(&self, field: &str) -> Option<String> {
+        self.object.get(field)?.as_str().map(str::to_owned)
+    }
+
+    fn texts(&self, field: &str) -> Vec<String> {
+        let list = self.object.get(field).and_then(Value::as_array);
+        let texts = list.into_iter().flatten().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    }
+
+    fn variables(&self, field: &str) -> BTreeMap<String, String> {
+        let object = self.object.get(field).and_then(Value::as_object);
+        let variables = object.into_iter().flatten();
+        variables
+            .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+            .collect()
+    }
+
+    /// 0 also for what was measured with a clock that went backwards.
+    fn milliseconds(&self, field: &str) -> u64 {
+        let ms = self.object.get(field).and_then(Value::as_f64);
+        let ms = ms.unwrap_or_default().round().max(0.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates"
+        )]
+        let ms = ms as u64;
+        ms
+    }
+
+    fn exit_code(&self, field: &'static str) -> Result<Option<i32>, FixtureError> {
+        let Some(value) = self.given(field) else {
+            return Ok(None);
+        };
+        let code = value.as_i64().and_then(|code| i32::try_from(code).ok());
+        code.map(Some)
+            .ok_or_else(|| self.wrong(field, "a number of 32 bits"))
+    }
+
+    fn signal(&self, field: &'static str) -> Result<Option<String>, FixtureError> {
+        match self.given(field) {
+            None => Ok(None),
+            Some(Value::String(name)) => Ok(Some(name.clone()).filter(|name| !name.is_empty())),
+            Some(value) => match value.as_u64() {
+                Some(0) => Ok(None),
+                Some(number) => Ok(Some(signal_name(number))),
+                None => Err(self.wrong(field, "the name or the number of a signal")),
+            },
         }
+    }
+
+    fn spawn_error(&self, field: &'static str) -> Result<Option<String>, FixtureError> {
+        match self.given(field) {
+            None | Some(Value::Bool(false)) => Ok(None),
+            Some(Value::String(message)) => Ok(Some(message.clone())),
+            Some(_) => Err(self.wrong(field, "a message")),
+        }
+    }
+
+    fn given(&self, field: &str) -> Option<&Value> {
+        self.object.get(field).filter(|value| !value.is_null())
+    }
+
+    fn wrong(&self, field: &'static str, expected: &'static str) -> FixtureError {
+        let path = self.path.clone();
+        FixtureError::WrongField {
+            path,
+            field,
+            expected,
+        }
+    }
+}
+
+/// As the engine names signals; those that have the same number on every system.
+fn signal_name(number: u64) -> String {
+    let name = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return format!("signal {number}"),
+    };
+    name.to_owned()
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FixtureError> {
+    match read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(FixtureError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -243,78 +339,4 @@ fn read(path: &Path) -> Result<Vec<u8>, FixtureError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn folder(meta: &str) -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(META), meta).unwrap();
-        fs::write(dir.path().join(STDOUT), "{}\n").unwrap();
-        dir
-    }
-
-    fn error(meta: &str) -> String {
-        let dir = folder(meta);
-        let error = Fixture::load(dir.path()).unwrap_err();
-        let source = std::error::Error::source(&error).map(|s| format!(": {s}"));
-        let message = format!("{error}{}", source.unwrap_or_default());
-        message.replace(&dir.path().display().to_string(), "DIR")
-    }
-
-    #[test]
-    fn only_cli_must_be_there() {
-        let dir = folder(r#"{"cli": "claude", "exit_code": null, "vm_hwm_kb": 1}"#);
-        let fixture = Fixture::load(dir.path()).unwrap();
-        assert_eq!(fixture.meta.cli, "claude");
-        assert_eq!(fixture.meta.exit_code, None);
-        assert_eq!(fixture.stderr, "");
-        assert_eq!(
-            fixture.meta.scenario,
-            dir.path().file_name().unwrap().to_str().unwrap()
-        );
-    }
-
-    #[test]
-    fn errors_name_the_file_and_the_field() {
-        assert_eq!(error("{}"), "DIR/meta.json: field `cli` is missing");
-        assert_eq!(
-            error(r#"{"cli": "claude", "exit_code": "1"}"#),
-            "DIR/meta.json: field `exit_code` is wrong: invalid type: string \"1\", expected i32"
-        );
-        assert_eq!(error("[]"), "DIR/meta.json is not a JSON object");
-        assert_eq!(
-            error("{"),
-            "DIR/meta.json is not a JSON object: EOF while parsing an object at line 1 column 1"
-        );
-    }
-
-    #[test]
-    fn finds_fixtures_at_any_depth_and_sorts_them() {
-        let root = tempfile::tempdir().unwrap();
-        for name in ["b/x", "a/1/y", "a/1/x", "empty"] {
-            fs::create_dir_all(root.path().join(name)).unwrap();
-        }
-        for name in ["b/x", "a/1/y", "a/1/x"] {
-            fs::write(root.path().join(name).join(STDOUT), "").unwrap();
-        }
-        let below = |path: &Path| path.strip_prefix(root.path()).unwrap().to_owned();
-        let found = discover(root.path()).unwrap();
-        let found: Vec<_> = found.iter().map(|p| below(p)).collect();
-        assert_eq!(found, ["a/1/x", "a/1/y", "b/x"].map(PathBuf::from));
-
-        let one = root.path().join("b/x");
-        assert_eq!(discover(&one).unwrap(), [one]);
-        assert!(discover(&root.path().join("empty")).unwrap().is_empty());
-        assert!(discover(&root.path().join("none")).is_err());
-    }
-
-    #[test]
-    fn a_program_that_ended_did_start() {
-        let dir = folder(r#"{"cli": "claude", "spawn_error": "too long"}"#);
-        fs::write(dir.path().join(STDOUT), "").unwrap();
-        let mut fixture = Fixture::load(dir.path()).unwrap();
-        assert_eq!(fixture.never_started(), Some("too long"));
-        fixture.meta.signal = Some("SIGKILL".into());
-        assert_eq!(fixture.never_started(), None);
-    }
-}
+mod tests;

@@ -69,7 +69,7 @@ fn output_that_ends_too_early_is_never_completed() {
                 let replay = replay_bytes(&**provider, [stdout], exit);
                 check_stream(&replay, &what);
                 if status(&replay) == RunStatus::Completed {
-                    assert!(has_final_line(&fixture.meta.cli, stdout), "{what}");
+                    assert!(has_final_line(provider.info().id, stdout), "{what}");
                 }
             }
         }

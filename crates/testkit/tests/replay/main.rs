@@ -18,11 +18,14 @@ static FIXTURES: LazyLock<Vec<(Fixture, Arc<dyn CliProvider>)>> = LazyLock::new(
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let load = |dir: std::path::PathBuf| {
         let fixture = Fixture::load(&dir).unwrap();
-        let provider = teamster::provider(&fixture.meta.cli)
-            .unwrap_or_else(|| panic!("{}: no provider {:?}", dir.display(), fixture.meta.cli));
+        let id = fixture.meta.cli.as_deref().unwrap_or_default();
+        let provider = teamster::provider(id)
+            .unwrap_or_else(|| panic!("{}: no provider {id:?}", dir.display()));
         (fixture, provider)
     };
-    let found: Vec<_> = discover(&root).unwrap().into_iter().map(load).collect();
+    let found = discover(&root);
+    assert!(found.errors.is_empty(), "{:?}", found.errors);
+    let found: Vec<_> = found.fixtures.into_iter().map(load).collect();
     assert!(!found.is_empty(), "no fixtures in {}", root.display());
     found
 });

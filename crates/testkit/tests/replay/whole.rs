@@ -102,10 +102,12 @@ fn counts() {
 
 #[test]
 fn a_fixture_is_where_it_says_it_is() {
-    for (fixture, _) in FIXTURES.iter() {
+    for (fixture, provider) in FIXTURES.iter() {
         let meta = &fixture.meta;
         let version = meta.version.as_deref().unwrap_or_default();
-        let place: PathBuf = [&*meta.cli, version, &meta.scenario].iter().collect();
+        let place: PathBuf = [provider.info().id, version, &meta.scenario]
+            .iter()
+            .collect();
         assert!(
             fixture.dir.ends_with(&place),
             "{} says it is {}",
