@@ -10,11 +10,14 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use teamster_core::{
     AgentError, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, Launch, PermissionMode,
-    Signal, Stdin, StopStep, SystemPrompt, Timeouts,
+    PrivateFile, Signal, Stdin, StopStep, SystemPrompt, Timeouts,
 };
 
 /// The CLI refuses a larger prompt on stdin (measured: "piped stdin input exceeds 10MB").
 const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
+
+/// A system prompt above so many bytes goes into a file: Linux takes no argument of 128 KiB.
+const LARGEST_SYSTEM_PROMPT_ARGUMENT: usize = 32 * 1024;
 
 /// The CLI's own tools that change nothing.
 const READ_ONLY_TOOLS: &str = "Read,Glob,Grep,LS,WebFetch,WebSearch";
@@ -49,6 +52,10 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     args.add("--verbose");
     args.add("--include-partial-messages");
     options(params, &mut args)?;
+    let system_prompt = system_prompt(params, &mut args)?;
+    for arg in &params.extra_args {
+        args.add(arg);
+    }
     let stdin = prompt(params, &mut args)?;
 
     let mut env = Vec::new();
@@ -57,6 +64,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     }
     Ok(Launch {
         args: args.0,
+        private_files: system_prompt.into_iter().collect(),
         env,
         env_remove: MARKS_OF_A_SESSION.to_vec(),
         stdin,
@@ -90,6 +98,31 @@ impl Args {
     }
 }
 
+/// The system prompt: as an argument, or in a file if it is large.
+fn system_prompt(
+    params: &ExecuteParams,
+    args: &mut Args,
+) -> Result<Option<PrivateFile>, AgentError> {
+    let (flag, text) = match &params.system_prompt {
+        None => return Ok(None),
+        Some(SystemPrompt::Append(text)) => ("--append-system-prompt", text),
+        Some(SystemPrompt::Replace(text)) => ("--system-prompt", text),
+        Some(_) => {
+            return Err(AgentError::invalid_params(
+                "system_prompt: Claude Code takes one that is appended or one that replaces its own",
+            ));
+        }
+    };
+    if text.len() <= LARGEST_SYSTEM_PROMPT_ARGUMENT {
+        args.value(flag, text);
+        return Ok(None);
+    }
+    Ok(Some(PrivateFile {
+        flag: format!("{flag}-file"),
+        content: text.clone().into_bytes(),
+    }))
+}
+
 fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
     if let Some(model) = &params.model {
         args.value("--model", model);
@@ -120,16 +153,6 @@ fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
     if let Some(usd) = params.max_budget_usd {
         args.value("--max-budget-usd", usd.to_string());
     }
-    match &params.system_prompt {
-        None => {}
-        Some(SystemPrompt::Append(text)) => args.value("--append-system-prompt", text),
-        Some(SystemPrompt::Replace(text)) => args.value("--system-prompt", text),
-        Some(_) => {
-            return Err(AgentError::invalid_params(
-                "system_prompt: Claude Code takes one that is appended or one that replaces its own",
-            ));
-        }
-    }
     if let Some(schema) = &params.output_schema {
         args.value("--json-schema", schema.to_string());
     }
@@ -144,9 +167,6 @@ fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
     }
     if let Some(id) = &params.new_session_id {
         args.value("--session-id", id);
-    }
-    for arg in &params.extra_args {
-        args.add(arg);
     }
     Ok(())
 }
@@ -349,12 +369,12 @@ mod tests {
                 "--disallowedTools=WebFetch",
                 "--max-turns=3",
                 "--max-budget-usd=0.5",
-                "--append-system-prompt=--be brief",
                 "--json-schema={\"type\":\"object\"}",
                 "--add-dir=-d",
                 "--resume=--version",
                 "--fork-session",
                 "--session-id=11111111-2222-4333-8444-555555555555",
+                "--append-system-prompt=--be brief",
                 "--betas",
                 "x",
                 "--",
@@ -380,6 +400,16 @@ mod tests {
         params.prompt = "a\0b".into();
         params.prompt_delivery = PromptDelivery::default();
         assert_eq!(launch(&params).unwrap().stdin, Stdin::Bytes(b"a\0b".into()));
+    }
+
+    #[test]
+    fn a_large_system_prompt_goes_into_a_file() {
+        let mut params = ExecuteParams::new("hi");
+        params.system_prompt = Some(SystemPrompt::Replace("x".repeat(40_000)));
+        let launch = launch(&params).unwrap();
+        assert_eq!(launch.args.len(), BASE.len() + 2);
+        assert_eq!(launch.private_files[0].flag, "--system-prompt-file");
+        assert_eq!(launch.private_files[0].content.len(), 40_000);
     }
 
     #[test]

@@ -54,7 +54,8 @@ pub use params::{
 pub use raw_json::RawJson;
 pub use result::{CostSource, Diagnostics, PermissionDenial, RunResult, RunStatus};
 pub use runtime::{
-    AgentRuntime, CliInfo, CliProvider, EventsOn, Launch, SharedRuntime, Signal, Stdin, StopStep,
+    AgentRuntime, CliInfo, CliProvider, EventsOn, Launch, PrivateFile, SharedRuntime, Signal,
+    Stdin, StopStep,
 };
 pub use stream::{AbortHandle, EventStream};
 pub use text::{excerpt, tail};

@@ -185,7 +185,7 @@ pub enum PermissionMode {
     /// What the CLI and its settings allow. What they would ask about is denied.
     #[default]
     Default,
-    /// Nothing that changes anything.
+    /// None of the CLI's own tools that change anything. MCP tools are a matter of their own.
     ReadOnly,
     /// Edits of files as well.
     AcceptEdits,

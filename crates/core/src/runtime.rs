@@ -94,6 +94,8 @@ pub struct CliInfo {
 pub struct Launch {
     /// Arguments, without the program.
     pub args: Vec<OsString>,
+    /// Arguments whose value is too large, or too private, for the list of processes.
+    pub private_files: Vec<PrivateFile>,
     /// Environment variables of the provider: over the inherited, under the caller's.
     pub env: Vec<(String, String)>,
     /// Inherited variables that must go, because they would make the CLI believe that it runs
@@ -109,6 +111,16 @@ pub struct Launch {
     pub exit_grace: Option<Duration>,
     /// Limits of time that fit this CLI better than the engine's.
     pub timeouts: Timeouts,
+}
+
+/// A value that goes to the CLI in a file which only this user can read, and which is gone after the
+/// run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateFile {
+    /// The flag that takes the file's path. The two are joined by `=` and come before `args`.
+    pub flag: String,
+    /// What the file holds.
+    pub content: Vec<u8>,
 }
 
 /// What a CLI reads on stdin. It is never left open by accident: several CLIs wait for its end.

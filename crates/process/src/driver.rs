@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Exit, Phase, Stop};
+use tempfile::TempPath;
 use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 
@@ -48,6 +49,8 @@ pub(crate) struct Driver {
     pub(crate) exit_grace: Duration,
     pub(crate) drain_grace: Duration,
     pub(crate) keep_background: bool,
+    /// What the CLI was given in files, which go with the run.
+    pub(crate) files: Vec<TempPath>,
     pub(crate) alarm: Pin<Box<Alarm>>,
     pub(crate) clock: Clock,
 }
@@ -227,6 +230,7 @@ impl Driver {
         if let Some(frame) = self.lines.finish() {
             self.reading.frame(frame);
         }
+        self.files.clear();
         let (code, signal) = self.tree.status().map_or((None, None), describe);
         let exit = Exit {
             code,

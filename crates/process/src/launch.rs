@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use teamster_core::{
     AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch,
 };
+use tempfile::TempPath;
 
 use crate::config::{EnvPolicy, RuntimeConfig};
 use crate::os;
@@ -27,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) env: Env,
     pub(crate) directory: Option<PathBuf>,
     pub(crate) run_id: RunId,
+    /// Removed when dropped.
+    pub(crate) files: Vec<TempPath>,
 }
 
 /// The whole environment, or the changes to ours.
@@ -44,7 +47,7 @@ impl Plan {
         config: &RuntimeConfig,
         params: &ExecuteParams,
     ) -> Result<Self, AgentError> {
-        let launch = provider.launch(params)?;
+        let mut launch = provider.launch(params)?;
         let directory = params.working_directory.clone();
         if let Some(directory) = &directory {
             check_directory(directory)?;
@@ -57,12 +60,14 @@ impl Plan {
             Some(program) => find(&program.to_string_lossy(), &env, provider.info())?,
             None => find(provider.info().program, &env, provider.info())?,
         };
+        let files = write_files(&mut launch)?;
         Ok(Self {
             program,
             launch,
             env,
             directory,
             run_id,
+            files,
         })
     }
 
@@ -169,6 +174,34 @@ fn check_directory(directory: &Path) -> Result<(), AgentError> {
         kind,
         format!("the working directory {} {what}", directory.display()),
     ))
+}
+
+/// Writes the private files and puts the arguments that name them in front of the others.
+fn write_files(launch: &mut Launch) -> Result<Vec<TempPath>, AgentError> {
+    let mut paths = Vec::new();
+    for (index, file) in std::mem::take(&mut launch.private_files).iter().enumerate() {
+        // Readable by this user alone: that is what tempfile makes.
+        let written = tempfile::Builder::new()
+            .prefix("teamster-")
+            .tempfile()
+            .and_then(|mut temporary| {
+                temporary.write_all(&file.content)?;
+                Ok(temporary.into_temp_path())
+            });
+        let path = written.map_err(|error| {
+            let message = format!(
+                "the file for {} cannot be written in {}: {error}",
+                file.flag,
+                std::env::temp_dir().display()
+            );
+            AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
+        })?;
+        let mut argument = OsString::from(format!("{}=", file.flag));
+        argument.push(&path);
+        launch.args.insert(index, argument);
+        paths.push(path);
+    }
+    Ok(paths)
 }
 
 /// Never names an argument by its content, which may be a prompt or a secret.

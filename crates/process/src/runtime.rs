@@ -144,6 +144,7 @@ fn start(
             .unwrap_or(EXIT_GRACE),
         drain_grace: config.drain_grace,
         keep_background: params.keep_background,
+        files: plan.files,
         alarm: Box::pin(Alarm::new()),
         clock,
     };

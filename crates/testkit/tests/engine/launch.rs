@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use teamster_core::{ErrorCode, ErrorKind, RunStatus};
+use teamster_core::{ErrorCode, ErrorKind, PrivateFile, RunStatus};
 use teamster_process::EnvPolicy;
 use teamster_testkit::fake_agent::{Report, Script};
 
-use crate::{END, Place, Run, agent, shell};
+use crate::{END, Place, Run, agent, next, shell};
 
 /// Runs an agent that tells what it was launched with.
 async fn report(change: impl FnOnce(Run) -> Run) -> Report {
@@ -271,4 +271,32 @@ async fn a_variable_that_cannot_be_is_named_without_its_value() {
         message.contains("BIG") && !message.contains("secret"),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn a_private_file_is_there_for_the_run_and_for_this_user_only() {
+    let place = Place::new();
+    let (report, go) = (place.path("report"), place.path("go"));
+    let script = Script::new()
+        .report(&report)
+        .line("{}")
+        .wait_for_file(&go)
+        .line(END);
+    let mut stream = agent(&script)
+        .launch(|launch| {
+            launch.private_files = vec![PrivateFile {
+                flag: "--secret".into(),
+                content: b"content".to_vec(),
+            }];
+        })
+        .start();
+    next(&mut stream).await;
+    let argv = Report::read(&report).unwrap().argv;
+    let path = argv[1].strip_prefix("--secret=").unwrap().to_owned();
+    assert_eq!(fs::read(&path).unwrap(), b"content");
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    fs::write(go, "").unwrap();
+    assert_eq!(stream.result().await.status, RunStatus::Completed);
+    assert!(!fs::exists(&path).unwrap());
 }
