@@ -3,6 +3,7 @@
 use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,9 @@ use crate::{exit_code, params, tokio_runtime, words};
 
 /// How long a CLI may take to say its version. Some start slowly the first time.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long the rest of its answer may take to arrive once it has ended.
+const DRAIN: Duration = Duration::from_millis(300);
 
 /// How long a process may take to be gone after it was killed.
 const KILL_LIMIT: Duration = Duration::from_secs(2);
@@ -141,16 +145,15 @@ async fn examine(info: &'static CliInfo) -> Provider {
 
 /// Where a run would find the program.
 fn find(info: &CliInfo) -> Result<PathBuf, String> {
+    let path = env::var_os("PATH");
     let Some(program) = params::program_variable(info) else {
-        return find_program(info.program, env::var_os("PATH").as_deref())
-            .map_err(|error| error.message);
+        return find_program(info.program, path.as_deref()).map_err(|error| error.message);
     };
-    let variable = params::program_variable_name(info);
-    std::path::absolute(&program)
-        .ok()
-        .and_then(|path| path.to_str().map(|path| find_program(path, None)))
-        .unwrap_or_else(|| find_program(&program.to_string_lossy(), None))
-        .map_err(|error| format!("{variable}: {}", error.message))
+    // A bare name is searched like the CLI's own, a path is not.
+    find_program(&program.to_string_lossy(), path.as_deref()).map_err(|error| {
+        let variable = params::program_variable_name(info);
+        format!("{variable}: {}", error.message)
+    })
 }
 
 /// Asks a program for its version. Ends it, with what it started, if it does not answer in time.
@@ -163,21 +166,34 @@ async fn ask_version(program: &Path, args: &[&str], limit: Duration) -> Result<S
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     // A group of its own, so that it can be ended with what it started.
-    #[cfg(unix)]
     command.process_group(0);
     let mut child = command
         .spawn()
         .map_err(|error| format!("cannot be started: {error}"))?;
     let pid = child.id();
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let answer = timeout(limit, async {
-        let (stdout, stderr) = tokio::join!(read(stdout), read(stderr));
-        child.wait().await.map(|status| (status, stdout, stderr))
-    })
-    .await;
-    match answer {
-        Ok(Ok((status, stdout, _))) if status.success() && !stdout.is_empty() => Ok(stdout),
-        Ok(Ok((status, stdout, stderr))) => {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let ended = {
+        let mut reading =
+            pin!(async { tokio::join!(read(out, &mut stdout), read(err, &mut stderr)) });
+        timeout(limit, async {
+            tokio::select! {
+                _ = &mut reading => child.wait().await,
+                status = child.wait() => {
+                    if timeout(DRAIN, &mut reading).await.is_err() {
+                        // Something that it left in the background holds the pipes.
+                        end_group(pid);
+                    }
+                    status
+                }
+            }
+        })
+        .await
+    };
+    let (stdout, stderr) = (first_line(&stdout), first_line(&stderr));
+    match ended {
+        Ok(Ok(status)) if status.success() && !stdout.is_empty() => Ok(stdout),
+        Ok(Ok(status)) => {
             let said = [stderr, stdout]
                 .into_iter()
                 .find(|text| !text.is_empty())
@@ -195,33 +211,32 @@ async fn ask_version(program: &Path, args: &[&str], limit: Duration) -> Result<S
     }
 }
 
-/// The first line of a stream that holds anything. Closes the stream after a reasonable amount.
-async fn read(stream: Option<impl AsyncRead + Unpin>) -> String {
-    let mut bytes = Vec::new();
+/// Reads a stream, and closes it after a reasonable amount.
+async fn read(stream: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) {
     if let Some(stream) = stream {
         // What was read before an error is all there is.
-        let _ = stream.take(ANSWER_LIMIT).read_to_end(&mut bytes).await;
+        let _ = stream.take(ANSWER_LIMIT).read_to_end(bytes).await;
     }
-    String::from_utf8_lossy(&bytes)
+}
+
+/// The first line that holds anything.
+fn first_line(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
         .lines()
         .map(words::one_line)
         .find(|line| !line.is_empty())
         .unwrap_or_default()
 }
 
-#[cfg(unix)]
 fn end_group(pid: Option<u32>) {
     use nix::sys::signal::{Signal, killpg};
     use nix::unistd::Pid;
 
     if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()) {
-        // The process was not waited for, so its id is still its own. Gone already is no error.
+        // As long as anything is left of the group its id is its own. Gone already is no error.
         let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
     }
 }
-
-#[cfg(not(unix))]
-fn end_group(_: Option<u32>) {}
 
 /// The version number in an answer such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`.
 fn version_in(answer: &str) -> Option<String> {

@@ -69,9 +69,9 @@ fn versions_in_answers() {
     }
 }
 
-#[cfg(unix)]
 mod asking {
     use super::*;
+    use teamster_testkit::proc::wait_gone;
 
     async fn ask(script: &str, limit: Duration) -> Result<String, String> {
         ask_version(Path::new("/bin/sh"), &["-c", script], limit).await
@@ -103,6 +103,17 @@ mod asking {
             .await
             .unwrap_err();
         assert_eq!(error, "does not tell its version within 0.2s");
+    }
+
+    #[tokio::test]
+    async fn a_child_that_holds_the_pipes_is_not_waited_for_and_is_ended() {
+        let start = Instant::now();
+        let answer = ask("sleep 600 & echo 1.2.3 $!", VERSION_LIMIT).await;
+        assert!(start.elapsed() < VERSION_LIMIT / 2);
+        let answer = answer.unwrap();
+        let (version, pid) = answer.split_once(' ').unwrap();
+        assert_eq!(version, "1.2.3");
+        assert!(wait_gone(pid.parse().unwrap(), VERSION_LIMIT));
     }
 
     #[tokio::test]

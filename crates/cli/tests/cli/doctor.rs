@@ -46,6 +46,20 @@ fn a_link_and_an_unknown_version() {
 }
 
 #[test]
+fn a_bare_name_is_searched_as_a_run_searches_it() {
+    let claude = Claude::new(&Script::new());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let ended = run(teamster(["doctor", "--json"])
+        .current_dir(elsewhere.path())
+        .env("PATH", claude.dir.path())
+        .env("TEAMSTER_CLAUDE_BIN", "claude"));
+    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let found = &report["providers"][0]["path"];
+    assert_eq!(*found, claude.path("claude").to_str().unwrap());
+}
+
+#[test]
 fn a_missing_cli() {
     let empty = tempfile::tempdir().unwrap();
     let ended = run(teamster(["doctor"]).env("PATH", empty.path()));
