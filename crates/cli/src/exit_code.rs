@@ -39,7 +39,7 @@ pub(crate) fn of(result: &RunResult) -> u8 {
             let has = |code| result.errors.iter().any(|error| error.code == code);
             if has(ErrorCode::CliNotFound) {
                 CLI_NOT_FOUND
-            } else if has(ErrorCode::InvalidParams) {
+            } else if has(ErrorCode::InvalidParams) || has(ErrorCode::PromptTooLarge) {
                 USAGE
             } else {
                 AGENT_ERROR
@@ -70,6 +70,7 @@ mod tests {
         assert_eq!(of(&with(RunStatus::Failed)), 1);
         assert_eq!(of(&failed(ErrorCode::CliError)), 1);
         assert_eq!(of(&failed(ErrorCode::InvalidParams)), 2);
+        assert_eq!(of(&failed(ErrorCode::PromptTooLarge)), 2);
         assert_eq!(of(&failed(ErrorCode::CliNotFound)), 3);
         assert_eq!(of(&with(RunStatus::TimedOut)), 4);
         assert_eq!(of(&with(RunStatus::Incomplete)), 5);

@@ -1,5 +1,7 @@
 //! What to do about an error: the next step, by the error's kind.
 
+use std::borrow::Cow;
+
 use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind};
 
 use crate::words;
@@ -25,10 +27,6 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
             .map(|ms| format!("wait {} and try again", words::duration_ms(ms)))
     };
     let step = match (error.code, error.kind) {
-        (ErrorCode::PromptTooLarge, _) => {
-            "give the prompt on stdin (`-` or --prompt-file with --prompt-via stdin), or a smaller one"
-                .to_owned()
-        }
         (ErrorCode::CliNotFound, _) if error.message.contains(info.install) => {
             "if it is here, say where with --bin; `teamster doctor` shows what is found".to_owned()
         }
@@ -43,7 +41,7 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
             "if it was only slow, allow more with --idle-timeout or --tool-timeout".to_owned()
         }
         // What is wrong with a parameter says what to do about it.
-        (ErrorCode::InvalidParams, _) => return None,
+        (ErrorCode::InvalidParams | ErrorCode::PromptTooLarge, _) => return None,
         (_, ErrorKind::Auth) => login(info),
         (_, ErrorKind::RateLimit) => {
             wait().unwrap_or_else(|| "wait a little and try again".to_owned())
@@ -78,6 +76,50 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
     Some(step)
 }
 
+/// What went wrong, in the words of the command line: the library begins such a message with the
+/// name of its parameter.
+pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
+    let message = error.message.trim();
+    if error.code == ErrorCode::InvalidParams
+        && let Some((parameter, what)) = message.split_once(": ")
+        && let Some(flag) = flag(parameter)
+    {
+        return format!("{flag}: {what}").into();
+    }
+    message.into()
+}
+
+/// What says this parameter of the library on the command line.
+pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
+    Some(match parameter {
+        "prompt" => "PROMPT",
+        "prompt_delivery" => "--prompt-via",
+        "slash_commands" => "--slash-commands",
+        "session_id" => "--resume",
+        "fork" => "--fork",
+        "new_session_id" => "--session-id",
+        "working_directory" => "--cwd",
+        "add_dirs" => "--add-dir",
+        "env" => "--env",
+        "system_prompt" => "--system-prompt",
+        "model" => "--model",
+        "effort" => "--effort",
+        "permission" => "--permission",
+        "allowed_tools" => "--allow-tool",
+        "denied_tools" => "--deny-tool",
+        "max_turns" => "--max-turns",
+        "max_budget_usd" => "--max-budget-usd",
+        "output_schema" => "--output-schema",
+        "images" => "--image",
+        "cli_retries" => "--cli-retries",
+        "extra_args" => "CLI ARGS",
+        "include_native" => "--native",
+        "keep_background" => "--keep-background",
+        "timeouts" => "--startup-timeout, --idle-timeout or --tool-timeout",
+        _ => return None,
+    })
+}
+
 /// How to allow what was denied.
 pub(crate) const ALLOW: &str =
     "allow it with --allow-tool, --permission accept-edits or --permission bypass";
@@ -105,6 +147,23 @@ mod tests {
         assert!(start.contains("--startup-timeout"), "{start}");
         assert_eq!(step(ErrorCode::Aborted, ErrorKind::Aborted), None);
         assert_eq!(step(ErrorCode::InvalidParams, ErrorKind::Permission), None);
+        assert_eq!(step(ErrorCode::PromptTooLarge, ErrorKind::Invalid), None);
+    }
+
+    #[test]
+    fn parameters_have_the_names_that_were_typed() {
+        for (code, said, shown) in [
+            (
+                ErrorCode::InvalidParams,
+                "new_session_id: a UUID: only",
+                "--session-id: a UUID: only",
+            ),
+            (ErrorCode::InvalidParams, "what: is it", "what: is it"),
+            (ErrorCode::CliError, "model: no such", "model: no such"),
+        ] {
+            let error = AgentError::new(code, ErrorKind::Invalid, said);
+            assert_eq!(message(&error), shown);
+        }
     }
 
     #[test]

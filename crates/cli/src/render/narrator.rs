@@ -126,7 +126,7 @@ impl Narrator {
             }
             AgentEvent::Error(error) if error.error.kind != ErrorKind::Aborted => {
                 let error = &error.error;
-                let message = words::printable(error.message.trim());
+                let message = words::printable(&hints::message(error));
                 lines.push(Line::new(Tone::Error, "error:", message));
                 if let Some(step) = hints::next_step(error, self.view.info, (self.view.clock)()) {
                     lines.push(Line::new(Tone::Hint, "next:", step).indented(INDENT));
