@@ -67,8 +67,12 @@ fn sink(output: OutputArgs, view: View) -> Box<dyn Sink> {
                     .map(|(_, columns)| usize::from(columns))
             },
         )),
-        (true, _) => Box::new(Plain::new(anstream::stdout(), anstream::stderr(), narrator)),
-        (false, _) => Box::new(Plain::new(io::stdout(), anstream::stderr(), narrator)),
+        (terminal, _) => Box::new(Plain::new(
+            io::stdout(),
+            anstream::stderr(),
+            narrator,
+            terminal,
+        )),
     }
 }
 

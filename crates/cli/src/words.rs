@@ -114,7 +114,7 @@ pub(crate) fn tool_input(input: &Value, directory: Option<&str>) -> String {
         return match input {
             Value::Null => String::new(),
             Value::String(text) => one_line(text),
-            other => other.to_string(),
+            other => one_line(&other.to_string()),
         };
     };
     let telling = TELLING
@@ -233,6 +233,7 @@ mod tests {
         assert_eq!(input(json!({"path": "/tmp/wsx/a"})), "/tmp/wsx/a");
         assert_eq!(input(json!({"n": 1})), "{\"n\":1}");
         assert_eq!(input(json!({"odd": "value"})), "value");
+        assert_eq!(input(json!(["\u{9b}2J"])), "[\" 2J\"]");
         assert_eq!(input(json!({})), "");
         assert_eq!(input(Value::Null), "");
     }

@@ -1,5 +1,7 @@
-//! Plain text, for pipes and files: the agent's text on stdout, everything else on stderr.
+//! Plain text, for pipes, files and simple terminals: the agent's text on stdout, everything else on
+//! stderr.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -7,6 +9,7 @@ use teamster::{AgentEvent, Id, RunResult, Text};
 
 use super::line::Line;
 use super::{Narrator, Sink, structured_answer};
+use crate::words;
 
 /// Writes the agent's text to `out` and the rest to `err`.
 ///
@@ -18,6 +21,7 @@ pub(crate) struct Plain<O, E> {
     out: O,
     err: E,
     narrator: Narrator,
+    terminal: bool,
     /// The message that is not whole yet.
     pending: String,
     message: Option<Id>,
@@ -29,11 +33,15 @@ pub(crate) struct Plain<O, E> {
 
 impl<O: Write, E: Write> Plain<O, E> {
     /// Writes what `narrator` tells and the text; if it is quiet, only the last message.
-    pub(crate) fn new(out: O, err: E, narrator: Narrator) -> Self {
+    ///
+    /// To a pipe the text goes as it is; if `out` is a `terminal`, without control characters, by
+    /// which an agent's words could do more there than be read.
+    pub(crate) fn new(out: O, err: E, narrator: Narrator, terminal: bool) -> Self {
         Self {
             out,
             err,
             narrator,
+            terminal,
             pending: String::new(),
             message: None,
             written: false,
@@ -67,6 +75,11 @@ impl<O: Write, E: Write> Plain<O, E> {
     fn write(&mut self, text: &str) -> io::Result<()> {
         let before = if self.written { "\n" } else { "" };
         self.written = true;
+        let text = if self.terminal {
+            Cow::Owned(words::printable(text))
+        } else {
+            Cow::Borrowed(text)
+        };
         let text = text.trim_matches('\n');
         self.out.write_all(format!("{before}{text}\n").as_bytes())?;
         self.out.flush()

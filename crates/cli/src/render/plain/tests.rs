@@ -7,10 +7,14 @@ use crate::render::testing::{
     Screen, done, ended, error, retract, said, session, text, tool, tool_ok, view,
 };
 
-/// What stdout and stderr get.
+/// What stdout and stderr get if they are pipes.
 fn shown(view: View, events: &[AgentEvent]) -> (String, String) {
+    shown_on(false, view, events)
+}
+
+fn shown_on(terminal: bool, view: View, events: &[AgentEvent]) -> (String, String) {
     let (out, err) = (Screen::default(), Screen::default());
-    let mut plain = Plain::new(out.clone(), err.clone(), Narrator::new(view));
+    let mut plain = Plain::new(out.clone(), err.clone(), Narrator::new(view), terminal);
     for event in events {
         plain.event(event, Duration::ZERO).unwrap();
     }
@@ -126,6 +130,15 @@ fn quiet_with_a_schema_is_the_answer_in_it() {
     };
     let (out, _) = shown(quiet(), &[ended(result)]);
     assert_eq!(out, "{\n  \"n\": 3\n}\n");
+}
+
+#[test]
+fn what_the_agent_says_is_only_text_for_a_terminal() {
+    let said = "\u{1b}]52;c;eA==\u{7}a\u{1b}[2J\rb\u{9b}2J\tc\n";
+    for view in [view(), quiet()] {
+        let (out, _) = shown_on(true, view, &[text("m1", said), done(said)]);
+        assert_eq!(out, "]52;c;eA==a[2Jb2J\tc\n");
+    }
 }
 
 #[test]
