@@ -8,11 +8,9 @@ use crate::args::DemoArgs;
 
 /// Real output of Claude Code. A copy of the fixture `claude/2.1.197/write_edit`, so that this
 /// package also builds outside of its repository; a test compares the two.
-#[cfg(unix)]
 const RECORDING: &str = include_str!("../demo/recording.ndjson");
 
 /// Plays the recording; the exit code.
-#[cfg(unix)]
 pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     use teamster::AgentRuntime;
 
@@ -58,12 +56,6 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     crate::drive::run(args.output, view, || runtime.execute(params))
 }
 
-#[cfg(not(unix))]
-pub(crate) fn main(_: &DemoArgs) -> anyhow::Result<u8> {
-    anyhow::bail!("the demo needs a Unix system")
-}
-
-#[cfg(unix)]
 mod player {
     use std::path::PathBuf;
     use std::sync::Arc;
@@ -133,7 +125,7 @@ mod player {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

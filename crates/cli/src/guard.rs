@@ -5,6 +5,7 @@
 //! whose closing it cannot miss, and then looks for what is left.
 
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,8 +32,7 @@ impl Guard {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         // Ctrl-C at the terminal is not meant for it.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.process_group(0);
         command.spawn().ok().map(Self)
     }
 }

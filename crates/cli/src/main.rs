@@ -77,15 +77,8 @@ pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
         .build()
 }
 
-#[cfg(unix)]
 fn fake_agent(args: impl Iterator<Item = OsString>) -> ExitCode {
     teamster_testkit::fake_agent::FakeAgent::new()
         .prefix_args([FAKE_AGENT])
         .run(args)
-}
-
-#[cfg(not(unix))]
-fn fake_agent(_: impl Iterator<Item = OsString>) -> ExitCode {
-    fail(&anyhow::anyhow!("the fake agent needs a Unix system"));
-    ExitCode::from(exit_code::USAGE)
 }

@@ -1,5 +1,4 @@
 //! The program as a whole, with the fake agent in the place of a CLI.
-#![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 #![expect(
     clippy::needless_raw_string_hashes,
