@@ -1,11 +1,15 @@
 //! Drives a run from its first event to the exit code.
 
 use std::env;
+use std::fs::File;
 use std::future::ready;
 use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use teamster::{AgentEvent, EventStream, RunResult};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -76,12 +80,28 @@ fn sink(output: OutputArgs, view: View) -> Box<dyn Sink> {
     }
 }
 
+/// Our stdout, if it is something that a reader can leave.
+fn pipe_to_a_reader() -> Option<OwnedFd> {
+    let stdout = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
+    let kind = stdout.metadata().ok()?.file_type();
+    (kind.is_fifo() || kind.is_socket()).then(|| stdout.into())
+}
+
+fn nobody_reads(pipe: &OwnedFd) -> bool {
+    let mut pipes = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
+    // These two are always looked for. Without an answer, writing will tell.
+    let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
+    poll(&mut pipes, PollTimeout::ZERO).is_ok()
+        && pipes[0].revents().is_some_and(|now| now.intersects(gone))
+}
+
 /// Shows every event of the stream. Goes on to its end even when nobody can read any more: by then
 /// no process of the run is left.
 async fn show(mut events: EventStream, sink: &mut dyn Sink, mut signals: Signals) -> u8 {
     let start = Instant::now();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let stdout = pipe_to_a_reader();
     let mut readable = true;
     let mut result: Option<RunResult> = None;
     loop {
@@ -99,7 +119,16 @@ async fn show(mut events: EventStream, sink: &mut dyn Sink, mut signals: Signals
                         biased;
                         event = events.next() => break event,
                         () = signals.asked() => sink.stopping(start.elapsed()),
-                        _ = ticks.tick() => if readable { sink.tick(start.elapsed()) },
+                        _ = ticks.tick() => if readable {
+                            if stdout.as_ref().is_some_and(nobody_reads) {
+                                // Writing would tell, but a silent agent gives nothing to write
+                                // and may go on at a cost.
+                                readable = false;
+                                events.abort();
+                            } else {
+                                sink.tick(start.elapsed());
+                            }
+                        },
                     }
                 }
             }

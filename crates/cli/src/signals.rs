@@ -4,17 +4,25 @@ use std::io;
 use std::time::Duration;
 
 use teamster::AbortHandle;
+use tokio::runtime::Handle;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::time::{interval, sleep};
 
 use crate::exit_code;
 
-/// How long the run may take to end after it was killed, before the program leaves without it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// After the first signal: how long what the run said last may take to be read once it has ended.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The same after the second one: enough for a reader that reads.
+const MOMENT: Duration = Duration::from_millis(500);
+/// How often is looked whether the run has ended.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Listens for the signals that ask for an end: Ctrl-C, SIGTERM, and SIGHUP when the terminal goes.
 ///
-/// The first one stops the run cleanly. The second kills it at once; if even then the program does
-/// not come to its end, for example because nobody reads what it writes, it leaves.
+/// The first one stops the run cleanly. The second kills it at once, the third does not wait even
+/// for that. If the program does not come to its end by itself after the run's, because nobody
+/// reads what it writes, it leaves.
 ///
 /// A task of its own acts on them, because the one that shows the events may be stuck in writing.
 #[derive(Debug)]
@@ -32,9 +40,16 @@ impl Signals {
             run.abort();
             // The receiver lives as long as the run is shown.
             let _ = tell.send(true);
-            source.next().await;
-            run.kill();
-            tokio::time::sleep(PATIENCE).await;
+            tokio::select! {
+                () = run_ended(PATIENCE) => {}
+                () = source.next() => {
+                    run.kill();
+                    tokio::select! {
+                        () = run_ended(MOMENT) => {}
+                        () = source.next() => {}
+                    }
+                }
+            }
             std::process::exit(exit_code::ABORTED.into());
         });
         Ok(Self { asked })
@@ -48,17 +63,25 @@ impl Signals {
     }
 }
 
-#[cfg(unix)]
-struct Source {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    hang_up: Option<tokio::signal::unix::Signal>,
+/// Waits until nothing is left of the run, and then for as long as given.
+async fn run_ended(more: Duration) {
+    let mut looks = interval(LOOK);
+    // The engine has a task for each run, which ends after all of the run's processes. The stream
+    // would tell it too, but whoever reads that may be stuck. The other task is this one.
+    while Handle::current().metrics().num_alive_tasks() > 1 {
+        looks.tick().await;
+    }
+    sleep(more).await;
 }
 
-#[cfg(unix)]
+struct Source {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Option<Signal>,
+}
+
 impl Source {
     fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -88,7 +111,6 @@ impl Source {
 
 /// Whether we were started with SIGHUP ignored. Where `/proc` does not tell, it is taken to be so:
 /// then SIGHUP does what it does to any program.
-#[cfg(unix)]
 fn hang_up_is_ignored() -> bool {
     let ignored = std::fs::read_to_string("/proc/self/status")
         .ok()
@@ -100,22 +122,4 @@ fn hang_up_is_ignored() -> bool {
         });
     // SIGHUP is signal 1, the lowest bit.
     ignored.is_none_or(|mask| mask & 1 != 0)
-}
-
-#[cfg(not(unix))]
-struct Source;
-
-#[cfg(not(unix))]
-impl Source {
-    #[expect(clippy::unnecessary_wraps, reason = "the same shape as on Unix")]
-    fn new() -> io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) {
-        // Without a handler Ctrl-C ends the program as it always does.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! How a run comes to an early end, and that nothing is left then.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use teamster::RunStatus;
@@ -92,27 +92,55 @@ fn a_reader_that_goes_away_stops_the_run() {
 }
 
 #[test]
-fn a_reader_that_does_not_read_never_holds_up_the_agent() {
+fn a_reader_that_goes_away_stops_an_agent_that_says_nothing_more() {
+    for args in [&["x", "--json"][..], &["x"]] {
+        let claude = Claude::new(&silent());
+        let mut teamster = Running::start(&mut claude.run(args.iter().copied()));
+        let agent = KillOnDrop::new(claude.report().pid);
+        if args.len() == 2 {
+            teamster.line();
+        }
+        teamster.close_stdout();
+        assert_eq!(teamster.end().code, Some(130));
+        assert!(wait_gone(agent.pid(), LIMIT));
+    }
+}
+
+/// Runs an agent that says far more than the pipes on the way hold, to nobody who reads it.
+fn unread(script: Script) -> (Claude, Running) {
     let claude = Claude::new(&Script::new());
     let finished = claude.path("finished");
     let line = format!(
         r#"{{"type":"talk","n":{{n}},"text":"{}"}}"#,
         "x".repeat(1000)
     );
-    // Far more than the pipes on the way hold.
-    let script = Script::new()
-        .ignore([FakeSignal::Int, FakeSignal::Term])
+    let script = script
         .line(Text::from(&*line).repeat(8_000))
         .write_file(&finished, "")
         .forever();
     fs::write(claude.path("script.toml"), script.to_toml().unwrap()).unwrap();
-    let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
+    let teamster = Running::start(&mut claude.run(["x", "--json"]));
     assert!(
         wait_until(LIMIT, || finished.exists()),
         "the agent is stuck"
     );
-    // Even now two signals end it, although it cannot write what it has to say.
+    (claude, teamster)
+}
+
+#[test]
+fn a_reader_that_does_not_read_never_holds_up_the_agent() {
+    let (_claude, mut teamster) = unread(Script::new().ignore([FakeSignal::Int, FakeSignal::Term]));
+    // Even now two signals end it at once, although it cannot write what it has to say.
+    let start = Instant::now();
     teamster.signal(Signal::SIGINT);
+    teamster.signal(Signal::SIGTERM);
+    assert_eq!(teamster.wait().code(), Some(130));
+    assert!(start.elapsed() < Duration::from_secs(4), "it waited");
+}
+
+#[test]
+fn one_signal_is_enough_although_nobody_reads() {
+    let (_claude, mut teamster) = unread(Script::new());
     teamster.signal(Signal::SIGTERM);
     assert_eq!(teamster.wait().code(), Some(130));
 }
