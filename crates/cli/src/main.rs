@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use args::{Cli, Command};
 
@@ -35,7 +35,8 @@ fn main() -> ExitCode {
         }
         _ => {}
     }
-    let code = match Cli::parse().command {
+    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    let code = match cli.command {
         Command::Run(args) => run::main(&args),
         Command::Doctor(args) => doctor::main(&args),
         Command::Demo(args) => demo::main(&args),

@@ -1,7 +1,10 @@
 //! The command line.
 
+mod prompt;
 mod run;
 mod value;
+
+use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -40,6 +43,18 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+impl Cli {
+    /// What these arguments say, the program's name first.
+    pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let args: Vec<OsString> = args.into_iter().collect();
+        if args.get(1).is_some_and(|command| command == "run") {
+            Self::try_parse_from(prompt::mark(args)).map_err(prompt::explain)
+        } else {
+            Self::try_parse_from(args)
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
@@ -73,11 +88,11 @@ pub(crate) struct DoctorArgs {
 /// everything else is as in `teamster run`: a real process, the same decoder, the same display.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
     /// How fast to play: 2 is twice as fast, 0 is without any pause
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = value::speed)]
     pub(crate) speed: f64,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 /// Prints a script that completes teamster's arguments in a shell.
@@ -98,7 +113,7 @@ pub(crate) struct CompletionsArgs {
 pub(crate) struct FakeAgentArgs {
     /// `--script FILE`; with the variable `TEAMSTER_FAKE_SCRIPT` set, anything, and all of it ignored
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) args: Vec<std::ffi::OsString>,
+    pub(crate) args: Vec<OsString>,
 }
 
 /// How a run is shown.
@@ -106,6 +121,9 @@ pub(crate) struct FakeAgentArgs {
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// Print every event as one line of JSON on stdout, and nothing else there
+    ///
+    /// Arguments, prompts and files that cannot be read are told on stderr only: then stdout stays
+    /// empty, and the exit code is 2.
     #[arg(long)]
     pub(crate) json: bool,
     /// With --json: give every event the line of the CLI that it came from

@@ -38,9 +38,10 @@ pub(crate) struct RunArgs {
     pub(crate) provider: String,
     /// What to ask it; `-` reads stdin
     ///
-    /// A prompt that begins with a dash goes to stdin or into --prompt-file. Mind that some CLIs,
-    /// Claude Code among them, read the files that a prompt names with `@`.
+    /// A prompt of one word that begins with a dash goes to stdin or into --prompt-file. Mind that
+    /// some CLIs, Claude Code among them, read the files that a prompt names with `@`.
     #[arg(
+        value_parser = super::prompt::unmarked,
         required_unless_present = "prompt_file",
         conflicts_with = "prompt_file"
     )]
@@ -197,12 +198,13 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "N")]
     pub(crate) cli_retries: Option<u32>,
     /// How long the CLI may take to print its first line, such as 90s or 5m; `off` for ever
+    /// [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) startup_timeout: Option<Duration>,
-    /// How long it may then be silent while no tool runs
+    /// How long it may then be silent while no tool runs [default: 5m; for Claude Code 6m]
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) idle_timeout: Option<Duration>,
-    /// How long it may be silent while a tool runs
+    /// How long it may be silent while a tool runs [default: 30m]
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) tool_timeout: Option<Duration>,
 }

@@ -10,6 +10,7 @@ mod doctor;
 mod help;
 mod run;
 mod stop;
+mod terminal;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -132,6 +132,43 @@ fn a_prompt_comes_from_stdin_or_a_file() {
 }
 
 #[test]
+fn a_prompt_may_be_a_list() {
+    let claude = Claude::plays("text", 0);
+    let ended = run(&mut claude.run(["- one\n- two", "--quiet"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let last = claude.report().argv.pop();
+    assert_eq!(last.as_deref(), Some("- one\n- two"));
+}
+
+#[test]
+fn a_wrong_parameter_is_2_and_called_as_it_was_typed() {
+    let claude = Claude::plays("text", 0);
+    let ended = run(&mut claude.run(["x", "--session-id", "nope"]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(
+        ended.stderr.starts_with("error: --session-id: "),
+        "{}",
+        ended.stderr
+    );
+    let ended = run(&mut claude.run(["x", "--session-id", "nope", "--json"]));
+    let message = &done(&ended.stdout).errors[0].message;
+    assert!(message.starts_with("new_session_id: "), "{message}");
+    assert!(!claude.path("report.json").exists(), "an agent was started");
+}
+
+#[test]
+fn a_prompt_that_is_too_large_is_2_without_advice_beside_the_error() {
+    let claude = Claude::plays("text", 0);
+    let file = claude.path("prompt.md");
+    fs::write(&file, "x".repeat(200_000)).unwrap();
+    let file = file.to_str().unwrap();
+    let ended = run(&mut claude.run(["--prompt-file", file, "--prompt-via", "argv"]));
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("stdin"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("next:"), "{}", ended.stderr);
+}
+
+#[test]
 fn an_error_of_the_agent_is_1() {
     let claude = Claude::plays("error_401", 1);
     let ended = run(&mut claude.run(["x"]));

@@ -1,0 +1,198 @@
+//! Prompts that begin with a dash, as a list does.
+//!
+//! The parser takes them for flags, and what follows `--` is for the agent's CLI. So those that
+//! cannot be flags are marked before it sees them.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+
+use clap::CommandFactory;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::Cli;
+
+/// No argument of a process can hold this character, so it cannot be taken for part of one.
+const MARK: char = '\0';
+
+/// The prompt as it was given.
+#[expect(clippy::unnecessary_wraps, reason = "the shape of a value parser")]
+pub(super) fn unmarked(text: &str) -> Result<String, Infallible> {
+    Ok(text.strip_prefix(MARK).unwrap_or(text).to_owned())
+}
+
+/// The arguments of `teamster run`, those two words first, with a mark on the prompt if it looks
+/// like a flag but cannot be one.
+pub(super) fn mark(mut args: Vec<OsString>) -> Vec<OsString> {
+    if let Some(prompt) = find(&args) {
+        let mut marked = OsString::from(MARK.to_string());
+        marked.push(&args[prompt]);
+        args[prompt] = marked;
+    }
+    args
+}
+
+/// Where such a prompt is: in the place of the prompt, which is the one after the provider.
+fn find(args: &[OsString]) -> Option<usize> {
+    let flags = Flags::new();
+    let mut provider = false;
+    let mut args = args.iter().enumerate().skip(2);
+    while let Some((index, arg)) = args.next() {
+        let arg = arg.to_str()?;
+        if arg == "--" {
+            return None;
+        }
+        let is_flag = arg.starts_with('-') && arg != "-";
+        if is_flag && !(provider && flags.cannot_be(arg)) {
+            if flags.takes_next(arg) {
+                args.next();
+            }
+        } else if provider {
+            return is_flag.then_some(index);
+        } else {
+            provider = true;
+        }
+    }
+    None
+}
+
+/// The flags of `teamster run`.
+struct Flags(clap::Command);
+
+impl Flags {
+    fn new() -> Self {
+        let mut program = Cli::command();
+        program.build();
+        Self(program.find_subcommand("run").cloned().unwrap_or_default())
+    }
+
+    /// Whether no flag can look like this: none has white space in its name.
+    fn cannot_be(&self, arg: &str) -> bool {
+        let Some(space) = arg.find(char::is_whitespace) else {
+            return false;
+        };
+        match arg.strip_prefix("--") {
+            Some(_) => !arg[..space].contains('='),
+            // A value may follow its letter at once, as in `-C/my files`.
+            None => !arg[1..]
+                .chars()
+                .map_while(|c| self.short(c))
+                .any(|takes| takes),
+        }
+    }
+
+    /// Whether the value of this flag is the next argument.
+    fn takes_next(&self, arg: &str) -> bool {
+        match arg.strip_prefix("--") {
+            Some(name) => self
+                .0
+                .get_arguments()
+                .any(|known| known.get_long() == Some(name) && known.get_action().takes_values()),
+            None => {
+                let mut letters = arg[1..].chars();
+                let last = letters.next_back().and_then(|c| self.short(c)) == Some(true);
+                last && letters.all(|c| self.short(c) == Some(false))
+            }
+        }
+    }
+
+    /// Whether the flag of this letter, if there is one, takes a value.
+    fn short(&self, letter: char) -> Option<bool> {
+        let flag = self
+            .0
+            .get_arguments()
+            .find(|known| known.get_short() == Some(letter))?;
+        Some(flag.get_action().takes_values())
+    }
+}
+
+/// The parser's advice for words that begin with a dash is to put `--` before them. Here that would
+/// hand them to the agent's CLI.
+pub(super) fn explain(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::UnknownArgument
+        && error.remove(ContextKind::Suggested).is_some()
+        && error.get(ContextKind::SuggestedArg).is_none()
+    {
+        let tip = StyledStr::from(
+            "a prompt that begins with a dash goes to stdin (`-`) or into --prompt-file",
+        );
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Command;
+
+    fn read(args: &[&str]) -> Result<Option<String>, String> {
+        let args = ["teamster", "run"].iter().chain(args).map(OsString::from);
+        match Cli::read(args) {
+            Ok(cli) => match cli.command {
+                Command::Run(run) => Ok(run.prompt),
+                other => panic!("{other:?}"),
+            },
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_prompt_may_begin_with_a_dash_if_it_cannot_be_a_flag() {
+        for prompt in [
+            "- fix this list\n- and that",
+            "-- what is this?",
+            "--json does not work, a=b",
+            "-v is ignored",
+            "-q\tdoes nothing",
+            "-é a",
+        ] {
+            let expected = Ok(Some(prompt.to_owned()));
+            assert_eq!(read(&["claude", prompt]), expected);
+            assert_eq!(read(&["claude", prompt, "--json"]), expected);
+            assert_eq!(read(&["claude", "--json", prompt, "--", "-x y"]), expected);
+            assert_eq!(read(&["-qm", "some model", "claude", prompt]), expected);
+            let append = ["claude", "--append-system-prompt", "- be brief", prompt];
+            assert_eq!(read(&append), expected);
+        }
+    }
+
+    #[test]
+    fn what_can_be_a_flag_is_one() {
+        for (args, prompt) in [
+            (&["claude", "x", "-C/my files"][..], "x"),
+            (&["claude", "-qm some model", "x"], "x"),
+            (&["claude", "--model=some model", "x"], "x"),
+            (
+                &["claude", "--append-system-prompt", "- be brief", "x"],
+                "x",
+            ),
+            (&["claude", "x", "--", "- y"], "x"),
+            (&["claude", "-"], "-"),
+        ] {
+            assert_eq!(read(args), Ok(Some(prompt.to_owned())), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn other_commands_keep_their_advice() {
+        let args = ["teamster", "--json"].map(OsString::from);
+        let error = Cli::read(args).unwrap_err().to_string();
+        assert!(!error.contains("--prompt-file"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_prompt_is_told_with_advice_that_helps() {
+        for args in [&["claude", "-5"][..], &["claude", "x", "- y"]] {
+            let error = read(args).unwrap_err();
+            assert!(error.contains("unexpected argument '-"), "{error}");
+            assert!(
+                error.contains("--prompt-file") && !error.contains("'-- "),
+                "{error}"
+            );
+        }
+        let error = read(&["claude", "x", "--modle", "y"]).unwrap_err();
+        assert!(error.contains("'--model'"), "{error}");
+        assert!(!error.contains("'-- "), "{error}");
+    }
+}
