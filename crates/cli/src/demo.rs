@@ -53,7 +53,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         script: script.path().to_owned(),
     };
     let runtime = teamster::process::CliRuntime::with_config(player, config);
-    crate::drive::run(args.output, view, || runtime.execute(params))
+    crate::drive::run(args.output, view, false, || runtime.execute(params))
 }
 
 mod player {

@@ -15,6 +15,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
 use crate::guard::Guard;
+use crate::orphans;
 use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
@@ -24,22 +25,31 @@ pub(crate) use crate::render::View;
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Starts a run, shows it, and returns the exit code.
+/// Starts a run, shows it, and returns the exit code. With `keep_background`, what the run left
+/// running stays.
 pub(crate) fn run(
     output: OutputArgs,
     view: View,
+    keep_background: bool,
     start: impl FnOnce() -> EventStream,
 ) -> anyhow::Result<u8> {
     let mut sink = sink(output, view);
-    let _guard = Guard::start();
-    tokio_runtime()
+    let guard = Guard::start();
+    if !keep_background {
+        orphans::adopt();
+    }
+    let code = tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
             let events = start();
             let signals =
                 Signals::stop(events.abort_handle()).context("cannot listen for signals")?;
             Ok(show(events, &mut *sink, signals).await)
-        })
+        });
+    if !keep_background {
+        orphans::end(guard.as_ref().map(Guard::pid));
+    }
+    code
 }
 
 /// The time of day, in milliseconds since the Unix epoch.

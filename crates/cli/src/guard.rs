@@ -37,6 +37,13 @@ impl Guard {
     }
 }
 
+impl Guard {
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
         // Already gone is no error.

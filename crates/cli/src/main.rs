@@ -7,6 +7,7 @@ mod drive;
 mod exit_code;
 mod guard;
 mod hints;
+mod orphans;
 mod params;
 mod render;
 mod run;

@@ -31,7 +31,10 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         clock: drive::clock,
     };
     let runtime = teamster::create_cli_runtime(info.id, config)?;
-    drive::run(args.output, view, || runtime.execute(params))
+    let keep_background = params.keep_background;
+    drive::run(args.output, view, keep_background, || {
+        runtime.execute(params)
+    })
 }
 
 /// Where the agent works, in the form in which it will name it.

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use teamster::RunStatus;
 use teamster_testkit::fake_agent::{Script, Signal as FakeSignal, Spawn, SpawnKind, Text};
-use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_pid_file, wait_until};
+use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_pid_file, wait_until};
 
-use crate::{Claude, LIMIT, Running, done, recording};
+use crate::{Claude, LIMIT, Running, done, recording, run};
 
 /// An agent that has said something and now is silent for ever.
 fn silent() -> Script {
@@ -161,6 +161,23 @@ fn a_killed_teamster_leaves_nothing_of_what_the_agent_started() {
     teamster.signal(Signal::SIGKILL);
     teamster.wait();
     assert!(wait_gone(tool.pid(), LIMIT));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_hides_from_the_run_is_ended_too() {
+    // Out of the tree and without the mark of the run, before anybody looked.
+    for kind in [SpawnKind::Group, SpawnKind::Setsid, SpawnKind::Daemon] {
+        let place = tempfile::tempdir().unwrap();
+        let pid_file = place.path().join("pid");
+        let hidden = Spawn::new(kind).clear_env().pid_file(&pid_file);
+        let script = Script::new().play(recording("text")).spawn(hidden).exit(0);
+        let ended = run(&mut Claude::new(&script).run(["x", "--json"]));
+        assert_eq!(ended.code, Some(0));
+        let pid = fs::read_to_string(pid_file).unwrap();
+        let hidden = KillOnDrop::new(pid.trim().parse().unwrap());
+        assert!(!is_alive(hidden.pid()), "{kind:?}");
+    }
 }
 
 #[test]

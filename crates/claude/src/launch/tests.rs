@@ -1,0 +1,190 @@
+use super::*;
+use teamster_core::PromptDelivery;
+
+fn args(params: &ExecuteParams) -> Vec<String> {
+    let launch = launch(params).unwrap();
+    launch
+        .args
+        .into_iter()
+        .map(|arg| arg.into_string().unwrap())
+        .collect()
+}
+
+const BASE: [&str; 4] = [
+    "-p",
+    "--output-format=stream-json",
+    "--verbose",
+    "--include-partial-messages",
+];
+
+#[test]
+fn a_prompt_stands_after_the_end_of_flags() {
+    let params = ExecuteParams::new("--help me");
+    assert_eq!(args(&params)[..4], BASE);
+    assert_eq!(args(&params)[4..], ["--", "--help me"]);
+    assert_eq!(launch(&params).unwrap().stdin, Stdin::Closed);
+}
+
+#[test]
+fn every_value_is_joined_to_its_flag() {
+    let mut params = ExecuteParams::new("hi");
+    params.session_id = Some("--version".into());
+    params.fork = true;
+    params.new_session_id = Some("11111111-2222-4333-8444-555555555555".into());
+    params.model = Some("-m".into());
+    params.effort = Some("low".into());
+    params.permission = PermissionMode::AcceptEdits;
+    params.allowed_tools = vec!["Bash(git *)".into(), "Read".into()];
+    params.denied_tools = vec!["WebFetch".into()];
+    params.max_turns = Some(3);
+    params.max_budget_usd = Some(0.5);
+    params.system_prompt = Some(SystemPrompt::Append("--be brief".into()));
+    params.output_schema = Some(json!({"type": "object"}));
+    params.add_dirs = vec!["-d".into()];
+    params.extra_args = vec!["--betas".into(), "x".into()];
+    assert_eq!(
+        args(&params)[4..],
+        [
+            "--model=-m",
+            "--effort=low",
+            "--permission-mode=acceptEdits",
+            "--allowedTools=Bash(git *)",
+            "--allowedTools=Read",
+            "--disallowedTools=WebFetch",
+            "--max-turns=3",
+            "--max-budget-usd=0.5",
+            "--json-schema={\"type\":\"object\"}",
+            "--add-dir=-d",
+            "--resume=--version",
+            "--fork-session",
+            "--session-id=11111111-2222-4333-8444-555555555555",
+            "--append-system-prompt=--be brief",
+            "--betas",
+            "x",
+            "--",
+            "hi",
+        ]
+    );
+}
+
+#[test]
+fn a_prompt_is_on_stdin_or_in_argv_and_never_in_both() {
+    let mut params = ExecuteParams::new("x".repeat(10_001));
+    assert_eq!(args(&params), BASE);
+    assert_eq!(
+        launch(&params).unwrap().stdin,
+        Stdin::Bytes(vec![b'x'; 10_001])
+    );
+    params.prompt_delivery = PromptDelivery::Argv;
+    assert_eq!(args(&params).len(), 6);
+    assert_eq!(launch(&params).unwrap().stdin, Stdin::Closed);
+    params.prompt = "short".into();
+    params.prompt_delivery = PromptDelivery::Stdin;
+    assert_eq!(args(&params), BASE);
+    params.prompt = "a\0b".into();
+    params.prompt_delivery = PromptDelivery::default();
+    assert_eq!(launch(&params).unwrap().stdin, Stdin::Bytes(b"a\0b".into()));
+}
+
+#[test]
+fn a_large_system_prompt_goes_into_a_file() {
+    let mut params = ExecuteParams::new("hi");
+    params.system_prompt = Some(SystemPrompt::Replace("x".repeat(40_000)));
+    let launch = launch(&params).unwrap();
+    assert_eq!(launch.args.len(), BASE.len() + 2);
+    assert_eq!(launch.private_files[0].flag, "--system-prompt-file");
+    assert_eq!(launch.private_files[0].content.len(), 40_000);
+}
+
+#[test]
+fn a_prompt_is_a_command_only_if_asked_for() {
+    let mut params = ExecuteParams::new("/clear");
+    assert_eq!(args(&params)[5], " /clear");
+    params.slash_commands = true;
+    assert_eq!(args(&params)[5], "/clear");
+}
+
+#[test]
+fn images_go_with_the_prompt_as_one_line_of_input() {
+    let mut params = ExecuteParams::new("what is this?\n");
+    params.images = vec![Image {
+        media_type: "image/png".into(),
+        source: ImageSource::Bytes(vec![0, 1, 2, 3]),
+    }];
+    assert_eq!(args(&params)[4..], ["--input-format=stream-json"]);
+    let Stdin::Bytes(line) = launch(&params).unwrap().stdin else {
+        panic!("nothing on stdin");
+    };
+    assert_eq!(
+        String::from_utf8(line).unwrap(),
+        concat!(
+            r#"{"type":"user","message":{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAECAw=="}},{"type":"text","text":"what is this?\n"}]}}"#,
+            "\n"
+        )
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    type Change = fn(&mut ExecuteParams);
+    let cases: &[(&str, Change)] = &[
+        ("prompt:", |p| p.prompt = " \n".into()),
+        ("session_id:", |p| p.session_id = Some(String::new())),
+        ("fork:", |p| p.fork = true),
+        ("new_session_id:", |p| p.new_session_id = Some("me".into())),
+        ("new_session_id:", |p| {
+            p.session_id = Some("a".into());
+            p.new_session_id = Some("11111111-2222-4333-8444-555555555555".into());
+        }),
+        ("max_turns:", |p| p.max_turns = Some(0)),
+        ("max_budget_usd:", |p| p.max_budget_usd = Some(-1.0)),
+        ("output_schema:", |p| p.output_schema = Some(json!("x"))),
+        ("images:", |p| {
+            p.images = vec![Image {
+                media_type: "image/png".into(),
+                source: ImageSource::Path("/no/such/file.png".into()),
+            }];
+        }),
+    ];
+    for (name, change) in cases {
+        let mut params = ExecuteParams::new("hi");
+        change(&mut params);
+        let error = launch(&params).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert!(error.message.starts_with(name), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_prompt_larger_than_stdin_takes_is_refused() {
+    let params = ExecuteParams::new("x".repeat(LARGEST_STDIN_PROMPT + 1));
+    assert_eq!(launch(&params).unwrap_err().code, ErrorCode::PromptTooLarge);
+}
+
+#[test]
+fn retries_of_the_cli_are_set_by_environment() {
+    let mut params = ExecuteParams::new("hi");
+    params.cli_retries = Some(2);
+    assert_eq!(
+        launch(&params).unwrap().env,
+        [("CLAUDE_CODE_MAX_RETRIES".to_owned(), "2".to_owned())]
+    );
+}
+
+#[test]
+fn a_sandbox_is_never_claimed_behind_the_users_back() {
+    let mut params = ExecuteParams::new("hi");
+    params.permission = PermissionMode::Bypass;
+    params.env.insert("IS_SANDBOX".into(), String::new());
+    match launch(&params) {
+        Ok(launch) => assert!(!is_root() && launch.env.is_empty()),
+        Err(error) => {
+            assert!(is_root());
+            assert_eq!(error.kind, ErrorKind::Permission);
+            assert!(error.message.contains("IS_SANDBOX=1"), "{error}");
+        }
+    }
+    params.env.insert("IS_SANDBOX".into(), "1".into());
+    let launch = launch(&params).unwrap();
+    assert!(launch.env.iter().all(|(name, _)| name != "IS_SANDBOX"));
+}

@@ -1,0 +1,77 @@
+//! Ends what the engine cannot find: a process that left the agent's tree and threw away its
+//! environment, and with that the mark of the run.
+//!
+//! Of a process whose parent ends, the kernel makes a child of the nearest ancestor that asked for
+//! it. A program that runs one agent can ask; a library in a process with other children cannot.
+
+#[cfg(target_os = "linux")]
+mod adopted {
+    use std::fs;
+    use std::thread::sleep;
+    use std::time::{Duration, Instant};
+
+    use nix::sys::prctl::set_child_subreaper;
+    use nix::sys::signal::{Signal, kill};
+    use nix::sys::wait::{WaitPidFlag, waitpid};
+    use nix::unistd::{Pid, getpid};
+
+    /// How long killed processes may take to disappear. Only one that hangs in the kernel takes
+    /// longer.
+    const PATIENCE: Duration = Duration::from_secs(2);
+    const PAUSE: Duration = Duration::from_millis(5);
+
+    /// Says that orphans become our children from now on.
+    pub(crate) fn adopt() {
+        // Without it a run is as good; only what hides itself is left.
+        let _ = set_child_subreaper(true);
+    }
+
+    /// The run is over: ends all our children but one.
+    pub(crate) fn end(but: Option<u32>) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let children: Vec<Pid> = children().filter(|pid| Some(number(*pid)) != but).collect();
+            if children.is_empty() || Instant::now() >= until {
+                return;
+            }
+            for pid in children {
+                // Already gone is no error; one that has ended is a child until it is waited for.
+                let _ = kill(pid, Signal::SIGKILL);
+                let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
+            }
+            sleep(PAUSE);
+        }
+    }
+
+    fn number(pid: Pid) -> u32 {
+        pid.as_raw().cast_unsigned()
+    }
+
+    fn children() -> impl Iterator<Item = Pid> {
+        let me = getpid();
+        fs::read_dir("/proc")
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .map(Pid::from_raw)
+            .filter(move |pid| parent(*pid) == Some(me))
+    }
+
+    fn parent(pid: Pid) -> Option<Pid> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in parentheses may itself hold spaces and parentheses.
+        let (_, fields) = stat.rsplit_once(") ")?;
+        fields.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod adopted {
+    /// There is no such thing here.
+    pub(crate) fn adopt() {}
+
+    /// See [`adopt`].
+    pub(crate) fn end(_: Option<u32>) {}
+}
+
+pub(crate) use adopted::{adopt, end};
