@@ -25,11 +25,10 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use teamster::{
-    AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, Decoder, Events,
-    ExecuteParams, Launch, RunAssembler, RuntimeConfig, claude::Claude,
+    AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, Decoder,
+    ExecuteParams, Launch, RuntimeConfig, claude::Claude,
 };
 use teamster_process::CliRuntime;
-use teamster_process::framing::{Frame, LineBuf};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -45,11 +44,11 @@ fn main() -> Result<()> {
             Ok(())
         }
         ["split", file] => {
-            split(&std::fs::read(file)?);
+            common::split(&std::fs::read(file)?);
             Ok(())
         }
         ["decode", file] => {
-            decode(&std::fs::read(file)?);
+            common::decode(&std::fs::read(file)?);
             Ok(())
         }
         ["cpu", lines] => cpu(lines),
@@ -57,32 +56,6 @@ fn main() -> Result<()> {
         ["slow", lines] => slow(lines),
         ["emit", lines, pause] => emit(lines.parse()?, Duration::from_micros(pause.parse()?)),
         _ => Err("see the head of this file for what to ask".into()),
-    }
-}
-
-fn split(input: &[u8]) {
-    let mut start = 0;
-    for end in memchr::memchr_iter(b'\n', input) {
-        black_box(&input[start..end]);
-        start = end + 1;
-    }
-}
-
-fn decode(input: &[u8]) {
-    let decoder = Claude.decoder(&ExecuteParams::new(""));
-    let mut assembler = RunAssembler::new(decoder, false);
-    let mut lines = LineBuf::new(64 << 20);
-    let mut events = Events::new();
-    for chunk in input.chunks(64 * 1024) {
-        lines.extend(chunk);
-        while let Some(frame) = lines.next() {
-            if let Frame::Line(line) = frame {
-                assembler.line(line, &mut events);
-            }
-        }
-        events.drain().for_each(|event| {
-            black_box(event);
-        });
     }
 }
 

@@ -1,23 +1,31 @@
-//! Input of the benchmarks: lines of recorded runs.
+//! Input and work of the benchmarks.
 #![expect(
     clippy::expect_used,
     reason = "without its input a benchmark has nothing to measure"
 )]
 
-use std::path::{Path, PathBuf};
+use std::hint::black_box;
+use std::path::Path;
 
-/// The folder of a recorded run of Claude Code.
-pub(crate) fn fixture(scenario: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+use teamster::{CliProvider, Events, ExecuteParams, RunAssembler, claude::Claude};
+use teamster_process::framing::{Frame, LineBuf};
+
+/// What one read of a pipe gives at most before it is enlarged, in bytes.
+pub(crate) const CHUNK: usize = 64 * 1024;
+
+/// What Claude Code printed in a recorded run.
+pub(crate) fn recorded(scenario: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures/claude/2.1.197")
         .join(scenario)
+        .join("stdout.ndjson");
+    std::fs::read(path).expect("the fixture is in the repository")
 }
 
 /// At least `bytes` of text deltas as Claude Code printed them, behind the line that begins the
 /// session.
 pub(crate) fn delta_lines(bytes: usize) -> Vec<u8> {
-    let path = fixture("slow_reader_partial").join("stdout.ndjson");
-    let recorded = std::fs::read(path).expect("the fixture is in the repository");
+    let recorded = recorded("slow_reader_partial");
     let lines: Vec<&[u8]> = recorded.split_inclusive(|b| *b == b'\n').collect();
     let mut input = Vec::with_capacity(bytes + recorded.len());
     let init = lines.iter().find(|l| contains(l, br#""subtype":"init""#));
@@ -34,4 +42,32 @@ pub(crate) fn delta_lines(bytes: usize) -> Vec<u8> {
 
 fn contains(line: &[u8], what: &[u8]) -> bool {
     memchr::memmem::find(line, what).is_some()
+}
+
+/// The floor: finding the lines.
+pub(crate) fn split(input: &[u8]) {
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', input) {
+        black_box(&input[start..end]);
+        start = end + 1;
+    }
+}
+
+/// From bytes to events, as a run does it.
+pub(crate) fn decode(input: &[u8]) {
+    let decoder = Claude.decoder(&ExecuteParams::new(""));
+    let mut assembler = RunAssembler::new(decoder, false);
+    let mut lines = LineBuf::new(64 << 20);
+    let mut events = Events::new();
+    for chunk in input.chunks(CHUNK) {
+        lines.extend(chunk);
+        while let Some(frame) = lines.next() {
+            if let Frame::Line(line) = frame {
+                assembler.line(line, &mut events);
+            }
+        }
+        events.drain().for_each(|event| {
+            black_box(event);
+        });
+    }
 }
