@@ -1,0 +1,327 @@
+//! Hand-made lines of a decoder made for these tests.
+
+use super::*;
+use crate::{Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd, grammar};
+use serde_json::Value;
+
+/// A decoder of hand-made lines: `{"t":…}` text, `{"m":…,"t":…}` text of a message, `{"u":…}`
+/// tool use, `{"r":…}` tool result, `{"x":…}` retract, `{"end":bool}` the end.
+#[derive(Default)]
+struct Scripted {
+    ended: Option<bool>,
+}
+
+impl Decoder for Scripted {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        let Ok(v) = serde_json::from_slice::<Value>(line) else {
+            return out.malformed(line);
+        };
+        let id = |key: &str| v[key].as_str().map(Id::from);
+        if let Some(text) = v["t"].as_str() {
+            out.push(AgentEvent::Text(Text {
+                text: text.into(),
+                message_id: id("m"),
+                parent_tool_id: None,
+                native: None,
+            }));
+        } else if let Some(tool_id) = id("u") {
+            out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+                tool_name: "Bash".into(),
+                tool_id,
+                input: Value::Null,
+                kind: ToolKind::Execute,
+                mcp: None,
+                parent_tool_id: None,
+                native: None,
+            })));
+        } else if let Some(tool_id) = id("r") {
+            out.push(AgentEvent::ToolResult(Box::new(ToolResult {
+                tool_id,
+                output: String::new(),
+                is_error: None,
+                parent_tool_id: None,
+                native: None,
+            })));
+        } else if let Some(message_id) = id("x") {
+            out.push(AgentEvent::Retract(Retract {
+                message_id,
+                native: None,
+            }));
+        } else if let Some(is_error) = v["end"].as_bool() {
+            self.ended = Some(is_error);
+            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+                stop_reason: None,
+                is_error,
+                usage: None,
+                cost_usd: None,
+                native: None,
+            })));
+        } else {
+            out.unknown(line);
+        }
+    }
+
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+        RunSummary {
+            ended_with_error: self.ended,
+            ..RunSummary::default()
+        }
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        stderr
+            .contains("No conversation")
+            .then_some(ErrorKind::SessionNotFound)
+    }
+}
+
+fn run(lines: &[&str], exit: Exit) -> (Vec<AgentEvent>, RunResult) {
+    let mut assembler = RunAssembler::new(Box::new(Scripted::default()), false);
+    let mut out = Events::new();
+    for line in lines {
+        assembler.line(line.as_bytes(), &mut out);
+    }
+    assembler.finish(exit, 7, &mut out);
+    let events: Vec<_> = out.drain().collect();
+    grammar::check(&events).unwrap();
+    let AgentEvent::Done(done) = events.last().unwrap().clone() else {
+        panic!("no done");
+    };
+    (events, *done.result)
+}
+
+fn exit(code: i32, stderr: &str) -> Exit {
+    Exit {
+        code: Some(code),
+        stderr: stderr.into(),
+        ..Exit::default()
+    }
+}
+
+fn codes(result: &RunResult) -> Vec<ErrorCode> {
+    result.errors.iter().map(|e| e.code).collect()
+}
+
+#[test]
+fn text_without_what_was_retracted() {
+    let (_, result) = run(
+        &[
+            r#"{"m":"a","t":"old "}"#,
+            r#"{"m":"b","t":"other "}"#,
+            r#"{"m":"a","t":"older "}"#,
+            r#"{"x":"a"}"#,
+            r#"{"m":"c","t":"new"}"#,
+            r#"{"end":false}"#,
+        ],
+        exit(0, ""),
+    );
+    assert_eq!(result.text, "other new");
+    assert_eq!(result.final_message.as_deref(), Some("new"));
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.duration_ms, 7);
+}
+
+#[test]
+fn the_final_message_without_ids_begins_after_the_last_tool() {
+    let (_, result) = run(
+        &[
+            r#"{"t":"I look."}"#,
+            r#"{"u":"1"}"#,
+            r#"{"r":"1"}"#,
+            r#"{"t":"Do"}"#,
+            r#"{"t":"ne."}"#,
+            r#"{"end":false}"#,
+        ],
+        exit(0, ""),
+    );
+    assert_eq!(result.text, "I look.Done.");
+    assert_eq!(result.final_message.as_deref(), Some("Done."));
+}
+
+#[test]
+fn what_would_break_the_grammar_becomes_unknown() {
+    let (events, result) = run(
+        &[
+            r#"{"r":"never-called"}"#,
+            r#"{"u":"1"}"#,
+            r#"{"u":"1"}"#,
+            r#"{"r":"1"}"#,
+            r#"{"r":"1"}"#,
+            r#"{"u":"2"}"#,
+            r#"{"end":false}"#,
+        ],
+        exit(0, ""),
+    );
+    let names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
+    assert_eq!(
+        names,
+        [
+            "unknown",
+            "tool_use",
+            "unknown",
+            "tool_result",
+            "unknown",
+            "tool_use",
+            "turn_end",
+            "done"
+        ]
+    );
+    assert_eq!(result.open_tool_ids, [Id::from("2")]);
+    assert_eq!(result.diagnostics.unknown, 3);
+}
+
+#[test]
+fn an_end_that_is_missing_is_never_success() {
+    let (_, result) = run(&[r#"{"t":"half"}"#], exit(0, ""));
+    assert_eq!(result.status, RunStatus::Incomplete);
+    assert_eq!(codes(&result), [ErrorCode::StreamEndedEarly]);
+    assert!(result.errors[0].retryable);
+}
+
+#[test]
+fn a_failure_becomes_one_error_with_the_best_evidence() {
+    let (_, result) = run(&[], exit(1, "Error: No conversation found\n"));
+    assert_eq!(codes(&result), [ErrorCode::CliStderr]);
+    assert_eq!(result.errors[0].kind, ErrorKind::SessionNotFound);
+    assert_eq!(result.errors[0].message, "Error: No conversation found");
+    assert_eq!(result.status, RunStatus::Failed);
+
+    let (_, result) = run(&[r#"{"t":"x"}"#], exit(143, ""));
+    assert_eq!(codes(&result), [ErrorCode::CliExitError]);
+    assert_eq!(result.status, RunStatus::Failed);
+
+    let signal = Exit {
+        signal: Some("SIGKILL".into()),
+        ..Exit::default()
+    };
+    let (_, result) = run(&[], signal);
+    assert!(result.errors[0].message.contains("SIGKILL"));
+}
+
+#[test]
+fn output_on_stderr_alone_is_an_error_even_with_exit_code_0() {
+    let (_, result) = run(&[], exit(0, "please log in"));
+    assert_eq!(codes(&result), [ErrorCode::CliStderr]);
+    assert_eq!(result.status, RunStatus::Failed);
+}
+
+#[test]
+fn an_exit_code_after_a_good_end_changes_nothing() {
+    let (_, result) = run(&[r#"{"end":false}"#], exit(9, "noise"));
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(codes(&result), []);
+    assert_eq!(result.exit_code, Some(9));
+    assert_eq!(result.stderr.as_deref(), Some("noise"));
+}
+
+#[test]
+fn stopping_decides_the_status() {
+    let aborted = Exit {
+        stop: Some(Stop::Aborted),
+        ..exit(143, "bye")
+    };
+    let (_, result) = run(&[r#"{"t":"x"}"#], aborted);
+    assert_eq!(result.status, RunStatus::Aborted);
+    assert!(result.aborted);
+    assert_eq!(codes(&result), [ErrorCode::Aborted]);
+
+    let late = Exit {
+        stop: Some(Stop::Timeout(AgentError::new(
+            ErrorCode::WatchdogTimeout,
+            ErrorKind::Timeout,
+            "no line for 5 s",
+        ))),
+        ..exit(143, "waiting for a login")
+    };
+    let (_, result) = run(&[r#"{"t":"x"}"#], late);
+    assert_eq!(result.status, RunStatus::TimedOut);
+    assert_eq!(
+        result.errors[0].message,
+        "no line for 5 s; it said on stderr: waiting for a login"
+    );
+
+    let lingering = Exit {
+        stop: Some(Stop::Lingering),
+        signal: Some("SIGKILL".into()),
+        ..Exit::default()
+    };
+    let (_, result) = run(&[r#"{"end":false}"#], lingering);
+    assert_eq!(result.status, RunStatus::Completed);
+}
+
+#[test]
+fn an_interruption_that_we_asked_for_is_told_once() {
+    struct Interrupted;
+    impl Decoder for Interrupted {
+        fn line(&mut self, _: &[u8], out: &mut Events) {
+            out.error(AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::Aborted,
+                "interrupted",
+            ));
+        }
+        fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+            RunSummary::default()
+        }
+    }
+    let errors = |stopping: bool| {
+        let mut assembler = RunAssembler::new(Box::new(Interrupted), false);
+        let mut out = Events::new();
+        if stopping {
+            assembler.stop_requested();
+        }
+        assembler.line(b"{}", &mut out);
+        out.len()
+    };
+    assert_eq!(errors(false), 1);
+    assert_eq!(errors(true), 0);
+}
+
+#[test]
+fn lines_that_are_no_json_are_notices() {
+    let (events, result) = run(
+        &[
+            "Loading…",
+            "  ",
+            r#"{"half"#,
+            r#"{"new":1}"#,
+            r#"{"end":false}"#,
+        ],
+        exit(0, ""),
+    );
+    let names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
+    assert_eq!(names, ["notice", "notice", "unknown", "turn_end", "done"]);
+    assert_eq!(
+        result.diagnostics,
+        Diagnostics {
+            lines: 4,
+            malformed: 2,
+            oversize: 0,
+            unknown: 1
+        }
+    );
+}
+
+#[test]
+fn phases() {
+    let mut assembler = RunAssembler::new(Box::new(Scripted::default()), false);
+    let mut out = Events::new();
+    assert_eq!(assembler.phase(), Phase::Startup);
+    assembler.line(br#"{"t":"x"}"#, &mut out);
+    assert_eq!(assembler.phase(), Phase::Model);
+    assembler.line(br#"{"u":"1"}"#, &mut out);
+    assert_eq!(assembler.phase(), Phase::Tools(vec!["Bash".into()]));
+    assembler.line(br#"{"r":"1"}"#, &mut out);
+    assembler.line(br#"{"end":false}"#, &mut out);
+    assert_eq!(assembler.phase(), Phase::Ended);
+    assembler.line(br#"{"t":"again"}"#, &mut out);
+    assert_eq!(assembler.phase(), Phase::Model);
+}
+
+#[test]
+fn every_event_carries_its_line_when_asked() {
+    let mut assembler = RunAssembler::new(Box::new(Scripted::default()), true);
+    let mut out = Events::new();
+    assembler.line(br#"{"t":  "x"}"#, &mut out);
+    assert_eq!(out.as_slice()[0].native().unwrap().get(), r#"{"t":  "x"}"#);
+}

@@ -1,0 +1,430 @@
+//! What each event carries.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{AgentError, RawJson, RunResult, Usage};
+
+/// An id of a message, tool call or session: shared, because every delta of a message carries it.
+pub type Id = Arc<str>;
+
+/// Payload of `session`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    /// The id with which the session can be resumed.
+    pub session_id: Id,
+    /// The model that answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Names of the tools that the agent has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// MCP servers and how they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_servers: Option<Vec<McpServerStatus>>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// An MCP server as the CLI sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerStatus {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The CLI's word for its state, such as `connected`, `failed` or `pending`.
+    pub status: String,
+}
+
+/// Payload of `text`: a delta, to be appended to what came before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Text {
+    /// The new text.
+    pub text: String,
+    /// The message it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<Id>,
+    /// The tool call that started the sub-agent which says this; absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<Id>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `retract`: the CLI dropped a half-written message and asks the model again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Retract {
+    /// The `text` and `thinking` events with this message id that came before are void. Some may
+    /// follow anew.
+    pub message_id: Id,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `thinking`: a delta of the model's reasoning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Thinking {
+    /// The new text.
+    pub text: String,
+    /// The message it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<Id>,
+    /// The tool call that started the sub-agent which thinks this; absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<Id>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `tool_use`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ToolUse {
+    /// The CLI's own name of the tool.
+    pub tool_name: String,
+    /// The id that the `tool_result` will carry. Unique in the run.
+    pub tool_id: Id,
+    /// The arguments, complete.
+    pub input: Value,
+    /// What sort of thing the tool does.
+    pub kind: ToolKind,
+    /// Server and tool, for a tool of an MCP server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpTool>,
+    /// The tool call that started the sub-agent which calls this; absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<Id>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpTool {
+    /// The server's name in the configuration.
+    pub server: String,
+    /// The tool's own name.
+    pub tool: String,
+}
+
+/// What sort of thing a tool does: the same words for every CLI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ToolKind {
+    /// Reads files or other local state.
+    Read,
+    /// Writes or changes files.
+    Edit,
+    /// Deletes files.
+    Delete,
+    /// Moves or renames files.
+    Move,
+    /// Searches in files or on the web.
+    Search,
+    /// Runs a command.
+    Execute,
+    /// Works on plans, notes or other state of the agent's own.
+    Think,
+    /// Gets something from the network.
+    Fetch,
+    /// Starts or steers another agent.
+    Task,
+    /// A tool of an MCP server, whatever it does.
+    Mcp,
+    /// Anything else, also what only a newer version knows.
+    #[serde(other)]
+    Other,
+}
+
+/// Payload of `tool_result`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResult {
+    /// The id of the `tool_use`.
+    pub tool_id: Id,
+    /// The result as text, complete. Images become a placeholder with their type and size.
+    pub output: String,
+    /// Whether the tool failed, where the CLI says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// As in the `tool_use`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<Id>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `file_change`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    /// The file, as the CLI names it.
+    pub path: String,
+    /// What happened to it.
+    pub change: ChangeKind,
+    /// The tool call that did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<Id>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// What happened to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// It is new.
+    Add,
+    /// It has new content.
+    Update,
+    /// It is gone.
+    Delete,
+    /// It has a new path.
+    Move,
+}
+
+/// Payload of `plan`: the to-do list as it now is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// All entries, in order.
+    pub entries: Vec<PlanEntry>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// One entry of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PlanEntry {
+    /// What is to be done.
+    pub content: String,
+    /// How far it is.
+    pub status: PlanStatus,
+}
+
+/// How far an entry of a plan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PlanStatus {
+    /// Not begun.
+    Pending,
+    /// Being done.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+/// Payload of `permission`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Permission {
+    /// The tool in question.
+    pub tool_name: String,
+    /// The call in question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<Id>,
+    /// What was decided.
+    pub decision: Decision,
+    /// Why, in the CLI's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// What became of a question of permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Decision {
+    /// It was allowed.
+    Allowed,
+    /// It was denied.
+    Denied,
+    /// The CLI waits for an answer.
+    Requested,
+}
+
+/// Payload of `usage`: figures so far, not to be summed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct UsageReport {
+    /// What the run has used so far.
+    pub usage: Usage,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `retry`: the CLI itself tries a request again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Retry {
+    /// Which retry this is, from 1.
+    pub attempt: u32,
+    /// How many the CLI makes at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// How long the CLI waits before it, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// What failed.
+    pub error: AgentError,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `rate_limit`: the account's limits as the CLI reports them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RateLimit {
+    /// The CLI's word, such as `allowed`, `allowed_warning` or `rejected`.
+    pub status: String,
+    /// When the limit resets, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<u64>,
+    /// Which limit, such as `five_hour`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// How much of it is used, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilization: Option<f64>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `notice`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Notice {
+    /// How much it matters.
+    pub level: NoticeLevel,
+    /// What there is to know.
+    pub message: String,
+    /// Where it comes from.
+    pub source: NoticeSource,
+    /// The line it came from, if asked for and if it was JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// How much a notice matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NoticeLevel {
+    /// Good to know.
+    Info,
+    /// Something is not as it should be.
+    Warning,
+}
+
+/// Where a notice comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NoticeSource {
+    /// The CLI's standard output.
+    Stdout,
+    /// The CLI's standard error.
+    Stderr,
+    /// Teamster itself.
+    Runtime,
+}
+
+/// Payload of `unknown`: nothing that a CLI prints is dropped silently.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Unknown {
+    /// The line, always.
+    pub native: RawJson,
+}
+
+/// Payload of `turn_end`: the CLI says that its turn is over. `done` still waits for the process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnEnd {
+    /// Why the model stopped, in the CLI's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// Whether the turn failed.
+    pub is_error: bool,
+    /// What the turn used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What the turn cost, in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `error`: the fields of [`AgentError`]. Only final errors; an attempt that the CLI
+/// repeats is a `retry`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorEvent {
+    /// What went wrong.
+    #[serde(flatten)]
+    pub error: AgentError,
+    /// The line it came from, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+/// Payload of `done`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Done {
+    /// How the run ended.
+    pub result: Box<RunResult>,
+}
