@@ -13,9 +13,6 @@ use crate::{Outcome, root};
 /// Most lines of a Rust file. Longer ones are hard to find one's way in.
 const MOST_LINES: usize = 500;
 
-/// Files that may be longer, and why.
-const LONG_FILES: &[(&str, &str)] = &[];
-
 /// What must not be left in code. In two parts, so that this file does not find itself.
 const LEFTOVERS: &[&str] = &[
     concat!("to", "do!"),
@@ -165,14 +162,9 @@ impl Tree {
 fn lengths(tree: &Tree, problems: &mut Vec<Problem>) {
     for file in tree.with(".rs") {
         let lines = file.text.lines().count();
-        let may_be_long = LONG_FILES.iter().any(|(path, _)| *path == file.path);
-        if lines > MOST_LINES && !may_be_long {
-            problems.push(file.problem(
-                0,
-                format!("has {lines} lines, more than {MOST_LINES}: split it"),
-            ));
-        } else if lines <= MOST_LINES && may_be_long {
-            problems.push(file.problem(0, "is short now: take it off the list of long files"));
+        if lines > MOST_LINES {
+            let problem = format!("has {lines} lines, more than {MOST_LINES}: split it");
+            problems.push(file.problem(0, problem));
         }
     }
 }
@@ -333,14 +325,12 @@ mod tests {
                 ("crates/a/Cargo.toml", "[package]\n"),
                 ("crates/a/src/lib.rs", concat!("// FIX", "ME\n")),
                 ("crates/a/src/long.rs", &long),
-                ("crates/core/src/event.rs", "\n"),
                 ("README.md", "a \n\tb\n[x](none.md)\n```\n[x](none.md)\n```"),
                 ("fixtures/c/1/x/stdout.ndjson", ""),
                 ("fixtures/c/1/y/events.snap", ""),
             ]),
             [
                 "crates/a/src/long.rs: has 501 lines, more than 500: split it",
-                "crates/core/src/event.rs: is short now: take it off the list of long files",
                 "README.md:1: white space at the end of the line",
                 "README.md:2: a tab; indent with spaces",
                 "README.md: no newline at the end",
