@@ -301,11 +301,13 @@ fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
         }
         if !provider.usable {
             writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
-        } else if !provider.tested {
-            let tested = provider.tested_versions.join(", ");
+        }
+        let tested = provider.tested_versions.join(", ");
+        writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;
+        if provider.usable && !provider.tested {
             writeln!(
                 out,
-                "    {warn}warning{warn:#}  teamster is tested with {tested}: this one will most likely work, new kinds of output are shown as unknown"
+                "    {warn}warning{warn:#}  this version is another one: it will most likely work, new kinds of output are shown as unknown"
             )?;
         }
     }

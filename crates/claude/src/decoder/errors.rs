@@ -79,6 +79,7 @@ impl Evidence<'_> {
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("No conversation found", ErrorKind::SessionNotFound),
+        ("requires a valid session ID", ErrorKind::SessionNotFound),
         ("Prompt is too long", ErrorKind::ContextWindow),
         ("reached its context window limit", ErrorKind::ContextWindow),
         ("Credit balance is too low", ErrorKind::Quota),
@@ -103,7 +104,6 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
 /// What a failure means that was only explained on stderr.
 pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
-        ("No conversation found", ErrorKind::SessionNotFound),
         ("MCP config", ErrorKind::Mcp),
         ("error: unknown option", ErrorKind::Invalid),
         ("is already in use", ErrorKind::Invalid),
@@ -115,11 +115,12 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("piped stdin input exceeds", ErrorKind::Invalid),
         ("cannot be used with root/sudo", ErrorKind::Permission),
     ];
-    MEANINGS
-        .iter()
-        .find(|(words, _)| stderr.contains(words))
-        .map(|(_, kind)| *kind)
-        .or_else(|| kind_of_text(stderr))
+    kind_of_text(stderr).or_else(|| {
+        MEANINGS
+            .iter()
+            .find(|(words, _)| stderr.contains(words))
+            .map(|(_, kind)| *kind)
+    })
 }
 
 #[cfg(test)]
@@ -242,6 +243,13 @@ mod tests {
         assert_eq!(
             kind_of_stderr("Error: Session ID 1 is already in use."),
             Some(ErrorKind::Invalid)
+        );
+        // Also what `--resume` says of an id that is no UUID, which "requires" something too.
+        assert_eq!(
+            kind_of_stderr(
+                "Error: --resume requires a valid session ID or session title when used with --print."
+            ),
+            Some(ErrorKind::SessionNotFound)
         );
         assert_eq!(kind_of_stderr("something else"), None);
     }

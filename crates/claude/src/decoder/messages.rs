@@ -87,33 +87,12 @@ impl Lane {
         let message = self.current();
         message.blocks.push(Block::new(index, kind));
         if !text.is_empty() {
-            self.delta_bytes(index, kind, text, out);
+            self.delta(index, kind, text, out);
         }
     }
 
-    /// A delta of a block of the streaming message, as UTF-8.
-    pub(super) fn delta(&mut self, index: u64, kind: BlockKind, text: &str, out: &mut Events) {
-        let message = self.current();
-        let block = message.block(index, kind);
-        if block.confirmed {
-            return;
-        }
-        if block.joiner.waits() {
-            return self.delta_bytes(index, kind, text.as_bytes(), out);
-        }
-        block.said.push_str(text);
-        let id = message.id.clone();
-        self.say(id, kind, text.to_owned(), out);
-    }
-
-    /// A delta that may begin or end within a surrogate pair.
-    pub(super) fn delta_bytes(
-        &mut self,
-        index: u64,
-        kind: BlockKind,
-        text: &[u8],
-        out: &mut Events,
-    ) {
+    /// A delta of a block of the streaming message. It may begin or end within a surrogate pair.
+    pub(super) fn delta(&mut self, index: u64, kind: BlockKind, text: &[u8], out: &mut Events) {
         let message = self.current();
         let block = message.block(index, kind);
         if block.confirmed {

@@ -69,10 +69,10 @@ impl Decoder for ClaudeDecoder {
             self.settle_pending(out);
             match delta {
                 FastDelta::Text(index, text) => {
-                    self.lanes[0].delta(index, BlockKind::Text, &text, out);
+                    self.lanes[0].delta(index, BlockKind::Text, text.as_bytes(), out);
                 }
                 FastDelta::Thinking(index, text) => {
-                    self.lanes[0].delta(index, BlockKind::Thinking, &text, out);
+                    self.lanes[0].delta(index, BlockKind::Thinking, text.as_bytes(), out);
                 }
                 FastDelta::Input => {}
             }
@@ -120,41 +120,41 @@ impl ClaudeDecoder {
         }
     }
 
-    /// Takes a line that is JSON of a known type. `None` if it is not; then nothing has happened.
+    /// Takes a line that is JSON of a known type. `None` if it is not; then no more has happened
+    /// than that its session was taken note of.
     fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
-        let line = text;
-        let kind = kind_of(line)?;
+        let kind = kind_of(text)?;
         match kind.as_ref() {
             "stream_event" => {
-                let line = parse(line)?;
+                let line = parse(text)?;
                 self.stream_event(line, out)?;
             }
             "assistant" => {
-                let line = parse(line)?;
+                let line = parse(text)?;
                 if !self.assistant(line, out) {
                     out.unknown(text.as_bytes());
                 }
             }
             "user" => {
-                let line = parse(line)?;
+                let line = parse(text)?;
                 if !self.user(line, out) {
                     out.unknown(text.as_bytes());
                 }
             }
             "system" => {
-                let line = parse(line)?;
+                let line = parse(text)?;
                 self.system(line, out)?;
             }
             "result" => {
-                let line = parse(line)?;
+                let line = parse(text)?;
                 self.result(&line, out);
             }
             "rate_limit_event" => {
-                let line = parse(line)?;
+                let line = parse(text)?;
                 self.rate_limit(line, out);
             }
             "control_request" => {
-                let line = parse(line)?;
+                let line = parse(text)?;
                 control_request(line, out)?;
             }
             // Answers to the program that runs the CLI, and signs of life.
@@ -165,7 +165,7 @@ impl ClaudeDecoder {
             | "tool_use_summary"
             | "prompt_suggestion"
             | "auth_status" => {
-                parse::<serde::de::IgnoredAny>(line)?;
+                parse::<serde::de::IgnoredAny>(text)?;
             }
             _ => return None,
         }

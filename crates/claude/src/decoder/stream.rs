@@ -83,7 +83,7 @@ impl ClaudeDecoder {
             _ => return None,
         };
         if let Some(Chars(text)) = text {
-            self.lanes[lane].delta_bytes(event.index, kind, text, out);
+            self.lanes[lane].delta(event.index, kind, text, out);
         }
         Some(())
     }

@@ -43,10 +43,12 @@ fn the_report_says_what_to_do() {
         "\
 ✓ Claude Code  9.9.9
     program  /bin/claude
-    warning  teamster is tested with 2.1.197: this one will most likely work, new kinds of output are shown as unknown
+    tested   with 2.1.197
+    warning  this version is another one: it will most likely work, new kinds of output are shown as unknown
 ✗ Claude Code  not found
     problem  it is not there
     install  npm install it
+    tested   with 2.1.197
 
 Processes that earlier runs left behind:
     7  claude

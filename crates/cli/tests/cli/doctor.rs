@@ -22,6 +22,7 @@ fn a_usable_cli() {
         str![[r#"
 ✓ Claude Code  2.1.197
     program  DIR/claude
+    tested   with 2.1.197
 "#]]
     );
     assert!(!claude.path("report.json").exists(), "an agent was started");
@@ -40,7 +41,8 @@ fn a_link_and_an_unknown_version() {
 ✓ Claude Code  9.0.0
     program  DIR/link
     that is  DIR/claude
-    warning  teamster is tested with [..]: this one will most likely work, new kinds of output are shown as unknown
+    tested   with [..]
+    warning  this version is another one: it will most likely work, new kinds of output are shown as unknown
 "#]]
     );
 }
@@ -70,6 +72,7 @@ fn a_missing_cli() {
 ✗ Claude Code  not found
     problem  the program `claude` was not found: searched DIR
     install  npm install -g @anthropic-ai/claude-code
+    tested   with 2.1.197
 "#]]
     );
 }
