@@ -1,6 +1,8 @@
 use std::io::{ErrorKind, Write};
+use std::time::Duration;
 
 use teamster_testkit::fake_agent::{Pipe, Script, Stdin};
+use teamster_testkit::proc::wait_until;
 
 use crate::{Files, run, start, text};
 
@@ -67,8 +69,15 @@ fn the_end_of_stdin_can_be_ignored() {
 fn a_closed_stdin_breaks_the_writer() {
     let mut agent = start(&Script::new().close(Pipe::Stdin).line("closed").forever());
     assert_eq!(agent.read_stdout(7), "closed\n");
-    let error = agent.stdin.as_mut().unwrap().write_all(b"x").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+    let stdin = agent.stdin.as_mut().unwrap();
+    let mut error = None;
+    // A process that another test is just starting holds the other end until it becomes its program.
+    let broken = wait_until(Duration::from_secs(30), || {
+        error = stdin.write_all(b"x").err();
+        error.is_some()
+    });
+    assert!(broken);
+    assert_eq!(error.unwrap().kind(), ErrorKind::BrokenPipe);
     assert!(agent.is_running());
 }
 
