@@ -352,6 +352,7 @@ mod tests {
             meta: Meta::default(),
             stdout: Vec::new(),
             stderr: String::new(),
+            record: Vec::new(),
         };
         let replay = Replay {
             events: Vec::new(),

@@ -1,17 +1,18 @@
 //! How Claude Code is started.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::json;
 use teamster_core::{
-    AgentError, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, Launch, PermissionMode,
-    PrivateFile, Signal, Stdin, StopStep, SystemPrompt, Timeouts,
+    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, Launch,
+    PermissionMode, Signal, Stdin, StopStep, SystemPrompt, Timeouts, is_uuid,
 };
+
+use crate::{CAPABILITIES, INFO};
 
 /// The CLI refuses a larger prompt on stdin (measured: "piped stdin input exceeds 10MB").
 const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
@@ -51,8 +52,8 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     // Without it the CLI refuses stream-json.
     args.add("--verbose");
     args.add("--include-partial-messages");
-    options(params, &mut args)?;
-    let system_prompt = system_prompt(params, &mut args)?;
+    options(params, &mut args);
+    system_prompt(params, &mut args);
     for arg in &params.extra_args {
         args.add(arg);
     }
@@ -62,9 +63,10 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     if let Some(retries) = params.cli_retries {
         env.push(("CLAUDE_CODE_MAX_RETRIES".to_owned(), retries.to_string()));
     }
+    let (args, private_files) = args.into_parts();
     Ok(Launch {
-        args: args.0,
-        private_files: system_prompt.into_iter().collect(),
+        args,
+        private_files,
         env,
         env_remove: MARKS_OF_A_SESSION.to_vec(),
         stdin,
@@ -77,53 +79,21 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     })
 }
 
-/// Arguments. Values are always joined to their flag by `=`: several flags take any number of
-/// values and would swallow what follows, and a value that begins with `-` would be a flag.
-struct Args(Vec<OsString>);
-
-impl Args {
-    fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    fn add(&mut self, arg: impl Into<OsString>) {
-        self.0.push(arg.into());
-    }
-
-    fn value(&mut self, flag: &str, value: impl Into<OsString>) {
-        let mut arg = OsString::from(flag);
-        arg.push("=");
-        arg.push(value.into());
-        self.0.push(arg);
-    }
-}
-
 /// The system prompt: as an argument, or in a file if it is large.
-fn system_prompt(
-    params: &ExecuteParams,
-    args: &mut Args,
-) -> Result<Option<PrivateFile>, AgentError> {
+fn system_prompt(params: &ExecuteParams, args: &mut Args) {
     let (flag, text) = match &params.system_prompt {
-        None => return Ok(None),
         Some(SystemPrompt::Append(text)) => ("--append-system-prompt", text),
         Some(SystemPrompt::Replace(text)) => ("--system-prompt", text),
-        Some(_) => {
-            return Err(AgentError::invalid_params(
-                "system_prompt: Claude Code takes one that is appended or one that replaces its own",
-            ));
-        }
+        _ => return,
     };
     if text.len() <= LARGEST_SYSTEM_PROMPT_ARGUMENT {
         args.value(flag, text);
-        return Ok(None);
+    } else {
+        args.private_file(format!("{flag}-file="), text.as_bytes());
     }
-    Ok(Some(PrivateFile {
-        flag: format!("{flag}-file"),
-        content: text.clone().into_bytes(),
-    }))
 }
 
-fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
+fn options(params: &ExecuteParams, args: &mut Args) {
     if let Some(model) = &params.model {
         args.value("--model", model);
     }
@@ -131,15 +101,11 @@ fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
         args.value("--effort", effort);
     }
     match params.permission {
-        PermissionMode::Default => {}
         PermissionMode::ReadOnly => args.value("--tools", READ_ONLY_TOOLS),
         PermissionMode::AcceptEdits => args.value("--permission-mode", "acceptEdits"),
         PermissionMode::Bypass => args.value("--permission-mode", "bypassPermissions"),
-        other => {
-            return Err(AgentError::invalid_params(format!(
-                "permission: Claude Code has no mode {other:?}"
-            )));
-        }
+        // The default; `check` has refused what is not known.
+        _ => {}
     }
     for tool in &params.allowed_tools {
         args.value("--allowedTools", tool);
@@ -168,7 +134,6 @@ fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
     if let Some(id) = &params.new_session_id {
         args.value("--session-id", id);
     }
-    Ok(())
 }
 
 /// The prompt, as an argument or on stdin: given both, the CLI would read it twice.
@@ -178,18 +143,7 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
         args.add("--input-format=stream-json");
         return Ok(Stdin::Bytes(message_with_images(&prompt, &params.images)?));
     }
-    if prompt.contains('\0') || params.prompt_delivery.uses_stdin(prompt.len()) {
-        if prompt.len() > LARGEST_STDIN_PROMPT {
-            return Err(AgentError::new(
-                ErrorCode::PromptTooLarge,
-                ErrorKind::Invalid,
-                format!(
-                    "the prompt has {} bytes and Claude Code takes {LARGEST_STDIN_PROMPT} at most; \
-                     put the rest in a file and let the agent read it",
-                    prompt.len()
-                ),
-            ));
-        }
+    if params.prompt_on_stdin(&prompt, &INFO, LARGEST_STDIN_PROMPT)? {
         return Ok(Stdin::Bytes(prompt.into_owned().into_bytes()));
     }
     // What follows `--` is never a flag.
@@ -242,37 +196,15 @@ fn message_with_images(prompt: &str, images: &[Image]) -> Result<Vec<u8>, AgentE
 
 /// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
-    let invalid = |message: &str| Err(AgentError::invalid_params(message));
-    if params.prompt.trim().is_empty() && params.images.is_empty() {
-        return invalid("prompt: it is empty");
-    }
-    if params.session_id.as_deref() == Some("") {
-        return invalid("session_id: it is empty; leave it out to begin a new session");
-    }
-    if params.fork && params.session_id.is_none() {
-        return invalid("fork: there is no session_id to fork from");
-    }
-    if let Some(id) = &params.new_session_id {
-        if !is_uuid(id) {
-            return invalid("new_session_id: Claude Code takes a UUID only");
-        }
-        if params.session_id.is_some() && !params.fork {
-            return invalid("new_session_id: a resumed session keeps its id unless fork is set");
-        }
-    }
-    if params.max_turns == Some(0) {
-        return invalid("max_turns: it must be at least 1");
-    }
+    params.check(&INFO, &CAPABILITIES)?;
     if params
-        .max_budget_usd
-        .is_some_and(|usd| !usd.is_finite() || usd <= 0.0)
+        .new_session_id
+        .as_deref()
+        .is_some_and(|id| !is_uuid(id))
     {
-        return invalid("max_budget_usd: it must be more than 0");
-    }
-    if let Some(schema) = &params.output_schema
-        && !matches!(schema, Value::Object(_))
-    {
-        return invalid("output_schema: it must be a JSON object");
+        return Err(AgentError::invalid_params(
+            "new_session_id: Claude Code takes a UUID only",
+        ));
     }
     if params.permission == PermissionMode::Bypass && is_root() && !is_sandbox(params) {
         return Err(AgentError::new(
@@ -284,14 +216,6 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         ));
     }
     Ok(())
-}
-
-fn is_uuid(id: &str) -> bool {
-    id.len() == 36
-        && id.bytes().enumerate().all(|(at, b)| match at {
-            8 | 13 | 18 | 23 => b == b'-',
-            _ => b.is_ascii_hexdigit(),
-        })
 }
 
 #[cfg(unix)]

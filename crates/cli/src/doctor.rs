@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde::Serialize;
-use teamster::CliInfo;
-use teamster::process::{Leftover, find_program, leftovers};
+use teamster::process::{Leftover, find_program, leftovers, native_program};
+use teamster::{CliInfo, CliProvider};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -49,7 +49,8 @@ struct Provider {
     usable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
-    /// Where the path leads through symbolic links, if that is elsewhere.
+    /// What a run starts, if that is elsewhere: behind symbolic links, or the CLI's own program
+    /// in place of its launcher.
     #[serde(skip_serializing_if = "Option::is_none")]
     resolved_path: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,12 +105,13 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
 async fn providers() -> Vec<Provider> {
     let mut providers = Vec::new();
     for provider in teamster::providers() {
-        providers.push(examine(provider.info()).await);
+        providers.push(examine(&*provider).await);
     }
     providers
 }
 
-async fn examine(info: &'static CliInfo) -> Provider {
+async fn examine(provider: &dyn CliProvider) -> Provider {
+    let info = provider.info();
     let mut report = Provider {
         id: info.id,
         name: info.name,
@@ -129,8 +131,9 @@ async fn examine(info: &'static CliInfo) -> Provider {
             return report;
         }
     };
-    report.resolved_path = path.canonicalize().ok().filter(|real| *real != path);
-    match ask_version(&path, info.version_args, VERSION_LIMIT).await {
+    let program = native_program(provider, path.clone());
+    report.resolved_path = program.canonicalize().ok().filter(|real| *real != path);
+    match ask_version(&program, info.version_args, VERSION_LIMIT).await {
         Ok(answer) => {
             let version = version_in(&answer).unwrap_or(answer);
             report.tested = info.tested_versions.contains(&&*version);

@@ -6,17 +6,6 @@ use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind};
 
 use crate::words;
 
-/// How to log in to a provider's CLI, where that is known.
-fn login(info: &CliInfo) -> String {
-    match info.id {
-        "claude" => {
-            "log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment"
-                .to_owned()
-        }
-        _ => format!("log in with `{}`", info.program),
-    }
-}
-
 /// The next step after this error, where there is one. `now_ms` is the time of day.
 pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Option<String> {
     let wait = || {
@@ -42,7 +31,7 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
         }
         // What is wrong with a parameter says what to do about it.
         (ErrorCode::InvalidParams | ErrorCode::PromptTooLarge, _) => return None,
-        (_, ErrorKind::Auth) => login(info),
+        (_, ErrorKind::Auth) => info.login.to_owned(),
         (_, ErrorKind::RateLimit) => {
             wait().unwrap_or_else(|| "wait a little and try again".to_owned())
         }

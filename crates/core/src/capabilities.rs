@@ -98,6 +98,8 @@ pub enum SystemPromptSupport {
     None,
     /// Only one that is added to the CLI's own.
     Append,
+    /// Only one that takes the place of the CLI's own.
+    Replace,
     /// Both kinds.
     AppendAndReplace,
 }

@@ -132,6 +132,9 @@ pub struct Exit {
     pub stderr: String,
     /// Why it was stopped from outside, if it was.
     pub stop: Option<Stop>,
+    /// Lines that the CLI added to its own record of the session during the run
+    /// ([`Launch::record`](crate::Launch)).
+    pub record: Vec<String>,
 }
 
 impl Exit {

@@ -24,23 +24,32 @@
 //! checked again by [`grammar::Checker`] in tests and in replay.
 #![warn(missing_docs)]
 
+mod args;
 mod assemble;
 mod capabilities;
+mod check;
+mod content;
 mod decoder;
 mod error;
 mod event;
 pub mod grammar;
+pub mod json_line;
+mod meaning;
 mod names;
 mod params;
 mod raw_json;
 mod result;
 mod runtime;
 mod stream;
+pub mod surrogates;
 mod text;
 mod usage;
 
+pub use args::Args;
 pub use assemble::{Phase, RunAssembler};
 pub use capabilities::{Capabilities, SystemPromptSupport};
+pub use check::is_uuid;
+pub use content::{mcp_content, media_placeholder};
 pub use decoder::{Activity, Decoder, Events, Exit, RunSummary, Stop};
 pub use error::{AgentError, ErrorCode, ErrorKind};
 pub use event::{
@@ -54,8 +63,8 @@ pub use params::{
 pub use raw_json::RawJson;
 pub use result::{CostSource, Diagnostics, PermissionDenial, RunResult, RunStatus};
 pub use runtime::{
-    AgentRuntime, CliInfo, CliProvider, EventsOn, Launch, PrivateFile, SharedRuntime, Signal,
-    Stdin, StopStep,
+    AgentRuntime, CliInfo, CliProvider, EventsOn, FilePlace, Launch, PrivateFile, RecordFile,
+    SharedRuntime, Signal, Stdin, StopStep,
 };
 pub use stream::{AbortHandle, EventStream};
 pub use text::{excerpt, tail};

@@ -193,6 +193,18 @@ pub enum PermissionMode {
     Bypass,
 }
 
+impl PermissionMode {
+    /// Its name, as in `teamster run --permission`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::ReadOnly => "read-only",
+            Self::AcceptEdits => "accept-edits",
+            Self::Bypass => "bypass",
+        }
+    }
+}
+
 /// An image that goes with the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {

@@ -1,6 +1,7 @@
 //! How an agent is run, and how one CLI is described.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,11 +47,20 @@ pub trait CliProvider: Send + Sync + 'static {
     /// What can be asked of it.
     fn capabilities(&self) -> &Capabilities;
 
+    /// Where the CLI's own program may be, beside the launcher that was found on `PATH` (its path
+    /// without symbolic links). Some CLIs install a script that starts the real program and loses
+    /// signals on the way. The first that exists is run in the launcher's place.
+    fn native_programs(&self, launcher: &Path) -> Vec<PathBuf> {
+        let _ = launcher;
+        Vec::new()
+    }
+
     /// How to start it for these parameters, or why that cannot be. Reads at most the files that
     /// the parameters name.
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError>;
 
-    /// A new decoder for one run.
+    /// A new decoder for one run. It may read what the CLI keeps of the session that is resumed, to
+    /// know from which figures that goes on; without it those figures are absent.
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder>;
 }
 
@@ -61,6 +71,10 @@ impl<P: CliProvider + ?Sized> CliProvider for Arc<P> {
 
     fn capabilities(&self) -> &Capabilities {
         (**self).capabilities()
+    }
+
+    fn native_programs(&self, launcher: &Path) -> Vec<PathBuf> {
+        (**self).native_programs(launcher)
     }
 
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
@@ -87,6 +101,11 @@ pub struct CliInfo {
     pub tested_versions: &'static [&'static str],
     /// How to install it, as a command.
     pub install: &'static str,
+    /// How to log in, as an order to a person: "log in with ...".
+    pub login: &'static str,
+    /// The CLI names a new session only at its end, but takes an id: the engine chooses one
+    /// ([`ExecuteParams::new_session_id`]) where the caller does not.
+    pub choose_session_id: bool,
 }
 
 /// How to start a CLI.
@@ -94,7 +113,7 @@ pub struct CliInfo {
 pub struct Launch {
     /// Arguments, without the program.
     pub args: Vec<OsString>,
-    /// Arguments whose value is too large, or too private, for the list of processes.
+    /// Values that are too large, or too private, for the list of processes.
     pub private_files: Vec<PrivateFile>,
     /// Environment variables of the provider: over the inherited, under the caller's.
     pub env: Vec<(String, String)>,
@@ -111,16 +130,39 @@ pub struct Launch {
     pub exit_grace: Option<Duration>,
     /// Limits of time that fit this CLI better than the engine's.
     pub timeouts: Timeouts,
+    /// Where the CLI records what it does not print.
+    pub record: Option<RecordFile>,
 }
 
 /// A value that goes to the CLI in a file which only this user can read, and which is gone after the
 /// run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateFile {
-    /// The flag that takes the file's path. The two are joined by `=` and come before `args`.
-    pub flag: String,
+    /// Where the CLI finds the file's path.
+    pub place: FilePlace,
     /// What the file holds.
     pub content: Vec<u8>,
+}
+
+/// Where a CLI finds the path of a [`PrivateFile`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FilePlace {
+    /// At the end of this argument of [`Launch::args`], which is there without it, such as
+    /// `--settings=`.
+    Argument(usize),
+    /// In this environment variable.
+    Variable(String),
+}
+
+/// A file to which the CLI appends lines of JSON as it goes. Those that it gains during the run are
+/// given to the decoder at the end ([`Exit::record`](crate::Exit)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordFile {
+    /// Where it is. It need not be there before the run.
+    pub path: PathBuf,
+    /// Only lines that hold one of these texts are given.
+    pub containing: &'static [&'static str],
 }
 
 /// What a CLI reads on stdin. It is never left open by accident: several CLIs wait for its end.

@@ -19,6 +19,7 @@ use crate::framing::LineBuf;
 use crate::orders::Orders;
 use crate::queue::Producer;
 use crate::reading::Reading;
+use crate::record::Record;
 use crate::spawn::Output;
 use crate::stderr_tail::Tail;
 use crate::stdin::StdinWriter;
@@ -51,6 +52,7 @@ pub(crate) struct Driver {
     pub(crate) keep_background: bool,
     /// What the CLI was given in files, which go with the run.
     pub(crate) files: Vec<TempPath>,
+    pub(crate) record: Option<Record>,
     pub(crate) alarm: Pin<Box<Alarm>>,
     pub(crate) clock: Clock,
 }
@@ -101,7 +103,13 @@ impl Driver {
             // What it printed last may still be in the pipe.
             self.drain(|driver| driver.reading.failed.is_some()).await;
         }
-        self.finish(stop);
+        let record = match self.record.take() {
+            Some(record) => tokio::task::spawn_blocking(move || record.lines())
+                .await
+                .unwrap_or_default(),
+            None => Vec::new(),
+        };
+        self.finish(stop, record);
     }
 
     /// Until the process has exited, or must be stopped for the reason given.
@@ -223,7 +231,7 @@ impl Driver {
     }
 
     /// The stream gets its end.
-    fn finish(&mut self, stop: Option<Stop>) {
+    fn finish(&mut self, stop: Option<Stop>, record: Vec<String>) {
         while let Some(frame) = self.lines.next() {
             self.reading.frame(frame);
         }
@@ -237,6 +245,7 @@ impl Driver {
             signal,
             stderr: self.tail.take(),
             stop,
+            record,
         };
         let duration = self.clock.started.elapsed();
         self.reading.finish(exit, duration, &self.queue);
@@ -343,6 +352,6 @@ impl Drop for Driver {
                 "the run was ended because the asynchronous runtime that drove it was shut down",
             ))
         });
-        self.finish(Some(stop));
+        self.finish(Some(stop), Vec::new());
     }
 }

@@ -9,13 +9,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use teamster_core::{
-    AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch,
+    AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, FilePlace, Launch,
 };
 use tempfile::TempPath;
 
 use crate::config::{EnvPolicy, RuntimeConfig};
 use crate::os;
-use crate::program::{check_program, find_program, not_found};
+use crate::program::{check_program, find_program, native_program, not_found};
+use crate::record::Record;
 
 /// Linux takes no argument and no variable of this many bytes or more (`MAX_ARG_STRLEN`), whatever
 /// the limit for all together is.
@@ -30,6 +31,7 @@ pub(crate) struct Plan {
     pub(crate) run_id: RunId,
     /// Removed when dropped.
     pub(crate) files: Vec<TempPath>,
+    pub(crate) record: Option<Record>,
 }
 
 /// The whole environment, or the changes to ours.
@@ -53,14 +55,16 @@ impl Plan {
             check_directory(directory)?;
         }
         let run_id = RunId::new();
-        let env = Env::new(&launch, config, params, &run_id)?;
+        let mut env = Env::new(&launch, config, params, &run_id)?;
         check_arguments(&launch.args)?;
         let program = match &config.program {
             Some(program) if program.components().count() > 1 => check_program(program)?,
             Some(program) => find(&program.to_string_lossy(), &env, provider.info())?,
             None => find(provider.info().program, &env, provider.info())?,
         };
-        let files = write_files(&mut launch)?;
+        let program = native_program(provider, program);
+        let files = write_files(&mut launch, &mut env)?;
+        let record = launch.record.take().map(Record::begin);
         Ok(Self {
             program,
             launch,
@@ -68,6 +72,7 @@ impl Plan {
             directory,
             run_id,
             files,
+            record,
         })
     }
 
@@ -176,10 +181,10 @@ fn check_directory(directory: &Path) -> Result<(), AgentError> {
     ))
 }
 
-/// Writes the private files and puts the arguments that name them in front of the others.
-fn write_files(launch: &mut Launch) -> Result<Vec<TempPath>, AgentError> {
+/// Writes the private files and puts their paths where the CLI looks for them.
+fn write_files(launch: &mut Launch, env: &mut Env) -> Result<Vec<TempPath>, AgentError> {
     let mut paths = Vec::new();
-    for (index, file) in std::mem::take(&mut launch.private_files).iter().enumerate() {
+    for file in std::mem::take(&mut launch.private_files) {
         // Readable by this user alone: that is what tempfile makes.
         let written = tempfile::Builder::new()
             .prefix("teamster-")
@@ -190,15 +195,25 @@ fn write_files(launch: &mut Launch) -> Result<Vec<TempPath>, AgentError> {
             });
         let path = written.map_err(|error| {
             let message = format!(
-                "the file for {} cannot be written in {}: {error}",
-                file.flag,
+                "a private file for the CLI cannot be written in {}: {error}",
                 std::env::temp_dir().display()
             );
             AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
         })?;
-        let mut argument = OsString::from(format!("{}=", file.flag));
-        argument.push(&path);
-        launch.args.insert(index, argument);
+        match file.place {
+            FilePlace::Argument(index) => {
+                if let Some(argument) = launch.args.get_mut(index) {
+                    argument.push(&path);
+                }
+            }
+            // What the caller sets counts more.
+            FilePlace::Variable(name) => {
+                env.set
+                    .entry(name.into())
+                    .or_insert_with(|| path.as_os_str().to_owned());
+            }
+            _ => {}
+        }
         paths.push(path);
     }
     Ok(paths)

@@ -77,6 +77,7 @@ mod os;
 mod program;
 mod queue;
 mod reading;
+mod record;
 mod runtime;
 mod spawn;
 mod spill;
@@ -87,5 +88,5 @@ mod watchdog;
 
 pub use config::{EnvPolicy, RuntimeConfig};
 pub use leftovers::{Leftover, leftovers};
-pub use program::find_program;
+pub use program::{find_program, native_program};
 pub use runtime::CliRuntime;

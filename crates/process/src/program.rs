@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind};
+use teamster_core::{AgentError, CliProvider, ErrorCode, ErrorKind};
 
 /// Finds a program as a shell does: `name` in the directories of `path` (the value of a `PATH`
 /// variable), or `name` itself if it is a path.
@@ -33,6 +33,19 @@ pub fn find_program(name: &str, path: Option<&OsStr>) -> Result<PathBuf, AgentEr
     Err(not_found(format!(
         "the program `{name}` was not found: {searched}"
     )))
+}
+
+/// The CLI's own program in place of the launcher that was found, where the provider knows of one
+/// and it is there; otherwise what was found.
+pub fn native_program(provider: &(impl CliProvider + ?Sized), found: PathBuf) -> PathBuf {
+    let Ok(launcher) = found.canonicalize() else {
+        return found;
+    };
+    provider
+        .native_programs(&launcher)
+        .into_iter()
+        .find_map(|native| check_program(&native).ok())
+        .unwrap_or(found)
 }
 
 /// Checks a program that is given by its path and makes the path absolute, because the CLI is

@@ -8,6 +8,8 @@ use teamster_core::{
     EventStream, ExecuteParams, RunAssembler,
 };
 
+use uuid::Uuid;
+
 use crate::config::RuntimeConfig;
 use crate::driver::{Clock, Driver};
 use crate::engine;
@@ -68,7 +70,13 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
         self.provider.capabilities()
     }
 
-    fn execute(&self, params: ExecuteParams) -> EventStream {
+    fn execute(&self, mut params: ExecuteParams) -> EventStream {
+        let new_session = params.session_id.is_none() || params.fork;
+        if self.provider.info().choose_session_id && new_session {
+            params
+                .new_session_id
+                .get_or_insert_with(|| Uuid::new_v4().to_string());
+        }
         let abort = AbortHandle::new(&params.cancel);
         let run_abort = abort.clone();
         let provider = self.provider.clone();
@@ -145,6 +153,7 @@ fn start(
         drain_grace: config.drain_grace,
         keep_background: params.keep_background,
         files: plan.files,
+        record: plan.record,
         alarm: Box::pin(Alarm::new()),
         clock,
     };

@@ -31,7 +31,8 @@
 //!
 //! # Features
 //!
-//! One for each provider, all on by default: `claude`. `schema` adds JSON Schemas of the wire types.
+//! One for each provider: `claude`, `codex`, `copilot`, `gemini`, `opencode`; together they are
+//! `all-providers`, which is on by default. `schema` adds JSON Schemas of the wire types.
 #![warn(missing_docs)]
 
 use std::sync::Arc;
@@ -42,24 +43,74 @@ pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
 #[cfg(feature = "claude")]
 pub use teamster_claude as claude;
+#[cfg(feature = "codex")]
+pub use teamster_codex as codex;
+#[cfg(feature = "copilot")]
+pub use teamster_copilot as copilot;
+#[cfg(feature = "gemini")]
+pub use teamster_gemini as gemini;
+#[cfg(feature = "opencode")]
+pub use teamster_opencode as opencode;
 
-/// Every provider that this build has.
+/// Every provider that there is, with the other names that people use for it. A provider's feature
+/// has its id for a name.
+const KNOWN: &[(&str, &[&str])] = &[
+    ("claude", &["claude-code", "claudecode"]),
+    ("codex", &["codex-cli", "openai-codex"]),
+    (
+        "copilot",
+        &["copilot-cli", "github-copilot", "github-copilot-cli"],
+    ),
+    ("gemini", &["gemini-cli", "google-gemini"]),
+    ("opencode", &["open-code", "opencode-ai"]),
+];
+
+/// Every provider that this build has, by name.
 pub fn providers() -> Vec<Arc<dyn CliProvider>> {
     vec![
         #[cfg(feature = "claude")]
         Arc::new(claude::Claude),
+        #[cfg(feature = "codex")]
+        Arc::new(codex::Codex),
+        #[cfg(feature = "copilot")]
+        Arc::new(copilot::Copilot),
+        #[cfg(feature = "gemini")]
+        Arc::new(gemini::Gemini),
+        #[cfg(feature = "opencode")]
+        Arc::new(opencode::OpenCode),
     ]
 }
 
-/// The provider of this name, such as `claude`.
-pub fn provider(id: &str) -> Option<Arc<dyn CliProvider>> {
+/// The provider of this name, if this build has it.
+///
+/// Names are those of the programs (`claude`, `codex`, `copilot`, `gemini`, `opencode`), in upper or
+/// lower case and with blanks around them, or what people also call them, such as `Claude Code`,
+/// `gemini-cli` or `github-copilot`.
+pub fn provider(name: &str) -> Option<Arc<dyn CliProvider>> {
+    let id = known_id(name)?;
     providers().into_iter().find(|p| p.info().id == id)
 }
 
-/// A runtime for the provider of this name, such as `claude`.
+/// The id that a name stands for.
+fn known_id(name: &str) -> Option<&'static str> {
+    let words: Vec<_> = name
+        .split(|c: char| c.is_whitespace() || c == '-' || c == '_')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let name = words.join("-");
+    KNOWN
+        .iter()
+        .find(|(id, aliases)| *id == name || aliases.contains(&name.as_str()))
+        .map(|(id, _)| *id)
+}
+
+/// A runtime for the provider of this name, such as `claude` ([`provider`] says which names there
+/// are).
 ///
 /// Nothing is started and nothing is looked for: a CLI that is missing is an event of the run.
-/// An unknown name is an [`InvalidParams`](ErrorCode::InvalidParams) error that lists the known ones.
+/// An unknown name is an [`InvalidParams`](ErrorCode::InvalidParams) error that lists the known ones;
+/// so is the name of a provider that this build is without, and the error says which feature it is.
 ///
 /// ```
 /// use teamster::{AgentRuntime, RuntimeConfig};
@@ -67,27 +118,36 @@ pub fn provider(id: &str) -> Option<Arc<dyn CliProvider>> {
 /// let error = teamster::create_cli_runtime("nobody", RuntimeConfig::default()).err();
 /// assert!(error.is_some_and(|error| error.message.contains("nobody")));
 /// ```
-pub fn create_cli_runtime(id: &str, config: RuntimeConfig) -> Result<SharedRuntime, AgentError> {
-    match provider(id) {
+pub fn create_cli_runtime(name: &str, config: RuntimeConfig) -> Result<SharedRuntime, AgentError> {
+    match provider(name) {
         Some(provider) => Ok(Arc::new(process::CliRuntime::with_config(provider, config))),
-        None => {
-            let known: Vec<_> = providers().iter().map(|p| p.info().id).collect();
-            Err(AgentError::invalid_params(if known.is_empty() {
-                format!("there is no provider `{id}`: this build has none, each is a feature")
-            } else {
-                format!(
-                    "there is no provider `{id}`; there is: {}",
-                    known.join(", ")
-                )
-            }))
-        }
+        None => Err(no_provider(name)),
     }
 }
 
-#[cfg(all(test, feature = "claude"))]
+fn no_provider(name: &str) -> AgentError {
+    let message = match known_id(name) {
+        Some(id) => format!(
+            "this build is without the provider `{id}`: turn on the feature `{id}` of the crate \
+             `teamster`"
+        ),
+        None => {
+            let known: Vec<_> = KNOWN.iter().map(|(id, _)| *id).collect();
+            format!(
+                "there is no provider `{}`; there is: {}",
+                excerpt(name.trim(), 100),
+                known.join(", ")
+            )
+        }
+    };
+    AgentError::invalid_params(message)
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(feature = "claude")]
     #[test]
     fn a_known_provider_gives_its_runtime() {
         let runtime = create_cli_runtime("claude", RuntimeConfig::default()).unwrap();
@@ -96,14 +156,59 @@ mod tests {
     }
 
     #[test]
+    fn names_are_taken_as_people_write_them() {
+        for (name, id) in [
+            ("Claude", "claude"),
+            (" claude\n", "claude"),
+            ("Claude Code", "claude"),
+            ("claude_code", "claude"),
+            ("CODEX", "codex"),
+            ("Gemini CLI", "gemini"),
+            ("OpenCode", "opencode"),
+            ("GitHub Copilot CLI", "copilot"),
+            ("github-copilot", "copilot"),
+        ] {
+            assert_eq!(known_id(name), Some(id), "{name:?}");
+        }
+        for name in ["", "claud", "claude code 2", "gpt"] {
+            assert_eq!(known_id(name), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn every_provider_is_known_by_its_id_and_no_name_stands_for_two() {
+        for provider in providers() {
+            assert_eq!(known_id(provider.info().id), Some(provider.info().id));
+        }
+        let mut names: Vec<_> = KNOWN
+            .iter()
+            .flat_map(|(id, aliases)| std::iter::once(id).chain(*aliases))
+            .collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
     fn an_unknown_provider_is_an_error_that_lists_the_known_ones() {
-        let Err(error) = create_cli_runtime("nobody", RuntimeConfig::default()) else {
-            panic!("there is no such provider");
-        };
+        let error = create_cli_runtime(" nobody", RuntimeConfig::default())
+            .err()
+            .unwrap();
         assert_eq!(error.code, ErrorCode::InvalidParams);
         assert_eq!(
             error.message,
-            "there is no provider `nobody`; there is: claude"
+            "there is no provider `nobody`; there is: claude, codex, copilot, gemini, opencode"
+        );
+    }
+
+    /// What a build without the provider says.
+    #[test]
+    fn a_provider_that_is_not_in_the_build_names_its_feature() {
+        assert_eq!(
+            no_provider("Codex CLI").message,
+            "this build is without the provider `codex`: turn on the feature `codex` of the crate \
+             `teamster`"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Recorded runs of real CLIs, as folders.
 //!
 //! A fixture is a folder with `stdout.ndjson` (what the CLI printed, byte for byte) and, all of
-//! which may be missing, `stderr.txt`, `meta.json` ([`Meta`]) and `events.snap` (what the decoder
+//! which may be missing, `stderr.txt`, `record.ndjson`, `meta.json` ([`Meta`]) and `events.snap` (what the decoder
 //! makes of it, see [`snapshot`](crate::snapshot)). It may be anywhere.
 
 use std::collections::BTreeMap;
@@ -17,6 +17,8 @@ use teamster_process::RuntimeConfig;
 pub const STDOUT: &str = "stdout.ndjson";
 /// Name of the file with the CLI's standard error.
 pub const STDERR: &str = "stderr.txt";
+/// Name of the file with the lines that the CLI added to its own record of the session.
+pub const RECORD: &str = "record.ndjson";
 /// Name of the file that says how the run was made and how it ended.
 pub const META: &str = "meta.json";
 /// Name of the file with the rendered events.
@@ -33,6 +35,8 @@ pub struct Fixture {
     pub stdout: Vec<u8>,
     /// What it printed on standard error; bytes that are not UTF-8 are replaced.
     pub stderr: String,
+    /// What it added to its own record of the session, where a decoder asks for that.
+    pub record: Vec<String>,
 }
 
 /// The content of `meta.json`. Fields that are not listed here are ignored, and none must be there.
@@ -108,11 +112,15 @@ impl Fixture {
         let stdout = read(&dir.join(STDOUT))?;
         let stderr = read_if_there(&dir.join(STDERR))?.unwrap_or_default();
         let stderr = String::from_utf8_lossy(&stderr).into_owned();
+        let record = read_if_there(&dir.join(RECORD))?.unwrap_or_default();
+        let record = String::from_utf8_lossy(&record);
+        let record = record.lines().map(str::to_owned).collect();
         Ok(Self {
             dir: dir.to_owned(),
             meta,
             stdout,
             stderr,
+            record,
         })
     }
 
@@ -128,6 +136,7 @@ impl Fixture {
             signal: self.meta.signal.clone(),
             stderr: tail(&self.stderr, RuntimeConfig::default().stderr_tail_bytes),
             stop: None,
+            record: self.record.clone(),
         }
     }
 

@@ -52,18 +52,14 @@ impl Evidence<'_> {
             Some("invalid_request" | "max_output_tokens") => return ErrorKind::Invalid,
             _ => {}
         }
-        match self.status {
-            Some(401 | 403) => ErrorKind::Auth,
-            Some(402) => ErrorKind::Quota,
-            Some(404) => ErrorKind::ModelNotFound,
-            Some(408) => ErrorKind::Network,
-            Some(429) => ErrorKind::RateLimit,
-            Some(500..=599) => ErrorKind::Overloaded,
-            Some(400..=499) => ErrorKind::Invalid,
+        if let Some(kind) = self.status.and_then(ErrorKind::of_http_status) {
+            return kind;
+        }
+        match self.word {
             // No answer from the service: the connection failed, or the CLI did.
-            _ if matches!(self.word, Some("server_error")) => ErrorKind::Overloaded,
+            Some("server_error") => ErrorKind::Overloaded,
             // Of a retry it means that there was no answer; of a result, that the CLI has no word.
-            _ if self.is_retry && self.word == Some("unknown") => ErrorKind::Network,
+            Some("unknown") if self.is_retry => ErrorKind::Network,
             _ => ErrorKind::Internal,
         }
     }

@@ -6,7 +6,7 @@
 
 use teamster_core::{AgentEvent, Events, Id, Retract, Text, Thinking};
 
-use super::surrogates::Joiner;
+use teamster_core::surrogates::Joiner;
 
 /// How many messages of one agent are remembered: late lines refer to the last one or two.
 const REMEMBERED: usize = 8;

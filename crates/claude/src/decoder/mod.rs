@@ -5,7 +5,6 @@ mod errors;
 mod fast;
 mod messages;
 mod stream;
-mod surrogates;
 mod system;
 mod tools;
 mod turns;
@@ -13,7 +12,7 @@ mod wire;
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use teamster_core::json_line::{self, parse, type_of};
 use teamster_core::{
     Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, Exit, Id, NoticeLevel,
     NoticeSource, Permission, RateLimit, RunSummary, Session,
@@ -24,7 +23,7 @@ use messages::{BlockKind, Lane};
 use system::Background;
 use tools::Tools;
 use turns::Turns;
-use wire::{Content, ControlLine, RateLimitLine, Tag};
+use wire::{Content, ControlLine, RateLimitLine};
 
 /// The model's name on lines that the CLI writes in the model's place.
 const SYNTHETIC: &str = "<synthetic>";
@@ -78,16 +77,9 @@ impl Decoder for ClaudeDecoder {
             }
             return;
         }
-        let text = String::from_utf8_lossy(line);
-        if self.json_line(&text, out).is_some() {
-            return;
+        if json_line::read(line, |text| self.json_line(text, out)).is_none() {
+            out.unknown(line);
         }
-        if let Some(fixed) = surrogates::without_lone_escapes(&text)
-            && self.json_line(&fixed, out).is_some()
-        {
-            return;
-        }
-        out.unknown(line);
     }
 
     fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
@@ -123,7 +115,7 @@ impl ClaudeDecoder {
     /// Takes a line that is JSON of a known type. `None` if it is not; then no more has happened
     /// than that its session was taken note of.
     fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
-        let kind = kind_of(text)?;
+        let kind = type_of(text)?;
         match kind.as_ref() {
             "stream_event" => {
                 let line = parse(text)?;
@@ -322,21 +314,6 @@ fn control_request(line: ControlLine<'_>, out: &mut Events) -> Option<()> {
         native: None,
     })));
     Some(())
-}
-
-fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
-    serde_json::from_str(line).ok()
-}
-
-/// The `type` of a line. The CLI prints it first.
-fn kind_of(line: &str) -> Option<Cow<'_, str>> {
-    if let Some(rest) = line.strip_prefix(r#"{"type":""#)
-        && let Some(end) = rest.find(['"', '\\'])
-        && rest.as_bytes()[end] == b'"'
-    {
-        return Some(Cow::Borrowed(&rest[..end]));
-    }
-    parse::<Tag<'_>>(line)?.kind
 }
 
 /// Milliseconds since the Unix epoch, of a time in seconds (as the CLI gives it) or milliseconds.

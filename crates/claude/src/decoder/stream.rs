@@ -1,10 +1,11 @@
 //! `stream_event` lines: messages as they are written.
 
+use teamster_core::surrogates::Chars;
 use teamster_core::{AgentEvent, Events, Id, UsageReport};
 
 use super::ClaudeDecoder;
 use super::messages::BlockKind;
-use super::wire::{Chars, StreamEvent, StreamLine};
+use super::wire::{StreamEvent, StreamLine};
 
 impl ClaudeDecoder {
     pub(super) fn stream_event(&mut self, line: StreamLine<'_>, out: &mut Events) -> Option<()> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::{
     AgentEvent, ChangeKind, FileChange, Id, McpServerStatus, McpTool, Plan, PlanEntry, PlanStatus,
-    ToolKind, excerpt,
+    ToolKind, excerpt, media_placeholder,
 };
 
 use super::wire::{Block, Content, FileResult, Source, TaskLine, TaskResult};
@@ -227,15 +227,9 @@ fn part(block: Block<'_>) -> String {
 
 /// What stands for an image or a document: its type and its size.
 fn placeholder(kind: &str, source: &Source<'_>) -> String {
-    let media_type = source.media_type.as_deref().unwrap_or("unknown type");
     match (&source.data, &source.url) {
-        (Some(data), _) => {
-            let bytes = base64::decoded_len_estimate(data.len())
-                .saturating_sub(data.bytes().rev().take_while(|b| *b == b'=').count());
-            format!("[{kind}: {media_type}, {bytes} bytes]")
-        }
         (None, Some(url)) => format!("[{kind}: {url}]"),
-        (None, None) => format!("[{kind}: {media_type}]"),
+        (data, _) => media_placeholder(kind, source.media_type.as_deref(), data.as_deref()),
     }
 }
 

@@ -11,13 +11,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-
-/// `type` alone, for a line that does not begin with it.
-#[derive(Deserialize)]
-pub(super) struct Tag<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Option<Cow<'a, str>>,
-}
+use teamster_core::json_line::or_default;
+use teamster_core::surrogates::Chars;
 
 /// `stream_event`: an event of the model's own stream, printed with `--include-partial-messages`.
 #[derive(Deserialize)]
@@ -388,53 +383,6 @@ pub(super) struct ControlRequest<'a> {
     pub(super) tool_use_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) description: Option<Cow<'a, str>>,
-}
-
-/// A field of another shape than expected is as good as none: the line that says how a run ended
-/// must not be lost for one figure in it.
-fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    let raw = <&RawValue>::deserialize(deserializer)?;
-    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
-}
-
-/// A JSON string as bytes, because the CLI cuts deltas between the two halves of a surrogate pair:
-/// such a half is kept in the three bytes that it would have in UTF-8 if it were a character.
-pub(super) struct Chars<'a>(pub(super) Cow<'a, [u8]>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Chars<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct CharsVisitor;
-
-        impl<'de> Visitor<'de> for CharsVisitor {
-            type Value = Chars<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_bytes<E: de::Error>(self, v: &'de [u8]) -> Result<Chars<'de>, E> {
-                Ok(Chars(Cow::Borrowed(v)))
-            }
-
-            fn visit_bytes<E: de::Error>(self, v: &[u8]) -> Result<Chars<'de>, E> {
-                Ok(Chars(Cow::Owned(v.to_vec())))
-            }
-
-            fn visit_borrowed_str<E: de::Error>(self, v: &'de str) -> Result<Chars<'de>, E> {
-                Ok(Chars(Cow::Borrowed(v.as_bytes())))
-            }
-
-            fn visit_str<E: de::Error>(self, v: &str) -> Result<Chars<'de>, E> {
-                Ok(Chars(Cow::Owned(v.as_bytes().to_vec())))
-            }
-        }
-
-        deserializer.deserialize_bytes(CharsVisitor)
-    }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {

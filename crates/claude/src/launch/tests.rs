@@ -1,5 +1,5 @@
 use super::*;
-use teamster_core::PromptDelivery;
+use teamster_core::{FilePlace, PromptDelivery};
 
 fn args(params: &ExecuteParams) -> Vec<String> {
     let launch = launch(params).unwrap();
@@ -91,9 +91,11 @@ fn a_large_system_prompt_goes_into_a_file() {
     let mut params = ExecuteParams::new("hi");
     params.system_prompt = Some(SystemPrompt::Replace("x".repeat(40_000)));
     let launch = launch(&params).unwrap();
-    assert_eq!(launch.args.len(), BASE.len() + 2);
-    assert_eq!(launch.private_files[0].flag, "--system-prompt-file");
-    assert_eq!(launch.private_files[0].content.len(), 40_000);
+    assert_eq!(launch.args.len(), BASE.len() + 3);
+    let file = &launch.private_files[0];
+    assert_eq!(file.place, FilePlace::Argument(BASE.len()));
+    assert_eq!(launch.args[BASE.len()], "--system-prompt-file=");
+    assert_eq!(file.content.len(), 40_000);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use teamster_core::{ErrorCode, ErrorKind, PrivateFile, RunStatus};
+use teamster_core::{ErrorCode, ErrorKind, FilePlace, PrivateFile, RunStatus};
 use teamster_process::EnvPolicy;
 use teamster_testkit::fake_agent::{Report, Script};
 
@@ -284,19 +284,31 @@ async fn a_private_file_is_there_for_the_run_and_for_this_user_only() {
         .line(END);
     let mut stream = agent(&script)
         .launch(|launch| {
-            launch.private_files = vec![PrivateFile {
-                flag: "--secret".into(),
-                content: b"content".to_vec(),
-            }];
+            launch.args.insert(0, "--secret=".into());
+            launch.private_files = vec![
+                PrivateFile {
+                    place: FilePlace::Argument(0),
+                    content: b"content".to_vec(),
+                },
+                PrivateFile {
+                    place: FilePlace::Variable("SECRET_FILE".into()),
+                    content: b"other".to_vec(),
+                },
+            ];
         })
         .start();
     next(&mut stream).await;
-    let argv = Report::read(&report).unwrap().argv;
-    let path = argv[1].strip_prefix("--secret=").unwrap().to_owned();
-    assert_eq!(fs::read(&path).unwrap(), b"content");
-    let mode = fs::metadata(&path).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
+    let report = Report::read(&report).unwrap();
+    let first = report.argv[1].strip_prefix("--secret=").unwrap();
+    let second = &report.env["SECRET_FILE"];
+    for (path, content) in [(first, "content"), (second, "other")] {
+        assert_eq!(fs::read_to_string(path).unwrap(), content);
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
     fs::write(go, "").unwrap();
     assert_eq!(stream.result().await.status, RunStatus::Completed);
-    assert!(!fs::exists(&path).unwrap());
+    for path in [first, second] {
+        assert!(!fs::exists(path).unwrap());
+    }
 }

@@ -14,6 +14,8 @@ static INFO: CliInfo = CliInfo {
     version_args: &["--version"],
     tested_versions: &[],
     install: "cargo install fake",
+    login: "log in with `fake`",
+    choose_session_id: false,
 };
 
 /// Launches what it was told to.

@@ -81,6 +81,7 @@ fn exit() -> impl Strategy<Value = Exit> {
         signal,
         stderr,
         stop: None,
+        record: Vec::new(),
     })
 }
 

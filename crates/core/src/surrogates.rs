@@ -1,10 +1,14 @@
 //! Halves of surrogate pairs, which JSON can hold and a Rust string cannot.
 
 use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
 
 /// Replaces each `\uD800`–`\uDFFF` escape of `json` that is no proper pair by `\ufffd`.
 /// `None` if there is none.
-pub(super) fn without_lone_escapes(json: &str) -> Option<String> {
+pub fn without_lone_escapes(json: &str) -> Option<String> {
     let bytes = json.as_bytes();
     let mut fixed: Option<String> = None;
     let mut copied = 0;
@@ -46,14 +50,14 @@ fn unicode_escape(bytes: &[u8], at: usize) -> Option<u16> {
 
 /// Joins the pieces of one text that may be cut between the halves of a pair.
 #[derive(Debug, Default)]
-pub(super) struct Joiner {
+pub struct Joiner {
     high: Option<u16>,
 }
 
 impl Joiner {
     /// The text of the next piece. A half at its end waits for the next piece; one that finds no
     /// other half becomes U+FFFD.
-    pub(super) fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, str> {
+    pub fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, str> {
         if self.high.is_none()
             && let Ok(text) = std::str::from_utf8(piece)
         {
@@ -103,6 +107,42 @@ impl Joiner {
         if self.high.take().is_some() {
             text.push('\u{FFFD}');
         }
+    }
+}
+
+/// A JSON string as bytes, because the CLI cuts deltas between the two halves of a surrogate pair:
+/// such a half is kept in the three bytes that it would have in UTF-8 if it were a character.
+pub struct Chars<'a>(pub Cow<'a, [u8]>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Chars<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct CharsVisitor;
+
+        impl<'de> Visitor<'de> for CharsVisitor {
+            type Value = Chars<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_bytes<E: de::Error>(self, v: &'de [u8]) -> Result<Chars<'de>, E> {
+                Ok(Chars(Cow::Borrowed(v)))
+            }
+
+            fn visit_bytes<E: de::Error>(self, v: &[u8]) -> Result<Chars<'de>, E> {
+                Ok(Chars(Cow::Owned(v.to_vec())))
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, v: &'de str) -> Result<Chars<'de>, E> {
+                Ok(Chars(Cow::Borrowed(v.as_bytes())))
+            }
+
+            fn visit_str<E: de::Error>(self, v: &str) -> Result<Chars<'de>, E> {
+                Ok(Chars(Cow::Owned(v.as_bytes().to_vec())))
+            }
+        }
+
+        deserializer.deserialize_bytes(CharsVisitor)
     }
 }
 

@@ -1,0 +1,49 @@
+//! The list of arguments of a CLI.
+
+use std::ffi::OsString;
+
+use crate::{FilePlace, PrivateFile};
+
+/// Arguments for a CLI, built so that no value can be taken for a flag: a value is always joined
+/// to its flag by `=`, because several CLIs have flags that take any number of values and would
+/// swallow what follows, and a value of its own that begins with `-` would be a flag.
+#[derive(Debug, Clone, Default)]
+pub struct Args {
+    list: Vec<OsString>,
+    files: Vec<PrivateFile>,
+}
+
+impl Args {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an argument as it is.
+    pub fn add(&mut self, arg: impl Into<OsString>) {
+        self.list.push(arg.into());
+    }
+
+    /// Adds `flag=value`.
+    pub fn value(&mut self, flag: &str, value: impl Into<OsString>) {
+        let mut arg = OsString::from(flag);
+        arg.push("=");
+        arg.push(value.into());
+        self.list.push(arg);
+    }
+
+    /// Adds an argument that is `prefix` and the path of a private file with this content. The
+    /// prefix ends where the path begins, so it is usually a flag with its `=`.
+    pub fn private_file(&mut self, prefix: impl Into<OsString>, content: impl Into<Vec<u8>>) {
+        self.files.push(PrivateFile {
+            place: FilePlace::Argument(self.list.len()),
+            content: content.into(),
+        });
+        self.list.push(prefix.into());
+    }
+
+    /// The arguments, and the files that some of them name.
+    pub fn into_parts(self) -> (Vec<OsString>, Vec<PrivateFile>) {
+        (self.list, self.files)
+    }
+}

@@ -1,0 +1,283 @@
+//! What every provider refuses, in the same words.
+
+use serde_json::Value;
+
+use crate::{
+    AgentError, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams, PermissionMode,
+    SystemPrompt, SystemPromptSupport,
+};
+
+impl ExecuteParams {
+    /// Refuses what this provider cannot honour ([`Capabilities`]) and what makes no sense for any,
+    /// with an [`InvalidParams`](ErrorCode::InvalidParams) error that begins with the parameter's
+    /// name. What only one CLI refuses, its provider looks at itself.
+    pub fn check(&self, info: &CliInfo, can: &Capabilities) -> Result<(), AgentError> {
+        let invalid = |message: &str| Err(AgentError::invalid_params(message));
+        for (parameter, asked, honoured) in self.asked(can) {
+            if asked && !honoured {
+                return Err(AgentError::invalid_params(format!(
+                    "{parameter}: {} has no way to honour it; leave it out",
+                    info.name
+                )));
+            }
+        }
+        self.check_system_prompt(info, can)?;
+        if !can.permission_modes.contains(&self.permission) {
+            return Err(AgentError::invalid_params(format!(
+                "permission: {} has no mode {}; it has {}",
+                info.name,
+                self.permission.as_str(),
+                names(can.permission_modes)
+            )));
+        }
+        if self.prompt.trim().is_empty() && self.images.is_empty() {
+            return invalid("prompt: it is empty");
+        }
+        if self.session_id.as_deref() == Some("") {
+            return invalid("session_id: it is empty; leave it out to begin a new session");
+        }
+        if self.fork && self.session_id.is_none() {
+            return invalid("fork: there is no session_id to fork from");
+        }
+        if self.new_session_id.as_deref() == Some("") {
+            return invalid("new_session_id: it is empty; leave it out to let one be chosen");
+        }
+        if self.new_session_id.is_some() && self.session_id.is_some() && !self.fork {
+            return invalid("new_session_id: a resumed session keeps its id unless fork is set");
+        }
+        if self.max_turns == Some(0) {
+            return invalid("max_turns: it must be at least 1");
+        }
+        if self
+            .max_budget_usd
+            .is_some_and(|usd| !usd.is_finite() || usd <= 0.0)
+        {
+            return invalid("max_budget_usd: it must be more than 0");
+        }
+        if let Some(schema) = &self.output_schema
+            && !matches!(schema, Value::Object(_))
+        {
+            return invalid("output_schema: it must be a JSON object");
+        }
+        Ok(())
+    }
+
+    /// Each parameter that not every provider has: its name, whether it is asked for, whether it
+    /// can be honoured.
+    fn asked(&self, can: &Capabilities) -> [(&'static str, bool, bool); 14] {
+        [
+            ("session_id", self.session_id.is_some(), can.resume),
+            ("fork", self.fork, can.fork),
+            (
+                "new_session_id",
+                self.new_session_id.is_some(),
+                can.new_session_id,
+            ),
+            ("slash_commands", self.slash_commands, can.slash_commands),
+            ("add_dirs", !self.add_dirs.is_empty(), can.add_dirs),
+            ("model", self.model.is_some(), can.model),
+            ("effort", self.effort.is_some(), can.effort),
+            (
+                "allowed_tools",
+                !self.allowed_tools.is_empty(),
+                can.allowed_tools,
+            ),
+            (
+                "denied_tools",
+                !self.denied_tools.is_empty(),
+                can.denied_tools,
+            ),
+            ("max_turns", self.max_turns.is_some(), can.max_turns),
+            (
+                "max_budget_usd",
+                self.max_budget_usd.is_some(),
+                can.max_budget_usd,
+            ),
+            (
+                "output_schema",
+                self.output_schema.is_some(),
+                can.output_schema,
+            ),
+            ("images", !self.images.is_empty(), can.images),
+            ("cli_retries", self.cli_retries.is_some(), can.cli_retries),
+        ]
+    }
+
+    fn check_system_prompt(&self, info: &CliInfo, can: &Capabilities) -> Result<(), AgentError> {
+        use SystemPromptSupport as Can;
+        let what = match (&self.system_prompt, can.system_prompt) {
+            (None, _)
+            | (Some(SystemPrompt::Append(_)), Can::Append | Can::AppendAndReplace)
+            | (Some(SystemPrompt::Replace(_)), Can::Replace | Can::AppendAndReplace) => {
+                return Ok(());
+            }
+            (Some(SystemPrompt::Append(_)), Can::Replace) => {
+                "only takes one that replaces its own, none that is appended"
+            }
+            (Some(SystemPrompt::Replace(_)), Can::Append) => {
+                "only takes one that is appended, none that replaces its own"
+            }
+            (Some(_), Can::None) => "has no way to honour it; put it into the prompt",
+        };
+        Err(AgentError::invalid_params(format!(
+            "system_prompt: {} {what}",
+            info.name
+        )))
+    }
+
+    /// Whether this prompt goes to stdin: because the caller wants it, or it is too large for an
+    /// argument, or has a NUL byte, which no argument can. `prompt` is what the CLI gets, which may
+    /// be more than the caller's. Over `limit` bytes it is refused.
+    pub fn prompt_on_stdin(
+        &self,
+        prompt: &str,
+        info: &CliInfo,
+        limit: usize,
+    ) -> Result<bool, AgentError> {
+        let on_stdin = prompt.contains('\0') || self.prompt_delivery.uses_stdin(prompt.len());
+        if on_stdin && prompt.len() > limit {
+            return Err(AgentError::new(
+                ErrorCode::PromptTooLarge,
+                ErrorKind::Invalid,
+                format!(
+                    "the prompt has {} bytes and {} takes {limit} at most; put the rest in a file \
+                     and let the agent read it",
+                    prompt.len(),
+                    info.name
+                ),
+            ));
+        }
+        Ok(on_stdin)
+    }
+}
+
+fn names(modes: &[PermissionMode]) -> String {
+    let names: Vec<_> = modes.iter().map(|mode| mode.as_str()).collect();
+    names.join(", ")
+}
+
+/// Whether `id` is written as a UUID is.
+///
+/// ```
+/// assert!(teamster_core::is_uuid("0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f"));
+/// assert!(!teamster_core::is_uuid("latest"));
+/// ```
+pub fn is_uuid(id: &str) -> bool {
+    id.len() == 36
+        && id.bytes().enumerate().all(|(at, b)| match at {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    static INFO: CliInfo = CliInfo {
+        id: "x",
+        name: "X",
+        program: "x",
+        version_args: &[],
+        tested_versions: &[],
+        install: "",
+        login: "",
+        choose_session_id: false,
+    };
+
+    fn refused(can: &Capabilities, change: impl FnOnce(&mut ExecuteParams)) -> String {
+        let mut params = ExecuteParams::new("hi");
+        change(&mut params);
+        let error = params.check(&INFO, can).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        error.message
+    }
+
+    #[test]
+    fn what_a_provider_cannot_honour_is_refused_by_name() {
+        let none = Capabilities::none();
+        assert!(ExecuteParams::new("hi").check(&INFO, &none).is_ok());
+        let refused = |change: fn(&mut ExecuteParams)| refused(&none, change);
+        assert_eq!(
+            refused(|p| p.fork = true),
+            "fork: X has no way to honour it; leave it out"
+        );
+        for (change, name) in [
+            (
+                (|p| p.session_id = Some("s".into())) as fn(&mut ExecuteParams),
+                "session_id",
+            ),
+            (|p| p.new_session_id = Some("s".into()), "new_session_id"),
+            (|p| p.slash_commands = true, "slash_commands"),
+            (|p| p.add_dirs = vec!["d".into()], "add_dirs"),
+            (|p| p.model = Some("m".into()), "model"),
+            (|p| p.effort = Some("e".into()), "effort"),
+            (|p| p.allowed_tools = vec!["t".into()], "allowed_tools"),
+            (|p| p.denied_tools = vec!["t".into()], "denied_tools"),
+            (|p| p.max_turns = Some(1), "max_turns"),
+            (|p| p.max_budget_usd = Some(1.0), "max_budget_usd"),
+            (|p| p.output_schema = Some(json!({})), "output_schema"),
+            (|p| p.cli_retries = Some(0), "cli_retries"),
+            (|p| p.permission = PermissionMode::Bypass, "permission"),
+            (
+                |p| p.system_prompt = Some(SystemPrompt::Append("s".into())),
+                "system_prompt",
+            ),
+        ] {
+            let message = refused(change);
+            assert!(message.starts_with(&format!("{name}: X ")), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_even_if_it_can_be_honoured() {
+        let mut all = Capabilities::none();
+        all.resume = true;
+        all.fork = true;
+        all.new_session_id = true;
+        all.max_turns = true;
+        all.max_budget_usd = true;
+        all.output_schema = true;
+        let refused = |change: fn(&mut ExecuteParams)| refused(&all, change);
+        assert_eq!(refused(|p| p.prompt = " \n".into()), "prompt: it is empty");
+        assert!(refused(|p| p.session_id = Some(String::new())).starts_with("session_id: "));
+        assert!(
+            refused(|p| p.new_session_id = Some(String::new())).starts_with("new_session_id: ")
+        );
+        assert!(refused(|p| p.fork = true).starts_with("fork: there is no session_id"));
+        assert!(
+            refused(|p| {
+                p.session_id = Some("a".into());
+                p.new_session_id = Some("b".into());
+            })
+            .starts_with("new_session_id: a resumed session")
+        );
+        assert!(refused(|p| p.max_turns = Some(0)).starts_with("max_turns: "));
+        assert!(refused(|p| p.max_budget_usd = Some(f64::NAN)).starts_with("max_budget_usd: "));
+        assert!(refused(|p| p.output_schema = Some(json!([]))).starts_with("output_schema: "));
+    }
+
+    #[test]
+    fn a_system_prompt_of_the_wrong_kind_says_which_is_right() {
+        let mut can = Capabilities::none();
+        can.system_prompt = SystemPromptSupport::Replace;
+        let append =
+            |p: &mut ExecuteParams| p.system_prompt = Some(SystemPrompt::Append("s".into()));
+        assert_eq!(
+            refused(&can, append),
+            "system_prompt: X only takes one that replaces its own, none that is appended"
+        );
+    }
+
+    #[test]
+    fn a_prompt_that_no_argument_can_hold_goes_to_stdin() {
+        let params = ExecuteParams::new("");
+        assert!(!params.prompt_on_stdin("short", &INFO, 10).unwrap());
+        assert!(params.prompt_on_stdin("a\0b", &INFO, 10).unwrap());
+        let error = params
+            .prompt_on_stdin(&"x".repeat(20_000), &INFO, 15_000)
+            .unwrap_err();
+        assert_eq!(error.code, ErrorCode::PromptTooLarge);
+    }
+}

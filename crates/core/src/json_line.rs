@@ -1,0 +1,90 @@
+//! Reading lines of JSON as CLIs print them.
+//!
+//! Shared by the decoders: flat structs with optional fields, borrowed where possible; what is not
+//! named is skipped, and a field of another type than expected is taken as missing.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::surrogates;
+
+/// Gives a line to `read` as text. If that gives nothing, once more with its lone halves of
+/// surrogate pairs replaced, which JavaScript prints and Rust's strings cannot hold.
+pub fn read<T>(line: &[u8], mut read: impl FnMut(&str) -> Option<T>) -> Option<T> {
+    let text = String::from_utf8_lossy(line);
+    read(&text).or_else(|| read(&surrogates::without_lone_escapes(&text)?))
+}
+
+/// The line as a `T`; `None` if it is not one.
+pub fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
+    serde_json::from_str(line).ok()
+}
+
+/// The `type` of a line. Most CLIs print it first, and then no more is parsed.
+///
+/// ```
+/// use teamster_core::json_line::type_of;
+///
+/// assert_eq!(type_of(r#"{"type":"text","x":1}"#).as_deref(), Some("text"));
+/// assert_eq!(type_of(r#"{"x":1,"type":"text"}"#).as_deref(), Some("text"));
+/// assert_eq!(type_of(r#"{"x":1}"#), None);
+/// ```
+pub fn type_of(line: &str) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Tag<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Option<Cow<'a, str>>,
+    }
+
+    if let Some(rest) = line.strip_prefix(r#"{"type":""#)
+        && let Some(end) = rest.find(['"', '\\'])
+        && rest.as_bytes()[end] == b'"'
+    {
+        return Some(Cow::Borrowed(&rest[..end]));
+    }
+    parse::<Tag<'_>>(line)?.kind
+}
+
+/// For `#[serde(default, deserialize_with = "json_line::or_default")]`: a field of another shape than
+/// expected is as good as none, because the line that says how a run ended must not be lost for one
+/// figure in it. For [`parse`] only, which has the text.
+pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_half_a_pair_is_read_after_all() {
+        let value = |text: &str| parse::<serde_json::Value>(text);
+        let read = |line: &str| read(line.as_bytes(), value).map(|v| v["a"].to_string());
+        assert_eq!(read(r#"{"a":"\ud83d!"}"#).as_deref(), Some("\"\u{FFFD}!\""));
+        assert_eq!(
+            read(r#"{"a":"\ud83d\ude00"}"#).as_deref(),
+            Some("\"\u{1F600}\"")
+        );
+        assert_eq!(read(r#"{"a":"#), None);
+    }
+
+    #[test]
+    fn an_unexpected_shape_is_no_value() {
+        #[derive(Deserialize)]
+        struct Line {
+            #[serde(default, deserialize_with = "or_default")]
+            count: Option<u64>,
+        }
+        let count = |text| parse::<Line>(text).unwrap().count;
+        assert_eq!(count(r#"{"count":3}"#), Some(3));
+        assert_eq!(count(r#"{"count":{"x":[1]}}"#), None);
+        assert_eq!(count("{}"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! What the messages of model services mean.
+//!
+//! Every CLI passes on what the service said, some with nothing else beside it. What only one CLI
+//! says is in its provider.
+
+use crate::ErrorKind;
+
+/// Words of Anthropic's, OpenAI's and Google's services and of common HTTP clients, in lower
+/// case, the more telling before the more general.
+const MEANINGS: &[(&str, ErrorKind)] = &[
+    ("insufficient_quota", ErrorKind::Quota),
+    ("exceeded your current quota", ErrorKind::Quota),
+    ("quota exceeded", ErrorKind::Quota),
+    ("credit balance", ErrorKind::Quota),
+    ("usage limit", ErrorKind::Quota),
+    ("usage_limit", ErrorKind::Quota),
+    ("perday", ErrorKind::Quota),
+    ("billing", ErrorKind::Quota),
+    ("context_length_exceeded", ErrorKind::ContextWindow),
+    ("maximum context length", ErrorKind::ContextWindow),
+    ("context window", ErrorKind::ContextWindow),
+    ("prompt is too long", ErrorKind::ContextWindow),
+    ("prompt as too long", ErrorKind::ContextWindow),
+    (
+        "exceeds the maximum number of tokens",
+        ErrorKind::ContextWindow,
+    ),
+    ("model_not_found", ErrorKind::ModelNotFound),
+    ("invalid x-api-key", ErrorKind::Auth),
+    ("invalid api key", ErrorKind::Auth),
+    ("incorrect api key", ErrorKind::Auth),
+    ("api key not valid", ErrorKind::Auth),
+    ("api_key_invalid", ErrorKind::Auth),
+    ("authentication_error", ErrorKind::Auth),
+    ("unauthorized", ErrorKind::Auth),
+    ("permission_denied", ErrorKind::Auth),
+    ("permission_error", ErrorKind::Auth),
+    ("rate_limit", ErrorKind::RateLimit),
+    ("rate limit", ErrorKind::RateLimit),
+    ("too many requests", ErrorKind::RateLimit),
+    ("resource_exhausted", ErrorKind::RateLimit),
+    ("overloaded", ErrorKind::Overloaded),
+    ("at capacity", ErrorKind::Overloaded),
+    ("high demand", ErrorKind::Overloaded),
+    ("internal server error", ErrorKind::Overloaded),
+    ("econnrefused", ErrorKind::Network),
+    ("econnreset", ErrorKind::Network),
+    ("enotfound", ErrorKind::Network),
+    ("etimedout", ErrorKind::Network),
+    ("eai_again", ErrorKind::Network),
+    ("fetch failed", ErrorKind::Network),
+    ("socket hang up", ErrorKind::Network),
+    ("connection refused", ErrorKind::Network),
+    ("connection reset", ErrorKind::Network),
+    ("connection failed", ErrorKind::Network),
+    ("cannot connect", ErrorKind::Network),
+    ("could not connect", ErrorKind::Network),
+    ("unable to connect", ErrorKind::Network),
+    ("network error", ErrorKind::Network),
+];
+
+impl ErrorKind {
+    /// What an HTTP status of a model service means; `None` if it is no failure.
+    ///
+    /// ```
+    /// use teamster_core::ErrorKind;
+    /// assert_eq!(ErrorKind::of_http_status(529), Some(ErrorKind::Overloaded));
+    /// assert_eq!(ErrorKind::of_http_status(200), None);
+    /// ```
+    pub fn of_http_status(status: u16) -> Option<Self> {
+        Some(match status {
+            401 | 403 => Self::Auth,
+            402 => Self::Quota,
+            404 => Self::ModelNotFound,
+            408 => Self::Network,
+            429 => Self::RateLimit,
+            400..=499 => Self::Invalid,
+            500..=599 => Self::Overloaded,
+            _ => return None,
+        })
+    }
+
+    /// What a message of a model service means, where its words tell. They can tell more than the
+    /// status beside them: 400 may be a context that is too long, 429 a quota that is spent.
+    ///
+    /// ```
+    /// use teamster_core::ErrorKind;
+    /// let said = "Error code: 429 - You exceeded your current quota";
+    /// assert_eq!(ErrorKind::of_message(said), Some(ErrorKind::Quota));
+    /// ```
+    pub fn of_message(message: &str) -> Option<Self> {
+        let message = message.to_lowercase();
+        MEANINGS
+            .iter()
+            .find(|(words, _)| message.contains(words))
+            .map(|(_, kind)| *kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_lower_case_and_each_can_be_found() {
+        for (words, kind) in MEANINGS {
+            assert_eq!(*words, words.to_lowercase());
+            assert_eq!(ErrorKind::of_message(words), Some(*kind), "{words}");
+        }
+        assert_eq!(ErrorKind::of_message("it rained"), None);
+    }
+}

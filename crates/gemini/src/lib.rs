@@ -1,0 +1,49 @@
+//! Gemini CLI (`gemini`) as a `teamster` provider.
+//!
+//! How its output maps to events, where each figure comes from and what is known about its faults
+//! is in `docs/providers/gemini.md`.
+#![warn(missing_docs)]
+
+mod decoder;
+mod launch;
+
+use teamster_core::{
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch,
+};
+
+pub use decoder::GeminiDecoder;
+
+/// Gemini CLI, run with `gemini --output-format=stream-json`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Gemini;
+
+static INFO: CliInfo = CliInfo {
+    id: "gemini",
+    name: "Gemini CLI",
+    program: "gemini",
+    version_args: &["--version"],
+    tested_versions: &["0.61.0"],
+    install: "npm install -g @google/gemini-cli",
+    login: "log in with `gemini`, or set GEMINI_API_KEY in the environment",
+    choose_session_id: false,
+};
+
+static CAPABILITIES: Capabilities = Capabilities::none();
+
+impl CliProvider for Gemini {
+    fn info(&self) -> &'static CliInfo {
+        &INFO
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        launch::launch(params)
+    }
+
+    fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(GeminiDecoder::new())
+    }
+}

@@ -1,0 +1,24 @@
+//! From the lines of `opencode run --format json` to events.
+
+use teamster_core::{Decoder, Events, Exit, RunSummary};
+
+/// Decodes the output of one run.
+#[derive(Debug, Default)]
+pub struct OpenCodeDecoder;
+
+impl OpenCodeDecoder {
+    /// A decoder for one run.
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Decoder for OpenCodeDecoder {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        out.unknown(line);
+    }
+
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+        RunSummary::default()
+    }
+}
