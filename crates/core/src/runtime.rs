@@ -117,6 +117,9 @@ pub struct Launch {
     pub private_files: Vec<PrivateFile>,
     /// Environment variables of the provider: over the inherited, under the caller's.
     pub env: Vec<(String, String)>,
+    /// Variables over the caller's too: for one that holds several settings, into which the provider
+    /// has merged what the caller set.
+    pub env_merged: Vec<(String, String)>,
     /// Inherited variables that must go, because they would make the CLI believe that it runs
     /// inside another agent's session. What the caller sets stays.
     pub env_remove: Vec<&'static str>,

@@ -130,8 +130,12 @@ impl Env {
                 }
             }
         }
-        let provider = launch.env.iter().map(|(name, value)| (name, value));
-        for (name, value) in provider.chain(&params.env) {
+        // The later one wins.
+        let layers = launch.env.iter().map(|(name, value)| (name, value));
+        let layers = layers
+            .chain(&params.env)
+            .chain(launch.env_merged.iter().map(|(name, value)| (name, value)));
+        for (name, value) in layers {
             check_variable(name, value)?;
             set.insert(name.into(), value.into());
         }

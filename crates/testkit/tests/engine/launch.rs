@@ -27,15 +27,18 @@ async fn the_environment_is_the_parents_then_the_providers_then_the_callers() {
             launch.env.push(("ONE".into(), "provider".into()));
             launch.env.push(("TWO".into(), "provider".into()));
             launch.env.push(("HOME".into(), "provider".into()));
+            launch.env_merged.push(("THREE".into(), "merged".into()));
         })
         .params(|params| {
             params.env.insert("TWO".into(), "caller".into());
             params.env.insert("LANG".into(), "caller".into());
+            params.env.insert("THREE".into(), "caller".into());
         })
     })
     .await;
     assert_eq!(report.env["ONE"], "provider");
     assert_eq!(report.env["TWO"], "caller");
+    assert_eq!(report.env["THREE"], "merged");
     assert_eq!(report.env["HOME"], "provider");
     assert_eq!(report.env["LANG"], "caller");
     assert_eq!(report.env["PATH"], std::env::var("PATH").unwrap());

@@ -8,6 +8,7 @@ mod drain;
 mod end;
 mod framing;
 mod helper;
+mod hooks;
 mod launch;
 mod provider;
 mod runtime;
@@ -67,6 +68,8 @@ impl Run {
             provider: Fake {
                 launch,
                 capabilities: Capabilities::none(),
+                choose_session_id: false,
+                native: Vec::new(),
             },
             config: RuntimeConfig::default(),
             params: ExecuteParams::new("prompt"),

@@ -1,13 +1,15 @@
 //! A provider and a decoder that are as simple as they can be.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
 use teamster_core::{
     Activity, AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, Decoder, ErrorKind,
-    Events, ExecuteParams, Exit, Id, Launch, RunSummary, Session, Text, ToolKind, ToolResult,
-    ToolUse, TurnEnd,
+    Events, ExecuteParams, Exit, Id, Launch, NoticeLevel, NoticeSource, RunSummary, Session, Text,
+    ToolKind, ToolResult, ToolUse, TurnEnd,
 };
 
-static INFO: CliInfo = CliInfo {
+const INFO: CliInfo = CliInfo {
     id: "fake",
     name: "Fake Agent",
     program: "teamster-fake-agent",
@@ -18,24 +20,47 @@ static INFO: CliInfo = CliInfo {
     choose_session_id: false,
 };
 
+static PLAIN: CliInfo = INFO;
+
+/// A CLI that names its session only at the end.
+static LATE: CliInfo = CliInfo {
+    choose_session_id: true,
+    ..INFO
+};
+
 /// Launches what it was told to.
 #[derive(Clone)]
 pub(crate) struct Fake {
     pub(crate) launch: Launch,
     pub(crate) capabilities: Capabilities,
+    pub(crate) choose_session_id: bool,
+    /// What it says of any launcher.
+    pub(crate) native: Vec<PathBuf>,
 }
 
 impl CliProvider for Fake {
     fn info(&self) -> &'static CliInfo {
-        &INFO
+        if self.choose_session_id {
+            &LATE
+        } else {
+            &PLAIN
+        }
     }
 
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
 
-    fn launch(&self, _: &ExecuteParams) -> Result<Launch, AgentError> {
-        Ok(self.launch.clone())
+    fn native_programs(&self, _: &Path) -> Vec<PathBuf> {
+        self.native.clone()
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        let mut launch = self.launch.clone();
+        if let Some(id) = &params.new_session_id {
+            launch.args.push(id.into());
+        }
+        Ok(launch)
     }
 
     fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
@@ -110,8 +135,11 @@ impl Decoder for Lines {
         }
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         assert!(!self.panics_at_the_end, "the decoder was told to panic");
+        for line in &exit.record {
+            out.notice(NoticeLevel::Info, NoticeSource::Runtime, line.as_str());
+        }
         RunSummary {
             ended_with_error: self.ended,
             ..RunSummary::default()

@@ -1,0 +1,100 @@
+//! What a provider can say about its CLI beyond the arguments.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use teamster_core::{RecordFile, RunStatus};
+use teamster_testkit::fake_agent::{Report, Script};
+
+use crate::{END, Place, agent, shell};
+
+#[tokio::test]
+async fn what_the_cli_records_during_the_run_reaches_the_decoder() {
+    let place = Place::new();
+    let record = place.path("record");
+    fs::write(&record, "{\"figure\":1}\n").unwrap();
+    let script = format!(
+        "echo '{{\"figure\":2}}' >> {0}; echo '{{\"other\":3}}' >> {0}; echo '{END}'; echo '{{\"figure\":4}}' >> {0}",
+        record.display()
+    );
+    let story = shell(&script)
+        .launch(|launch| {
+            launch.record = Some(RecordFile {
+                path: record.clone(),
+                containing: &["\"figure\""],
+            });
+        })
+        .finish()
+        .await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert_eq!(story.notices(), [r#"{"figure":2}"#, r#"{"figure":4}"#]);
+}
+
+#[tokio::test]
+async fn what_a_killed_cli_has_recorded_is_read_too() {
+    let place = Place::new();
+    let record = place.path("record");
+    let script = format!(
+        "echo '{{\"figure\":1}}' > {}; kill -KILL $$",
+        record.display()
+    );
+    let story = shell(&script)
+        .launch(|launch| {
+            launch.record = Some(RecordFile {
+                path: record.clone(),
+                containing: &["figure"],
+            });
+        })
+        .finish()
+        .await;
+    assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
+    assert_eq!(story.notices(), [r#"{"figure":1}"#]);
+}
+
+#[tokio::test]
+async fn the_native_program_runs_in_the_launchers_place() {
+    let place = Place::new();
+    let (report, launcher, link) = (
+        place.path("report"),
+        place.path("launcher"),
+        place.path("cli"),
+    );
+    fs::write(&launcher, "#!/bin/sh\nexit 9\n").unwrap();
+    fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+    symlink(&launcher, &link).unwrap();
+    let mut run = agent(&Script::new().report(&report).line(END));
+    let native = run.config.program.replace(link).unwrap();
+    // The first is not there, so the second is taken.
+    run.provider.native = vec![place.path("no-such-file"), native.clone()];
+    assert_eq!(run.clone().finish().await.result.exit_code, Some(0));
+    assert_eq!(
+        Report::read(&report).unwrap().argv[0],
+        native.display().to_string()
+    );
+    // Without any of them it is the launcher after all.
+    run.provider.native.pop();
+    assert_eq!(run.finish().await.result.exit_code, Some(9));
+}
+
+#[tokio::test]
+async fn a_session_has_an_id_from_the_start_where_the_cli_tells_it_late() {
+    async fn ids(change: impl Fn(crate::Run) -> crate::Run) -> Vec<String> {
+        let place = Place::new();
+        let report = place.path("report");
+        let mut run = agent(&Script::new().report(&report).line(END));
+        run.provider.choose_session_id = true;
+        assert_eq!(
+            change(run).finish().await.result.status,
+            RunStatus::Completed
+        );
+        Report::read(&report).unwrap().argv.split_off(1)
+    }
+    let first = ids(|run| run).await;
+    let second = ids(|run| run).await;
+    assert!(teamster_core::is_uuid(&first[0]), "{first:?}");
+    assert_ne!(first, second);
+    let chosen = |run: crate::Run| run.params(|p| p.new_session_id = Some("mine".into()));
+    assert_eq!(ids(chosen).await, ["mine"]);
+    let resumed = |run: crate::Run| run.params(|p| p.session_id = Some("old".into()));
+    assert_eq!(ids(resumed).await, [""; 0]);
+}
