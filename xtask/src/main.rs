@@ -1,6 +1,8 @@
 //! Tasks of this repository, run with `cargo xtask <TASK>`. One file a task.
 
 mod bench;
+mod capabilities;
+mod generated;
 mod replay;
 mod schema;
 mod tidy;
@@ -30,6 +32,7 @@ enum Task {
     /// machine; the rest is best measured on a quiet one. `cargo bench -p teamster-testkit` runs
     /// the criterion benchmarks.
     Bench,
+    Capabilities(capabilities::Args),
     Replay(replay::Args),
     Schema(schema::Args),
     Tidy(tidy::Args),
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = match cli.task {
         Task::Bench => bench::run(&mut out),
+        Task::Capabilities(args) => capabilities::run(args, &mut out),
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Schema(args) => schema::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),

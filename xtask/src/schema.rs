@@ -1,14 +1,12 @@
 //! `cargo xtask schema`: JSON Schema of the wire types.
 
-use std::fs;
 use std::io::Write;
 
-use anyhow::Context as _;
 use schemars::{Schema, schema_for};
 use serde_json::Value;
 use teamster::{AgentEvent, RunResult};
 
-use crate::{Outcome, root};
+use crate::{Outcome, generated};
 
 /// Where the schemas are, from the root of the repository.
 const FOLDER: &str = "docs/schema";
@@ -75,24 +73,10 @@ fn plain(text: &str) -> String {
 }
 
 pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
-    let folder = root().join(FOLDER);
     let mut stale = false;
     for (name, schema) in schemas() {
-        let path = folder.join(name);
-        let text = text(schema)?;
-        if fs::read_to_string(&path).is_ok_and(|there| there == text) {
-            writeln!(out, "{FOLDER}/{name} is current")?;
-        } else if args.check {
-            stale = true;
-            writeln!(
-                out,
-                "{FOLDER}/{name} is not current: run `cargo xtask schema` and commit the change"
-            )?;
-        } else {
-            fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-            fs::write(&path, text).with_context(|| path.display().to_string())?;
-            writeln!(out, "{FOLDER}/{name} is written")?;
-        }
+        let path = format!("{FOLDER}/{name}");
+        stale |= !generated::bring(&path, &text(schema)?, "schema", args.check, out)?;
     }
     Ok(Outcome::problems_if(stale))
 }

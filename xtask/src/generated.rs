@@ -1,0 +1,36 @@
+//! Files of the repository that are made from its code.
+
+use std::fs;
+use std::io::Write;
+
+use anyhow::Context as _;
+
+use crate::root;
+
+/// Writes a file, given by its path from the root, or only looks whether it is current. `false` if
+/// it is not and was to be left as it is.
+pub(crate) fn bring(
+    path: &str,
+    text: &str,
+    task: &str,
+    check: bool,
+    out: &mut impl Write,
+) -> anyhow::Result<bool> {
+    let file = root().join(path);
+    if fs::read_to_string(&file).is_ok_and(|there| there == text) {
+        writeln!(out, "{path} is current")?;
+    } else if check {
+        writeln!(
+            out,
+            "{path} is not current: run `cargo xtask {task}` and commit the change"
+        )?;
+        return Ok(false);
+    } else {
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        }
+        fs::write(&file, text).with_context(|| file.display().to_string())?;
+        writeln!(out, "{path} is written")?;
+    }
+    Ok(true)
+}
