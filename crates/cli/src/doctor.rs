@@ -19,8 +19,9 @@ use tokio::time::timeout;
 use crate::args::DoctorArgs;
 use crate::{exit_code, params, tokio_runtime, words};
 
-/// How long a CLI may take to say its version. Some start slowly the first time.
-const VERSION_LIMIT: Duration = Duration::from_secs(10);
+/// How long a CLI may take to say its version. Some start slowly the first time, and all are asked at
+/// once.
+const VERSION_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long the rest of its answer may take to arrive once it has ended.
 const DRAIN: Duration = Duration::from_millis(300);
@@ -103,11 +104,15 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
 }
 
 async fn providers() -> Vec<Provider> {
-    let mut providers = Vec::new();
-    for provider in teamster::providers() {
-        providers.push(examine(&*provider).await);
+    let asked: Vec<_> = teamster::providers()
+        .into_iter()
+        .map(|provider| tokio::spawn(async move { examine(&*provider).await }))
+        .collect();
+    let mut reports = Vec::new();
+    for report in asked {
+        reports.extend(report.await);
     }
-    providers
+    reports
 }
 
 async fn examine(provider: &dyn CliProvider) -> Provider {

@@ -51,7 +51,7 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
             format!("choose a model that {} knows with --model", info.name)
         }
         (_, ErrorKind::SessionNotFound) => {
-            "sessions belong to the directory in which they began: go there (--cwd), or leave out --resume"
+            "check the id; some CLIs find a session only in the directory in which it began (--cwd); or leave out --resume"
                 .to_owned()
         }
         (_, ErrorKind::Permission) => ALLOW.to_owned(),

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod prompt;
+mod provider;
 mod run;
 mod value;
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
+use super::provider::ProviderParser;
 use super::{EnvVar, OutputArgs, value};
 use crate::exit_code;
 
@@ -34,7 +34,7 @@ text and stderr everything else. Ctrl-C stops the agent cleanly, a second one at
 )]
 pub(crate) struct RunArgs {
     /// The agent
-    #[arg(value_parser = providers())]
+    #[arg(value_parser = ProviderParser)]
     pub(crate) provider: String,
     /// What to ask it; `-` reads stdin
     ///
@@ -201,7 +201,8 @@ pub(crate) struct LimitArgs {
     /// [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) startup_timeout: Option<Duration>,
-    /// How long it may then be silent while no tool runs [default: 5m; for Claude Code 6m]
+    /// How long it may then be silent while no tool runs [default: 5m, more for CLIs that
+    /// are silent for longer]
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) idle_timeout: Option<Duration>,
     /// How long it may be silent while a tool runs [default: 30m]
@@ -231,12 +232,4 @@ pub(crate) enum PromptVia {
     Argv,
     /// On stdin
     Stdin,
-}
-
-/// The providers of this build, with the names of their CLIs.
-fn providers() -> PossibleValuesParser {
-    PossibleValuesParser::new(teamster::providers().into_iter().map(|provider| {
-        let info = provider.info();
-        PossibleValue::new(info.id).help(info.name)
-    }))
 }

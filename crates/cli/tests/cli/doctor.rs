@@ -6,9 +6,13 @@ use teamster_testkit::fake_agent::Script;
 
 use crate::{Claude, run, teamster};
 
-/// Without what is said about processes of other runs: this machine may have some.
-fn about_clis(stdout: &str) -> &str {
-    stdout.split("\n\n").next().unwrap()
+/// What is said about Claude Code, which comes first. The machine may have other CLIs, and
+/// processes of other runs.
+fn about_claude(stdout: &str) -> String {
+    let lines = stdout.lines().enumerate();
+    let of_claude = lines.take_while(|(i, line)| *i == 0 || line.starts_with(' '));
+    let lines: Vec<_> = of_claude.map(|(_, line)| format!("{line}\n")).collect();
+    lines.concat()
 }
 
 #[test]
@@ -18,11 +22,12 @@ fn a_usable_cli() {
     // The program is a shell script, which needs no PATH.
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     assert_data_eq!(
-        about_clis(&ended.stdout).replace(claude.dir.path().to_str().unwrap(), "DIR"),
+        about_claude(&ended.stdout).replace(claude.dir.path().to_str().unwrap(), "DIR"),
         str![[r#"
 ✓ Claude Code  2.1.197
     program  DIR/claude
     tested   with 2.1.197
+
 "#]]
     );
     assert!(!claude.path("report.json").exists(), "an agent was started");
@@ -33,16 +38,19 @@ fn a_link_and_an_unknown_version() {
     let claude = Claude::new(&Script::new());
     claude.program("echo '9.0.0 (Claude Code)'");
     std::os::unix::fs::symlink(claude.path("claude"), claude.path("link")).unwrap();
-    let ended = run(teamster(["doctor"]).env("TEAMSTER_CLAUDE_BIN", claude.path("link")));
+    let ended = run(teamster(["doctor"])
+        .env("PATH", claude.dir.path())
+        .env("TEAMSTER_CLAUDE_BIN", claude.path("link")));
     assert_eq!(ended.code, Some(0));
     assert_data_eq!(
-        about_clis(&ended.stdout).replace(claude.dir.path().to_str().unwrap(), "DIR"),
+        about_claude(&ended.stdout).replace(claude.dir.path().to_str().unwrap(), "DIR"),
         str![[r#"
 ✓ Claude Code  9.0.0
     program  DIR/link
     that is  DIR/claude
     tested   with [..]
     warning  this version is another one: it will most likely work, new kinds of output are shown as unknown
+
 "#]]
     );
 }
@@ -67,12 +75,13 @@ fn a_missing_cli() {
     let ended = run(teamster(["doctor"]).env("PATH", empty.path()));
     assert_eq!((ended.code, &*ended.stderr), (Some(3), ""));
     assert_data_eq!(
-        about_clis(&ended.stdout).replace(empty.path().to_str().unwrap(), "DIR"),
+        about_claude(&ended.stdout).replace(empty.path().to_str().unwrap(), "DIR"),
         str![[r#"
 ✗ Claude Code  not found
     problem  the program `claude` was not found: searched DIR
     install  npm install -g @anthropic-ai/claude-code
     tested   with 2.1.197
+
 "#]]
     );
 }

@@ -73,7 +73,7 @@ fn an_unknown_provider_is_told_with_the_known_ones() {
         ended.stderr,
         str![[r#"
 error: invalid value 'nobody' for '<PROVIDER>'
-  [possible values: claude]
+  [possible values: claude, codex, copilot, gemini, opencode]
 
 For more information, try '--help'.
 
