@@ -154,7 +154,7 @@ fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
 
     let mut found = None;
     assert!(wait_until(LIMIT, || {
-        let ended = run(&mut teamster(["doctor", "--json"]));
+        let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
         let report: Value = serde_json::from_str(&ended.stdout).unwrap();
         found = report["leftovers"]
             .as_array()
