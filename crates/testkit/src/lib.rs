@@ -6,10 +6,14 @@
 //! - [`fixture`]: recorded runs of real CLIs, as folders.
 //! - [`replay`]: such a run, taken through the code that a live run goes through.
 //! - [`snapshot`]: its events as text, for people to read and for tests to compare.
+//! - `conformance` (feature `conformance`): the suite of checks that every provider must pass.
 //!
-//! Processes, signals and pipes are Unix here, so the first two exist on Unix only.
+//! Processes, signals and pipes are Unix here, so the fake agent, [`proc`] and the suite
+//! exist on Unix only.
 #![warn(missing_docs)]
 
+#[cfg(all(unix, feature = "conformance"))]
+pub mod conformance;
 #[cfg(unix)]
 pub mod fake_agent;
 pub mod fixture;

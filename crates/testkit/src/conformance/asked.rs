@@ -1,0 +1,316 @@
+//! What may be asked of a run: the worst of it.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::strategy::Union;
+use serde_json::json;
+use teamster_core::{
+    ExecuteParams, PermissionMode, PromptDelivery, SystemPrompt, SystemPromptSupport, excerpt,
+};
+
+use super::Suite;
+
+/// Texts that some part of some CLI takes for something else than text. The flags and sub-commands
+/// of the CLI itself come in addition.
+const TRICKY: &[&str] = &[
+    "-",
+    "--",
+    "---",
+    "-h",
+    "--help",
+    "-v",
+    "--version",
+    "-p",
+    "-x=y",
+    "--model=evil",
+    "--yolo",
+    "-c",
+    "--no-x",
+    "-1",
+    "--=",
+    "-=",
+    "=",
+    "=x",
+    "a=b",
+    "-\u{2028}",
+    "\u{2013}help",
+    "/clear",
+    "/help x",
+    "//",
+    "/",
+    "@/etc/passwd",
+    "@file.txt",
+    "@",
+    "#",
+    "!ls",
+    "resume",
+    "exec",
+    "mcp",
+    "help",
+    "fork",
+    "review",
+    "run",
+    "update",
+    "login",
+    "doctor",
+    "latest",
+    "last",
+    "true",
+    "null",
+    "0",
+    "two words",
+    " leading",
+    "trailing ",
+    "\n--help",
+    "--help\n",
+    "a\nb",
+    "a\r\nb",
+    "\t",
+    "\"quoted\"",
+    "'quoted'",
+    "say \"hi\" now",
+    "\"",
+    "'",
+    "\\",
+    "\\\"",
+    "$(id)",
+    "`id`",
+    "$HOME",
+    "%s",
+    "{}",
+    "[]",
+    "{\"a\":1}",
+    "*",
+    "~",
+    "a,b",
+    ",",
+    ";",
+    "|",
+    "&",
+    "<",
+    ">",
+    "\u{feff}x",
+    "\u{2028}",
+    "\u{1b}[31m",
+    "é",
+    "你好，世界",
+    "🌍🚀",
+    "e\u{301}",
+];
+
+/// A mark that is in every value of the caller's environment here, and must never be seen.
+pub(super) const SECRET: &str = "s3cr3t-v4lue";
+
+/// One thing that is asked beside the prompt. What fails is shrunk to the fewest of them.
+#[derive(Debug, Clone)]
+pub(super) enum Ask {
+    SessionId(String),
+    Fork,
+    NewSessionId(String),
+    WorkingDirectory(PathBuf),
+    AddDir(PathBuf),
+    Env(String),
+    Append(String),
+    Replace(String),
+    Model(String),
+    Effort(String),
+    Permission(PermissionMode),
+    Allow(String),
+    Deny(String),
+    MaxTurns(u32),
+    Budget(f64),
+    Schema(String),
+    Image,
+    Retries(u32),
+    SlashCommands,
+}
+
+/// A run that is asked for.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub prompt: String,
+    pub delivery: PromptDelivery,
+    pub rest: Vec<Ask>,
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prompt = excerpt(&self.prompt, 200);
+        write!(f, "prompt {prompt:?}, {:?}, {:?}", self.delivery, self.rest)
+    }
+}
+
+impl Asked {
+    pub(super) fn params(&self, suite: &Suite) -> ExecuteParams {
+        let mut params = suite.plain_params(&self.prompt);
+        params.prompt_delivery = self.delivery;
+        for ask in self.rest.iter().cloned() {
+            match ask {
+                Ask::SessionId(id) => params.session_id = Some(id),
+                Ask::Fork => params.fork = true,
+                Ask::NewSessionId(id) => params.new_session_id = Some(id),
+                Ask::WorkingDirectory(path) => params.working_directory = Some(path),
+                Ask::AddDir(path) => params.add_dirs.push(path),
+                Ask::Env(value) => drop(params.env.insert("API_KEY".into(), value)),
+                Ask::Append(text) => params.system_prompt = Some(SystemPrompt::Append(text)),
+                Ask::Replace(text) => params.system_prompt = Some(SystemPrompt::Replace(text)),
+                Ask::Model(model) => params.model = Some(model),
+                Ask::Effort(effort) => params.effort = Some(effort),
+                Ask::Permission(mode) => params.permission = mode,
+                Ask::Allow(tool) => params.allowed_tools.push(tool),
+                Ask::Deny(tool) => params.denied_tools.push(tool),
+                Ask::MaxTurns(turns) => params.max_turns = Some(turns),
+                Ask::Budget(usd) => params.max_budget_usd = Some(usd),
+                Ask::Schema(title) => {
+                    params.output_schema = Some(json!({"type": "object", "title": title}));
+                }
+                Ask::Image => params.images.push(suite.plain.image.clone()),
+                Ask::Retries(retries) => params.cli_retries = Some(retries),
+                Ask::SlashCommands => params.slash_commands = true,
+            }
+        }
+        // What makes no sense for any provider is core's to refuse, and tested there.
+        params.fork &= params.session_id.is_some();
+        if params.session_id.is_some() && !params.fork {
+            params.new_session_id = None;
+        }
+        params
+    }
+}
+
+/// A short text of the worst kind.
+fn tricky(words: &[String]) -> BoxedStrategy<String> {
+    let word = select(words.to_vec());
+    prop_oneof![
+        4 => word.clone(),
+        1 => (word.clone(), any::<String>()).prop_map(|(word, text)| format!("{word} {text}")),
+        1 => (word.clone(), word).prop_map(|(one, two)| format!("{one}={two}")),
+        1 => "-.{0,20}",
+        1 => any::<String>(),
+    ]
+    .prop_filter("no argument can hold a NUL byte", |text| {
+        !text.contains('\0')
+    })
+    .boxed()
+}
+
+/// One of these two: a value that the CLI takes, or the worst.
+fn value(plain: &'static str, words: &[String]) -> BoxedStrategy<String> {
+    prop_oneof![Just(plain.to_owned()), tricky(words)].boxed()
+}
+
+fn path(words: &[String]) -> BoxedStrategy<PathBuf> {
+    prop_oneof![
+        1 => Just(PathBuf::from("/tmp")),
+        2 => tricky(words).prop_map(PathBuf::from),
+        1 => vec(1_u8.., 1..20).prop_map(|bytes| PathBuf::from(OsString::from_vec(bytes))),
+    ]
+    .boxed()
+}
+
+/// A prompt of the worst kind, up to 200 KB; not blank.
+pub(super) fn prompt(words: &[String]) -> BoxedStrategy<String> {
+    let large = (tricky(words), 1_usize..20_000, "[ -~é🌍\n]{1,10}")
+        .prop_map(|(head, times, filler)| format!("{head}{}", filler.repeat(times)));
+    prop_oneof![
+        12 => tricky(words),
+        1 => any::<String>().prop_map(|text| format!("{text}\0{text}x")),
+        1 => large.prop_map(|mut text| {
+            text.truncate(text.floor_char_boundary(200_000));
+            text
+        }),
+    ]
+    .prop_filter("a prompt is not blank", |text| !text.trim().is_empty())
+    .boxed()
+}
+
+impl Suite {
+    /// The tricky texts, those of this CLI among them.
+    pub(super) fn words(&self) -> Vec<String> {
+        let model = self.command_line.as_ref().map(|line| line.model.words());
+        let own = model.unwrap_or_default().into_iter();
+        let own = own.flat_map(|word| [word.to_owned(), format!("{word}=x")]);
+        TRICKY.iter().map(ToString::to_string).chain(own).collect()
+    }
+
+    /// All that this provider can be asked.
+    pub(super) fn asked(&self) -> BoxedStrategy<Asked> {
+        let words = self.words();
+        let delivery = prop_oneof![
+            3 => Just(PromptDelivery::default()),
+            1 => (0_usize..300_000).prop_map(|argv_limit| PromptDelivery::Auto { argv_limit }),
+            1 => Just(PromptDelivery::Argv),
+            1 => Just(PromptDelivery::Stdin),
+        ];
+        (prompt(&words), delivery, vec(self.ask(&words), 0..6))
+            .prop_map(|(prompt, delivery, rest)| Asked {
+                prompt,
+                delivery,
+                rest,
+            })
+            .boxed()
+    }
+
+    fn ask(&self, words: &[String]) -> Union<BoxedStrategy<Ask>> {
+        use SystemPromptSupport as Can;
+        let can = self.provider.capabilities();
+        let plain = &self.plain;
+        let text = || tricky(words);
+        let large = (text(), 1_usize..100).prop_map(|(text, times)| text.repeat(times * 10));
+        let system = prop_oneof![9 => text(), 1 => large].boxed();
+        let modes = can.permission_modes;
+        let append = matches!(can.system_prompt, Can::Append | Can::AppendAndReplace);
+        let replace = matches!(can.system_prompt, Can::Replace | Can::AppendAndReplace);
+        let session_id = value(plain.session_id, words).prop_map(Ask::SessionId);
+        let new_session_id = value(plain.new_session_id, words).prop_map(Ask::NewSessionId);
+        let all = [
+            (can.resume, session_id.boxed()),
+            (can.fork, Just(Ask::Fork).boxed()),
+            (can.new_session_id, new_session_id.boxed()),
+            (true, path(words).prop_map(Ask::WorkingDirectory).boxed()),
+            (can.add_dirs, path(words).prop_map(Ask::AddDir).boxed()),
+            (
+                true,
+                text()
+                    .prop_map(|t| Ask::Env(format!("{t}{SECRET}")))
+                    .boxed(),
+            ),
+            (append, system.clone().prop_map(Ask::Append).boxed()),
+            (replace, system.prop_map(Ask::Replace).boxed()),
+            (
+                can.model,
+                value(plain.model, words).prop_map(Ask::Model).boxed(),
+            ),
+            (
+                can.effort,
+                value(plain.effort, words).prop_map(Ask::Effort).boxed(),
+            ),
+            (true, select(modes).prop_map(Ask::Permission).boxed()),
+            (
+                can.allowed_tools,
+                value(plain.tool, words).prop_map(Ask::Allow).boxed(),
+            ),
+            (
+                can.denied_tools,
+                value(plain.tool, words).prop_map(Ask::Deny).boxed(),
+            ),
+            (can.max_turns, any::<u32>().prop_map(Ask::MaxTurns).boxed()),
+            (
+                can.max_budget_usd,
+                (0.001..1e6).prop_map(Ask::Budget).boxed(),
+            ),
+            (can.output_schema, text().prop_map(Ask::Schema).boxed()),
+            (can.images, Just(Ask::Image).boxed()),
+            (can.cli_retries, any::<u32>().prop_map(Ask::Retries).boxed()),
+            (can.slash_commands, Just(Ask::SlashCommands).boxed()),
+        ];
+        let honoured = all.into_iter().filter(|(can, _)| *can);
+        Union::new(honoured.map(|(_, ask)| ask))
+    }
+}

@@ -1,0 +1,215 @@
+//! Checks of how a CLI is started.
+
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use teamster_core::{AgentError, ErrorCode, ExecuteParams, Launch, PromptDelivery, Stdin};
+
+use super::asked::{SECRET, prompt};
+use super::verdict::property;
+use super::{Failures, Sent, Suite, Verdict};
+
+/// Linux takes no argument of this many bytes, its closing NUL included; the engine refuses it.
+const TOO_LARGE: usize = 128 * 1024;
+
+/// A prompt that is nowhere else.
+const MARK: &str = "the prompt 5d41402abc4b";
+
+impl Suite {
+    /// The prompt is an argument or on stdin, as asked and as large as it is, never both; and stdin
+    /// is never left open.
+    pub fn delivery(&self) -> Verdict {
+        let mut wrong = Failures::of("delivery");
+        let can = self.provider.capabilities();
+        let large = format!("{MARK}{}", "x".repeat(150_000));
+        let limit = PromptDelivery::Auto { argv_limit: 100 };
+        for (how, delivery, prompt, on_stdin) in [
+            ("short", PromptDelivery::default(), MARK, false),
+            ("short, as an argument", PromptDelivery::Argv, MARK, false),
+            ("short, on stdin", PromptDelivery::Stdin, MARK, true),
+            ("large", PromptDelivery::default(), &large, true),
+            ("over the limit", limit, &large[..101], true),
+            ("at the limit", limit, &large[..100], false),
+        ] {
+            let mut params = self.plain_params(prompt);
+            params.prompt_delivery = delivery;
+            let place = format!("a prompt, {how}");
+            match self.provider.launch(&params) {
+                Ok(launch) => {
+                    let check = check_delivery(&launch, prompt, on_stdin);
+                    wrong.add_if_err(&place, check);
+                    wrong.add_if_err(&place, self.check_launch(&params, &launch));
+                }
+                Err(error) if on_stdin == can.prompt_on_stdin => {
+                    // A provider may never use an argument, if it says so by name.
+                    let by_name = error.message.starts_with("prompt_delivery:");
+                    if delivery != PromptDelivery::Argv || !by_name {
+                        wrong.add(&place, format!("refused: {error}"));
+                    }
+                }
+                Err(error) => wrong.add_if_err(&place, is_refusal(&error)),
+            }
+        }
+        wrong.verdict()
+    }
+
+    /// A property test: whatever the prompt is, with nothing else asked, it is taken, and the CLI
+    /// understands just that prompt.
+    pub fn prompts(&self) -> Verdict {
+        let on_stdin = self.provider.capabilities().prompt_on_stdin;
+        let outcome = property(&prompt(&self.words()), |prompt| {
+            let params = self.plain_params(&prompt);
+            match self.provider.launch(&params) {
+                Ok(launch) if is_refused_by_engine(&launch) => {
+                    Err("an argument that the system does not take".into())
+                }
+                Ok(launch) => self.check_launch(&params, &launch),
+                Err(error) if on_stdin => Err(format!("refused: {error}")),
+                Err(error) => is_refusal(&error),
+            }
+        });
+        let mut wrong = Failures::of("prompts");
+        wrong.add_if_err("any prompt", outcome);
+        wrong.verdict()
+    }
+
+    /// A property test: whatever is asked, of what the capabilities say can be asked, the provider
+    /// refuses it as a wrong parameter, or the CLI understands just that: no value is a flag, a
+    /// sub-command or another value, and nothing of the caller's environment is seen by all.
+    pub fn arguments(&self) -> Verdict {
+        let (asked, taken) = (Cell::new(0), Cell::new(0));
+        let outcome = property(&self.asked(), |run| {
+            let params = run.params(self);
+            asked.set(asked.get() + 1);
+            match self.provider.launch(&params) {
+                Ok(launch) => {
+                    taken.set(taken.get() + 1);
+                    self.check_launch(&params, &launch)
+                }
+                Err(error) => is_refusal(&error),
+            }
+        });
+        let mut wrong = Failures::of("arguments");
+        wrong.add_if_err("whatever is asked", outcome);
+        let (asked, taken) = (asked.get(), taken.get());
+        if taken * 10 < asked {
+            let what = format!("only {taken} of {asked} runs are not refused: this checks nothing");
+            wrong.add("whatever is asked", what);
+        }
+        wrong.verdict()
+    }
+
+    /// A run with what the provider needs to refuse nothing plain.
+    pub(super) fn plain_params(&self, prompt: &str) -> ExecuteParams {
+        let mut params = ExecuteParams::new(prompt);
+        let env = self.plain.env.iter();
+        params.env = env
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
+        params
+    }
+
+    /// That the CLI understands what was asked, and only that.
+    pub(super) fn check_launch(
+        &self,
+        params: &ExecuteParams,
+        launch: &Launch,
+    ) -> Result<(), String> {
+        if matches!(launch.stdin, Stdin::Open(_)) {
+            return Err("stdin is left open".into());
+        }
+        if launch.args.iter().any(|arg| contains(arg, SECRET)) {
+            return Err("a value of the caller's environment is in the arguments".into());
+        }
+        if is_refused_by_engine(launch) {
+            return Ok(());
+        }
+        let Some(line) = &self.command_line else {
+            panic!("the suite needs `command_line`");
+        };
+        let sent = Sent::read(&line.model, launch, params)
+            .map_err(|error| format!("{error}; in {}", shown(launch)))?;
+        let prompt = (self.prompt_becomes)(params);
+        (line.understand)(&sent)
+            .check(params, &prompt)
+            .map_err(|error| format!("{error}; from {}", shown(launch)))
+    }
+}
+
+fn check_delivery(launch: &Launch, prompt: &str, on_stdin: bool) -> Result<(), String> {
+    let in_args = launch.args.iter().any(|arg| contains(arg, prompt));
+    let in_stdin = match &launch.stdin {
+        Stdin::Bytes(bytes) | Stdin::Open(bytes) => contains(OsStr::from_bytes(bytes), prompt),
+        _ => false,
+    };
+    match (in_args, in_stdin) {
+        (true, true) => Err("it is in the arguments and on stdin".into()),
+        (false, false) => Err("it is neither in the arguments nor on stdin".into()),
+        (true, false) if on_stdin => Err("it is in the arguments, not on stdin".into()),
+        // That stdin is used for more than was asked is no harm.
+        _ => Ok(()),
+    }
+}
+
+fn contains(arg: &OsStr, text: &str) -> bool {
+    let (arg, text) = (arg.as_bytes(), text.as_bytes());
+    arg.windows(text.len()).any(|window| window == text)
+}
+
+fn is_refused_by_engine(launch: &Launch) -> bool {
+    let refused = |arg: &[u8]| arg.len() >= TOO_LARGE || arg.contains(&0);
+    launch.args.iter().any(|arg| refused(arg.as_bytes()))
+}
+
+/// That this is how a parameter is refused.
+pub(super) fn is_refusal(error: &AgentError) -> Result<(), String> {
+    match error.code {
+        ErrorCode::PromptTooLarge => Ok(()),
+        ErrorCode::InvalidParams if names_a_parameter(&error.message) => Ok(()),
+        ErrorCode::InvalidParams => Err(format!(
+            "an error that does not begin with the name of a parameter: {error}"
+        )),
+        code => Err(format!("an error of code {code:?}: {error}")),
+    }
+}
+
+fn names_a_parameter(message: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "prompt",
+        "prompt_delivery",
+        "slash_commands",
+        "session_id",
+        "new_session_id",
+        "fork",
+        "working_directory",
+        "add_dirs",
+        "env",
+        "system_prompt",
+        "model",
+        "effort",
+        "permission",
+        "allowed_tools",
+        "denied_tools",
+        "max_turns",
+        "max_budget_usd",
+        "output_schema",
+        "images",
+        "cli_retries",
+        "extra_args",
+        "include_native",
+        "keep_background",
+        "timeouts",
+    ];
+    let name = message.split(':').next().unwrap_or_default();
+    NAMES.contains(&name)
+}
+
+fn shown(launch: &Launch) -> String {
+    let args: Vec<_> = launch
+        .args
+        .iter()
+        .map(|arg| teamster_core::excerpt(&arg.to_string_lossy(), 100))
+        .collect();
+    format!("{args:?}")
+}

@@ -1,0 +1,169 @@
+//! Checks that any output must pass, whole, in pieces and cut short.
+
+use serde_json::Value;
+use teamster_core::{AgentEvent, Exit, RunStatus};
+
+use super::{Failures, Suite, Verdict};
+use crate::fixture::Fixture;
+use crate::replay::{Replay, ReplayOptions, replay, replay_bytes};
+
+/// At most this many line ends and this many other places of one fixture are cut at.
+const LINE_ENDS: usize = 100;
+const OFFSETS: usize = 20;
+
+/// What holds for every stream, whatever the CLI printed.
+pub(super) fn check_stream(replay: &Replay) -> Result<(), String> {
+    replay.grammar.as_ref().map_err(ToString::to_string)?;
+    let is_done = |event: &&AgentEvent| matches!(event, AgentEvent::Done(_));
+    match replay.events.iter().filter(is_done).count() {
+        1 => Ok(()),
+        count => Err(format!("`done` came {count} times")),
+    }
+}
+
+/// About `count` of the numbers below `end`, the same on every run, odd enough not to fall on the
+/// same place of every line.
+fn sample(end: usize, count: usize) -> impl Iterator<Item = usize> {
+    let step = (end / count).max(1) | 1;
+    (step / 2..end).step_by(step)
+}
+
+fn line_ends(stdout: &[u8]) -> Vec<usize> {
+    let bytes = stdout.iter().enumerate();
+    let ends: Vec<_> = bytes
+        .filter(|(_, b)| **b == b'\n')
+        .map(|(i, _)| i + 1)
+        .collect();
+    let some = ends.len().clamp(1, LINE_ENDS);
+    // The first and the last ones are where something begins and ends.
+    let middle = sample(ends.len(), some).collect::<Vec<_>>();
+    let is_kept = |i: usize| i < 20 || i + 20 > ends.len() || middle.contains(&i);
+    let kept = ends.iter().enumerate().filter(|(i, _)| is_kept(*i));
+    kept.map(|(_, end)| *end).collect()
+}
+
+pub(super) fn place(fixture: &Fixture) -> String {
+    fixture.dir.display().to_string()
+}
+
+pub(super) fn is_completed(replay: &Replay) -> bool {
+    let status = replay.result().map(|result| result.status);
+    status == Some(RunStatus::Completed)
+}
+
+impl Suite {
+    /// Every fixture is a stream as it must be.
+    pub fn grammar(&self) -> Verdict {
+        let mut wrong = Failures::of("grammar");
+        for fixture in &self.fixtures {
+            wrong.add_if_err(place(fixture), check_stream(&self.replay(fixture)));
+        }
+        wrong.verdict()
+    }
+
+    /// The same output in other chunks gives the same events.
+    pub fn chunks(&self) -> Verdict {
+        let mut wrong = Failures::of("chunks");
+        for fixture in &self.fixtures {
+            let stdout = fixture.stdout.as_slice();
+            let whole = self.play([stdout], fixture.exit());
+            let mut same = |chunks: Vec<&[u8]>, how: &str| {
+                if self.play(chunks, fixture.exit()) != whole {
+                    let what = format!("other events than from the whole output: {how}");
+                    wrong.add(place(fixture), what);
+                }
+            };
+            same(stdout.chunks(1).collect(), "byte by byte");
+            let lines = stdout.split_inclusive(|b| *b == b'\n');
+            same(lines.collect(), "line by line");
+            same(stdout.chunks(997).collect(), "in chunks of 997 bytes");
+            for at in sample(stdout.len(), OFFSETS) {
+                let (head, tail) = stdout.split_at(at);
+                same(vec![head, tail], &format!("in two chunks, cut at {at}"));
+            }
+        }
+        wrong.verdict()
+    }
+
+    /// Output that ends too early, at any line end and at places in lines, is a stream as it must
+    /// be, and the run is not `completed` unless the CLI had said that it is over. Neither is the
+    /// whole output of a process that failed or was killed without having said so.
+    pub fn cut_short(&self) -> Verdict {
+        let mut wrong = Failures::of("cut_short");
+        let ended = Exit {
+            code: Some(0),
+            ..Exit::default()
+        };
+        for fixture in &self.fixtures {
+            let length = fixture.stdout.len();
+            let places = line_ends(&fixture.stdout).into_iter();
+            for end in places.chain(sample(length, OFFSETS)).chain([length]) {
+                let stdout = &fixture.stdout[..end];
+                let where_cut = format!("{}, cut off at {end}", place(fixture));
+                for exit in [ended.clone(), fixture.exit()] {
+                    let how = exit.code;
+                    let replay = self.play([stdout], exit);
+                    wrong.add_if_err(&where_cut, check_stream(&replay));
+                    if is_completed(&replay) && !self.said_over(stdout) {
+                        let what = format!(
+                            "completed (exit code {how:?}), though no line says that it is over"
+                        );
+                        wrong.add(&where_cut, what);
+                    }
+                }
+            }
+        }
+        wrong.verdict()
+    }
+
+    pub(super) fn replay(&self, fixture: &Fixture) -> Replay {
+        replay(fixture, &*self.provider, ReplayOptions::default())
+    }
+
+    pub(super) fn play<'a>(
+        &self,
+        chunks: impl IntoIterator<Item = &'a [u8]>,
+        exit: Exit,
+    ) -> Replay {
+        replay_bytes(&*self.provider, chunks, exit)
+    }
+
+    /// Whether the CLI has said in this output that its run is over: found without the decoder.
+    fn said_over(&self, stdout: &[u8]) -> bool {
+        let Some(is_over) = self.is_over else {
+            panic!("the suite needs `run_is_over`");
+        };
+        let lines: Vec<Value> = stdout
+            .split(|b| *b == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect();
+        is_over(&lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_within_its_bounds() {
+        assert_eq!(sample(0, 5).count(), 0);
+        for end in [1, 7, 100, 9999] {
+            let places: Vec<_> = sample(end, 20).collect();
+            assert!(
+                !places.is_empty() && places.len() <= 20,
+                "{end}: {places:?}"
+            );
+            assert!(places.iter().all(|place| *place < end));
+        }
+    }
+
+    #[test]
+    fn first_and_last_lines_are_always_cut_at() {
+        let stdout = b"x\n".repeat(5000);
+        let ends = line_ends(&stdout);
+        assert_eq!((ends[0], ends[19]), (2, 40));
+        assert_eq!(ends.last(), Some(&10_000));
+        assert!(ends.len() < 200);
+    }
+}

@@ -1,0 +1,164 @@
+//! What reaches a CLI, and what it understands of it.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use serde_json::Value;
+use teamster_core::{ExecuteParams, FilePlace, Launch, Stdin, SystemPrompt};
+
+use super::Parsed;
+use super::argv::ArgvModel;
+
+/// All that reaches a CLI when it is started.
+#[derive(Debug, Clone)]
+pub struct Sent<'a> {
+    /// Its command line.
+    pub args: Parsed,
+    /// How it is started.
+    pub launch: &'a Launch,
+    params: &'a ExecuteParams,
+}
+
+impl<'a> Sent<'a> {
+    pub(super) fn read(
+        model: &ArgvModel,
+        launch: &'a Launch,
+        params: &'a ExecuteParams,
+    ) -> Result<Self, String> {
+        let args = model.parse(&with_private_files(launch))?;
+        Ok(Self {
+            args,
+            launch,
+            params,
+        })
+    }
+
+    /// What it reads on stdin; `None` if that is closed.
+    pub fn stdin(&self) -> Option<String> {
+        match &self.launch.stdin {
+            Stdin::Bytes(bytes) | Stdin::Open(bytes) => {
+                Some(String::from_utf8_lossy(bytes).into_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// A variable of its environment: what the provider or the caller sets, in the engine's order,
+    /// or the path of a private file.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let set_in = |list: &[(String, String)]| {
+            let found = list.iter().rev().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let mut files = self.launch.private_files.iter().enumerate();
+        let file = files.find(|(_, file)| file.place == FilePlace::Variable(name.to_owned()));
+        file.map(|(index, _)| private_path(index))
+            .or_else(|| set_in(&self.launch.env_merged))
+            .or_else(|| self.params.env.get(name).cloned())
+            .or_else(|| set_in(&self.launch.env))
+    }
+
+    /// What is in the private file of this path, which an argument or a variable has.
+    pub fn file(&self, path: impl AsRef<OsStr>) -> Option<String> {
+        let path = path.as_ref();
+        let mut files = self.launch.private_files.iter().enumerate();
+        let (_, file) = files.find(|(index, _)| path == OsStr::new(&private_path(*index)))?;
+        Some(String::from_utf8_lossy(&file.content).into_owned())
+    }
+}
+
+/// Where the engine would put a private file.
+fn private_path(index: usize) -> String {
+    format!("/run/private-file-{index}")
+}
+
+/// The arguments, with the paths that the engine adds to them.
+fn with_private_files(launch: &Launch) -> Vec<OsString> {
+    let mut args = launch.args.clone();
+    for (index, file) in launch.private_files.iter().enumerate() {
+        if let FilePlace::Argument(at) = file.place
+            && let Some(arg) = args.get_mut(at)
+        {
+            arg.push(private_path(index));
+        }
+    }
+    args
+}
+
+/// What a CLI makes of what it was [sent](Sent), in the words of [`ExecuteParams`]. The suite
+/// compares it with what was asked for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Understood {
+    /// What the model is asked.
+    pub prompt: String,
+    /// The session to resume.
+    pub session_id: Option<String>,
+    /// The id for a new session.
+    pub new_session_id: Option<String>,
+    /// Whether the resumed session is left as it is.
+    pub fork: bool,
+    /// The directory to work in, where it is said to the CLI and not only set by the engine.
+    pub working_directory: Option<PathBuf>,
+    /// Other directories.
+    pub add_dirs: Vec<PathBuf>,
+    /// The system prompt.
+    pub system_prompt: Option<SystemPrompt>,
+    /// The model.
+    pub model: Option<String>,
+    /// The effort.
+    pub effort: Option<String>,
+    /// The tools that may be used.
+    pub allowed_tools: Vec<String>,
+    /// The tools that may not.
+    pub denied_tools: Vec<String>,
+    /// The limit of turns.
+    pub max_turns: Option<u32>,
+    /// The limit of cost.
+    pub max_budget_usd: Option<f64>,
+    /// The schema of the answer.
+    pub output_schema: Option<Value>,
+    /// How many images there are.
+    pub images: usize,
+    /// How often a request is repeated.
+    pub cli_retries: Option<u32>,
+}
+
+impl Understood {
+    /// That this is what was asked for, with this prompt.
+    pub(super) fn check(&self, params: &ExecuteParams, prompt: &str) -> Result<(), String> {
+        let directory = self.working_directory.as_ref();
+        let expected = Self {
+            prompt: prompt.to_owned(),
+            session_id: params.session_id.clone(),
+            new_session_id: params.new_session_id.clone(),
+            fork: params.fork,
+            working_directory: directory.and(params.working_directory.clone()),
+            add_dirs: params.add_dirs.clone(),
+            system_prompt: params.system_prompt.clone(),
+            model: params.model.clone(),
+            effort: params.effort.clone(),
+            allowed_tools: params.allowed_tools.clone(),
+            denied_tools: params.denied_tools.clone(),
+            max_turns: params.max_turns,
+            max_budget_usd: params.max_budget_usd,
+            output_schema: params.output_schema.clone(),
+            images: params.images.len(),
+            cli_retries: params.cli_retries,
+        };
+        if *self == expected {
+            return Ok(());
+        }
+        let (is, expected) = (format!("{self:#?}"), format!("{expected:#?}"));
+        let different = is
+            .lines()
+            .zip(expected.lines())
+            .find(|(is, expected)| is != expected);
+        let (is, expected) = different.unwrap_or((&is, &expected));
+        let short = |text: &str| teamster_core::excerpt(text.trim(), 300);
+        Err(format!(
+            "the CLI understands `{}`, asked was `{}`",
+            short(is),
+            short(expected)
+        ))
+    }
+}

@@ -1,0 +1,299 @@
+//! Checks of what the recorded runs tell.
+
+use teamster_core::{AgentEvent, ErrorKind, Id, RunResult, RunStatus};
+
+use super::output::{is_completed, place};
+use super::{Failures, Suite, Tool, Verdict};
+use crate::replay::Replay;
+
+/// Shorter texts are rightly said twice, such as a blank line or a word.
+const WORTH_A_LOOK: usize = 8;
+
+impl Suite {
+    /// No text is there twice: not the pieces of a message and then the whole, not a message and
+    /// then again. The answer is a part of the text.
+    pub fn text_once(&self) -> Verdict {
+        let mut wrong = Failures::of("text_once");
+        for fixture in &self.fixtures {
+            let replay = self.replay(fixture);
+            let scenario = fixture.meta.scenario.as_str();
+            match (said_twice(&replay.events), self.repeats.contains(&scenario)) {
+                (Some(text), false) => {
+                    let text = teamster_core::excerpt(&text, 60);
+                    wrong.add(
+                        place(fixture),
+                        format!("this text is there twice: {text:?}"),
+                    );
+                }
+                (None, true) => wrong.add(place(fixture), "listed in `repeats`, repeats nothing"),
+                _ => {}
+            }
+            if let Some(result) = replay.result()
+                && let Some(answer) = &result.final_message
+                && !result.text.contains(answer.as_str())
+            {
+                let what = format!("the final message is no part of the text: {answer:?}");
+                wrong.add(place(fixture), what);
+            }
+        }
+        wrong.verdict()
+    }
+
+    /// The text of a run is what the model said.
+    pub fn texts(&self) -> Verdict {
+        let mut wrong = Failures::of("texts");
+        if self.texts.is_empty() {
+            wrong.add("the suite", "give at least one `text`");
+        }
+        for (scenario, expected) in &self.texts {
+            self.each_named(scenario, &mut wrong, |result, _| {
+                if result.text == *expected {
+                    return Ok(());
+                }
+                Err(format!("expected {expected:?}, got {:?}", result.text))
+            });
+        }
+        wrong.verdict()
+    }
+
+    /// Known tool calls are there once, with their results. In a completed run, no call is left
+    /// without one.
+    pub fn tools(&self) -> Verdict {
+        let mut wrong = Failures::of("tools");
+        if self.tools.is_empty() {
+            wrong.add("the suite", "give at least one `tool`");
+        }
+        for (scenario, tool) in &self.tools {
+            self.each_named(scenario, &mut wrong, |_, replay| has_tool(replay, tool));
+        }
+        for fixture in &self.fixtures {
+            let replay = self.replay(fixture);
+            let open = replay.result().map(|result| &result.open_tool_ids);
+            let open = open.filter(|ids| !ids.is_empty());
+            let scenario = fixture.meta.scenario.as_str();
+            match (open, self.leaves_open.contains(&scenario)) {
+                (Some(ids), false) if is_completed(&replay) => {
+                    wrong.add(
+                        place(fixture),
+                        format!("completed, without results for {ids:?}"),
+                    );
+                }
+                (None, true) => wrong.add(place(fixture), "it leaves no tool call open"),
+                _ => {}
+            }
+        }
+        wrong.verdict()
+    }
+
+    /// Known runs ended as they did.
+    pub fn statuses(&self) -> Verdict {
+        let mut wrong = Failures::of("statuses");
+        if self.statuses.is_empty() {
+            wrong.add("the suite", "give at least one `status`");
+        }
+        for (scenario, status, kind) in &self.statuses {
+            self.each_named(scenario, &mut wrong, |result, _| {
+                let is = (result.status, last_error(result));
+                if is == (*status, *kind) {
+                    return Ok(());
+                }
+                Err(format!("expected {:?}, got {is:?}", (status, kind)))
+            });
+        }
+        wrong.verdict()
+    }
+
+    /// What holds for the end of any run: a failed one says why, a completed one has no error, and
+    /// the engine's codes are not used for what the CLI said.
+    pub fn truths(&self) -> Verdict {
+        let mut wrong = Failures::of("truths");
+        for fixture in &self.fixtures {
+            let replay = self.replay(fixture);
+            let Some(result) = replay.result() else {
+                wrong.add(place(fixture), "there is no result");
+                continue;
+            };
+            let completed = result.status == RunStatus::Completed;
+            if completed && !result.errors.is_empty() {
+                let errors = &result.errors;
+                wrong.add(
+                    place(fixture),
+                    format!("completed, with errors: {errors:?}"),
+                );
+            }
+            if result.status == RunStatus::Failed && result.errors.is_empty() {
+                wrong.add(place(fixture), "failed, without an error that says why");
+            }
+            let stopped = [RunStatus::Aborted, RunStatus::TimedOut];
+            if stopped.contains(&result.status) {
+                let status = result.status;
+                wrong.add(
+                    place(fixture),
+                    format!("{status:?}, though nobody stopped it"),
+                );
+            }
+            if result.errors.iter().any(|error| error.message.is_empty()) {
+                wrong.add(place(fixture), "an error without a message");
+            }
+        }
+        wrong.verdict()
+    }
+
+    /// Capabilities that are about the output (`text_deltas`, `thinking`, `usage`, `cost`) are true
+    /// of the fixtures: what is said to be there is in one of them, what is not is in none.
+    pub fn reports(&self) -> Verdict {
+        let replays: Vec<_> = self.fixtures.iter().map(|f| self.replay(f)).collect();
+        let results = || replays.iter().filter_map(Replay::result);
+        let has_thinking = |replay: &Replay| {
+            replay
+                .events
+                .iter()
+                .any(|e| matches!(e, AgentEvent::Thinking(_)))
+        };
+        let can = self.provider.capabilities();
+        let mut wrong = Failures::of("reports");
+        for (name, said, seen) in [
+            (
+                "text_deltas",
+                can.text_deltas,
+                replays.iter().any(has_deltas),
+            ),
+            ("thinking", can.thinking, replays.iter().any(has_thinking)),
+            ("usage", can.usage, results().any(|r| r.usage.is_some())),
+            (
+                "cost",
+                can.cost,
+                results().any(|r| r.total_cost_usd.is_some()),
+            ),
+        ] {
+            if said != seen {
+                wrong.add(
+                    name,
+                    format!("the capabilities say {said}, the fixtures {seen}"),
+                );
+            }
+        }
+        wrong.verdict()
+    }
+
+    fn each_named(
+        &self,
+        scenario: &str,
+        wrong: &mut Failures,
+        check: impl Fn(&RunResult, &Replay) -> Result<(), String>,
+    ) {
+        let fixtures = self.named(scenario);
+        if fixtures.is_empty() {
+            wrong.add(scenario, "there is no fixture of this name");
+        }
+        for fixture in fixtures {
+            let replay = self.replay(fixture);
+            let checked = match replay.result() {
+                Some(result) => check(result, &replay),
+                None => Err("there is no result".into()),
+            };
+            wrong.add_if_err(place(fixture), checked);
+        }
+    }
+}
+
+fn last_error(result: &RunResult) -> Option<ErrorKind> {
+    result.errors.last().map(|error| error.kind)
+}
+
+/// Whether a message comes in more than one piece.
+fn has_deltas(replay: &Replay) -> bool {
+    let texts = |event: &AgentEvent| match event {
+        AgentEvent::Text(e) => Some(e.message_id.clone()),
+        _ => None,
+    };
+    let pairs = replay.events.windows(2);
+    pairs
+        .filter_map(|pair| Some((texts(&pair[0])?, texts(&pair[1])?)))
+        .any(|(one, two)| one == two)
+}
+
+/// A text that repeats all that was said before it: since the last tool call or end of a turn, or
+/// in its own message.
+fn said_twice(events: &[AgentEvent]) -> Option<String> {
+    let mut said: Vec<(Option<Id>, &str)> = Vec::new();
+    for event in events {
+        match event {
+            AgentEvent::Text(e) if e.parent_tool_id.is_none() => {
+                let last = said.last().map(|(id, _)| id.clone());
+                let message = said.iter().filter(|(id, _)| Some(id) == last.as_ref());
+                let repeats = is_made_of(&e.text, said.iter()) || is_made_of(&e.text, message);
+                if e.text.len() >= WORTH_A_LOOK && repeats {
+                    return Some(e.text.clone());
+                }
+                said.push((e.message_id.clone(), &e.text));
+            }
+            AgentEvent::Retract(e) => said.retain(|(id, _)| id.as_ref() != Some(&e.message_id)),
+            AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_) => said.clear(),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_made_of<'a>(mut text: &str, pieces: impl Iterator<Item = &'a (Option<Id>, &'a str)>) -> bool {
+    for (_, piece) in pieces {
+        match text.strip_prefix(piece) {
+            Some(rest) => text = rest,
+            None => return false,
+        }
+    }
+    text.is_empty()
+}
+
+fn has_tool(replay: &Replay, tool: &Tool) -> Result<(), String> {
+    let is_it = |event: &AgentEvent| match event {
+        AgentEvent::ToolUse(e) => {
+            // As a person reads it: quotes and newlines in the input are not escaped.
+            let texts = texts_of(&e.input);
+            let is_it = e.kind == tool.kind && texts.iter().any(|text| text.contains(tool.input));
+            is_it.then(|| e.tool_id.clone())
+        }
+        _ => None,
+    };
+    let ids: Vec<Id> = replay.events.iter().filter_map(is_it).collect();
+    let [id] = ids.as_slice() else {
+        let (kind, input, count) = (tool.kind, tool.input, ids.len());
+        return Err(format!(
+            "expected one call of kind {kind:?} with {input:?} in its input, there are {count}"
+        ));
+    };
+    let results = replay.events.iter().filter_map(|event| match event {
+        AgentEvent::ToolResult(e) if e.tool_id == *id => Some(e),
+        _ => None,
+    });
+    let Some(result) = results.into_iter().next() else {
+        return Err(format!("the call of {:?} has no result", tool.input));
+    };
+    if !result.output.contains(tool.output) {
+        let (expected, output) = (tool.output, &result.output);
+        return Err(format!(
+            "expected {expected:?} in the output, which is {output:?}"
+        ));
+    }
+    // That a command went well need not be said.
+    let as_expected = match tool.is_error {
+        Some(false) => result.is_error != Some(true),
+        expected => result.is_error == expected,
+    };
+    if !as_expected {
+        let (expected, is) = (tool.is_error, result.is_error);
+        return Err(format!("expected is_error {expected:?}, got {is:?}"));
+    }
+    Ok(())
+}
+
+fn texts_of(value: &serde_json::Value) -> Vec<&str> {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts_of).collect(),
+        Value::Object(object) => object.values().flat_map(texts_of).collect(),
+        _ => Vec::new(),
+    }
+}
