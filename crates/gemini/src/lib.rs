@@ -43,7 +43,7 @@ impl CliProvider for Gemini {
         launch::launch(params)
     }
 
-    fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(GeminiDecoder::new())
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(GeminiDecoder::new(params))
     }
 }

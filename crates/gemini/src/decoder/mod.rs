@@ -1,24 +1,188 @@
 //! From the lines of `gemini --output-format=stream-json` to events.
 
-use teamster_core::{Decoder, Events, Exit, RunSummary};
+mod end;
+mod errors;
+mod tools;
+mod usage;
+mod wire;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use teamster_core::json_line::{self, parse, type_of};
+use teamster_core::surrogates::{self, Chars, Joiner};
+use teamster_core::{
+    AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id, Permission,
+    PermissionMode, RunSummary, Session, Text, ToolResult, ToolUse,
+};
+
+use end::End;
+use tools::Tools;
+use wire::{ErrorLine, InitLine, MessageLine, ResultLine, ToolResultLine, ToolUseLine};
 
 /// Decodes the output of one run.
 #[derive(Debug, Default)]
-pub struct GeminiDecoder;
+pub struct GeminiDecoder {
+    /// The session that is to be resumed.
+    asked: Option<String>,
+    /// No tool needs to be allowed.
+    everything_allowed: bool,
+    session: Option<Id>,
+    /// Puts together what was cut between two deltas.
+    joiner: Joiner,
+    tools: Tools,
+    end: End,
+}
 
 impl GeminiDecoder {
-    /// A decoder for one run.
-    pub fn new() -> Self {
-        Self
+    /// A decoder for a run with these parameters.
+    pub fn new(params: &ExecuteParams) -> Self {
+        Self {
+            asked: params.session_id.clone(),
+            everything_allowed: params.permission == PermissionMode::Bypass,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a line that is JSON of a known type. `None` if it is not; then nothing has happened.
+    fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
+        let kind = type_of(text)?;
+        if kind == "message" {
+            return self.message(&parse(text)?, out);
+        }
+        let fixed = surrogates::without_lone_escapes(text);
+        let text = fixed.as_deref().unwrap_or(text);
+        match kind.as_ref() {
+            "tool_use" => self.tool_use(&parse(text)?, out),
+            "tool_result" => self.tool_result(parse(text)?, out),
+            "init" => self.init(parse(text)?, out),
+            "error" => {
+                let line: ErrorLine<'_> = parse(text)?;
+                self.end.said(line, out)
+            }
+            "result" => {
+                let line: ResultLine<'_> = parse(text)?;
+                self.end.result(&line, out);
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn init(&mut self, line: InitLine<'_>, out: &mut Events) -> Option<()> {
+        let id = Id::from(line.session_id?);
+        if let Some(asked) = &self.asked
+            && **asked != *id
+        {
+            self.end.wrong_session(asked, &id, out);
+        }
+        if self.session.as_ref() != Some(&id) {
+            self.session = Some(id.clone());
+            out.push(AgentEvent::Session(Box::new(Session {
+                session_id: id,
+                model: line.model,
+                tools: None,
+                mcp_servers: None,
+                native: None,
+            })));
+        }
+        Some(())
+    }
+
+    fn message(&mut self, line: &MessageLine<'_>, out: &mut Events) -> Option<()> {
+        match line.role.as_deref()? {
+            // The prompt, as it was given.
+            "user" => Some(()),
+            "assistant" => {
+                let Chars(bytes) = serde_json::from_str(line.content?.get()).ok()?;
+                self.end.goes_on(out);
+                let text = self.joiner.push(&bytes);
+                if !text.is_empty() {
+                    out.push(AgentEvent::Text(Text {
+                        text: text.into_owned(),
+                        message_id: None,
+                        parent_tool_id: None,
+                        native: None,
+                    }));
+                }
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn tool_use(&mut self, line: &ToolUseLine<'_>, out: &mut Events) -> Option<()> {
+        let name = line.tool_name.as_deref()?;
+        self.end.goes_on(out);
+        let input = line.parameters.map_or(Value::Null, value);
+        let id = self.tools.start(line.tool_id.as_deref(), name, &input);
+        out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+            tool_name: name.to_owned(),
+            tool_id: id,
+            input,
+            kind: tools::kind(name),
+            mcp: tools::mcp_tool(name),
+            parent_tool_id: None,
+            native: None,
+        })));
+        Some(())
+    }
+
+    fn tool_result(&mut self, line: ToolResultLine<'_>, out: &mut Events) -> Option<()> {
+        let mut call = self.tools.end(line.tool_id.as_deref()?)?;
+        self.end.goes_on(out);
+        let is_error = call.is_error(&line);
+        let denied = line
+            .error
+            .as_ref()
+            .filter(|error| call.denial(error, self.everything_allowed))
+            .map(|error| error.message.as_deref().map(str::to_owned));
+        if let Some(reason) = denied {
+            out.push(AgentEvent::Permission(Box::new(Permission {
+                tool_name: call.name.clone(),
+                tool_id: Some(call.id.clone()),
+                decision: Decision::Denied,
+                reason,
+                native: None,
+            })));
+        }
+        self.end.tool_ended(line.error.as_ref());
+        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
+            tool_id: call.id.clone(),
+            output: tools::output(line),
+            is_error,
+            parent_tool_id: None,
+            native: None,
+        })));
+        if is_error != Some(true)
+            && let Some(effect) = call.effect()
+        {
+            out.push(effect);
+        }
+        Some(())
     }
 }
 
 impl Decoder for GeminiDecoder {
     fn line(&mut self, line: &[u8], out: &mut Events) {
-        out.unknown(line);
+        if json_line::read(line, |text| self.json_line(text, out)).is_none() {
+            out.unknown(line);
+        }
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
-        RunSummary::default()
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        self.end.finish(exit, out)
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        errors::fatal(stderr).map(|fatal| fatal.kind)
     }
 }
+
+/// Any JSON value. One that is nested too deeply to be taken apart stays text.
+fn value(raw: &RawValue) -> Value {
+    let text = raw.get();
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! How a run ends.
+
+use std::collections::BTreeMap;
+
+use teamster_core::{
+    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, ModelUsage, NoticeLevel,
+    NoticeSource, RunSummary, TurnEnd, Usage,
+};
+
+use super::errors::{self, Failure};
+use super::wire::{ErrorLine, ErrorObject, ResultLine};
+
+/// What is known of the end so far.
+#[derive(Debug, Default)]
+pub(super) struct End {
+    /// The last `error` line, until the next line tells whether the run goes on.
+    said: Option<Said>,
+    /// Why the run failed, if the exit code is needed to understand it.
+    failure: Option<Failure>,
+    failed: Option<bool>,
+    /// Another session than the one that was to be resumed.
+    wrong_session: bool,
+    /// A hook stopped the agent with a tool's result.
+    stopped: bool,
+    usage: Option<Usage>,
+    usage_by_model: BTreeMap<String, ModelUsage>,
+}
+
+#[derive(Debug)]
+struct Said {
+    message: String,
+    /// It is more than a warning.
+    is_error: bool,
+}
+
+impl End {
+    /// An `error` line: not final by itself.
+    pub(super) fn said(&mut self, line: ErrorLine<'_>, out: &mut Events) -> Option<()> {
+        let message = line.message?.into_owned();
+        self.goes_on(out);
+        let is_error = line.severity.as_deref() == Some("error") || errors::ends_the_run(&message);
+        self.said = Some(Said { message, is_error });
+        Some(())
+    }
+
+    /// The run goes on after what was said.
+    pub(super) fn goes_on(&mut self, out: &mut Events) {
+        if let Some(said) = self.said.take() {
+            warning(said.message, out);
+        }
+        self.stopped = false;
+    }
+
+    /// A tool's result may end the run.
+    pub(super) fn tool_ended(&mut self, error: Option<&ErrorObject<'_>>) {
+        self.stopped = error.is_some_and(|e| e.kind.as_deref() == Some("stop_execution"));
+    }
+
+    /// The CLI took up another session than it was told to.
+    pub(super) fn wrong_session(&mut self, asked: &str, got: &str, out: &mut Events) {
+        self.wrong_session = true;
+        out.error(AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::SessionNotFound,
+            format!("the session {asked} was to be resumed and the CLI took up {got} instead"),
+        ));
+    }
+
+    /// The CLI's own end of the run.
+    pub(super) fn result(&mut self, line: &ResultLine<'_>, out: &mut Events) {
+        let said = self.said.take();
+        let (cause, warned) = match said {
+            Some(said) if said.is_error => (Some(said.message), None),
+            said => (None, said.map(|said| said.message)),
+        };
+        let failed = line.status.as_deref() != Some("success") || cause.is_some();
+        if let Some(message) = warned {
+            warning(message, out);
+        }
+        if failed {
+            let error = line.error.as_ref();
+            let message = error.and_then(|e| e.message.as_deref());
+            let message = message.or(cause.as_deref());
+            let failure = Failure::new(
+                error.and_then(|e| e.kind.as_deref()),
+                message.unwrap_or("the CLI reported a failure and said nothing about why"),
+            );
+            if failure.is_understood() {
+                out.error(failure.into_error(None));
+            } else {
+                self.failure = Some(failure);
+            }
+        }
+        self.failed = Some(failed);
+        if let Some(stats) = &line.stats {
+            self.usage = stats.usage();
+            self.usage_by_model = stats.by_model();
+        }
+        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+            stop_reason: self.stop_reason(),
+            is_error: failed || self.wrong_session,
+            usage: self.usage,
+            cost_usd: None,
+            native: None,
+        })));
+    }
+
+    /// The CLI never says why the model stopped, only that a hook stopped the agent.
+    fn stop_reason(&self) -> Option<String> {
+        self.stopped.then(|| "stop_execution".to_owned())
+    }
+
+    /// The process is gone.
+    pub(super) fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        if let Some(failure) = self.failure.take() {
+            out.error(failure.into_error(exit.code));
+        }
+        match self.said.take() {
+            // The result that should have followed never came.
+            Some(said) if said.is_error => {
+                out.error(Failure::new(None, &said.message).into_error(exit.code));
+            }
+            Some(said) => warning(said.message, out),
+            None => {}
+        }
+        if self.failed.is_none()
+            && exit.stop.is_none()
+            && exit.is_failure()
+            && !self.wrong_session
+            && let Some(error) = errors::startup(&exit.stderr, exit.code)
+        {
+            out.error(error);
+        }
+        RunSummary {
+            ended_with_error: if self.wrong_session {
+                Some(true)
+            } else {
+                self.failed
+            },
+            usage: self.usage.take(),
+            usage_by_model: std::mem::take(&mut self.usage_by_model),
+            stop_reason: self.stop_reason(),
+            ..RunSummary::default()
+        }
+    }
+}
+
+fn warning(message: String, out: &mut Events) {
+    out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+}

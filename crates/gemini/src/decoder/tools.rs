@@ -1,0 +1,228 @@
+//! Tools: their kinds, their names, what they did, and their results as text.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::Value;
+use teamster_core::{
+    AgentEvent, ChangeKind, FileChange, Id, McpTool, Plan, PlanEntry, PlanStatus, ToolKind,
+};
+
+use super::wire::{ErrorObject, ToolResultLine};
+
+/// The tool that runs commands.
+const SHELL: &str = "run_shell_command";
+
+/// Calls that are open, in their order, and the ids that are taken.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    open: Vec<Call>,
+    used: HashSet<Id>,
+}
+
+/// A call that has no result yet.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// The id in the stream.
+    pub(super) id: Id,
+    pub(super) name: String,
+    /// The CLI's id, as far as it differs.
+    cli_id: Option<String>,
+    /// What it will have done if it ends well.
+    effect: Option<Effect>,
+}
+
+/// What a call does that has an event of its own.
+#[derive(Debug)]
+enum Effect {
+    File(String, ChangeKind),
+    Plan(Vec<PlanEntry>),
+}
+
+impl Tools {
+    /// A call begins. The id is the CLI's, unless that is missing or taken.
+    pub(super) fn start(&mut self, cli_id: Option<&str>, name: &str, input: &Value) -> Id {
+        let wanted = cli_id.unwrap_or(name);
+        let mut id = Id::from(wanted);
+        let mut copy = 1;
+        while !self.used.insert(id.clone()) {
+            copy += 1;
+            id = Id::from(format!("{wanted}#{copy}"));
+        }
+        self.open.push(Call {
+            id: id.clone(),
+            name: name.to_owned(),
+            cli_id: cli_id.filter(|cli_id| **cli_id != *id).map(str::to_owned),
+            effect: effect(name, input),
+        });
+        id
+    }
+
+    /// A call ends: the oldest that is open under the CLI's id.
+    pub(super) fn end(&mut self, cli_id: &str) -> Option<Call> {
+        let is_it = |call: &Call| match &call.cli_id {
+            Some(id) => id == cli_id,
+            None => *call.id == *cli_id,
+        };
+        let at = self.open.iter().position(is_it)?;
+        Some(self.open.remove(at))
+    }
+}
+
+impl Call {
+    /// What it did, if it ended well.
+    pub(super) fn effect(&mut self) -> Option<AgentEvent> {
+        Some(match self.effect.take()? {
+            Effect::File(path, change) => AgentEvent::FileChange(Box::new(FileChange {
+                path,
+                change,
+                tool_id: Some(self.id.clone()),
+                native: None,
+            })),
+            Effect::Plan(entries) => AgentEvent::Plan(Plan {
+                entries,
+                native: None,
+            }),
+        })
+    }
+
+    /// Whether it failed, as far as the CLI says. It calls a command a success whatever its exit code
+    /// was.
+    pub(super) fn is_error(&self, result: &ToolResultLine<'_>) -> Option<bool> {
+        if result.error.is_some() {
+            return Some(true);
+        }
+        match result.status.as_deref()? {
+            "success" if self.name == SHELL => command_failed(result.output.as_deref()?),
+            "success" => Some(false),
+            "error" => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Why the call was not permitted, if it was not.
+    pub(super) fn denial(&self, error: &ErrorObject<'_>, everything_allowed: bool) -> bool {
+        let message = error.message.as_deref().unwrap_or_default();
+        match error.kind.as_deref().unwrap_or_default() {
+            "policy_violation" => true,
+            // It is there, but not in this mode, or denied by a policy: then the model is not told of
+            // it. With everything allowed, a tool of an MCP server that is not there is not there.
+            "tool_not_registered" => {
+                is_own(&self.name) || (self.name.starts_with("mcp_") && !everything_allowed)
+            }
+            "unhandled_exception" => message.contains("requires user confirmation"),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a command failed, as far as its output tells. The CLI speaks of the exit code only where
+/// the command printed nothing.
+fn command_failed(output: &str) -> Option<bool> {
+    const FAILED: &[&str] = &[
+        "Command exited with code: ",
+        "Command terminated by signal: ",
+        "Command failed: ",
+        "Command was automatically cancelled because it exceeded the timeout",
+        "Command cancelled by user.",
+    ];
+    if output.is_empty() {
+        return Some(false);
+    }
+    FAILED
+        .iter()
+        .any(|words| output.starts_with(words))
+        .then_some(true)
+}
+
+fn effect(name: &str, input: &Value) -> Option<Effect> {
+    let text = |name: &str| input.get(name)?.as_str();
+    match name {
+        // Whether the file was there before is not said.
+        "write_file" => Some(Effect::File(
+            text("file_path")?.to_owned(),
+            ChangeKind::Update,
+        )),
+        "replace" => {
+            let change = match text("old_string") {
+                Some("") => ChangeKind::Add,
+                _ => ChangeKind::Update,
+            };
+            Some(Effect::File(text("file_path")?.to_owned(), change))
+        }
+        "write_todos" => {
+            let todos = input.get("todos")?.as_array()?;
+            Some(Effect::Plan(todos.iter().filter_map(entry).collect()))
+        }
+        _ => None,
+    }
+}
+
+/// One entry of a to-do list; none if it was given up.
+fn entry(todo: &Value) -> Option<PlanEntry> {
+    let status = match todo.get("status").and_then(Value::as_str) {
+        Some("completed") => PlanStatus::Completed,
+        Some("in_progress") => PlanStatus::InProgress,
+        Some("cancelled") => return None,
+        _ => PlanStatus::Pending,
+    };
+    Some(PlanEntry {
+        content: todo.get("description")?.as_str()?.to_owned(),
+        status,
+    })
+}
+
+/// The result as text. Of a failure it is what the model was told, and what was displayed beside it.
+pub(super) fn output(result: ToolResultLine<'_>) -> String {
+    let output = result.output.unwrap_or_default();
+    let message = result.error.and_then(|error| error.message);
+    let message = message.unwrap_or(Cow::Borrowed(""));
+    if output.contains(&*message) {
+        output.into_owned()
+    } else if message.contains(output.trim_end_matches(['.', '\n'])) {
+        message.into_owned()
+    } else {
+        format!("{output}\n{message}")
+    }
+}
+
+/// The kind of a tool. Names that this version no longer has are there for the versions that do.
+pub(super) fn kind(name: &str) -> ToolKind {
+    match name {
+        "read_file"
+        | "read_many_files"
+        | "get_internal_docs"
+        | "list_mcp_resources"
+        | "read_mcp_resource" => ToolKind::Read,
+        "write_file" | "replace" => ToolKind::Edit,
+        SHELL | "list_background_processes" | "read_background_output" => ToolKind::Execute,
+        "glob" | "grep_search" | "search_file_content" | "list_directory" | "google_web_search" => {
+            ToolKind::Search
+        }
+        "web_fetch" => ToolKind::Fetch,
+        "invoke_agent" | "codebase_investigator" | "cli_help" | "complete_task" => ToolKind::Task,
+        "write_todos" | "save_memory" | "update_topic" | "enter_plan_mode" | "exit_plan_mode"
+        | "ask_user" => ToolKind::Think,
+        _ if name.starts_with("tracker_") => ToolKind::Think,
+        _ if name.starts_with("mcp_") => ToolKind::Mcp,
+        _ => ToolKind::Other,
+    }
+}
+
+/// Whether the CLI itself has a tool of this name.
+fn is_own(name: &str) -> bool {
+    name == "activate_skill" || !matches!(kind(name), ToolKind::Mcp | ToolKind::Other)
+}
+
+/// Server and tool in a name like `mcp_server_tool`. The CLI puts nothing between them that a name
+/// cannot hold, and nowhere lists the servers; its own policies split at the first `_` too.
+pub(super) fn mcp_tool(name: &str) -> Option<McpTool> {
+    if kind(name) != ToolKind::Mcp {
+        return None;
+    }
+    let (server, tool) = name.strip_prefix("mcp_")?.split_once('_')?;
+    Some(McpTool {
+        server: server.to_owned(),
+        tool: tool.to_owned(),
+    })
+}

@@ -1,0 +1,115 @@
+//! The CLI's token figures in our convention.
+
+use std::collections::BTreeMap;
+
+use teamster_core::{ModelUsage, Usage};
+
+use super::wire::StatsLine;
+
+impl StatsLine {
+    /// What was used. `input_tokens` includes what came from the cache, and `output_tokens` excludes
+    /// the reasoning, of which the CLI has no figure: it is what is missing in the sum.
+    ///
+    /// Where nothing was used, nothing is known: of a request that failed the CLI counts nothing.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let figures = [
+            self.total_tokens,
+            self.input_tokens,
+            self.output_tokens,
+            self.cached,
+        ];
+        if figures.into_iter().flatten().all(|tokens| tokens == 0) {
+            return None;
+        }
+        let reasoning = self.reasoning();
+        let cached = self.cached.unwrap_or(0);
+        let uncached = self.input_tokens.map(|input| input.saturating_sub(cached));
+        Some(Usage {
+            input_tokens: self.input.or(uncached),
+            output_tokens: self
+                .output_tokens
+                .map(|output| output.saturating_add(reasoning.unwrap_or(0))),
+            cache_read_tokens: self.cached,
+            cache_write_tokens: None,
+            reasoning_tokens: reasoning,
+        })
+    }
+
+    /// What is in the total and neither input nor output. `None` if that is nothing.
+    fn reasoning(&self) -> Option<u64> {
+        let said = self.input_tokens?.checked_add(self.output_tokens?)?;
+        let rest = self.total_tokens?.saturating_sub(said);
+        (rest > 0).then_some(rest)
+    }
+
+    /// What each model used, of those that used anything.
+    pub(super) fn by_model(&self) -> BTreeMap<String, ModelUsage> {
+        let usage = |(model, figures): (&String, &Box<serde_json::value::RawValue>)| {
+            let figures: StatsLine = serde_json::from_str(figures.get()).ok()?;
+            let usage = ModelUsage {
+                usage: figures.usage()?,
+                ..ModelUsage::default()
+            };
+            Some((model.clone(), usage))
+        };
+        self.models.iter().filter_map(usage).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(json: &str) -> StatsLine {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn cached_tokens_are_beside_the_input_and_reasoning_is_in_the_output() {
+        let stats = stats(
+            r#"{"total_tokens":20682,"input_tokens":20500,"output_tokens":55,"cached":17900,"input":2600,
+                "models":{"m":{"total_tokens":20682,"input_tokens":20500,"output_tokens":55,"cached":17900,"input":2600},
+                          "unused":{"total_tokens":0,"input_tokens":0,"output_tokens":0,"cached":0,"input":0},
+                          "odd":[1]}}"#,
+        );
+        let expected = Usage {
+            input_tokens: Some(2600),
+            output_tokens: Some(55 + 127),
+            cache_read_tokens: Some(17900),
+            cache_write_tokens: None,
+            reasoning_tokens: Some(127),
+        };
+        assert_eq!(stats.usage(), Some(expected));
+        assert_eq!(expected.total_tokens(), Some(20682));
+        let models = stats.by_model();
+        assert_eq!(models.keys().collect::<Vec<_>>(), ["m"]);
+        assert_eq!(models["m"].usage, expected);
+    }
+
+    #[test]
+    fn what_is_not_reported_is_absent() {
+        assert_eq!(stats("{}").usage(), None);
+        let zero = r#"{"total_tokens":0,"input_tokens":0,"output_tokens":0,"cached":0,"input":0}"#;
+        assert_eq!(stats(zero).usage(), None);
+        let some = stats(r#"{"input_tokens":10,"cached":"x","output_tokens":3}"#);
+        let expected = Usage {
+            input_tokens: Some(10),
+            output_tokens: Some(3),
+            ..Usage::default()
+        };
+        assert_eq!(some.usage(), Some(expected));
+        assert!(some.by_model().is_empty());
+    }
+
+    #[test]
+    fn figures_that_make_no_sense_do_no_harm() {
+        let max = u64::MAX;
+        let odd = stats(&format!(
+            r#"{{"total_tokens":{max},"input_tokens":1,"output_tokens":{max},"cached":7}}"#
+        ));
+        let usage = odd.usage().unwrap();
+        assert_eq!(usage.input_tokens, Some(0));
+        assert_eq!(usage.output_tokens, Some(max));
+        assert_eq!(usage.reasoning_tokens, None);
+    }
+}
