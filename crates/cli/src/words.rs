@@ -94,10 +94,11 @@ pub(crate) fn printable(text: &str) -> String {
 
 /// The arguments of a tool that say the most, in one line.
 pub(crate) fn tool_input(input: &Value, directory: Option<&str>) -> String {
-    const TELLING: [&str; 14] = [
+    const TELLING: [&str; 15] = [
         "command",
         "file_path",
         "filePath",
+        "dir_path",
         "notebook_path",
         "path",
         "pattern",
