@@ -305,3 +305,6 @@ impl Parsed {
         self.text(flag)?.parse().ok()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -144,6 +144,25 @@ impl Suite {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use teamster_core::{Done, grammar};
+
+    /// No decoder can bring these about: what would break the grammar does not get through.
+    #[test]
+    fn a_stream_that_is_none_is_found() {
+        let done = AgentEvent::Done(Done {
+            result: Box::default(),
+        });
+        let mut replay = Replay {
+            events: vec![done.clone()],
+            grammar: Ok(()),
+        };
+        assert_eq!(check_stream(&replay), Ok(()));
+        replay.events.push(done);
+        assert_eq!(check_stream(&replay).unwrap_err(), "`done` came 2 times");
+        replay.grammar = Err(grammar::Violation::NoDone);
+        let message = check_stream(&replay).unwrap_err();
+        assert_eq!(message, "the stream ended without `done`");
+    }
 
     #[test]
     fn a_sample_is_within_its_bounds() {

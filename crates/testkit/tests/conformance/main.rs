@@ -1,2 +1,173 @@
 //! Each check of the suite finds what it looks for, in a provider that is wrong on purpose.
 #![cfg(test)]
+
+use teamster_testkit::conformance::{Suite, Verdict};
+
+mod toy;
+
+use toy::{Fault, suite};
+
+/// That this check, of a provider that does this wrong, says so.
+#[track_caller]
+fn finds(check: fn(&Suite) -> Verdict, fault: Fault, message: &str) {
+    match check(&suite(fault)) {
+        Ok(()) => panic!("{fault:?} was not found"),
+        Err(failures) => assert!(
+            failures
+                .messages()
+                .iter()
+                .any(|found| found.contains(message)),
+            "{fault:?}: {failures:?}"
+        ),
+    }
+}
+
+mod of_a_provider_that_is_right {
+    use super::*;
+
+    teamster_testkit::conformance_tests!(suite(Fault::Nothing));
+}
+
+#[test]
+fn chunks() {
+    finds(Suite::chunks, Fault::KeepsStateBetweenRuns, "byte by byte");
+}
+
+#[test]
+fn cut_short() {
+    let message = "completed (exit code Some(0)), though no line says that it is over";
+    finds(Suite::cut_short, Fault::EndIsCompleted, message);
+}
+
+#[test]
+fn text_once() {
+    let message = "this text is there twice: \"Hello, world!\"";
+    finds(Suite::text_once, Fault::TextTwice, message);
+    let message = "the final message is no part of the text: \"done\"";
+    finds(Suite::text_once, Fault::AnswerOfItsOwn, message);
+}
+
+#[test]
+fn texts() {
+    let message = "expected \"Hello, world!\", got \"Hello,world!\"";
+    finds(Suite::texts, Fault::TextTrimmed, message);
+}
+
+#[test]
+fn tools() {
+    finds(Suite::tools, Fault::NoToolKind, "there are 0");
+    finds(
+        Suite::tools,
+        Fault::ResultWithoutOutput,
+        "expected \"no\" in the output",
+    );
+    finds(
+        Suite::tools,
+        Fault::FailureNotSeen,
+        "expected is_error Some(true), got Some(false)",
+    );
+    finds(Suite::tools, Fault::ResultDropped, "has no result");
+    finds(
+        Suite::tools,
+        Fault::ResultDropped,
+        "completed, without results for [\"t1\", \"t2\"]",
+    );
+}
+
+#[test]
+fn statuses() {
+    let message = "expected (Failed, Some(Auth)), got (Failed, Some(Internal))";
+    finds(Suite::statuses, Fault::ErrorKindOther, message);
+}
+
+#[test]
+fn truths() {
+    finds(
+        Suite::truths,
+        Fault::FailsWithoutError,
+        "failed, without an error",
+    );
+    finds(
+        Suite::truths,
+        Fault::CompletesWithError,
+        "completed, with errors",
+    );
+}
+
+#[test]
+fn reports() {
+    let said = "thinking: the capabilities say true, the fixtures false";
+    finds(Suite::reports, Fault::SaysThinking, said);
+    let hidden = "cost: the capabilities say false, the fixtures true";
+    finds(Suite::reports, Fault::HidesCost, hidden);
+}
+
+#[test]
+fn garbled() {
+    finds(Suite::garbled, Fault::Unwraps, "a line without a type");
+}
+
+#[test]
+fn parameters() {
+    let refused = "model: refused, though it can be honoured: model: Toy has no way";
+    finds(Suite::parameters, Fault::SaysModel, refused);
+    let taken = "effort: taken, though it cannot be honoured";
+    finds(Suite::parameters, Fault::HidesEffort, taken);
+    let nameless = "model: refused, but not by its name: InvalidParams there are no models";
+    finds(Suite::parameters, Fault::RefusesWithoutName, nameless);
+    let forgotten = "system_prompt: the CLI understands system_prompt None";
+    finds(Suite::parameters, Fault::ForgetsSystemPrompt, forgotten);
+    finds(
+        Suite::parameters,
+        Fault::ExtraArgsDropped,
+        "extra_args: not among the options",
+    );
+}
+
+#[test]
+fn delivery() {
+    finds(
+        Suite::delivery,
+        Fault::PromptTwice,
+        "in the arguments and on stdin",
+    );
+    finds(
+        Suite::delivery,
+        Fault::PromptNeverOnStdin,
+        "in the arguments, not on stdin",
+    );
+    finds(Suite::delivery, Fault::StdinOpen, "stdin is left open");
+}
+
+#[test]
+fn prompts() {
+    finds(
+        Suite::prompts,
+        Fault::RefusesDashes,
+        "refused: prompt: it begins with a dash",
+    );
+    // What it becomes depends on what it is: a flag, a value of one, a sub-command.
+    finds(Suite::prompts, Fault::PromptWithoutDashes, "any prompt: ");
+    finds(
+        Suite::prompts,
+        Fault::PromptTwice,
+        "the CLI understands prompt ",
+    );
+}
+
+#[test]
+fn arguments() {
+    finds(Suite::arguments, Fault::SessionIdAsWord, "SessionId(\"-");
+    finds(
+        Suite::arguments,
+        Fault::DirsJoined,
+        "the CLI understands add_dirs [",
+    );
+    finds(
+        Suite::arguments,
+        Fault::EnvInArguments,
+        "a value of the caller's environment",
+    );
+    finds(Suite::arguments, Fault::RefusesAll, "this checks nothing");
+    finds(Suite::arguments, Fault::ForgetsSystemPrompt, "Append(");
+}

@@ -1,15 +1,14 @@
-//! Every fixture of the repository, replayed whole, in pieces, cut short and garbled, with every
-//! provider's decoder.
+//! Every fixture of the repository, replayed whole with its provider's decoder, and garbled with all
+//! of them. In pieces and cut short it is replayed by the conformance suite, in each provider's tests.
 #![cfg(test)]
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use teamster::{AgentEvent, CliProvider, RunStatus};
+use teamster::{AgentEvent, CliProvider};
 use teamster_testkit::fixture::{Fixture, discover};
 use teamster_testkit::replay::Replay;
 
-mod cut;
 mod garbled;
 mod whole;
 
@@ -38,21 +37,4 @@ fn check_stream(replay: &Replay, what: impl std::fmt::Display) {
     }
     let is_done = |event: &&AgentEvent| matches!(event, AgentEvent::Done(_));
     assert_eq!(replay.events.iter().filter(is_done).count(), 1, "{what}");
-}
-
-/// Whether a line by which the CLI says that its run is over is whole in its output: found without
-/// the decoder.
-fn has_final_line(cli: &str, stdout: &[u8]) -> bool {
-    let (key, values) = match cli {
-        "claude" => ("type", ["result"].as_slice()),
-        other => panic!("which line is the last of {other}?"),
-    };
-    stdout.split(|b| *b == b'\n').any(|line| {
-        serde_json::from_slice::<serde_json::Value>(line)
-            .is_ok_and(|line| values.iter().any(|value| line[key] == *value))
-    })
-}
-
-fn status(replay: &Replay) -> RunStatus {
-    replay.result().unwrap().status
 }

@@ -1,0 +1,148 @@
+//! Command lines that were tried with the real CLIs, and what these made of them.
+
+use super::*;
+
+fn claude() -> ArgvModel {
+    ArgvModel::new(Parser::Commander)
+        .switches(&["--print|-p", "--verbose"])
+        .one(&["--model"])
+        .optional(&["--debug|-d"])
+        .many(&["--mcp-config"])
+        .commands(&["mcp"])
+}
+
+fn codex() -> ArgvModel {
+    let resume = ArgvModel::new(Parser::Clap)
+        .switches(&["--json"])
+        .each(&["--config|-c"]);
+    let exec = ArgvModel::new(Parser::Clap)
+        .switches(&["--json"])
+        .one(&["--cd|-C"])
+        .each(&["--config|-c"])
+        .many(&["--image|-i"])
+        .command("resume", resume)
+        .commands(&["review", "help"]);
+    ArgvModel::new(Parser::Clap).command("exec", exec)
+}
+
+fn gemini() -> ArgvModel {
+    ArgvModel::new(Parser::Yargs)
+        .one(&["--prompt|-p"])
+        .many(&["--include-directories"])
+        .commands(&["mcp", "extensions"])
+        .without_double_dash()
+}
+
+#[test]
+fn flags_with_many_values_swallow_the_prompt() {
+    let parsed = claude().parse_words(&["-p", "--mcp-config", "x", "PROMPT"]);
+    let parsed = parsed.unwrap();
+    assert_eq!(parsed.texts("--mcp-config"), ["x", "PROMPT"]);
+    assert!(parsed.positionals.is_empty());
+
+    let parsed = codex().parse_words(&["exec", "-i", "a.png", "PROMPT"]);
+    assert_eq!(parsed.unwrap().texts("--image"), ["a.png", "PROMPT"]);
+    let parsed = codex().parse_words(&["exec", "-i", "a.png", "--", "PROMPT"]);
+    assert_eq!(parsed.unwrap().positionals, ["PROMPT"]);
+
+    // Joined by `=` they do not, but for yargs.
+    let parsed = claude().parse_words(&["--mcp-config=x", "PROMPT"]);
+    assert_eq!(parsed.unwrap().positionals, ["PROMPT"]);
+    let parsed = gemini().parse_words(&["--include-directories=a", "b"]);
+    assert_eq!(parsed.unwrap().texts("--include-directories"), ["a", "b"]);
+}
+
+#[test]
+fn a_flag_with_an_optional_value_swallows_the_prompt() {
+    let parsed = claude().parse_words(&["-d", "PROMPT"]).unwrap();
+    assert_eq!(parsed.text("--debug").as_deref(), Some("PROMPT"));
+    let parsed = claude()
+        .parse_words(&["-d", "--verbose", "PROMPT"])
+        .unwrap();
+    assert!(parsed.has("--debug") && parsed.has("--verbose"));
+    assert_eq!(parsed.positionals, ["PROMPT"]);
+}
+
+#[test]
+fn a_prompt_that_begins_with_a_dash_is_a_flag_unless_it_is_protected() {
+    let error = claude().parse_words(&["-p", "--help me"]).unwrap_err();
+    assert_eq!(error, "\"--help me\" is no flag of the CLI's");
+    let parsed = claude().parse_words(&["-p", "--", "--help me"]).unwrap();
+    assert_eq!(parsed.positionals, ["--help me"]);
+
+    let error = gemini()
+        .parse_words(&["--prompt", "--help me"])
+        .unwrap_err();
+    assert!(error.starts_with("--prompt has no value"), "{error}");
+    let parsed = gemini().parse_words(&["--prompt=--yolo me"]).unwrap();
+    assert_eq!(parsed.text("--prompt").as_deref(), Some("--yolo me"));
+}
+
+#[test]
+fn some_clis_have_no_end_of_options() {
+    let error = gemini().parse_words(&["--", "text"]).unwrap_err();
+    assert_eq!(error, "there is `--`, which does not protect what follows");
+}
+
+#[test]
+fn a_prompt_that_is_a_sub_command_begins_it_unless_it_is_protected() {
+    let parsed = gemini().parse_words(&["mcp"]).unwrap();
+    assert_eq!(parsed.commands, ["mcp"]);
+    let parsed = codex().parse_words(&["exec", "--json", "resume"]).unwrap();
+    assert_eq!(parsed.commands, ["exec", "resume"]);
+    let parsed = codex()
+        .parse_words(&["exec", "--json", "--", "resume"])
+        .unwrap();
+    assert_eq!(parsed.commands, ["exec"]);
+    assert_eq!(parsed.positionals, ["resume"]);
+}
+
+#[test]
+fn a_sub_command_has_flags_of_its_own() {
+    let model = codex();
+    assert!(
+        model
+            .parse_words(&["exec", "-C", "d", "resume", "id"])
+            .is_ok()
+    );
+    assert!(
+        model
+            .parse_words(&["exec", "resume", "-C", "d", "id"])
+            .is_err()
+    );
+    let parsed = model.parse_words(&["exec", "resume", "-c", "a=1", "-c", "b=2", "id", "-"]);
+    let parsed = parsed.unwrap();
+    assert_eq!(parsed.texts("--config"), ["a=1", "b=2"]);
+    assert_eq!(parsed.positionals, ["id", "-"]);
+}
+
+#[test]
+fn what_real_parsers_read_in_different_ways_is_refused() {
+    for args in [
+        ["--verbose=yes", "x"].as_slice(),
+        &["--model=a", "--model=b"],
+        &["--model"],
+        &["--mod=x"],
+        &["-pd"],
+        &["-d=x"],
+    ] {
+        assert!(claude().parse_words(args).is_err(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_value_is_all_that_follows_the_first_equals_sign() {
+    let parsed = claude().parse_words(&["--model==a=b\n--verbose"]).unwrap();
+    assert_eq!(parsed.text("--model").as_deref(), Some("=a=b\n--verbose"));
+    assert!(!parsed.has("--verbose"));
+    let parsed = claude().parse_words(&["--model="]).unwrap();
+    assert_eq!(parsed.text("--model").as_deref(), Some(""));
+}
+
+#[test]
+fn the_words_of_a_command_line_are_those_of_its_sub_commands_too() {
+    let words = codex().words();
+    for word in ["exec", "resume", "review", "--cd", "-C", "-c"] {
+        assert!(words.contains(&word), "{word}: {words:?}");
+    }
+}

@@ -1,0 +1,415 @@
+//! A small CLI that does not exist, with a provider that is right, or wrong in one way.
+
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Deserialize;
+use serde_json::json;
+use teamster_core::{
+    AgentError, AgentEvent, Args, Capabilities, CliInfo, CliProvider, CostSource, Decoder,
+    ErrorCode, ErrorKind, Events, ExecuteParams, Exit, Launch, Notice, NoticeLevel, NoticeSource,
+    RunSummary, Stdin, SystemPrompt, SystemPromptSupport, Text, ToolKind, ToolResult, ToolUse,
+    TurnEnd, Usage,
+};
+use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
+use teamster_testkit::fixture::{META, STDOUT};
+
+/// What the provider does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Nothing,
+    // The decoder.
+    KeepsStateBetweenRuns,
+    EndIsCompleted,
+    TextTwice,
+    AnswerOfItsOwn,
+    TextTrimmed,
+    NoToolKind,
+    ResultWithoutOutput,
+    FailureNotSeen,
+    ResultDropped,
+    ErrorKindOther,
+    FailsWithoutError,
+    CompletesWithError,
+    Unwraps,
+    // The capabilities.
+    SaysThinking,
+    HidesCost,
+    SaysModel,
+    HidesEffort,
+    // The launch.
+    RefusesWithoutName,
+    RefusesAll,
+    RefusesDashes,
+    PromptWithoutDashes,
+    PromptTwice,
+    PromptNeverOnStdin,
+    StdinOpen,
+    SessionIdAsWord,
+    DirsJoined,
+    ForgetsSystemPrompt,
+    EnvInArguments,
+    ExtraArgsDropped,
+}
+
+pub(crate) struct Toy(pub(crate) Fault);
+
+static INFO: CliInfo = CliInfo {
+    id: "toy",
+    name: "Toy",
+    program: "toy",
+    version_args: &[],
+    tested_versions: &[],
+    install: "",
+    login: "",
+    choose_session_id: false,
+};
+
+static CAPABILITIES: Capabilities = capabilities();
+
+const fn capabilities() -> Capabilities {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.add_dirs = true;
+    can.system_prompt = SystemPromptSupport::Append;
+    can.effort = true;
+    can.cli_retries = true;
+    can.prompt_on_stdin = true;
+    can.text_deltas = true;
+    can.usage = true;
+    can.cost = true;
+    can
+}
+
+impl Toy {
+    fn is(&self, fault: Fault) -> bool {
+        self.0 == fault
+    }
+
+    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
+        let refused = |message: &str| Err(AgentError::invalid_params(message));
+        if self.is(Fault::RefusesWithoutName) && params.model.is_some() {
+            return refused("there are no models");
+        }
+        if self.is(Fault::RefusesAll) && params.prompt != "hi" {
+            return refused("prompt: it is not as it should be");
+        }
+        if self.is(Fault::RefusesDashes) && params.prompt.starts_with('-') {
+            return refused("prompt: it begins with a dash");
+        }
+        params.check(&INFO, &CAPABILITIES)
+    }
+}
+
+impl CliProvider for Toy {
+    fn info(&self) -> &'static CliInfo {
+        &INFO
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        let mut can = capabilities();
+        match self.0 {
+            Fault::SaysThinking => can.thinking = true,
+            Fault::HidesCost => can.cost = false,
+            Fault::SaysModel => can.model = true,
+            Fault::HidesEffort => can.effort = false,
+            _ => return &CAPABILITIES,
+        }
+        Box::leak(Box::new(can))
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        self.check(params)?;
+        let mut args = Args::new();
+        args.add("ask");
+        match &params.session_id {
+            Some(id) if self.is(Fault::SessionIdAsWord) => {
+                args.add("--session");
+                args.add(id);
+            }
+            Some(id) => args.value("--session", id),
+            None => {}
+        }
+        if self.is(Fault::DirsJoined) && !params.add_dirs.is_empty() {
+            let dirs = params.add_dirs.iter().map(|dir| dir.to_string_lossy());
+            args.value("--dir", dirs.collect::<Vec<_>>().join(","));
+        } else {
+            for dir in &params.add_dirs {
+                args.value("--dir", dir);
+            }
+        }
+        if let Some(SystemPrompt::Append(text)) = &params.system_prompt
+            && !self.is(Fault::ForgetsSystemPrompt)
+        {
+            args.private_file("--rules=", text.as_bytes());
+        }
+        if let Some(effort) = &params.effort {
+            args.value("--effort", effort);
+        }
+        if self.is(Fault::EnvInArguments)
+            && let Some(key) = params.env.get("API_KEY")
+        {
+            args.value("--dir", key);
+        }
+        if !self.is(Fault::ExtraArgsDropped) {
+            params.extra_args.iter().for_each(|arg| args.add(arg));
+        }
+        let on_stdin = params.prompt_on_stdin(&params.prompt, &INFO, 1 << 20)?;
+        let on_stdin = on_stdin && !self.is(Fault::PromptNeverOnStdin);
+        let bytes = params.prompt.clone().into_bytes();
+        if !on_stdin {
+            if !self.is(Fault::PromptWithoutDashes) {
+                args.add("--");
+            }
+            args.add(&params.prompt);
+        }
+        let stdin = if self.is(Fault::StdinOpen) && on_stdin {
+            Stdin::Open(bytes)
+        } else if on_stdin || self.is(Fault::PromptTwice) {
+            Stdin::Bytes(bytes)
+        } else {
+            Stdin::Closed
+        };
+        let retries = params
+            .cli_retries
+            .map(|n| ("TOY_RETRIES".to_owned(), n.to_string()));
+        let (args, private_files) = args.into_parts();
+        Ok(Launch {
+            args,
+            private_files,
+            env: retries.into_iter().collect(),
+            stdin,
+            ..Launch::default()
+        })
+    }
+
+    fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(ToyDecoder {
+            fault: self.0,
+            summary: RunSummary::default(),
+            message: String::new(),
+        })
+    }
+}
+
+struct ToyDecoder {
+    fault: Fault,
+    summary: RunSummary,
+    message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line {
+    Text {
+        id: String,
+        text: String,
+    },
+    Message {
+        id: String,
+    },
+    Tool {
+        id: String,
+        command: String,
+    },
+    ToolEnd {
+        id: String,
+        output: String,
+        exit: i32,
+    },
+    End {
+        error: Option<String>,
+    },
+}
+
+impl Decoder for ToyDecoder {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        if self.fault == Fault::Unwraps {
+            let line: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
+            assert!(line["type"].is_string(), "a line without a type");
+        }
+        let Ok(line) = serde_json::from_slice(line) else {
+            return out.unknown(line);
+        };
+        match line {
+            Line::Text { id, text } => {
+                self.message.push_str(&text);
+                self.text(&id, &text, out);
+            }
+            Line::Message { id } => {
+                let message = std::mem::take(&mut self.message);
+                if self.fault == Fault::TextTwice {
+                    self.text(&id, &message, out);
+                }
+            }
+            Line::Tool { id, command } => out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+                tool_name: "sh".into(),
+                tool_id: id.into(),
+                input: json!({ "command": command }),
+                kind: match self.fault {
+                    Fault::NoToolKind => ToolKind::Other,
+                    _ => ToolKind::Execute,
+                },
+                mcp: None,
+                parent_tool_id: None,
+                native: None,
+            }))),
+            Line::ToolEnd { id, output, exit } if self.fault != Fault::ResultDropped => {
+                let result = ToolResult {
+                    tool_id: id.into(),
+                    output: match self.fault {
+                        Fault::ResultWithoutOutput => String::new(),
+                        _ => output,
+                    },
+                    is_error: Some(exit != 0 && self.fault != Fault::FailureNotSeen),
+                    parent_tool_id: None,
+                    native: None,
+                };
+                out.push(AgentEvent::ToolResult(Box::new(result)));
+            }
+            Line::ToolEnd { .. } => {}
+            Line::End { error } => self.end(error, out),
+        }
+    }
+
+    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        if self.fault == Fault::KeepsStateBetweenRuns {
+            let runs = RUNS.fetch_add(1, Ordering::Relaxed);
+            out.push(AgentEvent::Notice(Box::new(Notice {
+                level: NoticeLevel::Info,
+                message: format!("run {runs}"),
+                source: NoticeSource::Runtime,
+                native: None,
+            })));
+        }
+        let mut summary = self.summary.clone();
+        if self.fault == Fault::EndIsCompleted {
+            summary.ended_with_error.get_or_insert(false);
+        }
+        summary
+    }
+}
+
+impl ToyDecoder {
+    fn text(&self, id: &str, text: &str, out: &mut Events) {
+        let text = match self.fault {
+            Fault::TextTrimmed => text.trim(),
+            _ => text,
+        };
+        out.push(AgentEvent::Text(Text {
+            text: text.to_owned(),
+            message_id: Some(id.into()),
+            parent_tool_id: None,
+            native: None,
+        }));
+    }
+
+    fn end(&mut self, error: Option<String>, out: &mut Events) {
+        let failed = error.is_some();
+        self.summary.ended_with_error = Some(failed);
+        self.summary.usage = Some(Usage {
+            input_tokens: Some(1),
+            ..Usage::default()
+        });
+        self.summary.cost = Some((0.1, CostSource::Reported));
+        if self.fault == Fault::AnswerOfItsOwn {
+            self.summary.final_message = Some("done".into());
+        }
+        let kind = match self.fault {
+            Fault::ErrorKindOther => ErrorKind::Internal,
+            _ => ErrorKind::Auth,
+        };
+        let completes_with_error = self.fault == Fault::CompletesWithError && !failed;
+        let error = error.or(completes_with_error.then(|| "a warning".to_owned()));
+        if let Some(message) = error
+            && self.fault != Fault::FailsWithoutError
+        {
+            out.error(AgentError::new(ErrorCode::CliError, kind, message));
+        }
+        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+            stop_reason: None,
+            is_error: failed,
+            usage: None,
+            cost_usd: None,
+            native: None,
+        })));
+    }
+}
+
+/// Hand-made runs of it.
+const RUNS: &[(&str, i32, &[&str])] = &[
+    (
+        "text",
+        0,
+        &[
+            r#"{"type":"text","id":"m1","text":"Hello, "}"#,
+            r#"{"type":"text","id":"m1","text":"world!"}"#,
+            r#"{"type":"message","id":"m1"}"#,
+            r#"{"type":"end"}"#,
+        ],
+    ),
+    (
+        "tool",
+        0,
+        &[
+            r#"{"type":"tool","id":"t1","command":"echo \"a\""}"#,
+            r#"{"type":"tool_end","id":"t1","output":"a\n","exit":0}"#,
+            r#"{"type":"tool","id":"t2","command":"exit 3"}"#,
+            r#"{"type":"tool_end","id":"t2","output":"no","exit":3}"#,
+            r#"{"type":"text","id":"m1","text":"It failed."}"#,
+            r#"{"type":"message","id":"m1"}"#,
+            r#"{"type":"end"}"#,
+        ],
+    ),
+    ("error", 1, &[r#"{"type":"end","error":"who are you?"}"#]),
+];
+
+/// The suite of a provider that does this wrong.
+pub(crate) fn suite(fault: Fault) -> Suite {
+    let dir = tempfile::tempdir().unwrap();
+    for (scenario, exit_code, lines) in RUNS {
+        let dir = dir.path().join(scenario);
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join(STDOUT), format!("{}\n", lines.join("\n"))).unwrap();
+        let meta = json!({"cli": "toy", "exit_code": exit_code});
+        fs::write(dir.join(META), meta.to_string()).unwrap();
+    }
+    let ask = ArgvModel::new(Parser::Clap)
+        .one(&["--session|-s", "--rules", "--effort"])
+        .each(&["--dir"])
+        .switches(&["--help|-h"]);
+    Suite::new(Toy(fault), dir.path())
+        .run_is_over(|lines| lines.iter().any(|line| line["type"] == "end"))
+        .command_line(ArgvModel::new(Parser::Clap).command("ask", ask), understand)
+        .plain(Plain {
+            env: &[("TOY", "yes")],
+            ..Plain::default()
+        })
+        .text("text", "Hello, world!")
+        .text("tool", "It failed.")
+        .tool("tool", Tool::shell("echo \"a\"", "a\n"))
+        .tool("tool", Tool::failed_shell("exit 3", "no"))
+        .status("text", teamster_core::RunStatus::Completed, None)
+        .status(
+            "error",
+            teamster_core::RunStatus::Failed,
+            Some(ErrorKind::Auth),
+        )
+}
+
+fn understand(sent: &Sent<'_>) -> Understood {
+    let words = sent.args.positionals.iter();
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    let rules = sent.args.value("--rules").and_then(|path| sent.file(path));
+    let retries = sent.variable("TOY_RETRIES");
+    Understood {
+        prompt: words.chain(sent.stdin()).collect(),
+        session_id: sent.args.text("--session"),
+        add_dirs: sent.args.paths("--dir"),
+        system_prompt: rules.map(SystemPrompt::Append),
+        effort: sent.args.text("--effort"),
+        cli_retries: retries.and_then(|n| n.parse().ok()),
+        ..Understood::default()
+    }
+}
