@@ -120,7 +120,13 @@ fn command_line() -> ArgvModel {
             "--debug-file",
         ])
         .each(&["--plugin-dir", "--plugin-url"])
-        .optional(&["--resume|-r", "--debug|-d", "--worktree|-w", "--from-pr"])
+        .optional(&[
+            "--resume|-r",
+            "--debug|-d",
+            "--worktree|-w",
+            "--from-pr",
+            "--prompt-suggestions",
+        ])
         .many(&[
             "--add-dir",
             "--allowedTools|--allowed-tools",

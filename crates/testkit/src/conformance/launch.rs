@@ -1,14 +1,15 @@
 //! Checks of how a CLI is started.
 
 use std::cell::Cell;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use teamster_core::{AgentError, ErrorCode, ExecuteParams, Launch, PromptDelivery, Stdin};
+use teamster_core::{AgentError, ErrorCode, ExecuteParams, Launch, PromptDelivery, Stdin, excerpt};
 
 use super::asked::{SECRET, prompt};
+use super::output::{is_completed, place};
 use super::verdict::property;
-use super::{Failures, Sent, Suite, Verdict};
+use super::{Failures, Sent, Suite, Understood, Verdict};
 
 /// Linux takes no argument of this many bytes, its closing NUL included; the engine refuses it.
 const TOO_LARGE: usize = 128 * 1024;
@@ -100,6 +101,35 @@ impl Suite {
         wrong.verdict()
     }
 
+    /// The model of the command line is true to the real CLI: it reads those of the recorded runs that
+    /// went well and had their prompt in the arguments, and finds the prompt that was recorded.
+    pub fn recorded(&self) -> Verdict {
+        let mut wrong = Failures::of("recorded");
+        for fixture in &self.fixtures {
+            let meta = &fixture.meta;
+            let closed = matches!(meta.stdin.as_deref(), None | Some("devnull"));
+            // Some recorders shorten what is long.
+            let whole = meta.argv.iter().any(|arg| arg.contains(&meta.prompt));
+            if !closed || !whole || !is_completed(&self.replay(fixture)) {
+                continue;
+            }
+            let params = ExecuteParams::new(&meta.prompt);
+            let launch = Launch {
+                args: meta.argv.iter().skip(1).map(OsString::from).collect(),
+                env: meta.env.clone().into_iter().collect(),
+                ..Launch::default()
+            };
+            let understood = self.understand(&params, &launch);
+            let prompt = understood.map(|understood| understood.prompt);
+            if prompt.as_ref() != Ok(&meta.prompt) {
+                let (expected, is) = (&meta.prompt, excerpt(&format!("{prompt:?}"), 300));
+                let what = format!("expected the prompt {expected:?}, got {is}");
+                wrong.add(place(fixture), what);
+            }
+        }
+        wrong.verdict()
+    }
+
     /// A run with what the provider needs to refuse nothing plain.
     pub(super) fn plain_params(&self, prompt: &str) -> ExecuteParams {
         let mut params = ExecuteParams::new(prompt);
@@ -125,15 +155,18 @@ impl Suite {
         if is_refused_by_engine(launch) {
             return Ok(());
         }
+        let prompt = (self.prompt_becomes)(params);
+        self.understand(params, launch)
+            .and_then(|understood| understood.check(params, &prompt))
+            .map_err(|error| format!("{error}; from {}", shown(launch)))
+    }
+
+    fn understand(&self, params: &ExecuteParams, launch: &Launch) -> Result<Understood, String> {
         let Some(line) = &self.command_line else {
             panic!("the suite needs `command_line`");
         };
-        let sent = Sent::read(&line.model, launch, params)
-            .map_err(|error| format!("{error}; in {}", shown(launch)))?;
-        let prompt = (self.prompt_becomes)(params);
-        (line.understand)(&sent)
-            .check(params, &prompt)
-            .map_err(|error| format!("{error}; from {}", shown(launch)))
+        let sent = Sent::read(&line.model, launch, params)?;
+        Ok((line.understand)(&sent))
     }
 }
 
@@ -209,7 +242,7 @@ fn shown(launch: &Launch) -> String {
     let args: Vec<_> = launch
         .args
         .iter()
-        .map(|arg| teamster_core::excerpt(&arg.to_string_lossy(), 100))
+        .map(|arg| excerpt(&arg.to_string_lossy(), 100))
         .collect();
     format!("{args:?}")
 }

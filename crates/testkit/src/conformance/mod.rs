@@ -38,6 +38,7 @@
 //! | [`Suite::truths`] | what holds for the end of any run |
 //! | [`Suite::reports`] | capabilities that are about output are true of the fixtures |
 //! | [`Suite::garbled`] | no line makes the decoder panic or breaks the grammar |
+//! | [`Suite::recorded`] | the model of the command line is true to the recorded runs |
 //! | [`Suite::parameters`] | a parameter is honoured or refused, as the capabilities say |
 //! | [`Suite::delivery`] | the prompt is an argument or on stdin, never both, never left open |
 //! | [`Suite::prompts`] | every prompt is taken, and is what the CLI gets |
@@ -291,7 +292,7 @@ macro_rules! conformance_tests {
     ($suite:expr) => {
         $crate::conformance_tests!(@ $suite;
             grammar chunks cut_short text_once texts tools statuses truths reports garbled
-            parameters delivery prompts arguments);
+            recorded parameters delivery prompts arguments);
     };
     (@ $suite:expr; $($check:ident)*) => {
         $(

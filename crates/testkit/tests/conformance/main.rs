@@ -108,6 +108,12 @@ fn garbled() {
 }
 
 #[test]
+fn recorded() {
+    let message = "expected the prompt \"--help me\", got Err(\"there is `--`, which";
+    finds(Suite::recorded, Fault::DashesProtectNothing, message);
+}
+
+#[test]
 fn parameters() {
     let refused = "model: refused, though it can be honoured: model: Toy has no way";
     finds(Suite::parameters, Fault::SaysModel, refused);

@@ -50,6 +50,8 @@ pub(crate) enum Fault {
     ForgetsSystemPrompt,
     EnvInArguments,
     ExtraArgsDropped,
+    // The model of the command line.
+    DashesProtectNothing,
 }
 
 pub(crate) struct Toy(pub(crate) Fault);
@@ -372,13 +374,17 @@ pub(crate) fn suite(fault: Fault) -> Suite {
         let dir = dir.path().join(scenario);
         fs::create_dir(&dir).unwrap();
         fs::write(dir.join(STDOUT), format!("{}\n", lines.join("\n"))).unwrap();
-        let meta = json!({"cli": "toy", "exit_code": exit_code});
+        let argv = ["toy", "ask", "--", "--help me"];
+        let meta = json!({"exit_code": exit_code, "prompt": argv[3], "argv": argv});
         fs::write(dir.join(META), meta.to_string()).unwrap();
     }
-    let ask = ArgvModel::new(Parser::Clap)
+    let mut ask = ArgvModel::new(Parser::Clap)
         .one(&["--session|-s", "--rules", "--effort"])
         .each(&["--dir"])
         .switches(&["--help|-h"]);
+    if fault == Fault::DashesProtectNothing {
+        ask = ask.without_double_dash();
+    }
     Suite::new(Toy(fault), dir.path())
         .run_is_over(|lines| lines.iter().any(|line| line["type"] == "end"))
         .command_line(ArgvModel::new(Parser::Clap).command("ask", ask), understand)
