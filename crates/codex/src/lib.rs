@@ -6,9 +6,13 @@
 
 mod decoder;
 mod launch;
+mod rollout;
+
+use std::path::{Path, PathBuf};
 
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch,
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, PermissionMode,
+    SystemPromptSupport,
 };
 
 pub use decoder::CodexDecoder;
@@ -28,7 +32,27 @@ static INFO: CliInfo = CliInfo {
     choose_session_id: false,
 };
 
-static CAPABILITIES: Capabilities = Capabilities::none();
+static CAPABILITIES: Capabilities = {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.fork = true;
+    can.add_dirs = true;
+    can.system_prompt = SystemPromptSupport::AppendAndReplace;
+    can.model = true;
+    can.effort = true;
+    can.permission_modes = &[
+        PermissionMode::Default,
+        PermissionMode::ReadOnly,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ];
+    can.output_schema = true;
+    can.images = true;
+    can.prompt_on_stdin = true;
+    can.thinking = true;
+    can.usage = true;
+    can
+};
 
 impl CliProvider for Codex {
     fn info(&self) -> &'static CliInfo {
@@ -39,11 +63,15 @@ impl CliProvider for Codex {
         &CAPABILITIES
     }
 
+    fn native_programs(&self, launcher: &Path) -> Vec<PathBuf> {
+        launch::native_programs(launcher)
+    }
+
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         launch::launch(params)
     }
 
-    fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(CodexDecoder::new())
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(CodexDecoder::for_params(params))
     }
 }

@@ -1,24 +1,245 @@
 //! From the lines of `codex exec --json` to events.
 
-use teamster_core::{Decoder, Events, Exit, RunSummary};
+mod errors;
+mod ids;
+mod items;
+mod messages;
+mod turns;
+pub(crate) mod wire;
+
+use std::borrow::Cow;
+
+use teamster_core::{
+    Activity, AgentError, AgentEvent, Decoder, ErrorCode, ErrorKind, Events, ExecuteParams, Exit,
+    Id, NoticeLevel, NoticeSource, Retry, RunSummary, Session,
+};
+
+use crate::rollout;
+use items::{Items, Stage};
+use turns::Turns;
+use wire::Object;
+
+pub(crate) use turns::{Baseline, Totals};
 
 /// Decodes the output of one run.
 #[derive(Debug, Default)]
-pub struct CodexDecoder;
+pub struct CodexDecoder {
+    /// The session that is resumed, and shall keep its id.
+    resumed: Option<String>,
+    /// The answer shall be JSON.
+    structured: bool,
+    session: Option<Id>,
+    items: Items,
+    turns: Turns,
+    /// Reconnects of this turn.
+    retries: u32,
+    /// What the CLI said failed, until the end of the turn tells whether it did.
+    pending: Option<String>,
+    /// An error was reported.
+    failed: bool,
+    printed_lines: bool,
+}
 
 impl CodexDecoder {
-    /// A decoder for one run.
+    /// A decoder for one run of a new session.
     pub fn new() -> Self {
-        Self
+        Self::default()
+    }
+
+    /// A decoder for a run with these parameters. If it resumes or forks a session, the figures from
+    /// which that goes on are read from the CLI's own files.
+    pub fn for_params(params: &ExecuteParams) -> Self {
+        let baseline = match &params.session_id {
+            Some(_) => rollout::baseline(params),
+            None => Baseline::default(),
+        };
+        Self {
+            resumed: params.session_id.clone().filter(|_| !params.fork),
+            structured: params.output_schema.is_some(),
+            turns: Turns::new(baseline),
+            ..Self::default()
+        }
+    }
+
+    /// Takes an event. `None` if its type is not known; then nothing has happened.
+    fn event(&mut self, line: &Object<'_>, out: &mut Events) -> Option<()> {
+        match &*line.text("type")? {
+            "thread.started" => self.thread_started(line.text("thread_id")?, out),
+            "turn.started" => {
+                self.retries = 0;
+                self.items.messages.settle();
+                self.settle_pending(out);
+                self.turns.started();
+            }
+            "item.started" => self.item(Stage::Started, line, out)?,
+            "item.updated" => self.item(Stage::Updated, line, out)?,
+            "item.completed" => self.item(Stage::Completed, line, out)?,
+            "error" => self.error(&line.text("message")?, out),
+            "turn.completed" => {
+                self.items.messages.settle();
+                self.settle_pending(out);
+                let totals = line.object("usage").map(|usage| Totals::of(&usage));
+                self.turns.completed(totals, out);
+            }
+            "turn.failed" => {
+                let said = line.object("error").and_then(|error| error.text("message"));
+                self.turn_failed(said, out);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn thread_started(&mut self, id: Cow<'_, str>, out: &mut Events) {
+        let id = Id::from(id);
+        if self.session.as_ref() == Some(&id) {
+            return;
+        }
+        if let Some(asked) = &self.resumed
+            && !asked.eq_ignore_ascii_case(&id)
+        {
+            // What the CLI does with a name that it does not know.
+            let error = AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::SessionNotFound,
+                format!(
+                    "Codex has no session {asked} and began the new session {id} in its place; \
+                     leave out session_id to begin one on purpose"
+                ),
+            );
+            self.failed = true;
+            self.turns.not_resumed();
+            out.error(error);
+        }
+        self.session = Some(id.clone());
+        out.push(AgentEvent::Session(Box::new(Session {
+            session_id: id,
+            model: None,
+            tools: None,
+            mcp_servers: None,
+            native: None,
+        })));
+    }
+
+    fn item(&mut self, stage: Stage, line: &Object<'_>, out: &mut Events) -> Option<()> {
+        let item = line.object("item")?;
+        self.items.item(stage, &item, out)?;
+        let message = item.text("message").unwrap_or_default();
+        if item.text("type").as_deref() == Some("error") && message.starts_with(FALLING_BACK) {
+            self.items.messages.broke_off(out);
+        }
+        Some(())
+    }
+
+    /// An `error` line: a reconnect, or what `turn.failed` will say again.
+    fn error(&mut self, message: &str, out: &mut Events) {
+        let Some(reconnect) = Reconnect::of(message) else {
+            self.settle_pending(out);
+            self.pending = Some(message.to_owned());
+            return;
+        };
+        self.items.messages.broke_off(out);
+        self.retries += 1;
+        out.push(AgentEvent::Retry(Box::new(Retry {
+            attempt: reconnect.attempt.unwrap_or(self.retries),
+            max_attempts: reconnect.max_attempts,
+            delay_ms: None,
+            error: errors::of_message(reconnect.reason),
+            native: None,
+        })));
+    }
+
+    fn turn_failed(&mut self, said: Option<Cow<'_, str>>, out: &mut Events) {
+        self.items.messages.settle();
+        let pending = self.pending.take();
+        let message = match (said, pending) {
+            (Some(said), Some(pending)) if said != pending => {
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, pending);
+                said.into_owned()
+            }
+            (Some(said), _) => said.into_owned(),
+            (None, Some(pending)) => pending,
+            (None, None) => "Codex says that its turn failed, and not why".to_owned(),
+        };
+        self.failed = true;
+        out.error(errors::of_message(&message));
+        self.turns.failed(errors::stop_reason(&message), out);
+    }
+
+    /// The turn went on after what the CLI called an error.
+    fn settle_pending(&mut self, out: &mut Events) {
+        if let Some(message) = self.pending.take() {
+            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+        }
     }
 }
 
 impl Decoder for CodexDecoder {
     fn line(&mut self, line: &[u8], out: &mut Events) {
-        out.unknown(line);
+        self.printed_lines = true;
+        let text = String::from_utf8_lossy(line);
+        let known = Object::parse(&text).and_then(|object| self.event(&object, out));
+        if known.is_none() {
+            out.unknown(line);
+        }
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
-        RunSummary::default()
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        self.items.finish(out);
+        if let Some(message) = self.pending.take() {
+            self.failed = true;
+            out.error(errors::of_message(&message));
+        }
+        let mut summary = self.turns.summary();
+        if summary.ended_with_error.is_none() && !self.failed && exit.stop.is_none() {
+            self.failed = true;
+            out.error(errors::of_exit(exit, self.printed_lines));
+        }
+        if self.failed && summary.ended_with_error.is_some() {
+            summary.ended_with_error = Some(true);
+        }
+        if self.structured && summary.ended_with_error == Some(false) {
+            let answer = self.items.messages.last();
+            summary.structured_output = answer.and_then(|text| serde_json::from_str(text).ok());
+        }
+        summary.session_id.clone_from(&self.session);
+        summary
+    }
+
+    fn activity(&self) -> Activity {
+        self.turns.activity()
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        errors::kind_of_stderr(stderr)
     }
 }
+
+/// How the warning begins after which the CLI asks the model again in another way.
+const FALLING_BACK: &str = "Falling back from WebSockets";
+
+/// `Reconnecting... 2/5 (why)` or `Reconnecting... waiting for network (why)`.
+struct Reconnect<'a> {
+    attempt: Option<u32>,
+    max_attempts: Option<u32>,
+    reason: &'a str,
+}
+
+impl<'a> Reconnect<'a> {
+    fn of(message: &'a str) -> Option<Self> {
+        let rest = message.strip_prefix("Reconnecting...")?.trim();
+        let (count, reason) = match rest.split_once('(') {
+            Some((count, reason)) => (count.trim(), reason.strip_suffix(')').unwrap_or(reason)),
+            None => (rest, message),
+        };
+        let numbers = count.split_once('/');
+        Some(Self {
+            attempt: numbers.and_then(|(n, _)| n.trim().parse().ok()),
+            max_attempts: numbers.and_then(|(_, max)| max.trim().parse().ok()),
+            reason,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,378 @@
+//! What an error of Codex means. The CLI gives no code: its message is all there is.
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Exit, tail};
+
+/// How much of stderr an error message shows, in bytes.
+const EVIDENCE_BYTES: usize = 2048;
+
+/// What the CLI's own messages mean, the more telling first. All were seen in the output of the real
+/// program or are among the messages that it carries.
+const MEANINGS: &[(&str, ErrorKind)] = &[
+    ("no rollout found", ErrorKind::SessionNotFound),
+    ("Session not found", ErrorKind::SessionNotFound),
+    ("required MCP servers failed", ErrorKind::Mcp),
+    ("Missing environment variable", ErrorKind::Auth),
+    ("could not be refreshed", ErrorKind::Auth),
+    ("sign in again", ErrorKind::Auth),
+    ("out of credits", ErrorKind::Quota),
+    ("hit your usage limit", ErrorKind::Quota),
+    ("ran out of room in the model", ErrorKind::ContextWindow),
+    ("Input exceeds the maximum length", ErrorKind::Invalid),
+    ("Incomplete response returned", ErrorKind::Invalid),
+    ("Invalid prompt", ErrorKind::Invalid),
+    ("This request was blocked", ErrorKind::Invalid),
+    ("rate limit exceeded", ErrorKind::RateLimit),
+];
+
+/// What only stands on stderr.
+const MEANINGS_OF_STDERR: &[(&str, ErrorKind)] = &[
+    ("Not inside a trusted directory", ErrorKind::Permission),
+    ("No prompt provided", ErrorKind::Invalid),
+    ("input is not valid UTF-8", ErrorKind::Invalid),
+    ("Error loading config", ErrorKind::Invalid),
+    ("Error parsing -c overrides", ErrorKind::Invalid),
+    ("Unknown feature flag", ErrorKind::Invalid),
+    ("Refusing to start the interactive TUI", ErrorKind::Invalid),
+    ("CODEX_HOME", ErrorKind::NotFound),
+    ("No such file or directory", ErrorKind::NotFound),
+];
+
+/// Lines of stderr that say nothing about a failure: what it reads, which tool calls of the model it
+/// refused (the model was told), and what it can no longer write after SIGINT.
+const NOISE: &[&str] = &[
+    "Reading additional input from stdin...",
+    "Reading prompt from stdin...",
+    "WARNING: proceeding, even though",
+    "warning: Untrusted project-local configuration",
+];
+const NOISE_WITHIN: &[&str] = &[
+    " codex_core::tools::router: ",
+    " codex_core::session: failed to record rollout items: ",
+];
+
+/// A failure that the CLI reports in its events.
+pub(super) fn of_message(message: &str) -> AgentError {
+    AgentError {
+        retry_after_ms: retry_after_ms(message),
+        ..AgentError::new(ErrorCode::CliError, kind_of(message), message)
+    }
+}
+
+/// Why the model stopped, where a failure says so.
+pub(super) fn stop_reason(message: &str) -> Option<&str> {
+    let reason = message.strip_prefix("Incomplete response returned, reason: ")?;
+    Some(reason.trim())
+}
+
+/// What it means that the process ended by itself before its turn did.
+pub(super) fn of_exit(exit: &Exit, printed_lines: bool) -> AgentError {
+    let said = evidence(&exit.stderr);
+    let kind = kind_of_stderr(&said);
+    if !said.is_empty() && (exit.is_failure() || !printed_lines || kind.is_some()) {
+        return AgentError::new(
+            ErrorCode::CliStderr,
+            kind.unwrap_or(ErrorKind::Internal),
+            tail(&said, EVIDENCE_BYTES),
+        );
+    }
+    if exit.is_failure() {
+        let how = match (&exit.signal, exit.code) {
+            (Some(signal), _) => format!("was ended by {signal}"),
+            (None, Some(code)) => format!("exited with code {code}"),
+            (None, None) => "ended in an unknown way".to_owned(),
+        };
+        return AgentError::new(
+            ErrorCode::CliExitError,
+            ErrorKind::Internal,
+            format!("the CLI {how} before its turn was over and said nothing about why"),
+        );
+    }
+    AgentError::new(
+        ErrorCode::StreamEndedEarly,
+        ErrorKind::Protocol,
+        "the CLI's output ended before its turn was over, so the answer may be incomplete",
+    )
+}
+
+/// What a failure means that was only explained on stderr.
+pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
+    let said = evidence(stderr);
+    // Refused arguments, in the words of the parser that the CLI uses.
+    if said.lines().any(|line| line.starts_with("error: ")) {
+        return Some(ErrorKind::Invalid);
+    }
+    known(&said, MEANINGS)
+        .or_else(|| known(&said, MEANINGS_OF_STDERR))
+        .or_else(|| kind_of_service(&said))
+}
+
+/// What is left of stderr without its noise.
+fn evidence(stderr: &str) -> String {
+    let is_noise = |line: &&str| {
+        NOISE.iter().any(|noise| line.starts_with(noise))
+            || NOISE_WITHIN.iter().any(|noise| line.contains(noise))
+    };
+    let lines: Vec<_> = stderr.lines().filter(|line| !is_noise(line)).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+fn kind_of(message: &str) -> ErrorKind {
+    if let Some(kind) = known(message, MEANINGS).or_else(|| kind_of_service(message)) {
+        return kind;
+    }
+    // The connection broke, if what follows does not say more.
+    if message.starts_with("stream disconnected") {
+        return ErrorKind::Network;
+    }
+    ErrorKind::Internal
+}
+
+fn known(text: &str, meanings: &[(&str, ErrorKind)]) -> Option<ErrorKind> {
+    meanings
+        .iter()
+        .find(|(words, _)| text.contains(words))
+        .map(|(_, kind)| *kind)
+}
+
+/// What the service's own words mean, which the CLI passes on.
+fn kind_of_service(text: &str) -> Option<ErrorKind> {
+    let about_a_model = text.contains("model")
+        && ["does not exist", "is not supported"]
+            .iter()
+            .any(|words| text.contains(words));
+    if about_a_model {
+        return Some(ErrorKind::ModelNotFound);
+    }
+    ErrorKind::of_message(text).or_else(|| ErrorKind::of_http_status(http_status(text)?))
+}
+
+/// The HTTP status in `unexpected status 529 …` and `last status: 429 …`.
+fn http_status(text: &str) -> Option<u16> {
+    let (_, rest) = text
+        .split_once("unexpected status ")
+        .or_else(|| text.split_once("last status: "))?;
+    rest.get(..3)?.parse().ok()
+}
+
+/// How long to wait, where the service says `try again in 1.5s`.
+fn retry_after_ms(message: &str) -> Option<u64> {
+    const AGAIN: &str = "try again in ";
+    let at = message.to_ascii_lowercase().find(AGAIN)?;
+    let mut rest = &message[at + AGAIN.len()..];
+    let mut total = None;
+    loop {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        let Ok(number) = rest[..digits].parse::<f64>() else {
+            break;
+        };
+        rest = rest[digits..].trim_start();
+        let letters = rest
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(rest.len());
+        let Some(unit) = unit_ms(&rest[..letters]) else {
+            break;
+        };
+        *total.get_or_insert(0.0) += number * unit;
+        rest = rest[letters..].trim_start_matches([' ', ',']);
+    }
+    whole(total?)
+}
+
+fn unit_ms(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ms" => 1.0,
+        "s" | "sec" | "second" | "seconds" => 1000.0,
+        "m" | "min" | "minute" | "minutes" => 60_000.0,
+        "h" | "hour" | "hours" => 3_600_000.0,
+        "d" | "day" | "days" => 86_400_000.0,
+        _ => return None,
+    })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked"
+)]
+fn whole(ms: f64) -> Option<u64> {
+    (0.0..1e15).contains(&ms).then(|| ms.ceil() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_the_messages_that_were_measured() {
+        let cases = [
+            (
+                "unexpected status 401 Unauthorized: Incorrect API key provided: sk-test-000., url: http://127.0.0.1:18080/v1/responses",
+                ErrorKind::Auth,
+            ),
+            (
+                "unexpected status 403 Forbidden: Country not supported, url: http://127.0.0.1:18080/v1/responses",
+                ErrorKind::Auth,
+            ),
+            (
+                "exceeded retry limit, last status: 429 Too Many Requests",
+                ErrorKind::RateLimit,
+            ),
+            (
+                "Quota exceeded. Check your plan and billing details.",
+                ErrorKind::Quota,
+            ),
+            (
+                "You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at 9:44 PM.",
+                ErrorKind::Quota,
+            ),
+            (
+                "We’re currently experiencing high demand, which may cause temporary errors.",
+                ErrorKind::Overloaded,
+            ),
+            (
+                "unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:18080/v1/responses",
+                ErrorKind::Overloaded,
+            ),
+            (
+                "Selected model is at capacity. Please try a different model.",
+                ErrorKind::Overloaded,
+            ),
+            (
+                "The requested model 'gpt-5.5' does not exist.",
+                ErrorKind::ModelNotFound,
+            ),
+            (
+                "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
+                ErrorKind::ContextWindow,
+            ),
+            (
+                "rate limit exceeded: Rate limit reached for gpt in organization org-x on tokens per min (TPM): Limit 30000. Please try again in 1.5s.",
+                ErrorKind::RateLimit,
+            ),
+            (
+                "stream disconnected before completion: internal stream failure",
+                ErrorKind::Network,
+            ),
+            (
+                "stream disconnected before completion: idle timeout waiting for SSE",
+                ErrorKind::Network,
+            ),
+            (
+                "Incomplete response returned, reason: max_output_tokens",
+                ErrorKind::Invalid,
+            ),
+            ("Invalid prompt: flagged.", ErrorKind::Invalid),
+            (
+                "Connection failed: error sending request",
+                ErrorKind::Network,
+            ),
+            ("Missing environment variable: `MOCK_KEY`.", ErrorKind::Auth),
+            ("something new", ErrorKind::Internal),
+        ];
+        for (message, kind) in cases {
+            assert_eq!(of_message(message).kind, kind, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_wait_is_read_from_the_message() {
+        let ms = |text: &str| of_message(text).retry_after_ms;
+        assert_eq!(ms("Please try again in 1.5s."), Some(1500));
+        assert_eq!(ms("Please try again in 28ms."), Some(28));
+        assert_eq!(ms("Try again in 6m0s"), Some(360_000));
+        assert_eq!(ms("try again in 1 hour 2 minutes."), Some(3_720_000));
+        assert_eq!(ms("try again at 9:44 PM."), None);
+        assert_eq!(ms("try again in a while"), None);
+        assert_eq!(ms("try again in 99999999999999999999 days"), None);
+    }
+
+    #[test]
+    fn kinds_of_what_stands_on_stderr() {
+        let cases = [
+            (
+                "Error: thread/resume: thread/resume failed: no rollout found for thread id 01234567-89ab-7def-8123-456789abcdef (code -32600)",
+                ErrorKind::SessionNotFound,
+            ),
+            (
+                "Error: Session not found: nosuch",
+                ErrorKind::SessionNotFound,
+            ),
+            (
+                "Reading additional input from stdin...\nNot inside a trusted directory and --skip-git-repo-check was not specified.",
+                ErrorKind::Permission,
+            ),
+            (
+                "error: unexpected argument '--no-such-flag' found",
+                ErrorKind::Invalid,
+            ),
+            (
+                "Error loading config.toml: invalid type: string \"{\", expected struct RawMcpServerConfig",
+                ErrorKind::Invalid,
+            ),
+            (
+                "Reading additional input from stdin...\nError: thread/start: thread/start failed: error creating thread: Fatal error: Failed to initialize session: required MCP servers failed to initialize: tiny: connection closed (code -32603)",
+                ErrorKind::Mcp,
+            ),
+            (
+                "Reading prompt from stdin...\nNo prompt provided via stdin.",
+                ErrorKind::Invalid,
+            ),
+            (
+                "Error: turn/start: turn/start failed: Input exceeds the maximum length of 1048576 characters. (code -32602)",
+                ErrorKind::Invalid,
+            ),
+            (
+                "Error: No such file or directory (os error 2)",
+                ErrorKind::NotFound,
+            ),
+        ];
+        for (stderr, kind) in cases {
+            assert_eq!(kind_of_stderr(stderr), Some(kind), "{stderr}");
+        }
+        assert_eq!(
+            kind_of_stderr("Reading additional input from stdin..."),
+            None
+        );
+    }
+
+    #[test]
+    fn tool_calls_that_were_refused_are_no_evidence() {
+        let stderr = "Reading additional input from stdin...\n2026-11-21T21:00:33.363870Z ERROR codex_core::tools::router: error=unsupported call: no_such_tool";
+        let exit = Exit {
+            code: Some(1),
+            stderr: stderr.into(),
+            ..Exit::default()
+        };
+        assert_eq!(of_exit(&exit, true).code, ErrorCode::CliExitError);
+    }
+
+    #[test]
+    fn an_end_without_a_word() {
+        let exit = |code, signal: Option<&str>, stderr: &str| {
+            let exit = Exit {
+                code,
+                signal: signal.map(str::to_owned),
+                stderr: stderr.into(),
+                ..Exit::default()
+            };
+            let error = of_exit(&exit, true);
+            (error.code, error.message)
+        };
+        let noise = "Reading additional input from stdin...\n";
+        assert_eq!(
+            exit(None, Some("SIGTERM"), noise),
+            (
+                ErrorCode::CliExitError,
+                "the CLI was ended by SIGTERM before its turn was over and said nothing about why"
+                    .into()
+            )
+        );
+        assert_eq!(exit(Some(0), None, noise).0, ErrorCode::StreamEndedEarly);
+        assert_eq!(
+            exit(Some(1), None, &format!("{noise}Error: it rained\n")),
+            (ErrorCode::CliStderr, "Error: it rained".into())
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! Ids that are unique in a run.
+
+use std::collections::HashSet;
+
+use teamster_core::Id;
+
+/// The ids that were given out. The CLI counts its items (`item_0`, `item_1`, …) from 0 in every
+/// process; one that comes again all the same gets a number of its own.
+#[derive(Debug, Default)]
+pub(super) struct Ids {
+    used: HashSet<Id>,
+}
+
+impl Ids {
+    /// An id like this one that was not given out before.
+    pub(super) fn fresh(&mut self, item: &str) -> Id {
+        let mut id = Id::from(item);
+        let mut number = 2;
+        while !self.used.insert(id.clone()) {
+            id = Id::from(format!("{item}#{number}"));
+            number += 1;
+        }
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_id_is_given_out_twice() {
+        let mut ids = Ids::default();
+        let given = ["item_0", "item_0#2", "item_0", "item_0", "item_1"].map(|i| ids.fresh(i));
+        assert_eq!(
+            given.each_ref().map(|id| &**id),
+            ["item_0", "item_0#2", "item_0#3", "item_0#4", "item_1"]
+        );
+    }
+}

@@ -1,0 +1,352 @@
+//! Items: what the agent does, one after the other.
+
+use serde_json::{Map, Value, json};
+use teamster_core::{
+    AgentEvent, ChangeKind, Decision, Events, FileChange, Id, McpTool, NoticeLevel, NoticeSource,
+    Permission, Plan, PlanEntry, PlanStatus, ToolKind, ToolResult, ToolUse, mcp_content,
+};
+
+use super::ids::Ids;
+use super::messages::{Kind, Messages};
+use super::wire::Object;
+
+/// Where an item stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Started,
+    Updated,
+    Completed,
+}
+
+/// The items of a run.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    ids: Ids,
+    pub(super) messages: Messages,
+    /// Tool calls without a result, in order.
+    open: Vec<Open>,
+    plan: Vec<PlanEntry>,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// The item's id on the wire.
+    item: String,
+    id: Id,
+    /// The call, if it was not said yet because its arguments are not known.
+    unsaid: Option<Call>,
+}
+
+/// A tool call.
+#[derive(Debug)]
+struct Call {
+    name: String,
+    kind: ToolKind,
+    mcp: Option<McpTool>,
+    input: Value,
+    /// The CLI starts web searches before it knows what for.
+    incomplete: bool,
+}
+
+/// What became of a tool call.
+#[derive(Debug, Default)]
+struct Outcome {
+    output: String,
+    is_error: Option<bool>,
+    /// It was not permitted.
+    denied: bool,
+    /// Why, if that is said.
+    reason: Option<String>,
+    changes: Vec<(String, ChangeKind)>,
+}
+
+impl Items {
+    /// Takes an item. `None` if its type is not known; then nothing has happened.
+    pub(super) fn item(&mut self, stage: Stage, item: &Object<'_>, out: &mut Events) -> Option<()> {
+        let wire_type = item.text("type")?;
+        match &*wire_type {
+            "agent_message" => self.message(stage, Kind::Text, item, out),
+            "reasoning" => self.message(stage, Kind::Thinking, item, out),
+            "todo_list" => self.todo_list(item, out),
+            "error" => {
+                let message = item.text("message")?;
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+            }
+            kind => {
+                let call = Call::of(kind, item)?;
+                self.messages.settle();
+                self.tool(stage, kind, item, call, out);
+            }
+        }
+        Some(())
+    }
+
+    /// The run is over: says the calls that waited for their arguments.
+    pub(super) fn finish(&mut self, out: &mut Events) {
+        for open in &mut self.open {
+            if let Some(call) = open.unsaid.take() {
+                out.push(call.event(open.id.clone()));
+            }
+        }
+    }
+
+    fn message(&mut self, stage: Stage, kind: Kind, item: &Object<'_>, out: &mut Events) {
+        let text = item.text("text").unwrap_or_default();
+        let whole = stage == Stage::Completed;
+        self.messages
+            .say(&id_of(item), kind, &text, whole, &mut self.ids, out);
+    }
+
+    fn todo_list(&mut self, item: &Object<'_>, out: &mut Events) {
+        let entry = |todo: &Object<'_>| {
+            Some(PlanEntry {
+                content: todo.text("text")?.into_owned(),
+                status: match todo.get("completed") {
+                    Some(true) => PlanStatus::Completed,
+                    _ => PlanStatus::Pending,
+                },
+            })
+        };
+        let entries: Vec<_> = item.objects("items").iter().filter_map(entry).collect();
+        if entries != self.plan {
+            self.plan.clone_from(&entries);
+            out.push(AgentEvent::Plan(Plan {
+                entries,
+                native: None,
+            }));
+        }
+    }
+
+    fn tool(&mut self, stage: Stage, kind: &str, item: &Object<'_>, call: Call, out: &mut Events) {
+        let item_id = id_of(item);
+        let at = self.open.iter().position(|open| open.item == item_id);
+        if stage != Stage::Completed {
+            if at.is_none() {
+                let id = self.ids.fresh(&item_id);
+                let mut open = Open {
+                    item: item_id,
+                    id: id.clone(),
+                    unsaid: None,
+                };
+                if call.incomplete {
+                    open.unsaid = Some(call);
+                } else {
+                    out.push(call.event(id));
+                }
+                self.open.push(open);
+            }
+            return;
+        }
+        let name = call.name.clone();
+        let (id, unsaid) = match at.map(|at| self.open.remove(at)) {
+            Some(open) => (open.id, open.unsaid.is_some()),
+            // Its start was lost, or it had none.
+            None => (self.ids.fresh(&item_id), true),
+        };
+        if unsaid {
+            out.push(call.event(id.clone()));
+        }
+        Outcome::of(kind, item).push(name, &id, out);
+    }
+}
+
+fn id_of(item: &Object<'_>) -> String {
+    item.text("id")
+        .map_or_else(|| "item".to_owned(), std::borrow::Cow::into_owned)
+}
+
+impl Call {
+    /// The call in an item; `None` if items of this type are no tool calls, or not known.
+    fn of(kind: &str, item: &Object<'_>) -> Option<Self> {
+        let call = |kind: ToolKind, name: String, input: Value| Self {
+            name,
+            kind,
+            mcp: None,
+            input,
+            incomplete: false,
+        };
+        let named = || {
+            let tool = item.text("tool");
+            tool.map_or_else(|| kind.to_owned(), std::borrow::Cow::into_owned)
+        };
+        Some(match kind {
+            "command_execution" => call(
+                ToolKind::Execute,
+                kind.to_owned(),
+                fields(item, &["command"]),
+            ),
+            "file_change" => {
+                let changes = item.objects("changes");
+                let only_deletes = !changes.is_empty()
+                    && changes
+                        .iter()
+                        .all(|change| change.text("kind").as_deref() == Some("delete"));
+                let tool_kind = if only_deletes {
+                    ToolKind::Delete
+                } else {
+                    ToolKind::Edit
+                };
+                call(tool_kind, kind.to_owned(), fields(item, &["changes"]))
+            }
+            "mcp_tool_call" => {
+                let tool = named();
+                Self {
+                    mcp: Some(McpTool {
+                        server: item.text("server").unwrap_or_default().into_owned(),
+                        tool: tool.clone(),
+                    }),
+                    ..call(
+                        ToolKind::Mcp,
+                        tool,
+                        item.get("arguments").unwrap_or_else(|| json!({})),
+                    )
+                }
+            }
+            "collab_tool_call" => {
+                let mut input = fields(item, &["prompt", "receiver_thread_ids"]);
+                if let Some(input) = input.as_object_mut() {
+                    input.retain(|_, value| *value != json!([]));
+                }
+                call(ToolKind::Task, named(), input)
+            }
+            "web_search" => {
+                let input = fields(item, &["query", "action"]);
+                Self {
+                    incomplete: input["query"].as_str().is_none_or(str::is_empty),
+                    ..call(ToolKind::Search, kind.to_owned(), input)
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    fn event(self, tool_id: Id) -> AgentEvent {
+        AgentEvent::ToolUse(Box::new(ToolUse {
+            tool_name: self.name,
+            tool_id,
+            input: self.input,
+            kind: self.kind,
+            mcp: self.mcp,
+            parent_tool_id: None,
+            native: None,
+        }))
+    }
+}
+
+/// The input of a tool: these fields of its item, where they are there.
+fn fields(item: &Object<'_>, names: &[&str]) -> Value {
+    let field = |name: &&str| Some(((*name).to_owned(), item.get::<Value>(name)?));
+    Value::Object(names.iter().filter_map(field).collect::<Map<_, _>>())
+}
+
+impl Outcome {
+    fn of(kind: &str, item: &Object<'_>) -> Self {
+        let status = item.text("status").unwrap_or_default();
+        let mut outcome = Self {
+            is_error: match &*status {
+                "completed" => Some(false),
+                "failed" | "declined" => Some(true),
+                _ => None,
+            },
+            ..Self::default()
+        };
+        match kind {
+            "command_execution" => {
+                outcome.output = item
+                    .text("aggregated_output")
+                    .unwrap_or_default()
+                    .into_owned();
+                if let Some(code) = item.get::<i64>("exit_code") {
+                    outcome.is_error = Some(code != 0);
+                }
+            }
+            "file_change" if outcome.is_error != Some(true) => {
+                let changes = item.objects("changes");
+                outcome.changes = changes.iter().filter_map(change).collect();
+            }
+            "mcp_tool_call" => outcome.of_mcp(item),
+            "collab_tool_call" => outcome.output = agents(item),
+            _ => {}
+        }
+        if status == "declined" {
+            outcome.denied = true;
+            let reason = outcome.output.trim();
+            outcome.reason = (!reason.is_empty()).then(|| reason.to_owned());
+        }
+        outcome
+    }
+
+    /// The result of an MCP tool, or why there is none.
+    fn of_mcp(&mut self, item: &Object<'_>) {
+        if let Some(result) = item.object("result") {
+            let content: Vec<Value> = result.get("content").unwrap_or_default();
+            self.output = match result.get::<Value>("structured_content") {
+                Some(structured) if content.is_empty() => structured.to_string(),
+                _ => mcp_content(&content),
+            };
+        }
+        let error = item.object("error").and_then(|error| error.text("message"));
+        if let Some(message) = error {
+            self.is_error = Some(true);
+            if message.contains("requires approval") {
+                self.denied = true;
+                self.reason = Some(message.clone().into_owned());
+            }
+            self.output = message.into_owned();
+        }
+    }
+
+    fn push(self, tool_name: String, id: &Id, out: &mut Events) {
+        if self.denied {
+            out.push(AgentEvent::Permission(Box::new(Permission {
+                tool_name,
+                tool_id: Some(id.clone()),
+                decision: Decision::Denied,
+                reason: self.reason,
+                native: None,
+            })));
+        }
+        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
+            tool_id: id.clone(),
+            output: self.output,
+            is_error: self.is_error,
+            parent_tool_id: None,
+            native: None,
+        })));
+        for (path, change) in self.changes {
+            out.push(AgentEvent::FileChange(Box::new(FileChange {
+                path,
+                change,
+                tool_id: Some(id.clone()),
+                native: None,
+            })));
+        }
+    }
+}
+
+fn change(change: &Object<'_>) -> Option<(String, ChangeKind)> {
+    let kind = match change.text("kind").as_deref() {
+        Some("add") => ChangeKind::Add,
+        Some("delete") => ChangeKind::Delete,
+        // A file that was moved is an update of its old path.
+        _ => ChangeKind::Update,
+    };
+    Some((change.text("path")?.into_owned(), kind))
+}
+
+/// How other agents are, one a line, each with its last message.
+fn agents(item: &Object<'_>) -> String {
+    let Some(states) = item.object("agents_states") else {
+        return String::new();
+    };
+    let agent = |(id, raw): (&str, &str)| {
+        let state = Object::parse(raw)?;
+        let status = state.text("status").unwrap_or_default();
+        Some(match state.text("message") {
+            Some(message) => format!("{id} ({status}): {message}"),
+            None => format!("{id} ({status})"),
+        })
+    };
+    let agents: Vec<_> = states.entries().filter_map(agent).collect();
+    agents.join("\n")
+}

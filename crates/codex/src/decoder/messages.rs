@@ -1,0 +1,155 @@
+//! Text once.
+//!
+//! The CLI prints a message when it is whole. If the answer that it is part of breaks off after it,
+//! the CLI asks the model again; the message stays in the conversation, so the model may go on after
+//! it, or say it once more, and then the CLI prints it again under a new id. So after a reconnect a
+//! message that is the same as one of the answer that broke off is that one; one that begins with it
+//! takes its place; and any other is new. An answer that broke off ends at the last tool call: what
+//! was said before that is not said again.
+
+use teamster_core::{AgentEvent, Events, Id, Retract, Text, Thinking};
+
+use super::ids::Ids;
+
+/// What the model says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Thinking,
+}
+
+/// What the model has said since the last tool call.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    said: Vec<Message>,
+    /// The text of the last message.
+    last: Option<String>,
+}
+
+#[derive(Debug)]
+struct Message {
+    /// Its id on the wire, which does not tell it from those of before.
+    item: String,
+    id: Id,
+    kind: Kind,
+    text: String,
+    whole: bool,
+    /// The answer that it is part of broke off, and it has not come again.
+    broken_off: bool,
+}
+
+impl Messages {
+    /// A message as it now is; `whole` if that is all of it.
+    pub(super) fn say(
+        &mut self,
+        item: &str,
+        kind: Kind,
+        text: &str,
+        whole: bool,
+        ids: &mut Ids,
+        out: &mut Events,
+    ) {
+        if kind == Kind::Text && whole && !text.is_empty() {
+            self.last = Some(text.to_owned());
+        }
+        let growing = self
+            .said
+            .iter()
+            .position(|m| !m.whole && m.item == item && m.kind == kind);
+        if let Some(at) = growing {
+            self.said[at].grow(text, whole, out);
+            return;
+        }
+        if text.is_empty() || (whole && self.is_repeated(item, kind, text, out)) {
+            return;
+        }
+        let mut message = Message {
+            item: item.to_owned(),
+            id: ids.fresh(item),
+            kind,
+            text: String::new(),
+            whole: false,
+            broken_off: false,
+        };
+        message.grow(text, whole, out);
+        self.said.push(message);
+    }
+
+    /// The answer broke off and the model is asked again.
+    pub(super) fn broke_off(&mut self, out: &mut Events) {
+        self.said.retain_mut(|message| {
+            if !message.whole {
+                message.retract(out);
+            }
+            message.broken_off = true;
+            message.whole
+        });
+    }
+
+    /// A tool was called, or a turn began or ended: what is whole will not come again.
+    pub(super) fn settle(&mut self) {
+        self.said.retain(|message| !message.whole);
+    }
+
+    /// The text of the last message of the run.
+    pub(super) fn last(&self) -> Option<&str> {
+        self.last.as_deref()
+    }
+
+    /// Whether this message has been said by the answer that broke off. One that was cut short there
+    /// is retracted.
+    fn is_repeated(&mut self, item: &str, kind: Kind, text: &str, out: &mut Events) -> bool {
+        let is_old = |m: &Message| m.broken_off && m.kind == kind;
+        if let Some(same) = self.said.iter_mut().find(|m| is_old(m) && m.text == text) {
+            same.broken_off = false;
+            item.clone_into(&mut same.item);
+            return true;
+        }
+        let shorter = |m: &Message| is_old(m) && text.starts_with(&m.text);
+        if let Some(at) = self.said.iter().position(shorter) {
+            self.said.remove(at).retract(out);
+        }
+        false
+    }
+}
+
+impl Message {
+    fn grow(&mut self, text: &str, whole: bool, out: &mut Events) {
+        self.whole = whole;
+        let new = if let Some(new) = text.strip_prefix(self.text.as_str()) {
+            new
+        } else {
+            self.retract(out);
+            text
+        };
+        if !new.is_empty() {
+            out.push(self.event(new.to_owned()));
+        }
+        text.clone_into(&mut self.text);
+    }
+
+    fn retract(&self, out: &mut Events) {
+        out.push(AgentEvent::Retract(Retract {
+            message_id: self.id.clone(),
+            native: None,
+        }));
+    }
+
+    fn event(&self, text: String) -> AgentEvent {
+        let message_id = Some(self.id.clone());
+        match self.kind {
+            Kind::Text => AgentEvent::Text(Text {
+                text,
+                message_id,
+                parent_tool_id: None,
+                native: None,
+            }),
+            Kind::Thinking => AgentEvent::Thinking(Thinking {
+                text,
+                message_id,
+                parent_tool_id: None,
+                native: None,
+            }),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The lines of `codex exec --json`, as far as they are read.
+//!
+//! A line is a flat object around one flat item, so both are kept as a list of their fields, borrowed
+//! from the line and read one by one when they are wanted. Nothing that is odd about one field can
+//! lose the line: the CLI prints the key `id` twice in `web_search` items, which a derived struct
+//! refuses, and a field of an unexpected type is taken as missing.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use teamster_core::surrogates;
+
+/// A JSON object whose fields are not looked into before they are asked for. Of two fields with the
+/// same name the first counts.
+#[derive(Debug)]
+pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+/// A string, borrowed if it has no escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Object<'a> {
+    /// The object in this text, if it is one.
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    fn raw(&self, name: &str) -> Option<&'a str> {
+        let (_, raw) = self.0.iter().find(|(found, _)| found == name)?;
+        Some(raw.get())
+    }
+
+    /// A field that is a string.
+    pub(crate) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        let raw = self.raw(name)?;
+        if let Ok(text) = serde_json::from_str::<Text<'a>>(raw) {
+            return Some(text.0);
+        }
+        let repaired = surrogates::without_lone_escapes(raw)?;
+        serde_json::from_str(&repaired).ok().map(Cow::Owned)
+    }
+
+    /// A field that is an object.
+    pub(crate) fn object(&self, name: &str) -> Option<Self> {
+        Self::parse(self.raw(name)?)
+    }
+
+    /// A field that is a list of objects; what is no object in it is left out.
+    pub(crate) fn objects(&self, name: &str) -> Vec<Self> {
+        let list: Vec<&'a RawValue> = self
+            .raw(name)
+            .and_then(|raw| serde_json::from_str(raw).ok())
+            .unwrap_or_default();
+        list.into_iter()
+            .filter_map(|raw| Self::parse(raw.get()))
+            .collect()
+    }
+
+    /// A field of any other shape. `null` is as good as none.
+    pub(crate) fn get<T: serde::de::DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let raw = self.raw(name)?;
+        let value: Option<T> = match serde_json::from_str(raw) {
+            Ok(value) => value,
+            Err(_) => serde_json::from_str(&surrogates::without_lone_escapes(raw)?).ok()?,
+        };
+        value
+    }
+
+    /// The names and values of all fields.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.0.iter().map(|(name, raw)| (&**name, raw.get()))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor;
+
+        impl<'de> Visitor<'de> for ObjectVisitor {
+            type Value = Object<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
+                let mut fields = Vec::with_capacity(8);
+                while let Some((Text(name), value)) = map.next_entry()? {
+                    fields.push((name, value));
+                }
+                Ok(Object(fields))
+            }
+        }
+
+        deserializer.deserialize_map(ObjectVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_key_that_is_there_twice_the_first_counts() {
+        let line = r#"{"id":"item_0","type":"web_search","id":"ws_0002"}"#;
+        let object = Object::parse(line).unwrap();
+        assert_eq!(object.text("id").as_deref(), Some("item_0"));
+        assert_eq!(object.text("type").as_deref(), Some("web_search"));
+    }
+
+    #[test]
+    fn an_odd_field_is_no_field_and_loses_no_other() {
+        let line = r#"{"a":{"b":[1,{"c":"x"}]},"n":null,"t":"\ud83d!","i":-1,"l":[{"x":1},2,{}]}"#;
+        let object = Object::parse(line).unwrap();
+        assert_eq!(object.text("a"), None);
+        assert_eq!(object.text("t").as_deref(), Some("\u{FFFD}!"));
+        assert_eq!(object.get::<u64>("i"), None);
+        assert_eq!(object.get::<i64>("i"), Some(-1));
+        assert_eq!(object.get::<serde_json::Value>("n"), None);
+        assert_eq!(object.objects("l").len(), 2);
+        assert!(object.objects("a").is_empty());
+        assert!(object.object("a").is_some() && object.object("t").is_none());
+        assert!(Object::parse("{\"a\":1} x").is_none());
+    }
+}
