@@ -42,6 +42,20 @@ impl Args {
         self.list.push(prefix.into());
     }
 
+    /// The same, of a file whose name ends with `suffix`.
+    pub fn private_file_named(
+        &mut self,
+        prefix: impl Into<OsString>,
+        suffix: &'static str,
+        content: impl Into<Vec<u8>>,
+    ) {
+        self.files.push(PrivateFile {
+            place: FilePlace::ArgumentNamed(self.list.len(), suffix),
+            content: content.into(),
+        });
+        self.list.push(prefix.into());
+    }
+
     /// The arguments, and the files that some of them name.
     pub fn into_parts(self) -> (Vec<OsString>, Vec<PrivateFile>) {
         (self.list, self.files)

@@ -154,6 +154,9 @@ pub enum FilePlace {
     /// At the end of this argument of [`Launch::args`], which is there without it, such as
     /// `--settings=`.
     Argument(usize),
+    /// The same, of a file whose name ends with this text, for a CLI that reads no other:
+    /// such as `.toml`.
+    ArgumentNamed(usize, &'static str),
     /// In this environment variable.
     Variable(String),
 }

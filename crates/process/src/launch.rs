@@ -189,9 +189,14 @@ fn check_directory(directory: &Path) -> Result<(), AgentError> {
 fn write_files(launch: &mut Launch, env: &mut Env) -> Result<Vec<TempPath>, AgentError> {
     let mut paths = Vec::new();
     for file in std::mem::take(&mut launch.private_files) {
+        let suffix = match &file.place {
+            FilePlace::ArgumentNamed(_, suffix) => *suffix,
+            _ => "",
+        };
         // Readable by this user alone: that is what tempfile makes.
         let written = tempfile::Builder::new()
             .prefix("teamster-")
+            .suffix(suffix)
             .tempfile()
             .and_then(|mut temporary| {
                 temporary.write_all(&file.content)?;
@@ -205,7 +210,7 @@ fn write_files(launch: &mut Launch, env: &mut Env) -> Result<Vec<TempPath>, Agen
             AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
         })?;
         match file.place {
-            FilePlace::Argument(index) => {
+            FilePlace::Argument(index) | FilePlace::ArgumentNamed(index, _) => {
                 if let Some(argument) = launch.args.get_mut(index) {
                     argument.push(&path);
                 }

@@ -67,6 +67,20 @@ impl<'a> Sent<'a> {
     }
 }
 
+/// A text as a value of TOML, as some CLIs read the values of their settings; `None` if it is none.
+pub fn toml_value(text: &str) -> Option<Value> {
+    let table: toml::Table = toml::from_str(&format!("value = {text}")).ok()?;
+    // What is more than one value would be more than one setting.
+    let [("value", value)] = table
+        .iter()
+        .map(|(k, v)| (k.as_str(), v))
+        .collect::<Vec<_>>()[..]
+    else {
+        return None;
+    };
+    serde_json::to_value(value).ok()
+}
+
 /// Where the engine would put a private file.
 fn private_path(index: usize) -> String {
     format!("/run/private-file-{index}")
@@ -76,7 +90,7 @@ fn private_path(index: usize) -> String {
 fn with_private_files(launch: &Launch) -> Vec<OsString> {
     let mut args = launch.args.clone();
     for (index, file) in launch.private_files.iter().enumerate() {
-        if let FilePlace::Argument(at) = file.place
+        if let FilePlace::Argument(at) | FilePlace::ArgumentNamed(at, _) = file.place
             && let Some(arg) = args.get_mut(at)
         {
             arg.push(private_path(index));
@@ -179,5 +193,19 @@ impl Understood {
             ("images", text(&self.images)),
             ("cli_retries", text(&self.cli_retries)),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_value_of_toml_is_one_value() {
+        assert_eq!(toml_value(r#""a\"b""#), Some(json!("a\"b")));
+        assert_eq!(toml_value("[1, 2]"), Some(json!([1, 2])));
+        assert_eq!(toml_value("no quotes"), None);
+        assert_eq!(toml_value("1\nother = 2"), None);
     }
 }

@@ -288,6 +288,7 @@ async fn a_private_file_is_there_for_the_run_and_for_this_user_only() {
     let mut stream = agent(&script)
         .launch(|launch| {
             launch.args.insert(0, "--secret=".into());
+            launch.args.insert(1, "--rules=".into());
             launch.private_files = vec![
                 PrivateFile {
                     place: FilePlace::Argument(0),
@@ -297,6 +298,10 @@ async fn a_private_file_is_there_for_the_run_and_for_this_user_only() {
                     place: FilePlace::Variable("SECRET_FILE".into()),
                     content: b"other".to_vec(),
                 },
+                PrivateFile {
+                    place: FilePlace::ArgumentNamed(1, ".toml"),
+                    content: b"third".to_vec(),
+                },
             ];
         })
         .start();
@@ -304,14 +309,16 @@ async fn a_private_file_is_there_for_the_run_and_for_this_user_only() {
     let report = Report::read(&report).unwrap();
     let first = report.argv[1].strip_prefix("--secret=").unwrap();
     let second = &report.env["SECRET_FILE"];
-    for (path, content) in [(first, "content"), (second, "other")] {
+    let third = report.argv[2].strip_prefix("--rules=").unwrap();
+    assert!(third.ends_with(".toml"), "{third}");
+    for (path, content) in [(first, "content"), (second, "other"), (third, "third")] {
         assert_eq!(fs::read_to_string(path).unwrap(), content);
         let mode = fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
     fs::write(go, "").unwrap();
     assert_eq!(stream.result().await.status, RunStatus::Completed);
-    for path in [first, second] {
+    for path in [first, second, third] {
         assert!(!fs::exists(path).unwrap());
     }
 }
