@@ -156,15 +156,15 @@ impl Asked {
                 Ask::Fork => params.fork = true,
                 Ask::NewSessionId(id) => params.new_session_id = Some(id),
                 Ask::WorkingDirectory(path) => params.working_directory = Some(path),
-                Ask::AddDir(path) => params.add_dirs.push(path),
+                Ask::AddDir(path) => once(&mut params.add_dirs, path),
                 Ask::Env(value) => drop(params.env.insert("API_KEY".into(), value)),
                 Ask::Append(text) => params.system_prompt = Some(SystemPrompt::Append(text)),
                 Ask::Replace(text) => params.system_prompt = Some(SystemPrompt::Replace(text)),
                 Ask::Model(model) => params.model = Some(model),
                 Ask::Effort(effort) => params.effort = Some(effort),
                 Ask::Permission(mode) => params.permission = mode,
-                Ask::Allow(tool) => params.allowed_tools.push(tool),
-                Ask::Deny(tool) => params.denied_tools.push(tool),
+                Ask::Allow(tool) => once(&mut params.allowed_tools, tool),
+                Ask::Deny(tool) => once(&mut params.denied_tools, tool),
                 Ask::MaxTurns(turns) => params.max_turns = Some(turns),
                 Ask::Budget(usd) => params.max_budget_usd = Some(usd),
                 Ask::Schema(title) => {
@@ -181,6 +181,14 @@ impl Asked {
             params.new_session_id = None;
         }
         params
+    }
+}
+
+/// Adds what is not yet there. A list in which something is twice says no more than one in which it
+/// is once, and some CLIs keep such a list as the keys of an object.
+fn once<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
     }
 }
 

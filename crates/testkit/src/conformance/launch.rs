@@ -110,7 +110,7 @@ impl Suite {
             let closed = matches!(meta.stdin.as_deref(), None | Some("devnull"));
             // Some recorders shorten what is long.
             let whole = meta.argv.iter().any(|arg| arg.contains(&meta.prompt));
-            if !closed || !whole || !is_completed(&self.replay(fixture)) {
+            if !closed || !whole || meta.prompt.is_empty() || !is_completed(&self.replay(fixture)) {
                 continue;
             }
             let params = ExecuteParams::new(&meta.prompt);

@@ -68,7 +68,7 @@ use crate::fixture::{Fixture, discover};
 
 pub use argv::{ArgvModel, Parsed, Parser};
 pub use garbled::{Corpus, check_garbled};
-pub use sent::{Sent, Understood};
+pub use sent::{Sent, Understood, toml_value};
 pub use verdict::{Failures, Verdict};
 
 /// A provider, its fixtures and what is known of both. See the [module](self) docs.
