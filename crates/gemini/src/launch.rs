@@ -1,10 +1,220 @@
 //! How Gemini CLI is started.
 
-use teamster_core::{AgentError, ExecuteParams, Launch};
+mod policy;
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::time::Duration;
+
+use teamster_core::{
+    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, FilePlace, Launch, PermissionMode,
+    PrivateFile, Stdin, SystemPrompt, Timeouts,
+};
 
 use crate::{CAPABILITIES, INFO};
 
+pub(crate) use policy::is_needed as needs_policy;
+
+/// The CLI cuts off what is longer on stdin (measured: "stdin input truncated to 8388608 bytes").
+const LARGEST_STDIN_PROMPT: usize = 8 * 1024 * 1024;
+
+/// The file that takes the place of the CLI's system prompt.
+const SYSTEM_PROMPT_FILE: &str = "GEMINI_SYSTEM_MD";
+
+/// The CLI sets these for its own children.
+const MARKS_OF_A_SESSION: &[&str] = &["GEMINI_CLI", "GEMINI_CLI_WORKTREE_HANDLED"];
+
+/// While it repeats a failed request ten times, the CLI prints nothing for 221 s (measured); its
+/// pauses can be 30 % longer than those.
+const IDLE: Duration = Duration::from_mins(6);
+
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
-    params.check(&INFO, &CAPABILITIES)?;
-    Err(AgentError::invalid_params("Gemini CLI cannot be run yet"))
+    check(params)?;
+    let mut args = Args::new();
+    args.add("--output-format=stream-json");
+    options(params, &mut args);
+    if let Some(rules) = policy::rules(params)? {
+        // The flag for administrators: their rules count more than those of the user's settings, and
+        // are read beside them. The CLI takes no file with another ending, and does not say so.
+        args.private_file_named("--admin-policy=", ".toml", rules);
+    }
+    for arg in &params.extra_args {
+        args.add(arg);
+    }
+    let stdin = prompt(params, &mut args)?;
+    let (args, mut private_files) = args.into_parts();
+    if let Some(SystemPrompt::Replace(text)) = &params.system_prompt {
+        private_files.push(PrivateFile {
+            place: FilePlace::Variable(SYSTEM_PROMPT_FILE.to_owned()),
+            content: text.clone().into_bytes(),
+        });
+    }
+    Ok(Launch {
+        args,
+        private_files,
+        env: environment(),
+        env_remove: MARKS_OF_A_SESSION.to_vec(),
+        stdin,
+        timeouts: Timeouts {
+            idle: Some(IDLE),
+            ..Timeouts::default()
+        },
+        ..Launch::default()
+    })
 }
+
+fn environment() -> Vec<(String, String)> {
+    [
+        // Otherwise the program only starts another and ignores signals.
+        ("GEMINI_CLI_NO_RELAUNCH", "true"),
+        // Nobody is there to be asked whether the directory is trusted, and without an answer the CLI
+        // does not begin. With the flag for it, the directory's own settings would not be read.
+        ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+        ("NO_COLOR", "1"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec()
+}
+
+fn options(params: &ExecuteParams, args: &mut Args) {
+    if let Some(model) = &params.model {
+        args.value("--model", model);
+    }
+    let mode = match params.permission {
+        // The user's settings may say otherwise.
+        PermissionMode::ReadOnly => Some("default"),
+        PermissionMode::AcceptEdits => Some("auto_edit"),
+        PermissionMode::Bypass => Some("yolo"),
+        // The default; `check` has refused what is not known.
+        _ => None,
+    };
+    if let Some(mode) = mode {
+        args.value("--approval-mode", mode);
+    }
+    for tool in &params.allowed_tools {
+        args.value("--allowed-tools", tool);
+    }
+    for dir in &params.add_dirs {
+        args.value("--include-directories", dir);
+    }
+    if let Some(id) = &params.session_id {
+        args.value("--resume", id);
+    }
+    if let Some(id) = &params.new_session_id {
+        args.value("--session-id", id);
+    }
+}
+
+/// The prompt, as an argument or on stdin: given both, the CLI would join them.
+fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
+    let prompt = not_a_command(params);
+    if params.prompt_on_stdin(&prompt, &INFO, LARGEST_STDIN_PROMPT)? {
+        return Ok(Stdin::Bytes(prompt.into_owned().into_bytes()));
+    }
+    // Joined to its flag, it can be no flag itself. After `--` it would be lost.
+    args.value("--prompt", prompt.into_owned());
+    Ok(Stdin::Closed)
+}
+
+/// The prompt; with a space before a leading `/`, without which the CLI would take it for one of the
+/// user's commands (measured: with it, it goes to the model).
+fn not_a_command(params: &ExecuteParams) -> Cow<'_, str> {
+    let prompt = params.prompt.as_str();
+    let is_comment = prompt.starts_with("//") || prompt.starts_with("/*");
+    if prompt.starts_with('/') && !is_comment && !params.slash_commands {
+        Cow::Owned(format!(" {prompt}"))
+    } else {
+        Cow::Borrowed(prompt)
+    }
+}
+
+/// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
+fn check(params: &ExecuteParams) -> Result<(), AgentError> {
+    params.check(&INFO, &CAPABILITIES)?;
+    check_session_ids(params)?;
+    if params.model.as_deref().is_some_and(is_changed_by_trim) {
+        return Err(AgentError::invalid_params(
+            "model: it is empty, or begins or ends with white space, which Gemini CLI drops",
+        ));
+    }
+    for dir in &params.add_dirs {
+        check_directory(dir)?;
+    }
+    for tool in &params.allowed_tools {
+        if is_changed_in_list(tool) {
+            return Err(AgentError::invalid_params(format!(
+                "allowed_tools: Gemini CLI would take {tool:?} for another name or for several: it \
+                 must have no comma, and no white space at its ends"
+            )));
+        }
+    }
+    if params.system_prompt.is_some() && params.env.contains_key(SYSTEM_PROMPT_FILE) {
+        return Err(AgentError::invalid_params(format!(
+            "system_prompt: {SYSTEM_PROMPT_FILE} is set in env, and it is the same; leave one out"
+        )));
+    }
+    if policy::is_needed(params) {
+        policy::check_place(params)?;
+    }
+    Ok(())
+}
+
+/// Only what names one session: `latest` begins a new one if there is none, and a number is a place
+/// in a list that changes.
+fn check_session_ids(params: &ExecuteParams) -> Result<(), AgentError> {
+    let is_id = |id: &str| {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        id.bytes().all(allowed)
+            && !id.eq_ignore_ascii_case("latest")
+            && !id.bytes().all(|b| b.is_ascii_digit())
+    };
+    if let Some(id) = params.session_id.as_deref().filter(|id| !is_id(id)) {
+        return Err(AgentError::new(
+            ErrorCode::InvalidParams,
+            ErrorKind::SessionNotFound,
+            format!(
+                "session_id: {id:?} is no session's id; give the id that the session event had, \
+                 neither `latest` nor a number"
+            ),
+        ));
+    }
+    if params
+        .new_session_id
+        .as_deref()
+        .is_some_and(|id| !is_id(id))
+    {
+        return Err(AgentError::invalid_params(
+            "new_session_id: Gemini CLI takes ASCII letters, digits, `-` and `_` only, and it could \
+             not be resumed if it were `latest` or a number",
+        ));
+    }
+    Ok(())
+}
+
+fn check_directory(dir: &Path) -> Result<(), AgentError> {
+    let why = match dir.to_str() {
+        None => "Gemini CLI takes paths in UTF-8 only",
+        Some(path) if is_changed_in_list(path) => {
+            "Gemini CLI would take it for another path or for several: it must have no comma, and no \
+             white space at its ends"
+        }
+        Some(path) if path.starts_with('~') => "it begins with `~`; give the whole path",
+        Some(_) => return Ok(()),
+    };
+    Err(AgentError::invalid_params(format!(
+        "add_dirs: {}: {why}",
+        dir.display()
+    )))
+}
+
+fn is_changed_by_trim(text: &str) -> bool {
+    text.is_empty() || text.trim() != text || text.contains('\u{feff}')
+}
+
+/// Whether the CLI would not read this as one value of a list, which it splits at commas.
+fn is_changed_in_list(text: &str) -> bool {
+    is_changed_by_trim(text) || text.contains(',')
+}
+
+#[cfg(test)]
+mod tests;

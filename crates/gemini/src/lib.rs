@@ -8,7 +8,8 @@ mod decoder;
 mod launch;
 
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch,
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, PermissionMode,
+    SystemPromptSupport,
 };
 
 pub use decoder::GeminiDecoder;
@@ -28,7 +29,28 @@ static INFO: CliInfo = CliInfo {
     choose_session_id: false,
 };
 
-static CAPABILITIES: Capabilities = Capabilities::none();
+static CAPABILITIES: Capabilities = {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.new_session_id = true;
+    can.add_dirs = true;
+    can.system_prompt = SystemPromptSupport::Replace;
+    can.model = true;
+    can.permission_modes = &[
+        PermissionMode::Default,
+        PermissionMode::ReadOnly,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ];
+    can.allowed_tools = true;
+    can.denied_tools = true;
+    can.prompt_on_stdin = true;
+    can.text_deltas = true;
+    can.usage = true;
+    can.slash_commands = true;
+    can.file_mentions = true;
+    can
+};
 
 impl CliProvider for Gemini {
     fn info(&self) -> &'static CliInfo {

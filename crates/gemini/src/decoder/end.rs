@@ -24,6 +24,8 @@ pub(super) struct End {
     stopped: bool,
     usage: Option<Usage>,
     usage_by_model: BTreeMap<String, ModelUsage>,
+    /// There are rules about what is denied.
+    has_policy: bool,
 }
 
 #[derive(Debug)]
@@ -34,6 +36,14 @@ struct Said {
 }
 
 impl End {
+    /// The end of a run with or without rules about what is denied.
+    pub(super) fn new(has_policy: bool) -> Self {
+        Self {
+            has_policy,
+            ..Self::default()
+        }
+    }
+
     /// An `error` line: not final by itself.
     pub(super) fn said(&mut self, line: ErrorLine<'_>, out: &mut Events) -> Option<()> {
         let message = line.message?.into_owned();
@@ -122,6 +132,15 @@ impl End {
             }
             Some(said) => warning(said.message, out),
             None => {}
+        }
+        if self.has_policy && errors::policy_was_ignored(&exit.stderr) {
+            self.failed = Some(true);
+            out.error(AgentError::new(
+                ErrorCode::CliStderr,
+                ErrorKind::Permission,
+                "the CLI did not read the rules of this run, so what was denied may have been done; \
+                 see its stderr",
+            ));
         }
         if self.failed.is_none()
             && exit.stop.is_none()

@@ -105,6 +105,10 @@ impl<'a> ApiError<'a> {
     }
 
     fn kind(&self, retry_after_ms: Option<u64>) -> Option<ErrorKind> {
+        // All that Node says of a connection that breaks in the middle of an answer.
+        if self.text == "terminated" {
+            return Some(ErrorKind::Network);
+        }
         let kind = kind_of_text(self.text).or_else(|| ErrorKind::of_message(self.text));
         let kind = kind.or_else(|| ErrorKind::of_http_status(self.answer.as_ref()?.error.code?));
         match kind {
@@ -176,6 +180,8 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("but no final response text", ErrorKind::Protocol),
         ("Model stream ended", ErrorKind::Protocol),
         ("Invalid stream", ErrorKind::Protocol),
+        (" in JSON at position", ErrorKind::Protocol),
+        ("Incomplete JSON segment", ErrorKind::Protocol),
     ];
     MEANINGS
         .iter()
@@ -213,6 +219,11 @@ fn kind_of_exit_code(code: i32) -> Option<ErrorKind> {
             return ErrorKind::of_http_status(*status);
         }
     })
+}
+
+/// Whether the CLI went on without the rules that it was given.
+pub(super) fn policy_was_ignored(stderr: &str) -> bool {
+    stderr.contains("Ignoring --admin-policy") || stderr.contains("Policy file error in teamster-")
 }
 
 /// Why the CLI did not begin.

@@ -15,16 +15,19 @@ use teamster_core::{
     PermissionMode, RunSummary, Session, Text, ToolResult, ToolUse,
 };
 
+use crate::launch::needs_policy;
 use end::End;
 use tools::Tools;
 use wire::{ErrorLine, InitLine, MessageLine, ResultLine, ToolResultLine, ToolUseLine};
+
+pub(crate) use tools::is_own as is_own_tool;
 
 /// Decodes the output of one run.
 #[derive(Debug, Default)]
 pub struct GeminiDecoder {
     /// The session that is to be resumed.
     asked: Option<String>,
-    /// No tool needs to be allowed.
+    /// Nothing is denied.
     everything_allowed: bool,
     session: Option<Id>,
     /// Puts together what was cut between two deltas.
@@ -38,7 +41,9 @@ impl GeminiDecoder {
     pub fn new(params: &ExecuteParams) -> Self {
         Self {
             asked: params.session_id.clone(),
-            everything_allowed: params.permission == PermissionMode::Bypass,
+            everything_allowed: params.permission == PermissionMode::Bypass
+                && params.denied_tools.is_empty(),
+            end: End::new(needs_policy(params)),
             ..Self::default()
         }
     }

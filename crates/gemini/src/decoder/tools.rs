@@ -129,10 +129,24 @@ fn command_failed(output: &str) -> Option<bool> {
     if output.is_empty() {
         return Some(false);
     }
+    if let Some(failed) = failed_in_full(output) {
+        return Some(failed);
+    }
     FAILED
         .iter()
         .any(|words| output.starts_with(words))
         .then_some(true)
+}
+
+/// The same of what the CLI displays with its flag `--debug`: all that the model is told, with lines
+/// about how the command ended after its output.
+fn failed_in_full(output: &str) -> Option<bool> {
+    let rest = output.strip_prefix("Output: ")?;
+    let mut lines = rest.lines().rev();
+    lines.next()?.strip_prefix("Process Group PGID: ")?;
+    let mut end = lines.skip_while(|line| line.starts_with("Background PIDs: "));
+    let last = end.next().unwrap_or_default();
+    Some(last.starts_with("Exit Code: ") || last.starts_with("Signal: "))
 }
 
 fn effect(name: &str, input: &Value) -> Option<Effect> {
@@ -189,10 +203,7 @@ pub(super) fn output(result: ToolResultLine<'_>) -> String {
 /// The kind of a tool. Names that this version no longer has are there for the versions that do.
 pub(super) fn kind(name: &str) -> ToolKind {
     match name {
-        "read_file"
-        | "read_many_files"
-        | "get_internal_docs"
-        | "list_mcp_resources"
+        "read_file" | "read_many_files" | "get_internal_docs" | "list_mcp_resources"
         | "read_mcp_resource" => ToolKind::Read,
         "write_file" | "replace" => ToolKind::Edit,
         SHELL | "list_background_processes" | "read_background_output" => ToolKind::Execute,
@@ -209,8 +220,8 @@ pub(super) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// Whether the CLI itself has a tool of this name.
-fn is_own(name: &str) -> bool {
+/// Whether the CLI itself has, or had, a tool of this name.
+pub(crate) fn is_own(name: &str) -> bool {
     name == "activate_skill" || !matches!(kind(name), ToolKind::Mcp | ToolKind::Other)
 }
 

@@ -70,7 +70,7 @@ mod tests {
             r#"{"total_tokens":20682,"input_tokens":20500,"output_tokens":55,"cached":17900,"input":2600,
                 "models":{"m":{"total_tokens":20682,"input_tokens":20500,"output_tokens":55,"cached":17900,"input":2600},
                           "unused":{"total_tokens":0,"input_tokens":0,"output_tokens":0,"cached":0,"input":0},
-                          "odd":[1]}}"#,
+                          "odd":7}}"#,
         );
         let expected = Usage {
             input_tokens: Some(2600),

@@ -1,0 +1,148 @@
+//! What may not be done, as rules of the CLI's policy engine.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use teamster_core::{AgentError, ExecuteParams, PermissionMode};
+
+use super::is_changed_in_list;
+use crate::decoder::is_own_tool;
+
+/// The CLI's own tools that change something, or run what may. What is left needs no permission, or
+/// changes no more than the agent's own state.
+const CHANGING_TOOLS: &[&str] = &[
+    "write_file",
+    "replace",
+    "run_shell_command",
+    "save_memory",
+    "enter_plan_mode",
+    "discovered_tool_*",
+];
+
+/// Where an administrator's own policies are. With a file there, the CLI ignores those of the
+/// command line and only warns of it.
+#[cfg(target_os = "macos")]
+const SYSTEM_POLICIES: &str = "/Library/Application Support/GeminiCli/policies";
+#[cfg(windows)]
+const SYSTEM_POLICIES: &str = r"C:\ProgramData\gemini-cli\policies";
+#[cfg(not(any(target_os = "macos", windows)))]
+const SYSTEM_POLICIES: &str = "/etc/gemini-cli/policies";
+
+/// Whether anything is to be denied.
+pub(crate) fn is_needed(params: &ExecuteParams) -> bool {
+    params.permission == PermissionMode::ReadOnly || !params.denied_tools.is_empty()
+}
+
+/// Refuses a run in which the rules would not count. The CLI goes on without rules that it cannot
+/// read.
+pub(super) fn check_place(params: &ExecuteParams) -> Result<(), AgentError> {
+    let parameter = if params.denied_tools.is_empty() {
+        "permission"
+    } else {
+        "denied_tools"
+    };
+    if has_policies(Path::new(SYSTEM_POLICIES)) {
+        return Err(AgentError::invalid_params(format!(
+            "{parameter}: Gemini CLI denies only what the policies in {SYSTEM_POLICIES} deny, while \
+             there are any; add the rules there"
+        )));
+    }
+    let place = std::env::temp_dir();
+    if place.to_str().is_none_or(is_changed_in_list) {
+        return Err(AgentError::invalid_params(format!(
+            "{parameter}: Gemini CLI would not find its rules in {}; set TMPDIR to a path without \
+             commas",
+            place.display()
+        )));
+    }
+    Ok(())
+}
+
+fn has_policies(dir: &Path) -> bool {
+    let Ok(files) = std::fs::read_dir(dir) else {
+        return false;
+    };
+    files.flatten().any(|file| {
+        let name = file.file_name();
+        name.to_string_lossy().ends_with(".toml")
+    })
+}
+
+/// The rules of this run, as the CLI reads them; `None` if nothing is denied.
+pub(super) fn rules(params: &ExecuteParams) -> Result<Option<String>, AgentError> {
+    let mut rules = String::new();
+    if params.permission == PermissionMode::ReadOnly {
+        for tool in CHANGING_TOOLS {
+            rule(&mut rules, tool, None);
+        }
+    }
+    for tool in &params.denied_tools {
+        let (name, prefix) = parts(tool)?;
+        rule(&mut rules, name, prefix);
+    }
+    Ok((!rules.is_empty()).then_some(rules))
+}
+
+/// Tool and beginning of the command in `run_shell_command(git push)`.
+fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
+    let refuse = |why: &str| {
+        Err(AgentError::invalid_params(format!(
+            "denied_tools: {tool:?}: {why}"
+        )))
+    };
+    let (name, prefix) = match tool.split_once('(') {
+        Some((name, rest)) => match rest.strip_suffix(')') {
+            Some(prefix) => (name, Some(prefix)),
+            None => return refuse("the bracket is not closed"),
+        },
+        None => (tool, None),
+    };
+    if let Some(prefix) = prefix {
+        if name != "run_shell_command" {
+            return refuse("only of run_shell_command a part can be denied");
+        }
+        if prefix.trim() != prefix || prefix.is_empty() || prefix.chars().any(char::is_control) {
+            return refuse("give the beginning of a command between the brackets");
+        }
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
+    let can_be = name == "*"
+        || name.starts_with("mcp_")
+        || name.starts_with("discovered_tool_")
+        || is_own_tool(name);
+    // Of a name that it does not know the CLI says nothing, and denies nothing.
+    if !can_be || !name.chars().all(is_name) {
+        return refuse(
+            "Gemini CLI has no tool of this name; it has run_shell_command, write_file, replace, \
+             web_fetch and others, and mcp_SERVER_TOOL",
+        );
+    }
+    Ok((name, prefix))
+}
+
+/// Adds a rule that counts more than any other. All texts were checked to hold nothing that TOML
+/// would read in another way than JSON.
+fn rule(rules: &mut String, tool: &str, prefix: Option<&str>) {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    // Writing to a string cannot fail.
+    let _ = writeln!(rules, "[[rule]]\ntoolName = {}", quoted(tool));
+    if let Some(prefix) = prefix {
+        let _ = writeln!(rules, "commandPrefix = {}", quoted(prefix));
+    }
+    let _ = writeln!(rules, "decision = \"deny\"\npriority = 999\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_policies_in_the_place_of_the_system_count() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!has_policies(&dir.path().join("none")));
+        std::fs::write(dir.path().join("notes.txt"), "").unwrap();
+        assert!(!has_policies(dir.path()));
+        std::fs::write(dir.path().join("rules.toml"), "").unwrap();
+        assert!(has_policies(dir.path()));
+    }
+}

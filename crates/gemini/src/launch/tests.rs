@@ -1,0 +1,302 @@
+use proptest::prelude::*;
+use teamster_core::PromptDelivery;
+
+use super::*;
+
+fn launched(change: impl FnOnce(&mut ExecuteParams)) -> Launch {
+    let mut params = ExecuteParams::new("hi");
+    change(&mut params);
+    launch(&params).unwrap()
+}
+
+fn args(launch: &Launch) -> Vec<&str> {
+    let args = launch.args.iter();
+    args.map(|arg| arg.to_str().unwrap()).collect()
+}
+
+fn refused(change: impl FnOnce(&mut ExecuteParams)) -> AgentError {
+    let mut params = ExecuteParams::new("hi");
+    change(&mut params);
+    let error = launch(&params).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidParams);
+    error
+}
+
+/// The rules that a run is given.
+fn rules(launch: &Launch) -> &str {
+    let [file] = launch.private_files.as_slice() else {
+        panic!("{:?}", launch.private_files);
+    };
+    let FilePlace::ArgumentNamed(at, suffix) = file.place else {
+        panic!("{:?}", file.place);
+    };
+    assert_eq!(launch.args[at], "--admin-policy=");
+    assert_eq!(suffix, ".toml");
+    std::str::from_utf8(&file.content).unwrap()
+}
+
+#[test]
+fn a_plain_run_can_neither_wait_for_a_person_nor_for_stdin() {
+    let launch = launched(|_| ());
+    assert_eq!(
+        args(&launch),
+        ["--output-format=stream-json", "--prompt=hi"]
+    );
+    assert_eq!(launch.stdin, Stdin::Closed);
+    let env: Vec<_> = launch.env.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    assert_eq!(
+        env,
+        [
+            "GEMINI_CLI_NO_RELAUNCH=true",
+            "GEMINI_CLI_TRUST_WORKSPACE=true",
+            "NO_COLOR=1"
+        ]
+    );
+    assert!(launch.private_files.is_empty());
+    assert_eq!(launch.timeouts.idle, Some(Duration::from_mins(6)));
+}
+
+#[test]
+fn every_value_is_joined_to_its_flag() {
+    let launch = launched(|p| {
+        p.prompt = "--yolo".into();
+        p.model = Some("-m".into());
+        p.permission = PermissionMode::AcceptEdits;
+        p.allowed_tools = vec!["run_shell_command(git status)".into(), "-x".into()];
+        p.add_dirs = vec!["-d".into(), "/srv/data".into()];
+        p.session_id = Some("--version".into());
+        p.extra_args = vec!["--debug".into()];
+    });
+    assert_eq!(
+        args(&launch),
+        [
+            "--output-format=stream-json",
+            "--model=-m",
+            "--approval-mode=auto_edit",
+            "--allowed-tools=run_shell_command(git status)",
+            "--allowed-tools=-x",
+            "--include-directories=-d",
+            "--include-directories=/srv/data",
+            "--resume=--version",
+            "--debug",
+            "--prompt=--yolo",
+        ]
+    );
+    let launch = launched(|p| {
+        p.permission = PermissionMode::Bypass;
+        p.new_session_id = Some("my_run-1".into());
+    });
+    assert_eq!(
+        args(&launch)[1..3],
+        ["--approval-mode=yolo", "--session-id=my_run-1"]
+    );
+}
+
+#[test]
+fn a_prompt_is_on_stdin_or_in_argv_and_never_in_both() {
+    let launch = launched(|p| p.prompt = "x".repeat(10_001));
+    assert_eq!(args(&launch), ["--output-format=stream-json"]);
+    assert_eq!(launch.stdin, Stdin::Bytes(vec![b'x'; 10_001]));
+    let launch = launched(|p| {
+        p.prompt = "x".repeat(10_001);
+        p.prompt_delivery = PromptDelivery::Argv;
+    });
+    assert_eq!(args(&launch).len(), 2);
+    assert_eq!(launch.stdin, Stdin::Closed);
+    let launch = launched(|p| p.prompt = "a\0b".into());
+    assert_eq!(launch.stdin, Stdin::Bytes(b"a\0b".into()));
+}
+
+#[test]
+fn a_prompt_that_the_cli_would_cut_off_is_refused() {
+    let mut params = ExecuteParams::new("x".repeat(LARGEST_STDIN_PROMPT));
+    assert!(launch(&params).is_ok());
+    params.prompt.push('x');
+    assert_eq!(launch(&params).unwrap_err().code, ErrorCode::PromptTooLarge);
+    // Also if it is the space that makes it too long.
+    params.prompt.replace_range(..2, "/");
+    assert_eq!(launch(&params).unwrap_err().code, ErrorCode::PromptTooLarge);
+}
+
+#[test]
+fn a_prompt_is_a_command_only_if_asked_for() {
+    let prompt = |text: &str, commands| {
+        let launch = launched(|p| {
+            p.prompt = text.into();
+            p.slash_commands = commands;
+        });
+        args(&launch)[1].to_owned()
+    };
+    assert_eq!(prompt("/greet Bob", false), "--prompt= /greet Bob");
+    assert_eq!(prompt("/greet Bob", true), "--prompt=/greet Bob");
+    // What the CLI takes for no command anyway stays as it is.
+    for text in ["// a comment", "/* too */", " /greet"] {
+        assert_eq!(prompt(text, false), format!("--prompt={text}"));
+    }
+}
+
+#[test]
+fn a_system_prompt_is_in_a_file_that_a_variable_names() {
+    let launch = launched(|p| p.system_prompt = Some(SystemPrompt::Replace("Be brief.".into())));
+    let [file] = launch.private_files.as_slice() else {
+        panic!("{:?}", launch.private_files);
+    };
+    assert_eq!(
+        file.place,
+        FilePlace::Variable("GEMINI_SYSTEM_MD".to_owned())
+    );
+    assert_eq!(file.content, b"Be brief.");
+    let error = refused(|p| {
+        p.system_prompt = Some(SystemPrompt::Replace("Be brief.".into()));
+        p.env.insert("GEMINI_SYSTEM_MD".into(), "/other".into());
+    });
+    assert!(error.message.starts_with("system_prompt: "), "{error}");
+}
+
+#[test]
+fn a_run_that_only_reads_denies_every_tool_that_changes_something() {
+    let launch = launched(|p| p.permission = PermissionMode::ReadOnly);
+    assert_eq!(args(&launch)[1], "--approval-mode=default");
+    let rules = rules(&launch);
+    for tool in ["write_file", "replace", "run_shell_command"] {
+        let rule =
+            format!("[[rule]]\ntoolName = \"{tool}\"\ndecision = \"deny\"\npriority = 999\n");
+        assert!(rules.contains(&rule), "{rules}");
+    }
+    assert!(!rules.contains("allow"));
+}
+
+#[test]
+fn denied_tools_are_rules_in_a_private_file() {
+    let launch = launched(|p| {
+        p.permission = PermissionMode::Bypass;
+        p.denied_tools = vec![
+            "run_shell_command(git \"push\" \\)".into(),
+            "mcp_my_srv_*".into(),
+        ];
+    });
+    assert_eq!(
+        rules(&launch),
+        "[[rule]]\n\
+         toolName = \"run_shell_command\"\n\
+         commandPrefix = \"git \\\"push\\\" \\\\\"\n\
+         decision = \"deny\"\n\
+         priority = 999\n\n\
+         [[rule]]\n\
+         toolName = \"mcp_my_srv_*\"\n\
+         decision = \"deny\"\n\
+         priority = 999\n\n"
+    );
+}
+
+#[test]
+fn a_denial_that_would_deny_nothing_is_refused() {
+    for tool in [
+        "Bash",
+        "write_fil",
+        "",
+        "run_shell_command(",
+        "run_shell_command()",
+        "run_shell_command( ls)",
+        "run_shell_command(a\nb)",
+        "write_file(x)",
+        "mcp_a\"b",
+    ] {
+        let error = refused(|p| p.denied_tools = vec![tool.into()]);
+        assert!(error.message.starts_with("denied_tools: "), "{error}");
+    }
+}
+
+#[test]
+fn only_an_id_is_resumed_and_never_the_latest_session_or_a_number() {
+    for id in ["latest", "LATEST", "5", "a b", "../x", " x", "ü"] {
+        let error = refused(|p| p.session_id = Some(id.into()));
+        assert_eq!(error.kind, ErrorKind::SessionNotFound);
+        assert!(error.message.starts_with("session_id: "), "{error}");
+        let error = refused(|p| p.new_session_id = Some(id.into()));
+        assert!(error.message.starts_with("new_session_id: "), "{error}");
+    }
+}
+
+#[test]
+fn what_the_cli_would_read_as_something_else_is_refused_by_name() {
+    type Change = fn(&mut ExecuteParams);
+    let cases: &[(&str, Change)] = &[
+        ("prompt: ", |p| p.prompt = " \n".into()),
+        ("model: ", |p| p.model = Some(" m".into())),
+        ("model: ", |p| p.model = Some(String::new())),
+        ("add_dirs: ", |p| p.add_dirs = vec!["/a,b".into()]),
+        ("add_dirs: ", |p| p.add_dirs = vec!["/a ".into()]),
+        ("add_dirs: ", |p| p.add_dirs = vec!["~/a".into()]),
+        ("allowed_tools: ", |p| p.allowed_tools = vec!["a,b".into()]),
+        ("system_prompt: ", |p| {
+            p.system_prompt = Some(SystemPrompt::Append("x".into()));
+        }),
+        ("max_turns: ", |p| p.max_turns = Some(3)),
+        ("cli_retries: ", |p| p.cli_retries = Some(3)),
+        ("effort: ", |p| p.effort = Some("high".into())),
+        ("fork: ", |p| {
+            p.fork = true;
+            p.session_id = Some("a".into());
+        }),
+    ];
+    for (name, change) in cases {
+        let error = refused(change);
+        assert!(error.message.starts_with(name), "{name}: {error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_is_not_utf8_is_refused() {
+    use std::os::unix::ffi::OsStringExt;
+    let path = std::ffi::OsString::from_vec(b"/a\xff".to_vec());
+    let error = refused(|p| p.add_dirs = vec![path.into()]);
+    assert!(error.message.starts_with("add_dirs: "), "{error}");
+}
+
+/// How yargs reads words, as far as the CLI's flags go: `--name=value`, whatever the value is; any
+/// other word would be a flag of its own, a value of the one before, or a sub-command.
+fn parse<'a>(args: &[&'a str]) -> Vec<(&'a str, &'a str)> {
+    let parse = |arg: &&'a str| {
+        let (name, value) = arg.split_once('=').expect("a word of its own");
+        assert!(name.starts_with("--"), "{name}");
+        (name, value)
+    };
+    args.iter().map(parse).collect()
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_asked_the_cli_reads_just_that(
+        prompt in "\\PC{1,40}|--?[a-z]{1,8}( \\PC*)?|/[a-z]+", model in "\\PC{1,20}",
+        id in "[A-Za-z0-9_-]{1,40}", dirs in prop::collection::vec("\\PC{1,20}", 0..3),
+        tools in prop::collection::vec("\\PC{1,20}", 0..3),
+    ) {
+        let mut params = ExecuteParams::new(&prompt);
+        params.model = Some(model.clone());
+        params.session_id = Some(id.clone());
+        params.add_dirs = dirs.iter().map(Into::into).collect();
+        params.allowed_tools.clone_from(&tools);
+        let Ok(launch) = launch(&params) else {
+            return Ok(());
+        };
+        prop_assert_eq!(&launch.stdin, &Stdin::Closed);
+        let words = args(&launch);
+        let parsed = parse(&words);
+        // The CLI splits lists at commas and trims what it finds.
+        let list = |flag: &str| -> Vec<String> {
+            let values = parsed.iter().filter(|(name, _)| *name == flag);
+            let values = values.flat_map(|(_, value)| value.split(','));
+            values.map(|v| v.trim().to_owned()).filter(|v| !v.is_empty()).collect()
+        };
+        prop_assert_eq!(list("--include-directories"), dirs);
+        prop_assert_eq!(list("--allowed-tools"), tools);
+        let one = |flag: &str| parsed.iter().find(|(name, _)| *name == flag).map(|(_, v)| v.to_string());
+        prop_assert_eq!(one("--model").map(|v| v.trim().to_owned()), Some(model));
+        prop_assert_eq!(one("--resume"), Some(id));
+        let read = one("--prompt").unwrap();
+        prop_assert!(!read.starts_with('/') || read.starts_with("//") || read.starts_with("/*"));
+        prop_assert_eq!(read.trim_start(), prompt.trim_start());
+    }
+}
