@@ -1,1 +1,312 @@
+use super::*;
+use serde_json::json;
+use teamster_core::{FilePlace, PromptDelivery};
 
+const SESSION: &str = "01a1ffcf-9322-7b61-8654-8b3cf70c24fa";
+
+const BASE: [&str; 5] = [
+    "exec",
+    "--json",
+    "--color=never",
+    "--skip-git-repo-check",
+    "--config=features.unbounded_connection_retries=false",
+];
+
+fn args(params: &ExecuteParams) -> Vec<String> {
+    let launch = launch(params).unwrap();
+    launch
+        .args
+        .into_iter()
+        .map(|arg| arg.into_string().unwrap())
+        .collect()
+}
+
+fn refused(params: &ExecuteParams) -> AgentError {
+    launch(params).unwrap_err()
+}
+
+fn png() -> Image {
+    Image {
+        media_type: "image/png".into(),
+        source: ImageSource::Bytes(vec![0, 1, 2]),
+    }
+}
+
+#[test]
+fn stdin_is_closed_and_the_prompt_stands_after_the_end_of_flags() {
+    for prompt in ["--help me", "resume", "-c x", "/compact", "@/etc/passwd"] {
+        let params = ExecuteParams::new(prompt);
+        assert_eq!(args(&params)[..5], BASE);
+        assert_eq!(args(&params)[5..], ["--", prompt]);
+        assert_eq!(launch(&params).unwrap().stdin, Stdin::Closed);
+    }
+}
+
+#[test]
+fn the_cli_never_waits_for_ever_for_a_network() {
+    for session in [None, Some(SESSION.to_owned())] {
+        let mut params = ExecuteParams::new("hi");
+        params.session_id = session;
+        let args = args(&params);
+        let setting = "--config=features.unbounded_connection_retries=false";
+        assert!(args.iter().any(|arg| arg == setting), "{args:?}");
+    }
+}
+
+#[test]
+fn every_value_is_joined_to_its_flag() {
+    let mut params = ExecuteParams::new("hi");
+    params.model = Some("-m".into());
+    params.effort = Some("high".into());
+    params.permission = PermissionMode::AcceptEdits;
+    params.add_dirs = vec!["-d".into(), "e,f".into()];
+    params.system_prompt = Some(SystemPrompt::Append("Say \"hi\".\n".into()));
+    params.extra_args = vec!["--profile".into(), "x".into()];
+    assert_eq!(
+        args(&params)[5..],
+        [
+            "--model=-m",
+            "--config=model_reasoning_effort=\"high\"",
+            "--sandbox=workspace-write",
+            "--add-dir=-d",
+            "--add-dir=e,f",
+            "--config=developer_instructions=\"Say \\\"hi\\\".\\n\"",
+            "--profile",
+            "x",
+            "--",
+            "hi",
+        ]
+    );
+}
+
+#[test]
+fn flags_stand_before_resume_and_fork_which_refuse_most_of_them() {
+    let mut params = ExecuteParams::new("--go on");
+    params.session_id = Some(SESSION.into());
+    params.permission = PermissionMode::ReadOnly;
+    params.extra_args = vec!["--oss".into()];
+    assert_eq!(
+        args(&params)[5..],
+        [
+            "--sandbox=read-only",
+            "--oss",
+            "resume",
+            SESSION,
+            "--",
+            "--go on"
+        ]
+    );
+    params.fork = true;
+    assert_eq!(args(&params)[7], "fork");
+    params.prompt_delivery = PromptDelivery::Stdin;
+    assert_eq!(args(&params)[7..], ["fork", SESSION, "-"]);
+    assert_eq!(
+        launch(&params).unwrap().stdin,
+        Stdin::Bytes(b"--go on".into())
+    );
+}
+
+#[test]
+fn permission_modes() {
+    let mut params = ExecuteParams::new("hi");
+    assert_eq!(args(&params).len(), BASE.len() + 2);
+    params.permission = PermissionMode::Bypass;
+    assert_eq!(
+        args(&params)[5],
+        "--dangerously-bypass-approvals-and-sandbox"
+    );
+}
+
+#[test]
+fn a_session_id_that_is_no_uuid_would_begin_a_new_session_and_is_refused() {
+    for id in ["latest", "--last", "-", "01a1ffcf", &format!("{SESSION} ")] {
+        for fork in [false, true] {
+            let mut params = ExecuteParams::new("hi");
+            params.session_id = Some(id.to_owned());
+            params.fork = fork;
+            let error = refused(&params);
+            assert_eq!(error.code, ErrorCode::InvalidParams);
+            assert_eq!(error.kind, ErrorKind::SessionNotFound);
+            assert!(error.message.starts_with("session_id: "), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_is_on_stdin_or_in_argv_and_never_in_both() {
+    let mut params = ExecuteParams::new("x".repeat(10_001));
+    assert_eq!(args(&params)[5..], ["-"]);
+    assert_eq!(
+        launch(&params).unwrap().stdin,
+        Stdin::Bytes(vec![b'x'; 10_001])
+    );
+    params.prompt_delivery = PromptDelivery::Argv;
+    assert_eq!(args(&params)[5], "--");
+    assert_eq!(launch(&params).unwrap().stdin, Stdin::Closed);
+    params.prompt = "a\0b".into();
+    assert_eq!(launch(&params).unwrap().stdin, Stdin::Bytes(b"a\0b".into()));
+}
+
+#[test]
+fn the_word_dash_alone_is_a_prompt_and_not_an_order_to_read_stdin() {
+    let mut params = ExecuteParams::new("-");
+    for delivery in [PromptDelivery::Argv, PromptDelivery::default()] {
+        params.prompt_delivery = delivery;
+        assert_eq!(args(&params)[5..], ["-"]);
+        assert_eq!(launch(&params).unwrap().stdin, Stdin::Bytes(b"-".into()));
+    }
+}
+
+#[test]
+fn an_empty_prompt_is_an_argument_because_stdin_must_not_be_empty() {
+    let mut params = ExecuteParams::new(" ");
+    params.images = vec![png()];
+    params.prompt_delivery = PromptDelivery::Stdin;
+    assert_eq!(args(&params)[5..], ["--image=", "--", " "]);
+    assert_eq!(launch(&params).unwrap().stdin, Stdin::Closed);
+}
+
+#[test]
+fn a_prompt_of_more_characters_than_the_cli_takes_is_refused_before_it_starts() {
+    let mut params = ExecuteParams::new("é".repeat(LARGEST_PROMPT_CHARS));
+    assert!(launch(&params).is_ok());
+    params.prompt.push('!');
+    assert_eq!(refused(&params).code, ErrorCode::PromptTooLarge);
+}
+
+#[test]
+fn a_system_prompt_in_place_of_the_clis_own_is_a_private_file() {
+    let mut params = ExecuteParams::new("hi");
+    params.system_prompt = Some(SystemPrompt::Replace("x".repeat(200_000)));
+    let launch = launch(&params).unwrap();
+    assert_eq!(launch.args[5], "--config=model_instructions_file=");
+    assert_eq!(launch.private_files[0].place, FilePlace::Argument(5));
+    assert_eq!(launch.private_files[0].content.len(), 200_000);
+    // It also counts for a session that is resumed.
+    params.session_id = Some(SESSION.into());
+    assert_eq!(args(&params)[6..8], ["resume", SESSION]);
+}
+
+#[test]
+fn instructions_that_a_resumed_session_would_not_get_are_refused() {
+    let mut params = ExecuteParams::new("hi");
+    params.system_prompt = Some(SystemPrompt::Append("be brief".into()));
+    params.session_id = Some(SESSION.into());
+    for fork in [false, true] {
+        params.fork = fork;
+        let error = refused(&params);
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert!(error.message.starts_with("system_prompt: "), "{error}");
+    }
+}
+
+#[test]
+fn instructions_that_are_too_large_for_an_argument_are_refused() {
+    let mut params = ExecuteParams::new("hi");
+    // Each of these takes six characters of TOML.
+    params.system_prompt = Some(SystemPrompt::Append("\u{1}".repeat(30_000)));
+    let error = refused(&params);
+    assert_eq!(error.code, ErrorCode::PromptTooLarge);
+    assert!(error.message.starts_with("system_prompt: "), "{error}");
+}
+
+#[test]
+fn an_output_schema_is_a_private_file() {
+    let mut params = ExecuteParams::new("hi");
+    params.output_schema = Some(json!({"type": "object"}));
+    let launch = launch(&params).unwrap();
+    assert_eq!(launch.args[5], "--output-schema=");
+    assert_eq!(launch.private_files[0].place, FilePlace::Argument(5));
+    assert_eq!(launch.private_files[0].content, br#"{"type":"object"}"#);
+}
+
+#[test]
+fn an_image_is_a_file_that_can_be_read_and_a_comma_does_not_end_its_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = |name: &str| {
+        let path = dir.path().join(name);
+        let mut params = ExecuteParams::new("what is this?");
+        params.images = vec![Image {
+            media_type: "image/png".into(),
+            source: ImageSource::Path(path.clone()),
+        }];
+        (path, params)
+    };
+    let (path, params) = image("a.png");
+    fs::write(&path, "png").unwrap();
+    assert_eq!(args(&params)[5], format!("--image={}", path.display()));
+    assert!(launch(&params).unwrap().private_files.is_empty());
+
+    let (path, params) = image("a,b.png");
+    fs::write(&path, "png").unwrap();
+    let launched = launch(&params).unwrap();
+    assert_eq!(launched.args[5], "--image=");
+    assert_eq!(launched.private_files[0].content, b"png");
+
+    for name in ["none.png", "."] {
+        let (_, params) = image(name);
+        let error = refused(&params);
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert!(error.message.starts_with("images: "), "{error}");
+    }
+
+    let mut params = ExecuteParams::new("hi");
+    params.images = vec![png()];
+    assert_eq!(launch(&params).unwrap().private_files[0].content, [0, 1, 2]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    type Change = fn(&mut ExecuteParams);
+    let cases: &[(&str, Change)] = &[
+        ("prompt:", |p| p.prompt = " \n".into()),
+        ("fork:", |p| p.fork = true),
+        ("new_session_id:", |p| {
+            p.new_session_id = Some(SESSION.into());
+        }),
+        ("slash_commands:", |p| p.slash_commands = true),
+        ("allowed_tools:", |p| p.allowed_tools = vec!["x".into()]),
+        ("denied_tools:", |p| p.denied_tools = vec!["x".into()]),
+        ("max_turns:", |p| p.max_turns = Some(3)),
+        ("max_budget_usd:", |p| p.max_budget_usd = Some(1.0)),
+        ("cli_retries:", |p| p.cli_retries = Some(0)),
+        ("output_schema:", |p| p.output_schema = Some(json!("x"))),
+    ];
+    for (name, change) in cases {
+        let mut params = ExecuteParams::new("hi");
+        change(&mut params);
+        let error = refused(&params);
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert!(error.message.starts_with(name), "{name}: {error}");
+    }
+}
+
+#[test]
+fn it_is_stopped_by_sigint_first_because_only_that_ends_its_tools() {
+    let launch = launch(&ExecuteParams::new("hi")).unwrap();
+    let first = launch.stop_first.unwrap();
+    assert_eq!(first.signal, Signal::Interrupt);
+    assert!(
+        launch
+            .env_remove
+            .contains(&"CODEX_SANDBOX_NETWORK_DISABLED")
+    );
+    assert!(launch.env.is_empty(), "no setting of the user's is changed");
+}
+
+#[test]
+fn the_native_program_is_looked_for_where_npm_puts_it() {
+    let Some((package, triple)) = platform() else {
+        return;
+    };
+    let found = native_programs(Path::new("/m/@openai/codex/bin/codex.js"));
+    let suffix = std::env::consts::EXE_SUFFIX;
+    let program = format!("vendor/{triple}/bin/codex{suffix}");
+    let expected = [
+        format!("/m/@openai/codex/node_modules/@openai/{package}/{program}"),
+        format!("/m/@openai/{package}/{program}"),
+        format!("/m/@openai/codex/{program}"),
+    ];
+    assert_eq!(found, expected.map(PathBuf::from));
+    assert!(native_programs(Path::new("/usr/local/bin/codex")).is_empty());
+}

@@ -1,1 +1,149 @@
+//! Files like those that the CLI keeps, in the shapes that were measured.
 
+use std::io::Write;
+
+use super::*;
+use crate::decoder::{Baseline, Totals};
+
+const SESSION: &str = "01a200d7-9bff-7783-aa12-fa268e62bcaf";
+
+fn record(input: u64) -> String {
+    format!(
+        r#"{{"timestamp":"2026-11-22T01:21:00.054Z","ordinal":12,"type":"token_usage_record","payload":{{"thread_id":"{SESSION}","usage":{{"input_tokens":1}},"turn_token_usage":{{"input_tokens":2}},"thread_token_usage":{{"input_tokens":{input},"cached_input_tokens":5,"cache_write_input_tokens":0,"output_tokens":40,"reasoning_output_tokens":0,"total_tokens":1240}}}}}}"#
+    )
+}
+
+fn count(input: u64) -> String {
+    format!(
+        r#"{{"timestamp":"2026-11-22T01:21:00.120Z","ordinal":15,"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":{input},"cached_input_tokens":5,"cache_write_input_tokens":0,"output_tokens":40,"reasoning_output_tokens":0,"total_tokens":1240}},"last_token_usage":{{"input_tokens":1}}}},"rate_limits":null}}}}"#
+    )
+}
+
+fn other(bytes: usize) -> String {
+    format!(
+        r#"{{"timestamp":"2026-11-22T01:21:00.118Z","ordinal":14,"type":"response_item","payload":{{"type":"function_call_output","output":"\"token_count\" {}"}}}}"#,
+        "x".repeat(bytes)
+    )
+}
+
+fn total(input: u64) -> Baseline {
+    let usage = format!(
+        r#"{{"input_tokens":{input},"cached_input_tokens":5,"cache_write_input_tokens":0,"output_tokens":40,"reasoning_output_tokens":0}}"#
+    );
+    Baseline::Known(Totals::of(&Object::parse(&usage).unwrap()))
+}
+
+/// What is known of the session before a run, if the CLI's home has this file.
+fn before(day: &str, name: &str, lines: &[String]) -> Baseline {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("sessions").join(day);
+    fs::create_dir_all(&directory).unwrap();
+    let mut file = File::create(directory.join(name)).unwrap();
+    for line in lines {
+        writeln!(file, "{line}").unwrap();
+    }
+    // Torn when the process was killed.
+    write!(file, r#"{{"timestamp":"2026","type":"token_usage_rec"#).unwrap();
+    let mut params = ExecuteParams::new("go on");
+    params.session_id = Some(SESSION.into());
+    let path = home.path().to_str().unwrap().to_owned();
+    params.env.insert("CODEX_HOME".into(), path);
+    baseline(&params)
+}
+
+fn name() -> String {
+    format!("rollout-2026-11-22T01-20-59-{SESSION}.jsonl")
+}
+
+#[test]
+fn the_last_total_in_the_file_of_the_session_counts() {
+    for lines in [
+        vec![
+            record(1000),
+            other(10),
+            count(1000),
+            record(2400),
+            other(10),
+        ],
+        vec![record(1000), record(2300), count(2400)],
+        vec![record(2400), other(300_000), other(900_000)],
+    ] {
+        assert_eq!(before("2026/11/22", &name(), &lines), total(2400));
+    }
+}
+
+#[test]
+fn the_directory_is_of_the_local_day_which_may_be_another() {
+    for (day, expected) in [
+        ("2026/11/21", total(7)),
+        ("2026/11/22", total(7)),
+        ("2026/11/23", total(7)),
+        ("2026/11/24", Baseline::Unknown),
+        ("2025/11/22", Baseline::Unknown),
+    ] {
+        assert_eq!(before(day, &name(), &[record(7)]), expected, "{day}");
+    }
+}
+
+#[test]
+fn a_session_without_a_total_has_used_nothing_and_one_without_a_file_is_not_known() {
+    let nothing = Baseline::Known(Totals::default());
+    assert_eq!(before("2026/11/22", &name(), &[other(10)]), nothing);
+    let of_another = "rollout-2026-11-22T01-20-59-01a200d7-0000-7783-aa12-fa268e62bcaf.jsonl";
+    let other_file = before("2026/11/22", of_another, &[record(7)]);
+    assert_eq!(other_file, Baseline::Unknown);
+}
+
+#[test]
+fn only_the_end_of_a_very_large_file_is_read() {
+    let large: Vec<_> = (0..20).map(|_| other(1 << 20)).collect();
+    let mut lines = vec![record(7)];
+    lines.extend_from_slice(&large);
+    assert_eq!(before("2026/11/22", &name(), &lines), Baseline::Unknown);
+    lines.push(record(8));
+    lines.extend_from_slice(&large[..3]);
+    assert_eq!(before("2026/11/22", &name(), &lines), total(8));
+}
+
+#[test]
+fn an_id_that_does_not_tell_its_day_is_looked_for_nowhere() {
+    assert_eq!(day_of("00000000-0000-4000-8000-000000000000"), None);
+    assert_eq!(day_of("../../../../../../../../etc/passwd-7"), None);
+    assert_eq!(day_of(SESSION).map(date), Some((2026, 11, 22)));
+}
+
+#[test]
+fn days_are_dates() {
+    assert_eq!(date(0), (1970, 1, 1));
+    assert_eq!(date(59), (1970, 3, 1));
+    assert_eq!(date(11_016), (2000, 2, 29));
+    assert_eq!(date(20_453), (2025, 12, 31));
+    assert_eq!(date(47_540), (2100, 2, 28));
+    assert_eq!(date(47_541), (2100, 3, 1));
+}
+
+#[test]
+fn the_home_is_where_the_cli_looks() {
+    let home_of = |env: &[(&str, &str)], directory: Option<&str>| {
+        let mut params = ExecuteParams::new("x");
+        params.env = env
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
+        params.working_directory = directory.map(PathBuf::from);
+        home(&params)
+    };
+    let user = ("HOME", "/home/u");
+    assert_eq!(
+        home_of(&[("CODEX_HOME", "/c"), user], Some("/w")),
+        Some("/c".into())
+    );
+    assert_eq!(
+        home_of(&[("CODEX_HOME", "c"), user], Some("/w")),
+        Some("/w/c".into())
+    );
+    assert_eq!(
+        home_of(&[("CODEX_HOME", ""), user], None),
+        Some("/home/u/.codex".into())
+    );
+}

@@ -1,1 +1,113 @@
+//! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
 
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentEvent, Decoder, Events, ExecuteParams, Exit, RunAssembler, RunResult, grammar,
+};
+
+use super::CodexDecoder;
+
+mod any;
+mod text;
+mod tools;
+mod turns;
+
+const THREAD: &str = "01a1ffcf-9322-7b61-8654-8b3cf70c24fa";
+
+fn thread() -> String {
+    json!({"type": "thread.started", "thread_id": THREAD}).to_string()
+}
+
+fn turn() -> String {
+    json!({"type": "turn.started"}).to_string()
+}
+
+fn item(stage: &str, item: &Value) -> String {
+    json!({"type": format!("item.{stage}"), "item": item}).to_string()
+}
+
+fn message(id: u32, text: &str) -> String {
+    item(
+        "completed",
+        &json!({"id": format!("item_{id}"), "type": "agent_message", "text": text}),
+    )
+}
+
+fn command(id: u32, stage: &str, status: &str, exit_code: Option<i32>) -> String {
+    item(
+        stage,
+        &json!({"id": format!("item_{id}"), "type": "command_execution", "command": "/bin/bash -lc x",
+                "aggregated_output": "out", "exit_code": exit_code, "status": status}),
+    )
+}
+
+fn error(message: &str) -> String {
+    json!({"type": "error", "message": message}).to_string()
+}
+
+fn reconnect(n: u32) -> String {
+    error(&format!("Reconnecting... {n}/5 (stream disconnected)"))
+}
+
+fn failed(message: &str) -> String {
+    json!({"type": "turn.failed", "error": {"message": message}}).to_string()
+}
+
+/// The end of a turn, with this total of input, cached input and output.
+fn end(input: u64, cached: u64, output: u64) -> String {
+    json!({"type": "turn.completed", "usage": {"input_tokens": input,
+        "cached_input_tokens": cached, "cache_write_input_tokens": 0,
+        "output_tokens": output, "reasoning_output_tokens": 0}})
+    .to_string()
+}
+
+fn exit(code: i32) -> Exit {
+    Exit {
+        code: Some(code),
+        ..Exit::default()
+    }
+}
+
+fn run_with(
+    decoder: impl Decoder + 'static,
+    lines: &[String],
+    exit: Exit,
+) -> (Vec<AgentEvent>, RunResult) {
+    let mut assembler = RunAssembler::new(Box::new(decoder), false);
+    let mut out = Events::new();
+    for line in lines {
+        assembler.line(line.as_bytes(), &mut out);
+    }
+    assembler.finish(exit, 0, &mut out);
+    let events: Vec<_> = out.drain().collect();
+    grammar::check(&events).unwrap();
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("no done");
+    };
+    let result = (*done.result).clone();
+    (events, result)
+}
+
+fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
+    run_with(CodexDecoder::new(), lines, exit(0))
+}
+
+/// A run of one turn that ends well.
+fn turn_of(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
+    let mut all = vec![thread(), turn()];
+    all.extend_from_slice(lines);
+    all.push(end(1000, 0, 10));
+    run(&all)
+}
+
+fn resuming(session: &str) -> ExecuteParams {
+    let mut params = ExecuteParams::new("go on");
+    params.session_id = Some(session.into());
+    // Nothing of the machine that this runs on.
+    params.env.insert("CODEX_HOME".into(), "/nowhere".into());
+    params
+}
+
+fn names(events: &[AgentEvent]) -> Vec<&'static str> {
+    events.iter().map(AgentEvent::type_name).collect()
+}

@@ -1,0 +1,201 @@
+//! Text once, whatever the CLI says twice.
+
+use serde_json::json;
+use teamster_core::{AgentEvent, RunStatus};
+
+use super::*;
+
+#[test]
+fn there_are_no_deltas_and_a_message_is_one_text() {
+    let (events, result) = turn_of(&[message(0, "Hello.")]);
+    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
+    let AgentEvent::Text(text) = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(text.text, "Hello.");
+    assert_eq!(text.message_id.as_deref(), Some("item_0"));
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.session_id.as_deref(), Some(THREAD));
+}
+
+#[test]
+fn an_empty_message_is_no_text() {
+    let (events, result) = turn_of(&[message(0, "")]);
+    assert_eq!(names(&events), ["session", "turn_end", "done"]);
+    assert_eq!(result.text, "");
+}
+
+#[test]
+fn the_answer_is_the_last_message() {
+    let (_, result) = turn_of(&[
+        message(0, "First."),
+        command(1, "completed", "completed", Some(0)),
+        message(2, "Last."),
+    ]);
+    assert_eq!(result.text, "First.Last.");
+    assert_eq!(result.final_message.as_deref(), Some("Last."));
+}
+
+#[test]
+fn a_retried_answer_repeats_messages_under_new_ids_and_they_are_said_once() {
+    let (events, result) = turn_of(&[
+        message(0, "Message A."),
+        reconnect(1),
+        message(1, "Message A."),
+        reconnect(2),
+        message(2, "Message A."),
+        message(3, "Message B."),
+    ]);
+    assert_eq!(
+        names(&events),
+        [
+            "session", "text", "retry", "retry", "text", "turn_end", "done"
+        ]
+    );
+    assert_eq!(result.text, "Message A.Message B.");
+    assert_eq!(result.final_message.as_deref(), Some("Message B."));
+}
+
+#[test]
+fn a_message_that_an_answer_goes_on_after_is_kept() {
+    // The CLI leaves it in the conversation, so the model need not say it again.
+    let (_, result) = turn_of(&[
+        message(0, "Part one. "),
+        reconnect(1),
+        message(1, "Part two."),
+    ]);
+    assert_eq!(result.text, "Part one. Part two.");
+}
+
+#[test]
+fn a_message_that_comes_again_and_longer_takes_the_place_of_the_shorter() {
+    let (events, result) = turn_of(&[
+        message(0, "partial "),
+        reconnect(1),
+        message(1, "partial no more"),
+    ]);
+    assert_eq!(
+        names(&events),
+        [
+            "session", "text", "retry", "retract", "text", "turn_end", "done"
+        ]
+    );
+    assert_eq!(result.text, "partial no more");
+}
+
+#[test]
+fn without_a_reconnect_the_model_may_say_the_same_twice() {
+    let (_, result) = turn_of(&[message(0, "Step done."), message(1, "Step done.")]);
+    assert_eq!(result.text, "Step done.Step done.");
+}
+
+#[test]
+fn what_was_said_before_a_tool_call_is_not_what_is_repeated_after_it() {
+    let (_, result) = turn_of(&[
+        message(0, "Next step."),
+        command(1, "started", "in_progress", None),
+        command(1, "completed", "completed", Some(0)),
+        reconnect(1),
+        message(2, "Next step."),
+    ]);
+    assert_eq!(result.text, "Next step.Next step.");
+}
+
+#[test]
+fn a_repeated_message_is_repeated_once_for_each_time_it_was_said() {
+    let (_, result) = turn_of(&[
+        message(0, "Ha!"),
+        reconnect(1),
+        message(1, "Ha!"),
+        message(2, "Ha!"),
+    ]);
+    assert_eq!(result.text, "Ha!Ha!");
+}
+
+#[test]
+fn the_fallback_to_another_transport_repeats_messages_too() {
+    let (events, result) = turn_of(&[
+        message(0, "Message A."),
+        item(
+            "completed",
+            &json!({"id": "item_1", "type": "error",
+                    "message": "Falling back from WebSockets to HTTPS transport. x"}),
+        ),
+        message(2, "Message A."),
+    ]);
+    assert_eq!(
+        names(&events),
+        ["session", "text", "notice", "turn_end", "done"]
+    );
+    assert_eq!(result.text, "Message A.");
+}
+
+#[test]
+fn reasoning_is_thinking_and_is_said_once_too() {
+    let reasoning = |id: u32| {
+        item(
+            "completed",
+            &json!({"id": format!("item_{id}"), "type": "reasoning", "text": "**Hm**\nso"}),
+        )
+    };
+    let (events, result) = turn_of(&[reasoning(0), reconnect(1), reasoning(1), message(2, "42")]);
+    assert_eq!(
+        names(&events),
+        ["session", "thinking", "retry", "text", "turn_end", "done"]
+    );
+    let AgentEvent::Thinking(thinking) = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(thinking.text, "**Hm**\nso");
+    assert_eq!(result.text, "42");
+}
+
+#[test]
+fn text_that_should_come_in_pieces_one_day_is_said_once() {
+    let part = |stage: &str, text: &str| {
+        item(
+            stage,
+            &json!({"id": "item_0", "type": "agent_message", "text": text}),
+        )
+    };
+    let (events, result) = turn_of(&[
+        part("started", ""),
+        part("updated", "Hel"),
+        part("updated", "Hello"),
+        part("completed", "Hello!"),
+    ]);
+    let texts: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, ["Hel", "lo", "!"]);
+    assert_eq!(result.text, "Hello!");
+
+    // Half a message is dropped when the model is asked again.
+    let (_, result) = turn_of(&[part("updated", "Hel"), reconnect(1), message(1, "Bye!")]);
+    assert_eq!(result.text, "Bye!");
+}
+
+#[test]
+fn an_id_that_comes_again_is_another_message() {
+    let (events, result) = turn_of(&[message(0, "a"), message(0, "b")]);
+    let ids: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Text(text) => text.message_id.as_deref(),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ids, ["item_0", "item_0#2"]);
+    assert_eq!(result.text, "ab");
+}
+
+#[test]
+fn half_of_a_surrogate_pair_loses_no_text() {
+    let line = r#"{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"a\ud83d!"}}"#;
+    let (_, result) = turn_of(&[line.to_owned()]);
+    assert_eq!(result.text, "a\u{FFFD}!");
+}

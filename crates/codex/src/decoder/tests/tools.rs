@@ -1,0 +1,323 @@
+//! Tool calls and their results.
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentEvent, ChangeKind, Decision, Permission, Phase, PlanStatus, ToolKind, ToolResult, ToolUse,
+};
+
+use super::*;
+
+fn uses(events: &[AgentEvent]) -> Vec<&ToolUse> {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::ToolUse(tool) => Some(&**tool),
+            _ => None,
+        })
+        .collect()
+}
+
+fn results(events: &[AgentEvent]) -> Vec<&ToolResult> {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::ToolResult(result) => Some(&**result),
+            _ => None,
+        })
+        .collect()
+}
+
+fn permissions(events: &[AgentEvent]) -> Vec<&Permission> {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Permission(permission) => Some(&**permission),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A call that starts and ends, with these fields at its end.
+fn both(kind: &str, fields: &Value) -> Vec<String> {
+    let mut done = json!({"id": "item_0", "type": kind, "status": "completed"});
+    for (name, value) in fields.as_object().unwrap() {
+        done[name] = value.clone();
+    }
+    let mut started = done.clone();
+    started["status"] = json!("in_progress");
+    vec![item("started", &started), item("completed", &done)]
+}
+
+#[test]
+fn a_command_failed_if_its_exit_code_says_so() {
+    for (status, code, is_error) in [
+        ("completed", Some(0), Some(false)),
+        ("failed", Some(3), Some(true)),
+        ("completed", Some(3), Some(true)),
+        ("failed", None, Some(true)),
+        ("declined", None, Some(true)),
+        ("something new", None, None),
+    ] {
+        let (events, _) = turn_of(&[
+            command(0, "started", "in_progress", None),
+            command(0, "completed", status, code),
+        ]);
+        let tool = uses(&events)[0];
+        assert_eq!(tool.tool_name, "command_execution");
+        assert_eq!(tool.kind, ToolKind::Execute);
+        assert_eq!(tool.input, json!({"command": "/bin/bash -lc x"}));
+        let result = results(&events)[0];
+        assert_eq!(result.output, "out");
+        assert_eq!(result.is_error, is_error, "{status} {code:?}");
+        let denied = permissions(&events).len();
+        assert_eq!(denied, usize::from(status == "declined"));
+    }
+}
+
+#[test]
+fn a_result_whose_call_was_lost_brings_it_along() {
+    let (events, result) = turn_of(&[command(7, "completed", "completed", Some(0))]);
+    assert_eq!(
+        names(&events),
+        ["session", "tool_use", "tool_result", "turn_end", "done"]
+    );
+    assert_eq!(uses(&events)[0].tool_id, results(&events)[0].tool_id);
+    assert_eq!(result.diagnostics.unknown, 0);
+}
+
+#[test]
+fn ids_of_calls_are_unique_in_a_run() {
+    let (events, result) = turn_of(&[
+        command(0, "completed", "completed", Some(0)),
+        command(0, "started", "in_progress", None),
+        command(0, "started", "in_progress", None),
+        command(0, "completed", "failed", Some(1)),
+    ]);
+    let ids: Vec<_> = uses(&events).iter().map(|t| t.tool_id.clone()).collect();
+    assert_eq!(ids, ["item_0".into(), "item_0#2".into()]);
+    assert_eq!(results(&events)[1].is_error, Some(true));
+    assert!(result.open_tool_ids.is_empty());
+}
+
+#[test]
+fn a_running_command_is_the_tool_that_the_watchdog_names() {
+    let mut assembler = RunAssembler::new(Box::new(CodexDecoder::new()), false);
+    let mut out = Events::new();
+    for line in [
+        thread(),
+        turn(),
+        command(0, "started", "in_progress", None),
+        command(0, "updated", "in_progress", None),
+    ] {
+        assembler.line(line.as_bytes(), &mut out);
+    }
+    let running = Phase::Tools(vec!["command_execution".into()]);
+    assert_eq!(assembler.phase(), running);
+    let done = command(0, "completed", "completed", Some(0));
+    assembler.line(done.as_bytes(), &mut out);
+    assert_eq!(assembler.phase(), Phase::Model);
+}
+
+#[test]
+fn changed_files_are_events_of_their_own_if_they_were_changed() {
+    let changes = json!({"changes": [
+        {"path": "/ws/a", "kind": "add"}, {"path": "/ws/u", "kind": "update"},
+        {"path": "/ws/d", "kind": "delete"}, {"kind": "add"}, 7]});
+    let (events, _) = turn_of(&both("file_change", &changes));
+    let changed: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::FileChange(change) => Some((change.path.as_str(), change.change)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        changed,
+        [
+            ("/ws/a", ChangeKind::Add),
+            ("/ws/u", ChangeKind::Update),
+            ("/ws/d", ChangeKind::Delete)
+        ]
+    );
+    assert_eq!(uses(&events)[0].kind, ToolKind::Edit);
+
+    let mut failed = changes;
+    failed["status"] = json!("failed");
+    let (events, _) = turn_of(&both("file_change", &failed));
+    assert!(!names(&events).contains(&"file_change"));
+    assert_eq!(results(&events)[0].is_error, Some(true));
+
+    let deleted = json!({"changes": [{"path": "/ws/d", "kind": "delete"}]});
+    let (events, _) = turn_of(&both("file_change", &deleted));
+    assert_eq!(uses(&events)[0].kind, ToolKind::Delete);
+}
+
+#[test]
+fn an_mcp_call_has_its_server_and_its_result_or_error() {
+    let call = |fields: Value| {
+        let mut all = json!({"server": "tiny", "tool": "echo", "arguments": {"a": 1}});
+        for (name, value) in fields.as_object().unwrap() {
+            all[name] = value.clone();
+        }
+        let (events, _) = turn_of(&both("mcp_tool_call", &all));
+        let tool = uses(&events)[0];
+        assert_eq!(
+            (tool.tool_name.as_str(), tool.kind),
+            ("echo", ToolKind::Mcp)
+        );
+        let mcp = tool.mcp.as_ref().unwrap();
+        assert_eq!((mcp.server.as_str(), mcp.tool.as_str()), ("tiny", "echo"));
+        assert_eq!(tool.input, json!({"a": 1}));
+        let result = results(&events)[0];
+        let denied = permissions(&events);
+        let denied = denied.first().map(|p| (p.decision, p.reason.clone()));
+        (result.output.clone(), result.is_error, denied)
+    };
+    let content = json!([{"type": "text", "text": "a"},
+        {"type": "image", "data": "AAEC", "mimeType": "image/png"}]);
+    assert_eq!(
+        call(json!({"result": {"content": content, "structured_content": null}, "error": null})),
+        ("a\n[image: image/png, 3 bytes]".into(), Some(false), None)
+    );
+    assert_eq!(
+        call(json!({"result": {"content": [], "structured_content": {"x": 1}}})),
+        ("{\"x\":1}".into(), Some(false), None)
+    );
+    // The tool itself says that it failed: then `error` is null.
+    assert_eq!(
+        call(
+            json!({"result": {"content": [{"type": "text", "text": "boom"}]}, "status": "failed"})
+        ),
+        ("boom".into(), Some(true), None)
+    );
+    assert_eq!(
+        call(json!({"result": null, "error": {"message": "Transport closed"}, "status": "failed"})),
+        ("Transport closed".into(), Some(true), None)
+    );
+    let refused = "MCP tool call requires approval, but approval policy is never";
+    assert_eq!(
+        call(json!({"result": null, "error": {"message": refused}, "status": "failed"})),
+        (
+            refused.into(),
+            Some(true),
+            Some((Decision::Denied, Some(refused.into())))
+        )
+    );
+}
+
+#[test]
+fn a_web_search_has_its_id_twice_and_is_said_when_its_query_is_known() {
+    let started = r#"{"type":"item.started","item":{"id":"item_0","type":"web_search","id":"ws_0002","query":"","action":{"type":"other"}}}"#;
+    let done = r#"{"type":"item.completed","item":{"id":"item_0","type":"web_search","id":"ws_0002","query":"rust","action":{"type":"search","query":"rust"}}}"#;
+    let (events, result) = turn_of(&[started.into(), done.into()]);
+    assert_eq!(
+        names(&events),
+        ["session", "tool_use", "tool_result", "turn_end", "done"]
+    );
+    let tool = uses(&events)[0];
+    assert_eq!(&*tool.tool_id, "item_0");
+    assert_eq!(
+        (tool.tool_name.as_str(), tool.kind),
+        ("web_search", ToolKind::Search)
+    );
+    assert_eq!(tool.input["query"], "rust");
+    assert_eq!(results(&events)[0].is_error, None);
+    assert_eq!(result.diagnostics.unknown, 0);
+
+    // If the run breaks off before, the call is still told.
+    let (events, result) = run_with(
+        CodexDecoder::new(),
+        &[thread(), turn(), started.into()],
+        exit(1),
+    );
+    assert_eq!(uses(&events).len(), 1);
+    assert_eq!(result.open_tool_ids, ["item_0".into()]);
+}
+
+#[test]
+fn other_agents_are_tasks_with_their_last_words() {
+    let fields = json!({"tool": "wait", "sender_thread_id": THREAD, "prompt": null,
+        "receiver_thread_ids": ["b", "c"], "agents_states": {
+            "b": {"status": "completed", "message": "Done."},
+            "c": {"status": "pending_init", "message": null}}});
+    let (events, _) = turn_of(&both("collab_tool_call", &fields));
+    let tool = uses(&events)[0];
+    assert_eq!(
+        (tool.tool_name.as_str(), tool.kind),
+        ("wait", ToolKind::Task)
+    );
+    assert_eq!(tool.input, json!({"receiver_thread_ids": ["b", "c"]}));
+    assert_eq!(
+        results(&events)[0].output,
+        "b (completed): Done.\nc (pending_init)"
+    );
+
+    let fields = json!({"tool": "spawn_agent", "receiver_thread_ids": [], "prompt": "Do it",
+        "agents_states": {}, "status": "failed"});
+    let (events, _) = turn_of(&both("collab_tool_call", &fields));
+    assert_eq!(uses(&events)[0].input, json!({"prompt": "Do it"}));
+    assert_eq!(results(&events)[0].is_error, Some(true));
+}
+
+#[test]
+fn a_to_do_list_is_a_plan_when_it_is_new() {
+    let list = |stage: &str, done: bool| {
+        item(
+            stage,
+            &json!({"id": "item_0", "type": "todo_list",
+                    "items": [{"text": "A", "completed": done}, {"text": "B", "completed": false}]}),
+        )
+    };
+    let (events, _) = turn_of(&[
+        list("started", false),
+        list("updated", true),
+        list("completed", true),
+    ]);
+    let plans: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Plan(plan) => Some(plan.entries.iter().map(|e| e.status).collect()),
+            _ => None,
+        })
+        .collect::<Vec<Vec<_>>>();
+    assert_eq!(
+        plans,
+        [
+            [PlanStatus::Pending, PlanStatus::Pending],
+            [PlanStatus::Completed, PlanStatus::Pending]
+        ]
+    );
+}
+
+#[test]
+fn items_of_a_type_that_is_not_known_are_unknown() {
+    let strange = item("completed", &json!({"id": "item_0", "type": "telepathy"}));
+    let (events, result) = turn_of(&[strange, item("completed", &json!({"id": "item_1"}))]);
+    assert_eq!(
+        names(&events),
+        ["session", "unknown", "unknown", "turn_end", "done"]
+    );
+    assert_eq!(result.diagnostics.unknown, 2);
+}
+
+#[test]
+fn fields_that_are_missing_or_odd_lose_no_item() {
+    for odd in [
+        json!({"type": "command_execution"}),
+        json!({"id": 5, "type": "command_execution", "command": ["ls"], "aggregated_output": 1,
+               "exit_code": "x", "status": {}}),
+        json!({"type": "file_change", "changes": {"path": 1}}),
+        json!({"type": "mcp_tool_call", "server": 1, "tool": null, "arguments": null,
+               "result": [], "error": "x"}),
+        json!({"type": "collab_tool_call", "tool": 1, "agents_states": []}),
+        json!({"type": "web_search", "query": 1}),
+    ] {
+        let (events, result) = turn_of(&[item("started", &odd), item("completed", &odd)]);
+        assert_eq!(
+            names(&events),
+            ["session", "tool_use", "tool_result", "turn_end", "done"],
+            "{odd}"
+        );
+        assert_eq!(result.diagnostics.unknown, 0, "{odd}");
+    }
+}
