@@ -3,7 +3,6 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
-mod claude;
 mod drain;
 mod end;
 mod framing;
@@ -11,6 +10,7 @@ mod helper;
 mod hooks;
 mod launch;
 mod provider;
+mod recorded;
 mod runtime;
 mod stdin;
 mod stop;
