@@ -201,16 +201,16 @@ fn last_error(result: &RunResult) -> Option<ErrorKind> {
     result.errors.last().map(|error| error.kind)
 }
 
-/// Whether a message comes in more than two pieces: two may be whole blocks of it.
+/// Whether a message comes in more than one piece.
 fn has_deltas(replay: &Replay) -> bool {
     let texts = |event: &AgentEvent| match event {
         AgentEvent::Text(e) => Some(e.message_id.clone()),
         _ => None,
     };
-    let threes = replay.events.windows(3);
-    threes
-        .filter_map(|three| Some((texts(&three[0])?, texts(&three[1])?, texts(&three[2])?)))
-        .any(|(one, two, three)| one == two && two == three)
+    let pairs = replay.events.windows(2);
+    pairs
+        .filter_map(|pair| Some((texts(&pair[0])?, texts(&pair[1])?)))
+        .any(|(one, two)| one == two)
 }
 
 /// A text that repeats all that was said before it: since the last tool call or end of a turn, or
