@@ -8,7 +8,8 @@ mod decoder;
 mod launch;
 
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch,
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, PermissionMode,
+    SystemPromptSupport,
 };
 
 pub use decoder::OpenCodeDecoder;
@@ -28,7 +29,29 @@ static INFO: CliInfo = CliInfo {
     choose_session_id: false,
 };
 
-static CAPABILITIES: Capabilities = Capabilities::none();
+static CAPABILITIES: Capabilities = {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.fork = true;
+    can.add_dirs = true;
+    can.system_prompt = SystemPromptSupport::AppendAndReplace;
+    can.model = true;
+    can.effort = true;
+    can.permission_modes = &[
+        PermissionMode::Default,
+        PermissionMode::ReadOnly,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ];
+    can.allowed_tools = true;
+    can.denied_tools = true;
+    can.images = true;
+    can.prompt_on_stdin = true;
+    can.thinking = true;
+    can.usage = true;
+    can.cost = true;
+    can
+};
 
 impl CliProvider for OpenCode {
     fn info(&self) -> &'static CliInfo {
@@ -43,7 +66,7 @@ impl CliProvider for OpenCode {
         launch::launch(params)
     }
 
-    fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(OpenCodeDecoder::new())
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(OpenCodeDecoder::of(params, launch::mcp_servers(params)))
     }
 }

@@ -1,24 +1,327 @@
 //! From the lines of `opencode run --format json` to events.
+//!
+//! The CLI prints a part of a message when it is complete: a block of text, a block of reasoning, a
+//! tool call with its result, the begin and the end of a step (one request to the model and the
+//! tools that it calls). There is no line for the begin or the end of the run.
 
-use teamster_core::{Decoder, Events, Exit, RunSummary};
+mod end;
+mod errors;
+mod steps;
+mod tools;
+mod wire;
+
+use std::collections::HashSet;
+
+use teamster_core::json_line::{self, parse, type_of};
+use teamster_core::{
+    AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id, NoticeLevel,
+    NoticeSource, Permission, Retract, RunSummary, Session, Text, Thinking, ToolResult, ToolUse,
+    excerpt,
+};
+
+use errors::CliError;
+use steps::Steps;
+use tools::Call;
+use wire::{Line, Part};
+
+/// How much of a text that is no answer a notice shows, in bytes.
+const NOTICE_BYTES: usize = 1000;
 
 /// Decodes the output of one run.
 #[derive(Debug, Default)]
-pub struct OpenCodeDecoder;
+pub struct OpenCodeDecoder {
+    session: Option<Id>,
+    /// The model that was asked for: no line names one.
+    model: Option<String>,
+    /// The MCP servers that the run was given, as far as that is known.
+    mcp_servers: Vec<String>,
+    /// An old session goes on.
+    resumed: bool,
+    /// The parts that were printed. One may be printed again when the CLI changes it later.
+    parts: HashSet<Box<str>>,
+    tool_ids: HashSet<Id>,
+    steps: Steps,
+    /// The last error, until the next line tells whether the run went on.
+    error: Option<CliError>,
+    denials: Denials,
+    told_about_sub_agents: bool,
+    /// The last line was no JSON, as when the CLI exits before it has printed all.
+    broken: bool,
+}
 
-impl OpenCodeDecoder {
-    /// A decoder for one run.
-    pub fn new() -> Self {
-        Self
-    }
+/// What was denied since the last step began.
+#[derive(Debug, Default)]
+struct Denials {
+    /// The tool that was asked about and rejected, which ends the run unless it is told to go on.
+    rejected: Option<String>,
 }
 
 impl Decoder for OpenCodeDecoder {
     fn line(&mut self, line: &[u8], out: &mut Events) {
-        out.unknown(line);
+        self.broken = false;
+        if json_line::read(line, |text| self.json_line(text, out)).is_none() {
+            self.broken = !is_json(line);
+            out.unknown(line);
+        }
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
-        RunSummary::default()
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        self.end(exit, out)
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        errors::kind_of_stderr(stderr)
     }
 }
+
+impl OpenCodeDecoder {
+    /// A decoder for one run of which nothing is known beforehand.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A decoder for a run with these parameters.
+    pub(crate) fn of(params: &ExecuteParams, mcp_servers: Vec<String>) -> Self {
+        Self {
+            model: params.model.clone(),
+            resumed: params.session_id.is_some(),
+            mcp_servers,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a line of a known type. `None` if it is not one; then nothing has happened.
+    fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
+        let kind = type_of(text)?;
+        if !matches!(
+            kind.as_ref(),
+            "text" | "reasoning" | "tool_use" | "step_start" | "step_finish" | "error"
+        ) {
+            return None;
+        }
+        let line: Line<'_> = parse(text)?;
+        if kind == "error" {
+            let error = CliError::of(&line.error?);
+            self.session_seen(line.session_id.as_deref(), out);
+            self.went_on(out);
+            self.error = Some(error);
+            return Some(());
+        }
+        let part = line.part?;
+        match kind.as_ref() {
+            "text" | "reasoning" if part.text.is_none() => return None,
+            "tool_use" if part.tool.is_none() || part.state.is_none() => return None,
+            _ => {}
+        }
+        self.session_seen(line.session_id.as_deref(), out);
+        if let Some(id) = part.id.as_deref()
+            && !self.parts.insert(id.into())
+        {
+            return Some(());
+        }
+        match kind.as_ref() {
+            "step_start" => self.step_start(&part, out),
+            "step_finish" => self.step_finish(&part, out),
+            "tool_use" => self.tool_use(part, out),
+            kind => self.text(kind, part, out),
+        }
+        Some(())
+    }
+
+    /// Every line names the session; there is no other word of it.
+    fn session_seen(&mut self, id: Option<&str>, out: &mut Events) {
+        let Some(id) = id.filter(|id| !id.is_empty()) else {
+            return;
+        };
+        if self.session.as_deref() == Some(id) {
+            return;
+        }
+        let id = Id::from(id);
+        self.session = Some(id.clone());
+        out.push(AgentEvent::Session(Box::new(Session {
+            session_id: id,
+            model: self.model.clone(),
+            tools: None,
+            mcp_servers: None,
+            native: None,
+        })));
+    }
+
+    /// The run goes on after an error, which then was not its end.
+    fn went_on(&mut self, out: &mut Events) {
+        let Some(error) = self.error.take() else {
+            return;
+        };
+        self.steps.error_overcome(error.error.kind);
+        out.notice(
+            NoticeLevel::Warning,
+            NoticeSource::Stdout,
+            format!("the run goes on after an error: {}", error.error.message),
+        );
+    }
+
+    fn step_start(&mut self, part: &Part<'_>, out: &mut Events) {
+        self.went_on(out);
+        self.denials = Denials::default();
+        let message = part.message_id.as_deref().map(Id::from);
+        let Some(lost) = self.steps.start(message) else {
+            return;
+        };
+        // The connection broke and the CLI asks again, in the same message.
+        if let Some(message) = lost.message.filter(|_| lost.has_text) {
+            out.push(AgentEvent::Retract(Retract {
+                message_id: message.clone(),
+                native: None,
+            }));
+            if !lost.kept.is_empty() {
+                say(Some(message), lost.kept, out);
+            }
+        }
+    }
+
+    fn step_finish(&mut self, part: &Part<'_>, out: &mut Events) {
+        if let Some(usage) = self.steps.finish(part) {
+            out.push(usage);
+        }
+    }
+
+    fn text(&mut self, kind: &str, part: Part<'_>, out: &mut Events) {
+        let message = part.message_id.as_deref().map(Id::from);
+        let text = part.text.unwrap_or_default().into_owned();
+        if part.synthetic {
+            if part.metadata.is_some_and(|m| m.compaction_continue) {
+                self.compacted(out);
+            } else {
+                let text = excerpt(&text, NOTICE_BYTES);
+                out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+            }
+            return;
+        }
+        if text.is_empty() {
+            return;
+        }
+        if kind == "reasoning" {
+            out.push(AgentEvent::Thinking(Thinking {
+                text,
+                message_id: message,
+                parent_tool_id: None,
+                native: None,
+            }));
+        } else if self.steps.is_summary() {
+            let text = excerpt(&text, NOTICE_BYTES);
+            let text = format!("the conversation was compacted to this summary: {text}");
+            out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+        } else {
+            self.steps.said(message.as_ref(), &text);
+            say(message, text, out);
+        }
+    }
+
+    /// What the CLI calls a continuation shows that the message before it was no answer: it was the
+    /// summary to which the conversation was compacted.
+    fn compacted(&mut self, out: &mut Events) {
+        if let Some(message) = self.steps.last_message_was_a_summary() {
+            out.push(AgentEvent::Retract(Retract {
+                message_id: message,
+                native: None,
+            }));
+            out.notice(
+                NoticeLevel::Info,
+                NoticeSource::Stdout,
+                "the conversation was compacted: the text before was its summary",
+            );
+        }
+    }
+
+    fn tool_use(&mut self, part: Part<'_>, out: &mut Events) {
+        let id = part.call_id.as_deref().unwrap_or_default();
+        let part_id = part.id.as_deref().unwrap_or_default();
+        let (Some(name), Some(state)) = (part.tool, part.state) else {
+            return;
+        };
+        if state.time.compacted.is_some() {
+            // An old call whose output the CLI took out of the conversation.
+            return;
+        }
+        let id = self.unique_id(id, part_id);
+        let call = Call::new(&name, state, &self.mcp_servers);
+        out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+            tool_name: call.name.clone(),
+            tool_id: id.clone(),
+            input: call.input,
+            kind: call.kind,
+            mcp: call.mcp,
+            parent_tool_id: None,
+            native: None,
+        })));
+        if call.denied {
+            if call.rejected {
+                self.denials.rejected = Some(call.name.clone());
+            }
+            out.push(AgentEvent::Permission(Box::new(Permission {
+                tool_name: call.name,
+                tool_id: Some(id.clone()),
+                decision: Decision::Denied,
+                reason: Some(call.output.clone()),
+                native: None,
+            })));
+        }
+        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
+            tool_id: id.clone(),
+            output: call.output,
+            is_error: Some(call.is_error),
+            parent_tool_id: None,
+            native: None,
+        })));
+        for mut change in call.changes {
+            change.tool_id = Some(id.clone());
+            out.push(AgentEvent::FileChange(Box::new(change)));
+        }
+        if let Some(plan) = call.plan {
+            out.push(AgentEvent::Plan(plan));
+        }
+        if call.sub_agent && !self.told_about_sub_agents {
+            self.told_about_sub_agents = true;
+            out.notice(
+                NoticeLevel::Info,
+                NoticeSource::Runtime,
+                "OpenCode does not report what its sub-agents use: the figures of this run are \
+                 those of the main agent alone",
+            );
+        }
+    }
+
+    /// The id of a call. The model's ids may occur again within a run; the CLI's ids of parts do not.
+    fn unique_id(&mut self, call_id: &str, part_id: &str) -> Id {
+        for id in [call_id, part_id] {
+            if !id.is_empty() && self.tool_ids.insert(Id::from(id)) {
+                return Id::from(id);
+            }
+        }
+        let mut number = self.tool_ids.len();
+        loop {
+            let id = Id::from(format!("tool-{number}"));
+            if self.tool_ids.insert(id.clone()) {
+                return id;
+            }
+            number += 1;
+        }
+    }
+}
+
+fn say(message_id: Option<Id>, text: String, out: &mut Events) {
+    out.push(AgentEvent::Text(Text {
+        text,
+        message_id,
+        parent_tool_id: None,
+        native: None,
+    }));
+}
+
+/// Whether a line is JSON at all, of whatever type.
+fn is_json(line: &[u8]) -> bool {
+    json_line::read(line, |text| parse::<serde::de::IgnoredAny>(text)).is_some()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! The end of a run. No line tells it: the last lines, the exit code and stderr do, together.
+
+use teamster_core::{
+    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, NoticeLevel, NoticeSource,
+    RunSummary, Stop, TurnEnd,
+};
+
+use super::OpenCodeDecoder;
+use super::errors;
+use super::steps::End;
+
+impl OpenCodeDecoder {
+    pub(super) fn end(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        let stderr = without_colours(&exit.stderr);
+        for line in stderr.lines() {
+            if line.contains("Falling back to default agent") {
+                let line = line.trim_start_matches(['!', ' ']);
+                out.notice(NoticeLevel::Warning, NoticeSource::Stderr, line);
+            }
+        }
+        let ended_with_error = self.how_it_ended(exit, &stderr, out);
+        let stop_reason = self.steps.reason().map(str::to_owned);
+        let usage = self.steps.usage();
+        let cost = self.steps.cost();
+        if let Some(is_error) = ended_with_error {
+            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+                stop_reason: stop_reason.clone(),
+                is_error,
+                usage,
+                cost_usd: cost.map(|(usd, _)| usd),
+                native: None,
+            })));
+        }
+        RunSummary {
+            ended_with_error,
+            session_id: self.session.clone(),
+            model: self.model.clone(),
+            usage,
+            cost,
+            num_turns: self.steps.finished(),
+            stop_reason,
+            ..RunSummary::default()
+        }
+    }
+
+    /// Whether the CLI came to its own end, and whether that is a failure; then its error is pushed.
+    fn how_it_ended(&mut self, exit: &Exit, stderr: &str, out: &mut Events) -> Option<bool> {
+        if let Some(error) = self.error.take() {
+            out.error(error.explained(stderr));
+            return Some(true);
+        }
+        if self.broken {
+            return None;
+        }
+        match self.steps.end() {
+            End::Complete => self.exited_well(exit).then_some(false),
+            End::Cut => {
+                let message = if self.steps.reason() == Some("length") {
+                    "the answer was cut off at the limit of output tokens"
+                } else {
+                    "the answer was blocked by the service's content filter"
+                };
+                out.error(AgentError::new(
+                    ErrorCode::CliError,
+                    ErrorKind::Invalid,
+                    message,
+                ));
+                Some(true)
+            }
+            End::Failed => {
+                out.error(AgentError::new(
+                    ErrorCode::CliError,
+                    ErrorKind::Internal,
+                    "the model's service ended the answer with an error and did not say which",
+                ));
+                Some(true)
+            }
+            End::None => {
+                self.explain_missing_end(exit, stderr, out);
+                None
+            }
+        }
+    }
+
+    /// The exit code is 1 after any error, also after one that the run got over.
+    fn exited_well(&self, exit: &Exit) -> bool {
+        match (exit.stop.as_ref(), exit.code) {
+            (Some(Stop::Lingering), _) | (None, Some(0)) => true,
+            (None, Some(1)) => self.steps.overcame_an_error(),
+            _ => false,
+        }
+    }
+
+    /// What is known of an end that is none, where it is more than the exit code and stderr say.
+    fn explain_missing_end(&self, exit: &Exit, stderr: &str, out: &mut Events) {
+        if matches!(exit.stop, Some(Stop::Timeout(_))) && self.resumed && self.session.is_none() {
+            out.notice(
+                NoticeLevel::Warning,
+                NoticeSource::Runtime,
+                "OpenCode prints nothing and never ends when a session is resumed in another \
+                 directory than its own (`opencode session list` names it): set working_directory \
+                 to that",
+            );
+        }
+        if exit.stop.is_some() {
+            return;
+        }
+        if exit.code == Some(0)
+            && let Some(tool) = &self.denials.rejected
+        {
+            let asked = stderr
+                .lines()
+                .filter_map(|line| line.split_once("permission requested: "))
+                .filter_map(|(_, asked)| asked.strip_suffix("; auto-rejecting"))
+                .next_back()
+                .map_or_else(String::new, |asked| format!(" ({asked})"));
+            out.error(AgentError::new(
+                ErrorCode::StreamEndedEarly,
+                ErrorKind::Permission,
+                format!(
+                    "OpenCode ended the run because the tool {tool} needs a permission that nobody \
+                     was there to give{asked}; allow it, or set experimental.continue_loop_on_deny"
+                ),
+            ));
+        } else if exit.is_failure()
+            && self.session.is_none()
+            && let Some(error) = errors::of_database(stderr)
+        {
+            out.error(error);
+        }
+    }
+}
+
+/// Text without the codes that colour it.
+fn without_colours(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        rest = rest.strip_prefix('m').unwrap_or(rest);
+    }
+    plain.push_str(rest);
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_taken_out() {
+        // As the real program prints it.
+        let line = "\u{1b}[93m\u{1b}[1m! \u{1b}[0mpermission requested: bash (x); auto-rejecting";
+        assert_eq!(
+            without_colours(line),
+            "! permission requested: bash (x); auto-rejecting"
+        );
+        assert_eq!(without_colours("a\u{1b}[1;2"), "a");
+        assert_eq!(without_colours("plain"), "plain");
+    }
+}

@@ -1,0 +1,364 @@
+//! What an error of OpenCode means.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use teamster_core::json_line::parse;
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+
+use super::wire::{ErrorBody, ErrorData};
+
+/// What the CLI says in place of an error that only its log tells.
+const SEE_THE_LOG: &str = "Unexpected server error";
+
+/// An error line.
+#[derive(Debug, Clone)]
+pub(super) struct CliError {
+    pub(super) error: AgentError,
+    /// Where the CLI's log tells more.
+    reference: Option<String>,
+}
+
+impl CliError {
+    pub(super) fn of(body: &ErrorBody<'_>) -> Self {
+        let name = body.name.as_deref().unwrap_or("error");
+        let data = &body.data;
+        let said = data.message.as_deref().unwrap_or_default();
+        let inner = Inner::of(said);
+        let message = match (&inner, said.trim()) {
+            (Some(inner), _) => inner.to_string(),
+            (None, "") => format!("OpenCode reported {name} without a message"),
+            (None, said) => said.to_owned(),
+        };
+        let kind = kind(name, data, inner.as_ref().map_or(said, |i| &i.kind));
+        let mut error = AgentError::new(ErrorCode::CliError, kind, message);
+        if let Some(retryable) = data.is_retryable {
+            // A spent quota is refused with a status that looks like a passing one.
+            error.retryable = retryable && kind != ErrorKind::Quota;
+        }
+        error.retry_after_ms = retry_after_ms(data);
+        Self {
+            error,
+            reference: data.reference.as_deref().map(str::to_owned),
+        }
+    }
+
+    /// The error, with what the log says of it, which the CLI is told to copy to stderr.
+    pub(super) fn explained(self, stderr: &str) -> AgentError {
+        let mut error = self.error;
+        if !error.message.starts_with(SEE_THE_LOG) {
+            return error;
+        }
+        let logged = self.reference.and_then(|reference| {
+            let marker = format!("ref={reference}");
+            let line = stderr.lines().find(|line| line.contains(&marker))?;
+            let (_, value) = line.split_once(" error=")?;
+            serde_json::Deserializer::from_str(value)
+                .into_iter::<String>()
+                .next()?
+                .ok()
+        });
+        if let Some(logged) = logged {
+            if let Some(kind) = kind_of_text(&logged) {
+                error.kind = kind;
+                error.retryable = kind.is_retryable();
+            }
+            error.message = logged;
+        }
+        error
+    }
+}
+
+/// What some services' errors are wrapped in: JSON within the message.
+struct Inner {
+    kind: String,
+    message: String,
+}
+
+impl Inner {
+    fn of(message: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Body<'a> {
+            #[serde(borrow, rename = "type")]
+            kind: Option<Cow<'a, str>>,
+            #[serde(borrow)]
+            message: Option<Cow<'a, str>>,
+        }
+        #[derive(Deserialize)]
+        struct Wrapped<'a> {
+            #[serde(borrow)]
+            error: Body<'a>,
+        }
+        if !message.starts_with('{') {
+            return None;
+        }
+        let body = match parse::<Wrapped<'_>>(message) {
+            Some(wrapped) => wrapped.error,
+            None => parse::<Body<'_>>(message)?,
+        };
+        let kind = body.kind.unwrap_or_default().into_owned();
+        let message = body.message.unwrap_or_default().into_owned();
+        (!kind.is_empty() || !message.is_empty()).then_some(Self { kind, message })
+    }
+}
+
+impl std::fmt::Display for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.message.as_str(), self.kind.as_str()) {
+            (message, "") => f.write_str(message),
+            ("", kind) => f.write_str(kind),
+            (message, kind) => write!(f, "{message} ({kind})"),
+        }
+    }
+}
+
+/// The kind, from the strongest evidence to the weakest: the error's name, words that tell more
+/// than a status, the status, other words.
+fn kind(name: &str, data: &ErrorData<'_>, said: &str) -> ErrorKind {
+    match name {
+        "ContextOverflowError" => return ErrorKind::ContextWindow,
+        "ProviderAuthError" => return ErrorKind::Auth,
+        "MessageAbortedError" => return ErrorKind::Aborted,
+        "ContentFilterError" | "MessageOutputLengthError" | "StructuredOutputError" => {
+            return ErrorKind::Invalid;
+        }
+        "ProviderModelNotFoundError" => return ErrorKind::ModelNotFound,
+        _ => {}
+    }
+    let body = data.response_body.as_deref().unwrap_or_default();
+    let words = kind_of_text(said).or_else(|| kind_of_text(body));
+    if let Some(kind @ (ErrorKind::Quota | ErrorKind::ContextWindow)) = words {
+        return kind;
+    }
+    data.status_code
+        .and_then(ErrorKind::of_http_status)
+        .or(words)
+        .unwrap_or(ErrorKind::Internal)
+}
+
+/// The CLI's own words. All were seen in the output of the real program or are among the messages
+/// that it carries.
+const MEANINGS: &[(&str, ErrorKind)] = &[
+    ("ModelNotFoundError", ErrorKind::ModelNotFound),
+    ("ProviderAuthError", ErrorKind::Auth),
+    ("FreeUsageLimitError", ErrorKind::Quota),
+    ("GoUsageLimitError", ErrorKind::Quota),
+    ("Session not found", ErrorKind::SessionNotFound),
+    ("JSON parsing failed", ErrorKind::Protocol),
+    ("SSE read timed out", ErrorKind::Network),
+    ("The operation timed out", ErrorKind::Network),
+    ("socket connection was closed", ErrorKind::Network),
+];
+
+fn kind_of_text(text: &str) -> Option<ErrorKind> {
+    find(MEANINGS, text).or_else(|| ErrorKind::of_message(text))
+}
+
+fn find(meanings: &[(&str, ErrorKind)], text: &str) -> Option<ErrorKind> {
+    meanings
+        .iter()
+        .find(|(words, _)| text.contains(words))
+        .map(|(_, kind)| *kind)
+}
+
+/// How long the service asked to wait. The CLI's reader of headers makes their names lower case.
+fn retry_after_ms(data: &ErrorData<'_>) -> Option<u64> {
+    let header = |name: &str| {
+        let (_, value) = data
+            .response_headers
+            .iter()
+            .find(|(header, _)| header.eq_ignore_ascii_case(name))?;
+        value.trim().parse::<f64>().ok()
+    };
+    let ms = header("retry-after-ms").or_else(|| header("retry-after").map(|s| s * 1000.0))?;
+    whole(ms)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked"
+)]
+fn whole(ms: f64) -> Option<u64> {
+    (0.0..1e15).contains(&ms).then(|| ms.ceil() as u64)
+}
+
+/// What a failure means that was only explained on stderr.
+pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
+    const ON_STDERR: &[(&str, ErrorKind)] = &[
+        ("is not valid JSON(C)", ErrorKind::Invalid),
+        ("Configuration is invalid", ErrorKind::Invalid),
+        ("bad file reference", ErrorKind::Invalid),
+        ("You must provide a message", ErrorKind::Invalid),
+        ("--fork requires", ErrorKind::Invalid),
+        ("File not found", ErrorKind::NotFound),
+        ("Failed to change directory", ErrorKind::NotFound),
+    ];
+    find(MEANINGS, stderr)
+        .or_else(|| find(ON_STDERR, stderr))
+        .or_else(|| ErrorKind::of_message(stderr))
+}
+
+/// A failure of the CLI's database that goes away when the run is made again: several runs that make
+/// it at once, or wait for each other.
+pub(super) fn of_database(stderr: &str) -> Option<AgentError> {
+    let busy = stderr.contains("database is locked");
+    let made_twice = stderr.contains("Failed query") && stderr.contains("CREATE TABLE");
+    if !busy && !made_twice {
+        return None;
+    }
+    let why = if made_twice {
+        "another run was making it at the same time, as happens to the first runs of a user"
+    } else {
+        "another run holds it"
+    };
+    Some(AgentError {
+        retryable: true,
+        ..AgentError::new(
+            ErrorCode::CliStderr,
+            ErrorKind::Internal,
+            format!("OpenCode could not open its database, because {why}; run it again"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(body: &str) -> AgentError {
+        CliError::of(&parse(body).unwrap()).error
+    }
+
+    #[test]
+    fn kinds_of_the_errors_that_were_measured() {
+        let cases = [
+            (
+                r#"{"name":"APIError","data":{"message":"invalid x-api-key","statusCode":401,"isRetryable":false}}"#,
+                ErrorKind::Auth,
+            ),
+            (
+                r#"{"name":"APIError","data":{"message":"model: no-such-model","statusCode":404,"isRetryable":false}}"#,
+                ErrorKind::ModelNotFound,
+            ),
+            (
+                r#"{"name":"APIError","data":{"message":"Bad Gateway","statusCode":502,"isRetryable":true}}"#,
+                ErrorKind::Overloaded,
+            ),
+            (
+                r#"{"name":"APIError","data":{"message":"Cannot connect to API: Unable to connect. Is the computer able to access the url?","isRetryable":true}}"#,
+                ErrorKind::Network,
+            ),
+            (
+                r#"{"name":"APIError","data":{"message":"SSE read timed out","isRetryable":true}}"#,
+                ErrorKind::Network,
+            ),
+            (
+                r#"{"name":"UnknownError","data":{"message":"The operation timed out."}}"#,
+                ErrorKind::Network,
+            ),
+            (
+                r#"{"name":"UnknownError","data":{"message":"JSON parsing failed: Text: {this is not json.\nError message: JSON Parse error: Expected '}'"}}"#,
+                ErrorKind::Protocol,
+            ),
+            (
+                r#"{"name":"ContextOverflowError","data":{"message":"prompt is too long: 250000 tokens > 200000 maximum"}}"#,
+                ErrorKind::ContextWindow,
+            ),
+            (
+                r#"{"name":"ContentFilterError","data":{"message":"The response was blocked by the provider's content filter"}}"#,
+                ErrorKind::Invalid,
+            ),
+            (
+                r#"{"name":"UnknownError","data":{"message":"Unexpected server error. Check server logs for details.","ref":"err_1"}}"#,
+                ErrorKind::Internal,
+            ),
+            (r#"{"name":"SomethingNew"}"#, ErrorKind::Internal),
+        ];
+        for (body, kind) in cases {
+            assert_eq!(error(body).kind, kind, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_spent_quota_is_no_rate_limit_and_not_retryable() {
+        let error = error(
+            r#"{"name":"APIError","data":{"message":"no","statusCode":429,"isRetryable":true,"responseBody":"{\"error\":{\"code\":\"insufficient_quota\"}}"}}"#,
+        );
+        assert_eq!((error.kind, error.retryable), (ErrorKind::Quota, false));
+    }
+
+    #[test]
+    fn json_within_the_message_is_unwrapped() {
+        let error = error(
+            r#"{"name":"UnknownError","data":{"message":"{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}"}}"#,
+        );
+        assert_eq!(error.message, "Overloaded (overloaded_error)");
+        assert_eq!((error.kind, error.retryable), (ErrorKind::Overloaded, true));
+    }
+
+    #[test]
+    fn the_service_says_how_long_to_wait() {
+        let after = |headers: &str| {
+            error(&format!(
+                r#"{{"name":"APIError","data":{{"message":"slow down","statusCode":429,"isRetryable":true,"responseHeaders":{headers}}}}}"#
+            ))
+            .retry_after_ms
+        };
+        assert_eq!(after(r#"{"retry-after":"3"}"#), Some(3000));
+        assert_eq!(
+            after(r#"{"retry-after":"3","retry-after-ms":"1500.5"}"#),
+            Some(1501)
+        );
+        assert_eq!(
+            after(r#"{"retry-after":"Sat, 21 Nov 2026 20:48:23 GMT"}"#),
+            None
+        );
+        assert_eq!(after(r#"{"retry-after":"-3"}"#), None);
+        assert_eq!(after("[]"), None);
+    }
+
+    #[test]
+    fn the_log_on_stderr_explains_what_the_line_does_not() {
+        let body = r#"{"name":"UnknownError","data":{"message":"Unexpected server error. Check server logs for details.","ref":"err_7ff28fbe"}}"#;
+        let cli = CliError::of(&parse(body).unwrap());
+        // As the real program printed it, cut short.
+        let stderr = "timestamp=2026-11-22T01:30:29.622Z level=ERROR run=779773e2 message=failed \
+            ref=err_7ff28fbe error=\"ProviderModelNotFoundError: Model not found: mocka/nope.\" \
+            cause=\"ProviderModelNotFoundError: Model not found: mocka/nope.\\n    at";
+        let explained = cli.clone().explained(stderr);
+        assert_eq!(explained.kind, ErrorKind::ModelNotFound);
+        assert_eq!(
+            explained.message,
+            "ProviderModelNotFoundError: Model not found: mocka/nope."
+        );
+        assert_eq!(cli.explained("").kind, ErrorKind::Internal);
+    }
+
+    #[test]
+    fn stderr() {
+        let cases = [
+            (
+                "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found",
+                Some(ErrorKind::SessionNotFound),
+            ),
+            (
+                "Error: Config file at OPENCODE_CONFIG_CONTENT is not valid JSON(C): ",
+                Some(ErrorKind::Invalid),
+            ),
+            ("Error: File not found: x.png", Some(ErrorKind::NotFound)),
+            (
+                "Error: You must provide a message or a command",
+                Some(ErrorKind::Invalid),
+            ),
+            ("something else", None),
+        ];
+        for (stderr, kind) in cases {
+            assert_eq!(kind_of_stderr(stderr), kind, "{stderr}");
+        }
+        assert!(
+            of_database("Failed query: \n CREATE TABLE `workspace` (").is_some_and(|e| e.retryable)
+        );
+        assert!(of_database("Failed query: SELECT").is_none());
+    }
+}

@@ -1,0 +1,186 @@
+//! Steps: what was said in each, what they used, and what the last one says of the end.
+
+use teamster_core::{AgentEvent, CostSource, ErrorKind, Id, Usage, UsageReport};
+
+use super::wire::{Part, Tokens};
+
+/// All steps of a run.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    open: Option<Step>,
+    /// What the finished steps of the last message said, to be kept if a later try is void.
+    kept: String,
+    message: Option<Id>,
+    /// The last message has text that was passed on.
+    said: bool,
+    /// The next step is the summary of a conversation that was too long.
+    summary_next: bool,
+    /// This step is.
+    summary: bool,
+    /// Why the last step ended; absent while one is open.
+    reason: Option<String>,
+    finished: u32,
+    usage: Usage,
+    cost: f64,
+    overcame_an_error: bool,
+}
+
+/// A step that has not ended.
+#[derive(Debug, Default)]
+struct Step {
+    message: Option<Id>,
+    said: String,
+}
+
+/// A try of which the connection broke.
+pub(super) struct Lost {
+    pub(super) message: Option<Id>,
+    /// Whether text of it was passed on.
+    pub(super) has_text: bool,
+    /// Text of the same message that stays, because its step had ended.
+    pub(super) kept: String,
+}
+
+/// What a step's reason to end means for the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The answer is complete.
+    Complete,
+    /// The answer was cut off or blocked.
+    Cut,
+    /// The model failed.
+    Failed,
+    /// It was no end: a step is open, or another has to follow.
+    None,
+}
+
+impl Steps {
+    /// A step begins. The one before, if it never ended and is taken up again.
+    pub(super) fn start(&mut self, message: Option<Id>) -> Option<Lost> {
+        let open = self.open.take();
+        let again = open.as_ref().is_some_and(|o| o.message == message);
+        if self.message != message {
+            self.kept.clear();
+            self.said = false;
+            self.summary = std::mem::take(&mut self.summary_next);
+            self.message.clone_from(&message);
+        }
+        self.reason = None;
+        self.open = Some(Step {
+            message,
+            said: String::new(),
+        });
+        open.filter(|_| again).map(|lost| Lost {
+            message: lost.message,
+            has_text: !lost.said.is_empty(),
+            kept: self.kept.clone(),
+        })
+    }
+
+    /// Text was passed on.
+    pub(super) fn said(&mut self, message: Option<&Id>, text: &str) {
+        if self.message.as_ref() != message {
+            // The line of its step's begin was lost.
+            self.message = message.cloned();
+            self.kept.clear();
+        }
+        self.said = true;
+        match &mut self.open {
+            Some(step) if step.message.as_ref() == message => step.said.push_str(text),
+            _ => self.kept.push_str(text),
+        }
+    }
+
+    /// A step ended. What the run has used so far, if the step tells what it used.
+    pub(super) fn finish(&mut self, part: &Part<'_>) -> Option<AgentEvent> {
+        if let Some(step) = self.open.take() {
+            self.kept.push_str(&step.said);
+        }
+        self.reason = Some(part.reason.as_deref().unwrap_or_default().to_owned());
+        self.finished += 1;
+        self.cost += part.cost.filter(|cost| *cost > 0.0).unwrap_or_default();
+        let usage = part.tokens.and_then(usage)?;
+        self.usage = self.usage.plus(usage);
+        Some(AgentEvent::Usage(Box::new(UsageReport {
+            usage: self.usage,
+            native: None,
+        })))
+    }
+
+    /// The run went on after an error.
+    pub(super) fn error_overcome(&mut self, kind: ErrorKind) {
+        self.overcame_an_error = true;
+        self.summary_next = kind == ErrorKind::ContextWindow;
+        // What follows is a new message, whatever its id.
+        self.open = None;
+    }
+
+    /// Whether an error was reported after which the run went on: the exit code tells of it.
+    pub(super) fn overcame_an_error(&self) -> bool {
+        self.overcame_an_error
+    }
+
+    /// Whether the text of this step is the summary of the conversation.
+    pub(super) fn is_summary(&self) -> bool {
+        self.summary
+    }
+
+    /// The last message, which was passed on as an answer and was a summary.
+    pub(super) fn last_message_was_a_summary(&mut self) -> Option<Id> {
+        if self.summary || !std::mem::take(&mut self.said) {
+            return None;
+        }
+        self.kept.clear();
+        self.message.clone()
+    }
+
+    /// What the last step says of the end of the run.
+    pub(super) fn end(&self) -> End {
+        match self.reason.as_deref() {
+            Some("stop" | "other") => End::Complete,
+            Some("length" | "content-filter") => End::Cut,
+            Some("error") => End::Failed,
+            _ => End::None,
+        }
+    }
+
+    /// Why the last step ended.
+    pub(super) fn reason(&self) -> Option<&str> {
+        self.reason.as_deref().filter(|reason| !reason.is_empty())
+    }
+
+    pub(super) fn finished(&self) -> Option<u32> {
+        Some(self.finished).filter(|steps| *steps > 0)
+    }
+
+    pub(super) fn usage(&self) -> Option<Usage> {
+        Some(self.usage).filter(|usage| !usage.is_empty())
+    }
+
+    /// What it cost. The CLI says 0 for a model whose price it does not know, so 0 says nothing.
+    pub(super) fn cost(&self) -> Option<(f64, CostSource)> {
+        (self.cost > 0.0).then_some((self.cost, CostSource::Reported))
+    }
+}
+
+/// Tokens in our convention: reasoning is a part of the output. The CLI says 0 where the service
+/// said nothing, and no step is without input and output.
+fn usage(tokens: Tokens) -> Option<Usage> {
+    let output = match (tokens.output, tokens.reasoning) {
+        (None, None) => None,
+        (output, reasoning) => Some(
+            output
+                .unwrap_or_default()
+                .saturating_add(reasoning.unwrap_or_default()),
+        ),
+    };
+    let usage = Usage {
+        input_tokens: tokens.input,
+        output_tokens: output,
+        cache_read_tokens: tokens.cache.read,
+        cache_write_tokens: tokens.cache.write,
+        reasoning_tokens: tokens.reasoning,
+    };
+    usage.total_tokens().filter(|total| *total > 0)?;
+    Some(usage)
+}

@@ -1,0 +1,298 @@
+//! Tools: their kinds, what their results tell, and which of them were denied.
+
+use serde_json::Value;
+use teamster_core::{
+    ChangeKind, FileChange, McpTool, Plan, PlanEntry, PlanStatus, ToolKind, media_placeholder,
+};
+
+use super::wire::{Attachment, Todo, ToolMetadata, ToolState};
+
+/// The tool in whose name the CLI answers a call that it cannot make sense of.
+const INVALID: &str = "invalid";
+/// A question about permission that nobody was there to answer.
+const REJECTED: &str = "The user rejected permission to use this specific tool call";
+/// A rule of the configuration.
+const FORBIDDEN: &str = "The user has specified a rule which prevents you";
+/// A tool that was not offered, because there is none or it was denied for good.
+const UNAVAILABLE: &str = "Model tried to call unavailable tool";
+
+/// A call and its result: the CLI prints both in one line, when the call has ended.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) name: String,
+    pub(super) input: Value,
+    pub(super) kind: ToolKind,
+    pub(super) mcp: Option<McpTool>,
+    pub(super) output: String,
+    pub(super) is_error: bool,
+    pub(super) denied: bool,
+    /// It was denied because nobody answered, which may end the run.
+    pub(super) rejected: bool,
+    pub(super) changes: Vec<FileChange>,
+    pub(super) plan: Option<Plan>,
+    /// Another agent worked, of which the CLI prints nothing else.
+    pub(super) sub_agent: bool,
+}
+
+impl Call {
+    pub(super) fn new(tool: &str, state: ToolState<'_>, mcp_servers: &[String]) -> Self {
+        let failed = state.status.as_deref() == Some("error");
+        let invalid = tool == INVALID;
+        let named = |value: &Value| value.get("tool")?.as_str().map(str::to_owned);
+        let name = Some(&state.input)
+            .filter(|_| invalid)
+            .and_then(named)
+            .unwrap_or_else(|| tool.to_owned());
+        let is_error = failed || invalid || command_failed(&state.metadata);
+        let output = output(&state);
+        let rejected = failed && output.starts_with(REJECTED);
+        let denied = rejected
+            || failed && output.starts_with(FORBIDDEN)
+            || invalid && was_withheld(&name, &state.input);
+        let mcp = mcp_tool(&name, mcp_servers);
+        let (changes, plan) = if is_error {
+            (Vec::new(), None)
+        } else {
+            (
+                changes(&name, &state.input, &state.metadata),
+                plan(&name, &state.metadata),
+            )
+        };
+        Self {
+            kind: if mcp.is_some() {
+                ToolKind::Mcp
+            } else {
+                kind(&name)
+            },
+            mcp,
+            output,
+            is_error,
+            denied,
+            rejected,
+            changes,
+            plan,
+            sub_agent: name == "task" && !invalid,
+            name,
+            input: state.input,
+        }
+    }
+}
+
+/// A shell command that ended with another code than 0, or was ended: to the CLI it is completed.
+fn command_failed(metadata: &ToolMetadata<'_>) -> bool {
+    metadata.exit.is_some_and(|exit| exit.get() != "0")
+}
+
+/// The result as text. What a failed call has instead is its error.
+fn output(state: &ToolState<'_>) -> String {
+    let mut text = match (&state.output, &state.error) {
+        (Some(output), _) => output.to_string(),
+        (None, Some(error)) => error.to_string(),
+        (None, None) => String::new(),
+    };
+    for attachment in &state.attachments {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&placeholder(attachment));
+    }
+    text
+}
+
+fn placeholder(attachment: &Attachment<'_>) -> String {
+    let mime = attachment.mime.as_deref();
+    let kind = mime
+        .and_then(|mime| mime.split('/').next())
+        .filter(|kind| matches!(*kind, "image" | "audio" | "video"))
+        .unwrap_or("file");
+    let data = attachment.url.as_deref().and_then(|url| {
+        let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+        head.ends_with(";base64").then_some(data)
+    });
+    media_placeholder(kind, mime, data)
+}
+
+/// Whether a tool that was not offered is one that the CLI has: then a rule withheld it.
+fn was_withheld(name: &str, input: &Value) -> bool {
+    let Some(error) = input.get("error").and_then(Value::as_str) else {
+        return false;
+    };
+    let Some((_, offered)) = error
+        .strip_prefix(UNAVAILABLE)
+        .and_then(|rest| rest.split_once("Available tools: "))
+    else {
+        return false;
+    };
+    match name {
+        "bash" | "read" | "glob" | "grep" | "webfetch" | "task" | "todowrite" | "skill"
+        | "question" => true,
+        // Some models get `apply_patch` in their place.
+        "edit" | "write" => !offered.contains("apply_patch"),
+        _ => false,
+    }
+}
+
+/// The kind of one of the CLI's own tools. Names of tools that this version no longer has are
+/// there for the versions that do.
+fn kind(name: &str) -> ToolKind {
+    match name {
+        "read" | "skill" | "lsp" | "lsp_hover" | "lsp_diagnostics" => ToolKind::Read,
+        "edit" | "write" | "multiedit" | "patch" | "apply_patch" => ToolKind::Edit,
+        "bash" | "shell" => ToolKind::Execute,
+        "glob" | "grep" | "list" | "codesearch" | "websearch" => ToolKind::Search,
+        "webfetch" => ToolKind::Fetch,
+        "task" => ToolKind::Task,
+        "todowrite" | "todoread" | "plan_enter" | "plan_exit" => ToolKind::Think,
+        _ => ToolKind::Other,
+    }
+}
+
+/// Server and tool in a name like `server_tool`. Both may hold `_` themselves, so this can only be
+/// told for servers that are known.
+fn mcp_tool(name: &str, servers: &[String]) -> Option<McpTool> {
+    servers
+        .iter()
+        .filter_map(|server| {
+            let tool = name
+                .strip_prefix(in_tool_names(server).as_str())?
+                .strip_prefix('_')?;
+            (!tool.is_empty()).then(|| McpTool {
+                server: server.clone(),
+                tool: tool.to_owned(),
+            })
+        })
+        .max_by_key(|found| found.server.len())
+}
+
+/// A server's name as it stands in the names of its tools.
+fn in_tool_names(server: &str) -> String {
+    server
+        .chars()
+        .map(|c| match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
+            _ => '_',
+        })
+        .collect()
+}
+
+/// The files that a successful call changed.
+fn changes(tool: &str, input: &Value, metadata: &ToolMetadata<'_>) -> Vec<FileChange> {
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    let one = |path: Option<&str>, change| {
+        path.map(|path| file_change(path, change))
+            .into_iter()
+            .collect()
+    };
+    match tool {
+        "write" => {
+            let change = match metadata.exists {
+                Some(false) => ChangeKind::Add,
+                _ => ChangeKind::Update,
+            };
+            one(metadata.filepath.as_deref().or(text("filePath")), change)
+        }
+        "edit" | "multiedit" => {
+            let file = metadata.filediff.as_ref().and_then(|d| d.file.as_deref());
+            // An edit of nothing makes the file; the CLI refuses it for one that is there.
+            let change = match text("oldString") {
+                Some("") => ChangeKind::Add,
+                _ => ChangeKind::Update,
+            };
+            one(file.or(text("filePath")), change)
+        }
+        "apply_patch" | "patch" => metadata
+            .files
+            .iter()
+            .filter_map(|file| {
+                let change = match file.change.as_deref() {
+                    Some("add") => ChangeKind::Add,
+                    Some("delete") => ChangeKind::Delete,
+                    Some("move") => ChangeKind::Move,
+                    _ => ChangeKind::Update,
+                };
+                let path = file.move_path.as_ref().or(file.file_path.as_ref())?;
+                Some(file_change(path, change))
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn file_change(path: &str, change: ChangeKind) -> FileChange {
+    FileChange {
+        path: path.to_owned(),
+        change,
+        tool_id: None,
+        native: None,
+    }
+}
+
+/// The to-do list as it now is.
+fn plan(tool: &str, metadata: &ToolMetadata<'_>) -> Option<Plan> {
+    let todos = metadata.todos.as_ref().filter(|_| tool == "todowrite")?;
+    Some(Plan {
+        entries: todos.iter().filter_map(entry).collect(),
+        native: None,
+    })
+}
+
+fn entry(todo: &Todo<'_>) -> Option<PlanEntry> {
+    let status = match todo.status.as_deref() {
+        Some("completed") => PlanStatus::Completed,
+        Some("in_progress") => PlanStatus::InProgress,
+        // It is no longer to be done.
+        Some("cancelled") => return None,
+        _ => PlanStatus::Pending,
+    };
+    Some(PlanEntry {
+        content: todo.content.as_deref()?.to_owned(),
+        status,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_of_an_mcp_tool_is_told_only_if_it_is_known() {
+        let servers = ["a", "a_b", "my server"].map(str::to_owned);
+        let found = |name| mcp_tool(name, &servers).map(|t| (t.server, t.tool));
+        assert_eq!(found("a_x"), Some(("a".into(), "x".into())));
+        assert_eq!(found("a_b_x"), Some(("a_b".into(), "x".into())));
+        assert_eq!(found("my_server_x"), Some(("my server".into(), "x".into())));
+        assert_eq!(found("other_x"), None);
+        assert_eq!(found("a_"), None);
+        assert_eq!(found("bash"), None);
+    }
+
+    #[test]
+    fn a_tool_that_was_not_offered_was_denied_only_if_the_cli_has_it() {
+        let withheld = |name: &str, offered: &str| {
+            let error = format!(
+                "Model tried to call unavailable tool '{name}'. Available tools: {offered}."
+            );
+            was_withheld(name, &serde_json::json!({"tool": name, "error": error}))
+        };
+        assert!(withheld("bash", "read"));
+        assert!(withheld("write", "read"));
+        assert!(!withheld("write", "apply_patch, read"));
+        assert!(!withheld("no_such_tool", "bash"));
+        let input = serde_json::json!({"tool": "bash", "error": "Invalid input for tool bash"});
+        assert!(!was_withheld("bash", &input));
+    }
+
+    #[test]
+    fn media_become_placeholders() {
+        let state: ToolState<'_> = serde_json::from_str(
+            r#"{"status":"completed","output":"Image read successfully","attachments":[
+                {"type":"file","mime":"image/png","url":"data:image/png;base64,AAECAw=="},
+                {"type":"file","mime":"application/pdf","url":"file:///x.pdf"}]}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            output(&state),
+            "Image read successfully\n[image: image/png, 4 bytes]\n[file: application/pdf]"
+        );
+    }
+}

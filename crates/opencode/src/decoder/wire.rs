@@ -1,0 +1,199 @@
+//! The lines as the CLI prints them: one flat struct for all types, because they share their
+//! envelope. Fields that are of no use are not named; one of another shape is taken as missing.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use teamster_core::json_line::or_default;
+
+/// Any line: the session, and a part of a message or an error.
+#[derive(Deserialize)]
+pub(super) struct Line<'a> {
+    #[serde(borrow, default, rename = "sessionID", deserialize_with = "or_default")]
+    pub(super) session_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) part: Option<Part<'a>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) error: Option<ErrorBody<'a>>,
+}
+
+/// A part of a message: a piece of text or reasoning, a tool call, the begin or end of a step.
+#[derive(Deserialize, Default)]
+pub(super) struct Part<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "messageID", deserialize_with = "or_default")]
+    pub(super) message_id: Option<Cow<'a, str>>,
+    // text, reasoning
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) text: Option<Cow<'a, str>>,
+    /// The CLI wrote it, not the model.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) synthetic: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) metadata: Option<TextMetadata>,
+    // tool_use
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) tool: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "callID", deserialize_with = "or_default")]
+    pub(super) call_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) state: Option<ToolState<'a>>,
+    // step_finish
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) reason: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) tokens: Option<Tokens>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) cost: Option<f64>,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct TextMetadata {
+    /// The text that makes the model go on after a compaction.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) compaction_continue: bool,
+}
+
+/// `state` of a tool call that has ended.
+#[derive(Deserialize, Default)]
+pub(super) struct ToolState<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) status: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(super) input: Value,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) output: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) error: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) metadata: ToolMetadata<'a>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) attachments: Vec<Attachment<'a>>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) time: ToolTime,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct ToolTime {
+    /// When the CLI took the output out of the conversation, long after the call.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) compacted: Option<f64>,
+}
+
+/// What the CLI's own tools tell beside their output. A tool of an MCP server may have anything.
+#[derive(Deserialize, Default)]
+pub(super) struct ToolMetadata<'a> {
+    /// Of `bash`: the exit code; `null` if the command was ended from outside.
+    #[serde(borrow, default, deserialize_with = "also_null")]
+    pub(super) exit: Option<&'a RawValue>,
+    /// Of `write`: the file.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) filepath: Option<Cow<'a, str>>,
+    /// Of `write`: whether the file was there before.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) exists: Option<bool>,
+    /// Of `edit`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) filediff: Option<FileDiff<'a>>,
+    /// Of `apply_patch`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) files: Vec<PatchedFile<'a>>,
+    /// Of `todowrite`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) todos: Option<Vec<Todo<'a>>>,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct FileDiff<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) file: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PatchedFile<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) file_path: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) move_path: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "type", deserialize_with = "or_default")]
+    pub(super) change: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct Todo<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) content: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) status: Option<Cow<'a, str>>,
+}
+
+/// A medium in a tool's result, with its content in a `data:` URL.
+#[derive(Deserialize, Default)]
+pub(super) struct Attachment<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) mime: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) url: Option<Cow<'a, str>>,
+}
+
+/// Tokens of one step. Cached tokens are beside `input`, reasoning is beside `output`.
+#[derive(Deserialize, Default, Clone, Copy)]
+pub(super) struct Tokens {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) input: Option<u64>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) output: Option<u64>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) reasoning: Option<u64>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) cache: CacheTokens,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+pub(super) struct CacheTokens {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) read: Option<u64>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) write: Option<u64>,
+}
+
+/// `error` of an error line.
+#[derive(Deserialize, Default)]
+pub(super) struct ErrorBody<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) name: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) data: ErrorData<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ErrorData<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) message: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) status_code: Option<u16>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) is_retryable: Option<bool>,
+    /// What the service answered.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) response_body: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) response_headers: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
+    /// Where the CLI's own log tells more.
+    #[serde(rename = "ref", borrow, default, deserialize_with = "or_default")]
+    pub(super) reference: Option<Cow<'a, str>>,
+}
+
+/// A field that is there, also if it is `null`.
+fn also_null<'de, D>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    <&RawValue>::deserialize(deserializer).map(Some)
+}

@@ -1,0 +1,346 @@
+//! What has no flag: settings that go to OpenCode in two variables of its environment.
+//!
+//! `OPENCODE_CONFIG_CONTENT` is a whole configuration, merged over all files of the user's;
+//! `OPENCODE_PERMISSION` is merged over its permissions. No file is touched. The caller may use both
+//! for his own settings, so ours are added to what he has in them.
+
+use std::env;
+
+use serde_json::{Map, Value, json};
+use teamster_core::{
+    AgentError, ExecuteParams, FilePlace, PermissionMode, PrivateFile, SystemPrompt,
+};
+
+use super::{invalid, own_options};
+
+/// A configuration, merged over the user's files.
+const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
+/// Permissions, merged over those of the configuration.
+const PERMISSION: &str = "OPENCODE_PERMISSION";
+
+/// Where the CLI finds the files that hold a system prompt: in files their text is as it is, in the
+/// configuration itself the CLI would replace `{env:NAME}` and `{file:PATH}` in it.
+const PROMPT_FILE: &str = "TEAMSTER_OPENCODE_PROMPT";
+const INSTRUCTIONS_FILE: &str = "TEAMSTER_OPENCODE_INSTRUCTIONS";
+
+/// Tools that wait for a person. The CLI withholds them from the sessions that `run` begins, but not
+/// from one that was begun elsewhere and is resumed: there a question is never answered and the run
+/// never ends.
+const QUESTIONS: &[&str] = &["question", "plan_enter", "plan_exit"];
+
+/// The CLI's own permissions without which nothing can be changed. `edit` is that of all tools that
+/// write files; `task` starts other agents, which have permissions of their own.
+const CHANGES: &[&str] = &["edit", "bash", "task"];
+
+/// The agents that every user has, and that run tools.
+const AGENTS: &[&str] = &["build", "plan", "general", "explore"];
+
+/// The variables to set, and the files that they name.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    config: Map<String, Value>,
+    permission: Map<String, Value>,
+    files: Vec<PrivateFile>,
+    /// The caller's configuration cannot be read here, so nothing can be added to it.
+    opaque: bool,
+    /// The agent that the caller has named.
+    agent: Option<String>,
+}
+
+impl Settings {
+    pub(crate) fn new(params: &ExecuteParams) -> Result<Self, AgentError> {
+        check_tools(params)?;
+        let config = callers(params, CONFIG);
+        let config = config.as_deref().map(str::trim).filter(|c| !c.is_empty());
+        let object = config.map(object);
+        let opaque = object.as_ref().is_some_and(Option::is_none);
+        let config = object.flatten().unwrap_or_default();
+        let named = config.get("default_agent").and_then(Value::as_str);
+        let agent = agent_in_arguments(params).or(named).map(str::to_owned);
+        let mut settings = Self {
+            permission: callers(params, PERMISSION)
+                .and_then(|text| object_of(&text))
+                .unwrap_or_default(),
+            config,
+            files: Vec::new(),
+            opaque,
+            agent,
+        };
+        settings.permissions(params)?;
+        settings.add_dirs(params)?;
+        settings.system_prompt(params)?;
+        Ok(settings)
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<(String, String)>, Vec<PrivateFile>) {
+        let mut variables = Vec::new();
+        if !self.opaque && !self.config.is_empty() {
+            variables.push((CONFIG.to_owned(), Value::Object(self.config).to_string()));
+        }
+        variables.push((
+            PERMISSION.to_owned(),
+            Value::Object(self.permission).to_string(),
+        ));
+        (variables, self.files)
+    }
+
+    fn permissions(&mut self, params: &ExecuteParams) -> Result<(), AgentError> {
+        if params.permission == PermissionMode::AcceptEdits {
+            self.allow("permission", "edit")?;
+        }
+        for tool in &params.allowed_tools {
+            self.allow("allowed_tools", permission_of(tool))?;
+        }
+        // What is denied comes after, because the last rule that matches holds.
+        for tool in QUESTIONS {
+            rule(&mut self.permission, tool, "deny");
+        }
+        if params.session_id.is_some() && !self.opaque {
+            for agent in self.agents() {
+                for tool in QUESTIONS {
+                    rule(self.permissions_of(&agent), tool, "deny");
+                }
+            }
+        }
+        if params.permission == PermissionMode::ReadOnly {
+            self.must_be_readable("permission")?;
+            let agent = self.fix_agent();
+            for tool in CHANGES {
+                rule(self.permissions_of(&agent), tool, "deny");
+            }
+        }
+        for tool in &params.denied_tools {
+            self.must_be_readable("denied_tools")?;
+            let tool = permission_of(tool);
+            rule(&mut self.permission, tool, "deny");
+            for agent in self.agents() {
+                rule(self.permissions_of(&agent), tool, "deny");
+            }
+        }
+        if params.permission != PermissionMode::Bypass {
+            // A question about permission is answered with no. By default the run ends there.
+            let experimental = self.config.entry("experimental").or_insert(json!({}));
+            if let Some(experimental) = experimental.as_object_mut() {
+                experimental
+                    .entry("continue_loop_on_deny")
+                    .or_insert(Value::Bool(true));
+            }
+        }
+        Ok(())
+    }
+
+    /// Allows a tool, for all agents and for the one that runs.
+    fn allow(&mut self, parameter: &str, tool: &str) -> Result<(), AgentError> {
+        self.must_be_readable(parameter)?;
+        let agent = self.agent.clone().unwrap_or_else(|| "build".to_owned());
+        rule(&mut self.permission, tool, "allow");
+        rule(self.permissions_of(&agent), tool, "allow");
+        Ok(())
+    }
+
+    /// Lets the tools use these directories, which are not the one to work in.
+    fn add_dirs(&mut self, params: &ExecuteParams) -> Result<(), AgentError> {
+        for dir in &params.add_dirs {
+            self.must_be_readable("add_dirs")?;
+            let Some(text) = dir.to_str().filter(|_| dir.is_absolute()) else {
+                return invalid("add_dirs: OpenCode takes absolute paths in UTF-8");
+            };
+            if text.contains(['*', '?', '{', '}', '\\']) {
+                return invalid("add_dirs: a path with * ? { } or \\ would be a pattern here");
+            }
+            let all_in_it = format!("{}/*", text.trim_end_matches('/'));
+            for agent in self.agents() {
+                let rules = self.permissions_of(&agent);
+                let outside = rules.entry("external_directory").or_insert(json!({}));
+                if let Value::String(action) = outside {
+                    *outside = json!({"*": action});
+                }
+                if let Some(outside) = outside.as_object_mut() {
+                    rule(outside, text, "allow");
+                    rule(outside, &all_in_it, "allow");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn system_prompt(&mut self, params: &ExecuteParams) -> Result<(), AgentError> {
+        let (variable, text) = match &params.system_prompt {
+            Some(SystemPrompt::Append(text)) => (INSTRUCTIONS_FILE, text),
+            Some(SystemPrompt::Replace(text)) => (PROMPT_FILE, text),
+            _ => return Ok(()),
+        };
+        self.must_be_readable("system_prompt")?;
+        if text.trim().is_empty() {
+            return invalid("system_prompt: it is empty; leave it out");
+        }
+        if variable == PROMPT_FILE {
+            let agent = self.fix_agent();
+            self.settings_of(&agent).insert(
+                "prompt".into(),
+                json!(format!("{{file:{{env:{variable}}}}}")),
+            );
+        } else {
+            let file = json!(format!("{{env:{variable}}}"));
+            let all = self.config.entry("instructions").or_insert(json!([]));
+            match all.as_array_mut() {
+                Some(all) => all.push(file),
+                None => *all = json!([file]),
+            }
+        }
+        self.files.push(PrivateFile {
+            place: FilePlace::Variable(variable.to_owned()),
+            content: text.clone().into_bytes(),
+        });
+        Ok(())
+    }
+
+    /// The agent that runs: the caller's, or the CLI's own `build`, whatever the user's files say.
+    fn fix_agent(&mut self) -> String {
+        if let Some(agent) = &self.agent {
+            return agent.clone();
+        }
+        let agent = "build".to_owned();
+        self.config
+            .insert("default_agent".into(), Value::String(agent.clone()));
+        agent
+    }
+
+    /// All agents that are known. Rules of an agent are stronger than those for all.
+    fn agents(&self) -> Vec<String> {
+        let mut agents: Vec<String> = AGENTS.iter().map(ToString::to_string).collect();
+        let own = self.config.get("agent").and_then(Value::as_object);
+        let own = own.into_iter().flat_map(Map::keys);
+        for agent in own.chain(&self.agent) {
+            if !agents.contains(agent) {
+                agents.push(agent.clone());
+            }
+        }
+        agents
+    }
+
+    fn settings_of(&mut self, agent: &str) -> &mut Map<String, Value> {
+        object_at(object_at(&mut self.config, "agent"), agent)
+    }
+
+    fn permissions_of(&mut self, agent: &str) -> &mut Map<String, Value> {
+        let settings = self.settings_of(agent);
+        if let Some(Value::String(action)) = settings.get("permission") {
+            // One word for all tools.
+            let all = json!({"*": action});
+            settings.insert("permission".into(), all);
+        }
+        object_at(settings, "permission")
+    }
+
+    /// What has to be added to the configuration cannot be if that is not plain JSON.
+    fn must_be_readable(&self, parameter: &str) -> Result<(), AgentError> {
+        if self.opaque {
+            return Err(AgentError::invalid_params(format!(
+                "{parameter}: it has to be added to what {CONFIG} holds, and that is no plain JSON \
+                 object; take comments and commas at the ends of lists out of it"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The MCP servers that the caller has configured in the environment. Those in the user's files are
+/// not known.
+pub(crate) fn mcp_servers(params: &ExecuteParams) -> Vec<String> {
+    let config = callers(params, CONFIG).and_then(|text| object_of(&text));
+    let servers = config
+        .as_ref()
+        .and_then(|config| config.get("mcp")?.as_object());
+    servers.into_iter().flat_map(Map::keys).cloned().collect()
+}
+
+/// What a variable holds, by the caller or in our own environment.
+fn callers(params: &ExecuteParams, name: &str) -> Option<String> {
+    params
+        .env
+        .get(name)
+        .cloned()
+        .or_else(|| env::var(name).ok())
+}
+
+fn object(text: &str) -> Option<Map<String, Value>> {
+    serde_json::from_str(text).ok()
+}
+
+fn object_of(text: &str) -> Option<Map<String, Value>> {
+    object(text.trim())
+}
+
+/// The object at this key, which is made if there is none.
+fn object_at<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
+    let value = map.entry(key).or_insert(Value::Null);
+    if !value.is_object() {
+        *value = json!({});
+    }
+    match value {
+        Value::Object(object) => object,
+        _ => unreachable!("it was just made an object"),
+    }
+}
+
+/// Adds a rule after all others: of those that match, the last one holds.
+fn rule(rules: &mut Map<String, Value>, name: &str, action: &str) {
+    rules.shift_remove(name);
+    rules.insert(name.to_owned(), Value::String(action.to_owned()));
+}
+
+/// The permission that a tool asks for. All tools that write files ask for `edit`.
+fn permission_of(tool: &str) -> &str {
+    match tool {
+        "write" | "patch" | "multiedit" | "apply_patch" => "edit",
+        other => other,
+    }
+}
+
+/// The agent that the caller names in his own arguments.
+fn agent_in_arguments(params: &ExecuteParams) -> Option<&str> {
+    let mut args = own_options(params);
+    while let Some(arg) = args.next() {
+        if let Some(agent) = arg.strip_prefix("--agent=") {
+            return Some(agent);
+        }
+        if arg == "--agent" {
+            return args.next();
+        }
+    }
+    None
+}
+
+fn check_tools(params: &ExecuteParams) -> Result<(), AgentError> {
+    for (parameter, tools) in [
+        ("allowed_tools", &params.allowed_tools),
+        ("denied_tools", &params.denied_tools),
+    ] {
+        for tool in tools {
+            let is_a_name = |c: char| c.is_ascii_alphanumeric() || "_-*.".contains(c);
+            if tool.is_empty() || !tool.chars().all(is_a_name) {
+                return Err(AgentError::invalid_params(format!(
+                    "{parameter}: OpenCode takes names of permissions, such as bash, edit or \
+                     server_tool, in which * stands for anything; rules for single commands go into \
+                     `permission` of its configuration"
+                )));
+            }
+        }
+    }
+    let denied: Vec<&str> = params
+        .denied_tools
+        .iter()
+        .map(|t| permission_of(t))
+        .collect();
+    if let Some(both) = params
+        .allowed_tools
+        .iter()
+        .find(|tool| denied.contains(&permission_of(tool)))
+    {
+        return Err(AgentError::invalid_params(format!(
+            "allowed_tools: {both} is denied as well"
+        )));
+    }
+    Ok(())
+}

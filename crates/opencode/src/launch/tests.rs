@@ -1,0 +1,1 @@
+//! Hand-made parameters and what becomes of them.

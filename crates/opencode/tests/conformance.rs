@@ -1,0 +1,233 @@
+//! What every provider must pass, with what there is to know about OpenCode 1.18.33.
+#![cfg(test)]
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use teamster_core::{CliProvider, ErrorKind, RunStatus, SystemPrompt};
+use teamster_opencode::OpenCode;
+use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
+use teamster_testkit::fixture::Fixture;
+use teamster_testkit::replay::{Replay, ReplayOptions, replay};
+
+fn suite() -> Suite {
+    use RunStatus::{Completed, Failed, Incomplete};
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/opencode");
+    Suite::new(OpenCode, fixtures)
+        .run_is_over(is_over)
+        .command_line(command_line(), understand)
+        .plain(Plain {
+            session_id: "ses_e0024d21affeQxq3tDgLABc4gf",
+            model: "anthropic/claude-sonnet-4-5",
+            tool: "webfetch",
+            ..Plain::default()
+        })
+        .text(
+            "text",
+            "Hello from the mock: naïve café ☃ 你好，世界 🚀👨‍👩‍👧 line1\nline2\t\"quoted\" \\ done.",
+        )
+        .text(
+            "tool_shell_ok",
+            "Let me run that.The command printed hello-from-shell.",
+        )
+        .text("disconnect_then_ok", "Full answer on the second attempt.")
+        .text("mid_stream_disconnect", "")
+        .tool(
+            "tool_shell_ok",
+            Tool::shell("echo hello-from-shell", "hello-from-shell"),
+        )
+        .tool(
+            "tool_shell_fail",
+            Tool::failed_shell("exit 3", "out-line\nerr-line"),
+        )
+        .status("text", Completed, None)
+        .status("multi_turn", Completed, None)
+        .status("tool_shell_fail", Completed, None)
+        .status("retry_ok", Completed, None)
+        .status("empty_answer", Completed, None)
+        .status("denied_env_permission", Completed, None)
+        .status("denied_ask_bash", Incomplete, Some(ErrorKind::Permission))
+        .status(
+            "denied_external_dir",
+            Incomplete,
+            Some(ErrorKind::Permission),
+        )
+        .status("error_400", Failed, Some(ErrorKind::Invalid))
+        .status("error_401", Failed, Some(ErrorKind::Auth))
+        .status("error_403", Failed, Some(ErrorKind::Auth))
+        .status("error_404_model", Failed, Some(ErrorKind::ModelNotFound))
+        .status("error_429_retry_after", Failed, Some(ErrorKind::RateLimit))
+        .status("error_500", Failed, Some(ErrorKind::Overloaded))
+        .status("error_529", Failed, Some(ErrorKind::Overloaded))
+        .status("error_html", Failed, Some(ErrorKind::Overloaded))
+        .status("sse_overloaded", Failed, Some(ErrorKind::Overloaded))
+        .status("malformed", Failed, Some(ErrorKind::Protocol))
+        .status("mid_stream_disconnect", Failed, Some(ErrorKind::Network))
+        .status("hang_server_timeout_opt", Failed, Some(ErrorKind::Network))
+        .status("invalid_model", Failed, Some(ErrorKind::Internal))
+        .status("invalid_model_logs", Failed, Some(ErrorKind::ModelNotFound))
+        .status("max_tokens", Failed, Some(ErrorKind::Invalid))
+        .status("tool_then_error", Failed, Some(ErrorKind::Invalid))
+        .status("resume_unknown", Failed, Some(ErrorKind::SessionNotFound))
+        .status("bad_config", Failed, Some(ErrorKind::Invalid))
+        .status("parallel_fresh_home", Failed, Some(ErrorKind::Internal))
+        .status("sigterm_mid_stream", Failed, Some(ErrorKind::Internal))
+        .status(
+            "slow_reader_truncated",
+            Incomplete,
+            Some(ErrorKind::Protocol),
+        )
+}
+
+/// There is no such line. The best is a step that ended for another reason than to go on, or an
+/// error, with nothing after it.
+fn is_over(lines: &[Value]) -> bool {
+    lines.last().is_some_and(|line| {
+        line["type"] == "error"
+            || line["type"] == "step_finish" && line["part"]["reason"] != "tool-calls"
+    })
+}
+
+/// From `opencode run --help`, the flags of all commands, and those that it takes without listing.
+fn command_line() -> ArgvModel {
+    let run = ArgvModel::new(Parser::Yargs)
+        .switches(&[
+            "--continue|-c",
+            "--fork",
+            "--share",
+            "--thinking",
+            "--auto",
+            "--yolo",
+            "--dangerously-skip-permissions",
+            "--interactive|-i",
+            "--print-logs",
+            "--pure",
+            "--help|-h",
+            "--version|-v",
+        ])
+        .one(&[
+            "--command",
+            "--session|-s",
+            "--model|-m",
+            "--agent",
+            "--format",
+            "--title",
+            "--attach",
+            "--password|-p",
+            "--username|-u",
+            "--dir",
+            "--port",
+            "--variant",
+            "--log-level",
+        ])
+        .many(&["--file|-f"]);
+    ArgvModel::new(Parser::Yargs)
+        .command("run", run)
+        .commands(&[
+            "completion",
+            "acp",
+            "mcp",
+            "attach",
+            "debug",
+            "providers",
+            "auth",
+            "agent",
+            "upgrade",
+            "uninstall",
+            "serve",
+            "web",
+            "models",
+            "stats",
+            "export",
+            "import",
+            "github",
+            "pr",
+            "session",
+            "plugin",
+            "db",
+        ])
+}
+
+fn understand(sent: &Sent<'_>) -> Understood {
+    let args = &sent.args;
+    assert_eq!(args.commands, ["run"]);
+    let json = |name: &str| -> Map<String, Value> {
+        let text = sent.variable(name).unwrap_or_else(|| "{}".into());
+        serde_json::from_str(&text).unwrap()
+    };
+    let config = Value::Object(json("OPENCODE_CONFIG_CONTENT"));
+    let build = &config["agent"]["build"];
+    let outside = build["permission"]["external_directory"].as_object();
+    let rules = json("OPENCODE_PERMISSION");
+    let with = |action: &str| -> Vec<String> {
+        let own = ["question", "plan_enter", "plan_exit"];
+        let rules = rules.iter().filter(|(_, is)| *is == action);
+        let names = rules.map(|(name, _)| name.clone());
+        names
+            .filter(|name| !own.contains(&name.as_str()) && name != "edit")
+            .collect()
+    };
+    let words = args.positionals.iter();
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    let parts: Vec<_> = words.chain(sent.stdin()).collect();
+    Understood {
+        prompt: parts.join("\n"),
+        session_id: args.text("--session"),
+        fork: args.has("--fork"),
+        add_dirs: outside
+            .into_iter()
+            .flat_map(Map::keys)
+            .filter(|dir| !dir.ends_with('*'))
+            .map(Into::into)
+            .collect(),
+        system_prompt: system_prompt(sent, &config),
+        model: args.text("--model"),
+        effort: args.text("--variant"),
+        allowed_tools: with("allow"),
+        denied_tools: with("deny"),
+        images: args.values("--file").len(),
+        ..Understood::default()
+    }
+}
+
+/// The CLI replaces `{env:NAME}` and then `{file:PATH}` in the text of its configuration.
+fn system_prompt(sent: &Sent<'_>, config: &Value) -> Option<SystemPrompt> {
+    let file = |text: &Value| {
+        let text = text.as_str()?.strip_prefix("{env:")?;
+        sent.file(sent.variable(text.strip_suffix('}')?)?)
+    };
+    let prompt = config["agent"]["build"]["prompt"].as_str();
+    let prompt = prompt.and_then(|p| p.strip_prefix("{file:")?.strip_suffix('}'));
+    if let Some(prompt) = prompt {
+        assert_eq!(config["default_agent"], "build");
+        return file(&prompt.into()).map(SystemPrompt::Replace);
+    }
+    file(&config["instructions"][0]).map(SystemPrompt::Append)
+}
+
+// All but `reports`, which takes a message of two whole blocks [two_texts] for deltas; what it checks
+// beside that is checked below.
+teamster_testkit::conformance_tests!(@ suite(); grammar chunks cut_short text_once texts tools
+    statuses truths garbled parameters delivery prompts arguments recorded);
+
+#[test]
+fn reports() {
+    let replay = |scenario: &str| {
+        let fixtures = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../fixtures/opencode/1.18.33"
+        );
+        let fixture = Fixture::load(&Path::new(fixtures).join(scenario)).unwrap();
+        replay(&fixture, &OpenCode, ReplayOptions::default())
+    };
+    let texts = |replay: &Replay| replay.counts().get("text").copied();
+    // One block, of which the model's service sent eight pieces; two blocks.
+    assert_eq!(texts(&replay("text")), Some(1));
+    assert_eq!(texts(&replay("two_texts")), Some(2));
+    let thinking = replay("thinking");
+    assert_eq!(thinking.counts().get("thinking"), Some(&1));
+    let result = thinking.result().unwrap();
+    assert!(result.usage.is_some() && result.total_cost_usd.is_some());
+    let can = OpenCode.capabilities();
+    assert!(!can.text_deltas && can.thinking && can.usage && can.cost);
+}
