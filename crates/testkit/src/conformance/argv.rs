@@ -22,8 +22,9 @@ pub enum Parser {
 /// might understand in another way is an error here, so that no provider comes to depend on it.
 ///
 /// - A flag that is not in the table is an error. So is a text that became a flag.
-/// - A value may be joined to its long flag by `=`. As a word of its own it must not begin with `-`:
-///   the real parsers would fail, or take it for a flag. Short flags take theirs as a word only.
+/// - A value may be joined to its flag by `=`; not to a short one with `commander`, which would take
+///   the `=` for a part of it. As a word of its own it must not begin with `-`: the real parsers
+///   would fail, or take it for a flag.
 /// - A flag with any number of values ([`many`](Self::many)) swallows the words that follow, up to
 ///   the next one that begins with `-`; with `yargs` also after a value that is joined by `=`.
 /// - A word that is the name of a sub-command begins it, wherever it stands before `--`; from there
@@ -166,7 +167,7 @@ impl ArgvModel {
                 }
                 parsed.positionals.extend(words.by_ref().cloned());
             } else if text.len() > 1 && text[0] == b'-' {
-                let (name, joined) = split(word);
+                let (name, joined) = self.split(word);
                 let flag = level.flag(name)?;
                 let follows = |words: &mut std::iter::Peekable<std::slice::Iter<'_, OsString>>| {
                     words
@@ -199,6 +200,19 @@ impl ArgvModel {
         self.parse(&args)
     }
 
+    /// A flag from the value that is joined to it.
+    fn split<'a>(&self, word: &'a OsStr) -> (&'a OsStr, Option<&'a OsStr>) {
+        let bytes = word.as_bytes();
+        let short = !bytes.starts_with(b"--");
+        match bytes.iter().position(|b| *b == b'=') {
+            Some(at) if !short || (at == 2 && self.parser != Parser::Commander) => (
+                OsStr::from_bytes(&bytes[..at]),
+                Some(OsStr::from_bytes(&bytes[at + 1..])),
+            ),
+            _ => (word, None),
+        }
+    }
+
     fn flag(&self, name: &OsStr) -> Result<&Flag, String> {
         self.flags
             .iter()
@@ -210,18 +224,6 @@ impl ArgvModel {
 impl Flag {
     fn name(&self) -> String {
         self.names[0].to_owned()
-    }
-}
-
-/// A long flag from the value that is joined to it.
-fn split(word: &OsStr) -> (&OsStr, Option<&OsStr>) {
-    let bytes = word.as_bytes();
-    match bytes.iter().position(|b| *b == b'=') {
-        Some(at) if bytes.starts_with(b"--") => (
-            OsStr::from_bytes(&bytes[..at]),
-            Some(OsStr::from_bytes(&bytes[at + 1..])),
-        ),
-        _ => (word, None),
     }
 }
 

@@ -84,6 +84,7 @@ pub struct Suite {
     tools: Vec<(&'static str, Tool)>,
     repeats: Vec<&'static str>,
     leaves_open: Vec<&'static str>,
+    changed_prompts: Vec<&'static str>,
 }
 
 struct CommandLine {
@@ -199,6 +200,7 @@ impl Suite {
             tools: Vec::new(),
             repeats: Vec::new(),
             leaves_open: Vec::new(),
+            changed_prompts: Vec::new(),
         }
     }
 
@@ -275,6 +277,13 @@ impl Suite {
     #[must_use]
     pub fn leaves_tools_open(mut self, scenarios: &[&'static str]) -> Self {
         self.leaves_open.extend(scenarios);
+        self
+    }
+
+    /// Fixtures in which the CLI itself changed the prompt that was in its arguments.
+    #[must_use]
+    pub fn changes_prompts(mut self, scenarios: &[&'static str]) -> Self {
+        self.changed_prompts.extend(scenarios);
         self
     }
 

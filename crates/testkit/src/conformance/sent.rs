@@ -1,10 +1,10 @@
 //! What reaches a CLI, and what it understands of it.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use teamster_core::{ExecuteParams, FilePlace, Launch, Stdin, SystemPrompt};
+use teamster_core::{ExecuteParams, FilePlace, Launch, PrivateFile, Stdin, SystemPrompt};
 
 use super::Parsed;
 use super::argv::ArgvModel;
@@ -52,7 +52,7 @@ impl<'a> Sent<'a> {
         };
         let mut files = self.launch.private_files.iter().enumerate();
         let file = files.find(|(_, file)| file.place == FilePlace::Variable(name.to_owned()));
-        file.map(|(index, _)| private_path(index))
+        file.map(|(index, file)| private_path(index, file))
             .or_else(|| set_in(&self.launch.env_merged))
             .or_else(|| self.params.env.get(name).cloned())
             .or_else(|| set_in(&self.launch.env))
@@ -62,7 +62,7 @@ impl<'a> Sent<'a> {
     pub fn file(&self, path: impl AsRef<OsStr>) -> Option<String> {
         let path = path.as_ref();
         let mut files = self.launch.private_files.iter().enumerate();
-        let (_, file) = files.find(|(index, _)| path == OsStr::new(&private_path(*index)))?;
+        let (_, file) = files.find(|(at, file)| path == OsStr::new(&private_path(*at, file)))?;
         Some(String::from_utf8_lossy(&file.content).into_owned())
     }
 }
@@ -82,8 +82,12 @@ pub fn toml_value(text: &str) -> Option<Value> {
 }
 
 /// Where the engine would put a private file.
-fn private_path(index: usize) -> String {
-    format!("/run/private-file-{index}")
+fn private_path(index: usize, file: &PrivateFile) -> String {
+    let ending = match file.place {
+        FilePlace::ArgumentNamed(_, ending) => ending,
+        _ => "",
+    };
+    format!("/run/private-file-{index}{ending}")
 }
 
 /// The arguments, with the paths that the engine adds to them.
@@ -93,7 +97,7 @@ fn with_private_files(launch: &Launch) -> Vec<OsString> {
         if let FilePlace::Argument(at) | FilePlace::ArgumentNamed(at, _) = file.place
             && let Some(arg) = args.get_mut(at)
         {
-            arg.push(private_path(index));
+            arg.push(private_path(index, file));
         }
     }
     args
@@ -111,7 +115,8 @@ pub struct Understood {
     pub new_session_id: Option<String>,
     /// Whether the resumed session is left as it is.
     pub fork: bool,
-    /// The directory to work in, where it is said to the CLI and not only set by the engine.
+    /// The directory to work in, where it is said to the CLI and not only set by the engine: then
+    /// the whole path, as the CLI already works in it.
     pub working_directory: Option<PathBuf>,
     /// Other directories.
     pub add_dirs: Vec<PathBuf>,
@@ -140,13 +145,14 @@ pub struct Understood {
 impl Understood {
     /// That this is what was asked for, with this prompt.
     pub(super) fn check(&self, params: &ExecuteParams, prompt: &str) -> Result<(), String> {
-        let directory = self.working_directory.as_ref();
+        let directory = params.working_directory.as_deref();
+        let directory = std::path::absolute(directory.unwrap_or(Path::new("."))).ok();
         let expected = Self {
             prompt: prompt.to_owned(),
             session_id: params.session_id.clone(),
             new_session_id: params.new_session_id.clone(),
             fork: params.fork,
-            working_directory: directory.and(params.working_directory.clone()),
+            working_directory: self.working_directory.as_ref().and(directory),
             add_dirs: params.add_dirs.clone(),
             system_prompt: params.system_prompt.clone(),
             model: params.model.clone(),

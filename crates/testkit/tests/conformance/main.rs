@@ -109,7 +109,7 @@ fn garbled() {
 
 #[test]
 fn recorded() {
-    let message = "expected the prompt \"--help me\", got Err(\"there is `--`, which";
+    let message = "there is `--`, which does not protect what follows";
     finds(Suite::recorded, Fault::DashesProtectNothing, message);
 }
 

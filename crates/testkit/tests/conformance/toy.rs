@@ -346,7 +346,8 @@ const RUNS: &[(&str, i32, &[&str])] = &[
         0,
         &[
             r#"{"type":"text","id":"m1","text":"Hello, "}"#,
-            r#"{"type":"text","id":"m1","text":"world!"}"#,
+            r#"{"type":"text","id":"m1","text":"wor"}"#,
+            r#"{"type":"text","id":"m1","text":"ld!"}"#,
             r#"{"type":"message","id":"m1"}"#,
             r#"{"type":"end"}"#,
         ],

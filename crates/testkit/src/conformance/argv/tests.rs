@@ -76,6 +76,8 @@ fn a_prompt_that_begins_with_a_dash_is_a_flag_unless_it_is_protected() {
     assert!(error.starts_with("--prompt has no value"), "{error}");
     let parsed = gemini().parse_words(&["--prompt=--yolo me"]).unwrap();
     assert_eq!(parsed.text("--prompt").as_deref(), Some("--yolo me"));
+    let parsed = gemini().parse_words(&["-p=-x"]).unwrap();
+    assert_eq!(parsed.text("--prompt").as_deref(), Some("-x"));
 }
 
 #[test]
