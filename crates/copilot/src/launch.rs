@@ -1,12 +1,238 @@
 //! How GitHub Copilot CLI is started.
 
-use teamster_core::{AgentError, ExecuteParams, Launch};
+use std::env;
+use std::path::{Path, PathBuf, absolute};
+
+use teamster_core::{
+    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, Launch,
+    PermissionMode, RecordFile, Stdin, is_uuid,
+};
 
 use crate::{CAPABILITIES, INFO};
 
+/// The largest prompt that goes to stdin. The CLI has no limit of its own that was found (200 KB
+/// were measured); what no model can take is refused here.
+const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
+
+/// The CLI sets these for its own children, and where its own files are: one that finds them
+/// believes that it is such a child.
+const MARKS_OF_A_SESSION: &[&str] = &[
+    "COPILOT_CLI",
+    "COPILOT_AGENT_SESSION_ID",
+    "COPILOT_CLI_BINARY_VERSION",
+    "COPILOT_CLI_RESOLVED_DIST_DIR",
+];
+
+/// The lines of the session's record that have figures.
+const FIGURES: &[&str] = &["session.usage_record"];
+
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
-    params.check(&INFO, &CAPABILITIES)?;
-    Err(AgentError::invalid_params(
-        "GitHub Copilot CLI cannot be run yet",
-    ))
+    check(params)?;
+    let mut args = Args::new();
+    let stdin = prompt(params, &mut args)?;
+    args.add("--output-format=json");
+    args.add("--no-auto-update");
+    args.add("--no-color");
+    session(params, &mut args);
+    options(params, &mut args);
+    for image in &params.images {
+        attach(image, &mut args)?;
+    }
+    for arg in &params.extra_args {
+        args.add(arg);
+    }
+    let (args, private_files) = args.into_parts();
+    Ok(Launch {
+        args,
+        private_files,
+        env_remove: MARKS_OF_A_SESSION.to_vec(),
+        stdin,
+        record: record(params),
+        ..Launch::default()
+    })
 }
+
+/// The prompt: as one word with its flag, or on stdin without the flag. Given both, the CLI ignores
+/// stdin; a word of its own that begins with `-` would be a flag, also after `--`.
+fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
+    if params.prompt_on_stdin(&params.prompt, &INFO, LARGEST_STDIN_PROMPT)? {
+        return Ok(Stdin::Bytes(params.prompt.clone().into_bytes()));
+    }
+    args.value("--prompt", &params.prompt);
+    Ok(Stdin::Closed)
+}
+
+/// An id that does not exist is an error for `--resume` and a new session for `--session-id`.
+fn session(params: &ExecuteParams, args: &mut Args) {
+    if let Some(id) = &params.session_id {
+        args.value("--resume", id);
+    }
+    if let Some(id) = &params.new_session_id {
+        args.value("--session-id", id);
+    }
+}
+
+fn options(params: &ExecuteParams, args: &mut Args) {
+    if let Some(model) = &params.model {
+        args.value("--model", model);
+    }
+    if let Some(effort) = &params.effort {
+        args.value("--reasoning-effort", effort);
+    }
+    match params.permission {
+        PermissionMode::ReadOnly => {
+            // What is denied is denied to sub-agents too, and whatever else is allowed.
+            args.value("--deny-tool", "write,shell");
+        }
+        PermissionMode::AcceptEdits => args.value("--allow-tool", "write"),
+        PermissionMode::Bypass => args.add("--allow-all"),
+        // The default; `check` has refused what is not known.
+        _ => {}
+    }
+    for tool in &params.allowed_tools {
+        args.value("--allow-tool", tool);
+    }
+    for tool in &params.denied_tools {
+        args.value("--deny-tool", tool);
+    }
+    for dir in &params.add_dirs {
+        args.value("--add-dir", dir);
+    }
+}
+
+/// An image, as a file. The CLI tells what it is by the ending of the file's name.
+fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
+    match &image.source {
+        ImageSource::Path(path) => {
+            let unreadable = |e| {
+                AgentError::new(
+                    ErrorCode::InvalidParams,
+                    ErrorKind::NotFound,
+                    format!("images: {} cannot be read: {e}", path.display()),
+                )
+            };
+            path.metadata().map_err(unreadable)?;
+            // The CLI would look for it in the agent's directory.
+            args.value("--attachment", absolute(path).map_err(unreadable)?);
+        }
+        ImageSource::Bytes(bytes) => {
+            let suffix = match image.media_type.as_str() {
+                "image/png" => ".png",
+                "image/jpeg" => ".jpg",
+                "image/gif" => ".gif",
+                "image/webp" => ".webp",
+                other => {
+                    return Err(AgentError::invalid_params(format!(
+                        "images: GitHub Copilot CLI takes PNG, JPEG, GIF and WebP, not {other:?}"
+                    )));
+                }
+            };
+            args.private_file_named("--attachment=", suffix, bytes.as_slice());
+        }
+        _ => {
+            return Err(AgentError::invalid_params(
+                "images: an image is a file or bytes in memory",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Where the CLI records the session: it prints no token counts.
+fn record(params: &ExecuteParams) -> Option<RecordFile> {
+    let id = params
+        .session_id
+        .as_ref()
+        .or(params.new_session_id.as_ref())?;
+    let variable = |name: &str| {
+        let set = match params.env.get(name) {
+            Some(value) => value.into(),
+            None => env::var_os(name)?,
+        };
+        Some(PathBuf::from(set)).filter(|path| !path.as_os_str().is_empty())
+    };
+    let home = match variable("COPILOT_HOME") {
+        Some(home) => home,
+        None => variable("HOME")?.join(".copilot"),
+    };
+    let here = params.working_directory.as_deref().unwrap_or(Path::new(""));
+    Some(RecordFile {
+        path: here
+            .join(home)
+            .join("session-state")
+            .join(id)
+            .join("events.jsonl"),
+        containing: FIGURES,
+    })
+}
+
+/// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
+fn check(params: &ExecuteParams) -> Result<(), AgentError> {
+    params.check(&INFO, &CAPABILITIES)?;
+    if params.prompt.trim().is_empty() {
+        return Err(AgentError::invalid_params(
+            "prompt: GitHub Copilot CLI takes no images without a prompt; say what to do with them",
+        ));
+    }
+    // `--resume` also takes names and the beginnings of ids, which may be those of another session.
+    for (name, id) in [
+        ("session_id", &params.session_id),
+        ("new_session_id", &params.new_session_id),
+    ] {
+        if id.as_deref().is_some_and(|id| !is_uuid(id)) {
+            return Err(AgentError::new(
+                ErrorCode::InvalidParams,
+                if name == "session_id" {
+                    ErrorKind::SessionNotFound
+                } else {
+                    ErrorKind::Invalid
+                },
+                format!(
+                    "{name}: the ids of GitHub Copilot CLI's sessions are UUIDs; give a whole one"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Where the program may be, of which the npm package's `npm-loader.js` is only the launcher. The
+/// launcher dies of signals that the program never gets.
+pub(crate) fn native_programs(launcher: &Path) -> Vec<PathBuf> {
+    let is_loader = launcher
+        .file_name()
+        .is_some_and(|name| name == "npm-loader.js");
+    let Some(package) = launcher.parent().filter(|_| is_loader) else {
+        return Vec::new();
+    };
+    let arch = match env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        _ => return Vec::new(),
+    };
+    let platforms: &[&str] = match env::consts::OS {
+        "linux" => &["linux", "linuxmusl"],
+        "macos" => &["darwin"],
+        _ => &[],
+    };
+    let found: Vec<PathBuf> = platforms
+        .iter()
+        .filter_map(|platform| {
+            let name = format!("copilot-{platform}-{arch}");
+            let nested = package.join("node_modules/@github").join(&name);
+            let beside = package.parent()?.join(&name);
+            [nested, beside]
+                .into_iter()
+                .map(|folder| folder.join("copilot"))
+                .find(|program| program.is_file())
+        })
+        .collect();
+    // With both, for glibc and for musl, only the launcher knows which one runs here.
+    match <[PathBuf; 1]>::try_from(found) {
+        Ok([only]) => vec![only],
+        Err(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,10 @@
 mod decoder;
 mod launch;
 
+use std::path::{Path, PathBuf};
+
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch,
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, PermissionMode,
 };
 
 pub use decoder::CopilotDecoder;
@@ -24,11 +26,33 @@ static INFO: CliInfo = CliInfo {
     version_args: &["--version"],
     tested_versions: &["1.0.102"],
     install: "npm install -g @github/copilot",
-    login: "log in with `copilot` and then /login, or set COPILOT_GITHUB_TOKEN in the environment",
+    login: "log in with `copilot login`, or set COPILOT_GITHUB_TOKEN (or COPILOT_PROVIDER_BASE_URL and \
+            its companions for a model of your own) in the environment",
     choose_session_id: true,
 };
 
-static CAPABILITIES: Capabilities = Capabilities::none();
+static CAPABILITIES: Capabilities = {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.new_session_id = true;
+    can.add_dirs = true;
+    can.model = true;
+    can.effort = true;
+    can.permission_modes = &[
+        PermissionMode::Default,
+        PermissionMode::ReadOnly,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ];
+    can.allowed_tools = true;
+    can.denied_tools = true;
+    can.images = true;
+    can.prompt_on_stdin = true;
+    can.text_deltas = true;
+    can.thinking = true;
+    can.usage = true;
+    can
+};
 
 impl CliProvider for Copilot {
     fn info(&self) -> &'static CliInfo {
@@ -39,11 +63,15 @@ impl CliProvider for Copilot {
         &CAPABILITIES
     }
 
+    fn native_programs(&self, launcher: &Path) -> Vec<PathBuf> {
+        launch::native_programs(launcher)
+    }
+
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         launch::launch(params)
     }
 
-    fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(CopilotDecoder::new())
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(CopilotDecoder::for_run(params))
     }
 }

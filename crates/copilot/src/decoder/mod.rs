@@ -1,24 +1,398 @@
-//! From the lines of `copilot --output-format json` to events.
+//! From the lines of `copilot --output-format=json` to events.
 
-use teamster_core::{Decoder, Events, Exit, RunSummary};
+mod background;
+mod end;
+mod errors;
+mod notices;
+mod session;
+mod text;
+mod tools;
+mod usage;
+mod wire;
+
+use serde::de::IgnoredAny;
+use teamster_core::json_line::{self, parse, type_of};
+use teamster_core::{
+    Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id,
+    NoticeLevel, NoticeSource, Permission, Retry, RunSummary, ToolResult, surrogates,
+};
+
+use background::Background;
+use end::Ending;
+use errors::Failure;
+use session::SessionState;
+use text::Lane;
+use tools::{Calls, file_changes};
+use wire::{
+    Hot, Line, Message, MessageDelta, ReasoningDelta, ShellOutput, ToolComplete, ToolStart,
+};
+
+/// The main agent's lane.
+const MAIN: usize = 0;
 
 /// Decodes the output of one run.
-#[derive(Debug, Default)]
-pub struct CopilotDecoder;
+#[derive(Debug)]
+pub struct CopilotDecoder {
+    session: SessionState,
+    /// The main agent first, then sub-agents.
+    lanes: Vec<Lane>,
+    calls: Calls,
+    background: Background,
+    ending: Ending,
+}
 
-impl CopilotDecoder {
-    /// A decoder for one run.
-    pub fn new() -> Self {
-        Self
+impl Default for CopilotDecoder {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl Decoder for CopilotDecoder {
     fn line(&mut self, line: &[u8], out: &mut Events) {
-        out.unknown(line);
+        if json_line::read(line, |text| self.json_line(text, out)).is_none() {
+            out.unknown(line);
+        }
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
-        RunSummary::default()
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        self.ending
+            .finish(exit, &self.session, &self.lanes[MAIN], out)
+    }
+
+    fn activity(&self) -> Activity {
+        self.background.activity()
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        errors::kind_of_stderr(stderr)
     }
 }
+
+impl CopilotDecoder {
+    /// A decoder for a run of which nothing else is known.
+    pub fn new() -> Self {
+        Self::with(SessionState::default())
+    }
+
+    /// A decoder for the run of these parameters: they say which session it is.
+    pub fn for_run(params: &ExecuteParams) -> Self {
+        let is_new = params.session_id.is_none() && params.new_session_id.is_some();
+        let chosen = params
+            .session_id
+            .as_ref()
+            .or(params.new_session_id.as_ref());
+        Self::with(SessionState::new(chosen.map(String::as_str), is_new))
+    }
+
+    fn with(session: SessionState) -> Self {
+        Self {
+            session,
+            lanes: vec![Lane::new(None, None)],
+            calls: Calls::default(),
+            background: Background::default(),
+            ending: Ending::default(),
+        }
+    }
+
+    /// Takes a line that is JSON of a known type. `None` if it is not; then no more has happened
+    /// than that the session was told.
+    fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
+        let kind = type_of(text)?;
+        if kind == "assistant.message_delta" {
+            let line: Hot<'_, MessageDelta<'_>> = parse(text)?;
+            self.session.begins(out);
+            let lane = self.lane(line.agent.get(), line.data.parent_tool_call_id.get());
+            let piece = &line.data.delta_content.0;
+            self.lanes[lane].delta(line.data.message_id.text(), piece, out);
+            return Some(());
+        }
+        // A field that is read leniently would be lost for half a surrogate pair in it. Deltas keep
+        // their halves, which may belong together.
+        let whole = match &*kind {
+            "assistant.reasoning_delta" => None,
+            _ => surrogates::without_lone_escapes(text),
+        };
+        let text = whole.as_deref().unwrap_or(text);
+        parse::<IgnoredAny>(text)?;
+        if kind != "result" {
+            self.session.begins(out);
+        }
+        if is_noise(&kind) {
+            return Some(());
+        }
+        self.other_line(&kind, text, out)
+    }
+
+    fn other_line(&mut self, kind: &str, text: &str, out: &mut Events) -> Option<()> {
+        match kind {
+            "assistant.message" => self.message(&parse(text)?, out),
+            "assistant.reasoning_delta" => {
+                let line: Hot<'_, ReasoningDelta<'_>> = parse(text)?;
+                let lane = self.lane(line.agent.get(), None);
+                let piece = &line.data.delta_content.0;
+                self.lanes[lane].reasoning_delta(line.data.reasoning_id.text(), piece, out);
+            }
+            "assistant.reasoning" => {
+                let line: Line<'_, wire::Reasoning<'_>> = parse(text)?;
+                let lane = self.lane(line.agent.get(), None);
+                let id = line.data.reasoning_id.text();
+                self.lanes[lane].reasoning(id, line.data.content.text(), out);
+            }
+            "tool.execution_start" => self.tool_start(parse(text)?, out),
+            "tool.shell_output" => {
+                let line: Hot<'_, ShellOutput<'_>> = parse(text)?;
+                let lane = self.lane(line.agent.get(), None);
+                self.calls.shell_output(lane, &line.data);
+            }
+            "tool.execution_complete" => {
+                let line: Line<'_, ToolComplete<'_>> = parse(text)?;
+                if !self.tool_complete(&line, out) {
+                    out.unknown(text.as_bytes());
+                }
+            }
+            "assistant.turn_start"
+            | "assistant.turn_end"
+            | "assistant.turn_retry"
+            | "assistant.idle"
+            | "model.call_start"
+            | "model.call_finished" => {
+                self.turn(kind, &parse(text)?, out);
+            }
+            "model.call_failure" => {
+                let line: Line<'_, wire::CallFailure<'_>> = parse(text)?;
+                let lane = self.lane(line.agent.get(), None);
+                self.lanes[lane].failure = Some(Failure::new(&line.data));
+            }
+            "session.error" => {
+                let line: Line<'_, wire::SessionError<'_>> = parse(text)?;
+                let lane = self.lane(line.agent.get(), None);
+                let error = errors::of_session(&line.data, self.lanes[lane].failure.as_ref());
+                if lane == MAIN {
+                    self.ending.failed(error);
+                } else {
+                    let message = format!("a sub-agent failed: {}", error.message);
+                    out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+                }
+            }
+            "abort" => {
+                let line: Line<'_, wire::Said<'_>> = parse(text)?;
+                if line.agent.get().is_none() {
+                    self.ending.aborted(line.data.reason.get());
+                }
+            }
+            "subagent.started" | "subagent.completed" | "subagent.failed" => {
+                self.sub_agent(kind, &parse(text)?, out);
+            }
+            "result" => {
+                let line: wire::ResultLine<'_> = parse(text)?;
+                self.background.wakes();
+                self.ending.result(&line, &mut self.session, out);
+            }
+            _ => return self.notice(kind, text, out),
+        }
+        Some(())
+    }
+
+    fn message(&mut self, line: &Line<'_, Message<'_>>, out: &mut Events) {
+        let data = &line.data;
+        let at = self.lane(line.agent.get(), data.parent_tool_call_id.get());
+        let lane = &mut self.lanes[at];
+        let id = data.id.text();
+        if let Some(reasoning) = data.reasoning_text.get() {
+            lane.reasoning_of_message(id, reasoning, out);
+        }
+        let calls_tools = !data.tool_requests.is_empty();
+        lane.message(id, data.content.text(), calls_tools, out);
+        if at == MAIN
+            && let Some(model) = data.model.get()
+        {
+            self.ending.answered_by(model);
+        }
+    }
+
+    fn tool_start(&mut self, line: Line<'_, ToolStart<'_>>, out: &mut Events) {
+        let lane = self.lane(line.agent.get(), line.data.parent_tool_call_id.get());
+        let mut tool_use = self.calls.start(lane, line.data);
+        tool_use.parent_tool_id.clone_from(&self.lanes[lane].parent);
+        out.push(AgentEvent::ToolUse(Box::new(tool_use)));
+    }
+
+    /// `false` if the beginning of the call was lost.
+    fn tool_complete(&mut self, line: &Line<'_, ToolComplete<'_>>, out: &mut Events) -> bool {
+        let data = &line.data;
+        let lane = self.lane(line.agent.get(), data.parent_tool_call_id.get());
+        let Some(call) = self.calls.end(lane, data.tool_call_id.text()) else {
+            return false;
+        };
+        let outcome = call.outcome(data);
+        match call.background_shell(data) {
+            Some(shell) => self.background.shell_starts(shell),
+            None => self.background.output(data.result.content.text()),
+        }
+        if outcome.denied {
+            out.push(AgentEvent::Permission(Box::new(Permission {
+                tool_name: call.name,
+                tool_id: Some(call.id.clone()),
+                decision: Decision::Denied,
+                reason: outcome.reason,
+                native: None,
+            })));
+        }
+        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
+            tool_id: call.id.clone(),
+            output: outcome.output,
+            is_error: Some(outcome.is_error),
+            parent_tool_id: self.lanes[lane].parent.clone(),
+            native: None,
+        })));
+        for event in file_changes(&call.id, &data.file_edits) {
+            out.push(event);
+        }
+        true
+    }
+
+    /// Where an agent is in its work.
+    fn turn(&mut self, kind: &str, line: &Line<'_, wire::Turn<'_>>, out: &mut Events) {
+        let at = self.lane(line.agent.get(), line.data.parent_tool_call_id.get());
+        let lane = &mut self.lanes[at];
+        match kind {
+            "assistant.turn_start" => {
+                lane.retries = 0;
+                lane.failure = None;
+                if at == MAIN {
+                    self.background.wakes();
+                    self.ending.turns += 1;
+                }
+            }
+            "model.call_start" => lane.call_starts(),
+            "model.call_finished" => {
+                lane.call_succeeded = line.data.outcome.get() == Some("success");
+            }
+            "assistant.turn_retry" => {
+                lane.retry(out);
+                lane.retries += 1;
+                let attempt = lane.failure.as_ref().and_then(|f| f.attempt);
+                out.push(AgentEvent::Retry(Box::new(Retry {
+                    attempt: attempt.map_or(lane.retries, |before| before.saturating_add(1)),
+                    max_attempts: None,
+                    delay_ms: None,
+                    error: errors::of_retry(lane.failure.as_ref(), line.data.reason.get()),
+                    native: None,
+                })));
+            }
+            "assistant.turn_end" => {
+                let cut = lane.turn_ends();
+                if cut && at == MAIN {
+                    out.notice(
+                        NoticeLevel::Warning,
+                        NoticeSource::Stdout,
+                        "the model's output limit cut a message off; the CLI lets it go on",
+                    );
+                }
+            }
+            // `assistant.idle`: not the end of the run, which waits for work in the background.
+            _ if at == MAIN => {
+                if line.data.aborted {
+                    self.ending.aborted(None);
+                } else if self.background.idle() {
+                    self.ending.turn_ends(out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn sub_agent(&mut self, kind: &str, line: &Line<'_, wire::SubAgent<'_>>, out: &mut Events) {
+        let data = &line.data;
+        if kind == "subagent.started" {
+            let Some(agent) = line.agent.get() else {
+                return;
+            };
+            let caller = data.parent_id.get().map(|id| self.lane(Some(id), None));
+            let call = data.tool_call_id.text();
+            let id = self.calls.id_of(caller.unwrap_or(MAIN), call);
+            let id = id.or_else(|| self.calls.id_of_any(call));
+            let at = self.lane(Some(agent), Some(call));
+            if id.is_some() {
+                self.lanes[at].parent = id;
+            }
+            if data.execution_mode.get() == Some("background") {
+                self.background.agent_starts(agent);
+            }
+            return;
+        }
+        self.background.agent_ends(line.agent.text());
+        if kind == "subagent.failed" {
+            let name = data.agent_display_name.text();
+            let message = format!("the sub-agent {name:?} failed: {}", data.error.text());
+            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+        }
+    }
+
+    /// The lane of an agent; the main agent's without an id. `parent` is the call that started it.
+    fn lane(&mut self, agent: Option<&str>, parent: Option<&str>) -> usize {
+        if agent.is_none() && parent.is_none() {
+            return MAIN;
+        }
+        let known = self.lanes[1..].iter().rposition(|lane| match agent {
+            Some(agent) => lane.agent.as_deref() == Some(agent),
+            None => lane.agent.is_none() && lane.parent.as_deref() == parent,
+        });
+        if let Some(at) = known {
+            return at + 1;
+        }
+        // Its beginning was lost: the call that it names, or at least nobody else's text.
+        let parent = parent
+            .map(|call| self.calls.id_of_any(call).unwrap_or_else(|| Id::from(call)))
+            .or_else(|| agent.map(Id::from));
+        self.lanes.push(Lane::new(agent, parent));
+        self.lanes.len() - 1
+    }
+}
+
+/// Lines that have nothing for a user: pieces of what also comes whole, signs of life, and the CLI's
+/// own bookkeeping.
+fn is_noise(kind: &str) -> bool {
+    matches!(
+        kind,
+        "session.background_tasks_changed"
+            | "assistant.tool_call_delta"
+            | "assistant.message_start"
+            | "assistant.streaming_delta"
+            | "assistant.intent"
+            | "assistant.server_tool_progress"
+            | "tool.execution_partial_result"
+            | "tool.execution_progress"
+            | "user.message"
+            | "system.message"
+            | "model.call_final_result"
+            | "agent.interrupted"
+            | "subagent.configured"
+            | "subagent.selected"
+            | "subagent.deselected"
+            | "session.skills_loaded"
+            | "session.custom_agents_updated"
+            | "session.mcp_server_tools_loaded"
+            | "session.mode_notice_delivered"
+            | "session.mode_changed"
+            | "session.permissions_changed"
+            | "session.start"
+            | "session.resume"
+            | "session.shutdown"
+            | "session.usage_record"
+            | "session.usage_info"
+            | "session.usage_checkpoint"
+            | "session.title_changed"
+            | "session.todos_changed"
+            | "session.idle"
+            | "hook.start"
+            | "hook.progress"
+            | "tool_search.activated"
+            | "pending_messages.modified"
+            | "commands.changed"
+            | "capabilities.changed"
+    )
+}
+
+#[cfg(test)]
+mod tests;

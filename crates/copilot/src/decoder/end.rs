@@ -1,0 +1,174 @@
+//! How the run ends: the `result` line, errors, interruptions, and what the session's record adds.
+
+use teamster_core::{
+    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, NoticeLevel, NoticeSource,
+    RunSummary, TurnEnd, UsageReport,
+};
+
+use super::session::SessionState;
+use super::text::Lane;
+use super::usage::Spent;
+use super::wire::{CallUsage, ResultLine};
+
+/// What is known of the end of the run.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    /// Turns of the main agent: each is one request to the model.
+    pub(super) turns: u32,
+    /// What failed. Whether it ended the run is only known at its end.
+    errors: Vec<AgentError>,
+    /// The run was interrupted.
+    aborted: Option<AgentError>,
+    /// The model that answered last.
+    model: Option<String>,
+    /// The run's own end: whether it failed.
+    ended_with_error: Option<bool>,
+    /// Of the session's whole life, in milliseconds.
+    total_api_duration_ms: Option<u64>,
+    /// What the lines say of tokens.
+    printed: Spent,
+}
+
+impl Ending {
+    pub(super) fn failed(&mut self, error: AgentError) {
+        self.errors.push(error);
+    }
+
+    pub(super) fn aborted(&mut self, reason: Option<&str>) {
+        if self.aborted.is_none() {
+            self.aborted = Some(if reason == Some("autopilot_credit_limit") {
+                error(ErrorKind::Budget, "the limit of AI credits was reached")
+            } else {
+                error(ErrorKind::Aborted, "the run was interrupted")
+            });
+        }
+    }
+
+    pub(super) fn answered_by(&mut self, model: &str) {
+        if self.model.as_deref() != Some(model) {
+            self.model = Some(model.to_owned());
+        }
+    }
+
+    /// One request's figures, of a version that prints them.
+    pub(super) fn spent(&mut self, main_agent: bool, call: &CallUsage<'_>, out: &mut Events) {
+        self.printed.add(main_agent, call);
+        if let Some(usage) = self.printed.usage {
+            out.push(AgentEvent::Usage(Box::new(UsageReport {
+                usage,
+                native: None,
+            })));
+        }
+    }
+
+    /// The main agent's turn is over, and the run waits for work in the background.
+    pub(super) fn turn_ends(&self, out: &mut Events) {
+        turn_end(!self.errors.is_empty(), out);
+    }
+
+    /// The last line. Its exit code says 0 for an interrupted run too.
+    pub(super) fn result(
+        &mut self,
+        line: &ResultLine<'_>,
+        session: &mut SessionState,
+        out: &mut Events,
+    ) {
+        if let Some(id) = line.session_id.get() {
+            session.is_really(id, out);
+        }
+        self.total_api_duration_ms = line.usage.total_api_duration_ms;
+        let Some(code) = line.exit_code else {
+            // Without it the process's own end decides.
+            return;
+        };
+        let failed = code != 0 || self.aborted.is_some();
+        if failed {
+            if self.errors.is_empty() && self.aborted.is_none() {
+                self.errors.push(error(
+                    ErrorKind::Internal,
+                    format!("the CLI ended the run with code {code} and said nothing about why"),
+                ));
+            }
+            self.push_errors(out);
+        } else {
+            // The run went on after them.
+            for error in self.errors.drain(..) {
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, error.message);
+            }
+        }
+        self.ended_with_error = Some(failed);
+        turn_end(failed, out);
+    }
+
+    /// The process is gone.
+    pub(super) fn finish(
+        &mut self,
+        exit: &Exit,
+        session: &SessionState,
+        lane: &Lane,
+        out: &mut Events,
+    ) -> RunSummary {
+        self.push_errors(out);
+        let recorded = Spent::of_record(&exit.record);
+        let spent = if recorded.usage.is_some() {
+            recorded
+        } else {
+            std::mem::take(&mut self.printed)
+        };
+        // The CLI ends well after an answer that was cut off or blocked.
+        if self.ended_with_error == Some(false)
+            && let Some(reason) = spent.finish_reason.as_deref()
+            && let Some(message) = no_whole_answer(reason)
+        {
+            out.error(error(ErrorKind::Invalid, message));
+            self.ended_with_error = Some(true);
+        }
+        let of_this_run = self.total_api_duration_ms.filter(|_| session.is_new);
+        RunSummary {
+            ended_with_error: self.ended_with_error,
+            final_message: lane.answer.clone(),
+            session_id: session.id(),
+            model: self.model.clone().or_else(|| session.model().cloned()),
+            api_duration_ms: spent.duration_ms.or(of_this_run),
+            usage: spent.usage,
+            usage_by_model: spent.by_model,
+            num_turns: Some(self.turns).filter(|turns| *turns > 0),
+            stop_reason: spent.finish_reason,
+            ..RunSummary::default()
+        }
+    }
+
+    /// Says what failed; that it was interrupted only if nothing else did.
+    fn push_errors(&mut self, out: &mut Events) {
+        let aborted = self.aborted.take().filter(|_| self.errors.is_empty());
+        for error in self.errors.drain(..).chain(aborted) {
+            out.error(error);
+        }
+    }
+}
+
+/// What it means for the answer that the last request to the model ended so.
+fn no_whole_answer(finish_reason: &str) -> Option<&'static str> {
+    match finish_reason {
+        "length" | "max_tokens" | "max_output_tokens" => {
+            Some("the answer was cut off: the model reached its output limit")
+        }
+        "content_filter" => Some("the answer was blocked by the service's content filter"),
+        "refusal" => Some("the model refused to answer"),
+        _ => None,
+    }
+}
+
+fn error(kind: ErrorKind, message: impl Into<String>) -> AgentError {
+    AgentError::new(ErrorCode::CliError, kind, message)
+}
+
+fn turn_end(is_error: bool, out: &mut Events) {
+    out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+        stop_reason: None,
+        is_error,
+        usage: None,
+        cost_usd: None,
+        native: None,
+    })));
+}

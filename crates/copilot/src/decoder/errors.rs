@@ -1,0 +1,172 @@
+//! What a failure means.
+
+use serde_json::Value;
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+
+use super::wire::{CallFailure, SessionError};
+
+/// Why one request to a model failed (`model.call_failure`).
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    status: Option<u16>,
+    /// There was no answer, or it broke off.
+    transport: bool,
+    /// The service's own words for it.
+    words: String,
+    message: String,
+    /// How often the request had been made before.
+    pub(super) attempt: Option<u32>,
+}
+
+impl Failure {
+    pub(super) fn new(line: &CallFailure<'_>) -> Self {
+        let (code, kind) = (line.error_code.text(), line.error_type.text());
+        Self {
+            status: line.status_code,
+            transport: line.failure_kind.get() == Some("transport"),
+            words: format!("{code} {kind} {}", line.error_message.text()),
+            message: message_in(line.error_message.text()),
+            attempt: line.retry_attempt,
+        }
+    }
+
+    fn kind(&self) -> Option<ErrorKind> {
+        kind_of_text(&self.words)
+            .or_else(|| self.status.and_then(ErrorKind::of_http_status))
+            .or(self.transport.then_some(ErrorKind::Network))
+    }
+}
+
+/// The error of a request that the CLI makes again (`assistant.turn_retry`).
+pub(super) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> AgentError {
+    let kind = match reason {
+        Some("forced_compaction") => Some(ErrorKind::ContextWindow),
+        _ => failure.and_then(Failure::kind),
+    };
+    let kind = kind.or(match reason {
+        Some("rate_limit") => Some(ErrorKind::RateLimit),
+        Some("transient_auth_error") => Some(ErrorKind::Auth),
+        Some("streaming_error") => Some(ErrorKind::Network),
+        Some("api_error") => Some(ErrorKind::Overloaded),
+        _ => None,
+    });
+    let message = match failure.map(|f| (f.status, f.message.as_str())) {
+        Some((Some(status), "")) => format!("the model service answered with {status}"),
+        Some((Some(status), message)) if !message.starts_with(&status.to_string()) => {
+            format!("{status} {message}")
+        }
+        Some((_, message)) if !message.is_empty() => message.to_owned(),
+        _ => reason.unwrap_or("the request failed").to_owned(),
+    };
+    AgentError::new(
+        ErrorCode::CliError,
+        kind.unwrap_or(ErrorKind::Internal),
+        message,
+    )
+}
+
+/// The error that ended the run (`session.error`). `failure` is that of the last request.
+pub(super) fn of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> AgentError {
+    let said = line.message.text();
+    let kind = kind_of_session(line, failure).unwrap_or(ErrorKind::Internal);
+    let message = if said.is_empty() {
+        let kind = line.error_type.get().unwrap_or("unknown");
+        format!("the CLI reported an error of type {kind} without a message")
+    } else {
+        said.to_owned()
+    };
+    AgentError::new(ErrorCode::CliError, kind, message)
+}
+
+fn kind_of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> Option<ErrorKind> {
+    let text = line.message.text();
+    match line.error_type.text() {
+        "authentication" | "authorization" => return Some(ErrorKind::Auth),
+        "policy" => return Some(ErrorKind::Permission),
+        "quota" => return Some(ErrorKind::Quota),
+        "context_limit" => return Some(ErrorKind::ContextWindow),
+        "rate_limit" => {
+            let spent = [text, failure.map_or("", |f| f.words.as_str())]
+                .into_iter()
+                .any(|words| ErrorKind::of_message(words) == Some(ErrorKind::Quota));
+            return Some(if spent {
+                ErrorKind::Quota
+            } else {
+                ErrorKind::RateLimit
+            });
+        }
+        _ => {}
+    }
+    // Of type `query` is all else; the text tells what one status has several meanings for.
+    kind_of_text(line.error_code.text())
+        .or_else(|| kind_of_text(text))
+        .or_else(|| line.status_code.and_then(ErrorKind::of_http_status))
+        .or_else(|| failure.and_then(Failure::kind))
+}
+
+/// What the CLI's own words mean, then those of the services that it passes on.
+fn kind_of_text(text: &str) -> Option<ErrorKind> {
+    const MEANINGS: &[(&str, ErrorKind)] = &[
+        ("Authentication failed with provider", ErrorKind::Auth),
+        ("not found on provider", ErrorKind::ModelNotFound),
+        ("No response was returned", ErrorKind::Protocol),
+        ("Failed to finalize", ErrorKind::Protocol),
+        ("Failed to parse", ErrorKind::Protocol),
+        ("Failed native model HTTP request", ErrorKind::Network),
+        ("server had an error", ErrorKind::Overloaded),
+    ];
+    find(MEANINGS, text).or_else(|| ErrorKind::of_message(text))
+}
+
+/// What a failure means that was only explained on stderr.
+pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
+    const MEANINGS: &[(&str, ErrorKind)] = &[
+        ("No authentication information found", ErrorKind::Auth),
+        (
+            "No session, task, or name matched",
+            ErrorKind::SessionNotFound,
+        ),
+        ("No session or task matched", ErrorKind::SessionNotFound),
+        ("MCP config", ErrorKind::Mcp),
+        // Of the JSON of an MCP configuration: no other flag takes any.
+        ("Invalid JSON:", ErrorKind::Mcp),
+        ("Offline mode requires", ErrorKind::Invalid),
+        ("require an explicit model", ErrorKind::Invalid),
+        ("Invalid command format", ErrorKind::Invalid),
+        ("No prompt provided", ErrorKind::Invalid),
+        ("error: a value is required", ErrorKind::Invalid),
+        ("error: invalid value", ErrorKind::Invalid),
+        ("error: unexpected argument", ErrorKind::Invalid),
+        ("-tool value", ErrorKind::Invalid),
+        ("--attachment file", ErrorKind::Invalid),
+        (
+            "Cannot invoke native session after disposal",
+            ErrorKind::Aborted,
+        ),
+        // The launcher says the next one too when something has killed the program.
+        ("was terminated by signal", ErrorKind::Internal),
+        ("no platform package found", ErrorKind::NotFound),
+    ];
+    find(MEANINGS, stderr)
+}
+
+fn find(meanings: &[(&str, ErrorKind)], text: &str) -> Option<ErrorKind> {
+    meanings
+        .iter()
+        .find(|(words, _)| text.contains(words))
+        .map(|(_, kind)| *kind)
+}
+
+/// The message in an `errorMessage`, which is JSON in a text: an object of the service's, or a text.
+fn message_in(text: &str) -> String {
+    let message = match serde_json::from_str::<Value>(text) {
+        Ok(Value::String(message)) => Some(message),
+        Ok(Value::Object(error)) => error
+            .get("message")
+            .or_else(|| error.get("error")?.get("message"))
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        _ => None,
+    };
+    message.unwrap_or_else(|| text.to_owned())
+}

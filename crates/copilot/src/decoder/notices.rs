@@ -1,0 +1,166 @@
+//! Lines about the session, and those that have something to say to a person.
+
+use teamster_core::json_line::parse;
+use teamster_core::{
+    AgentEvent, Decision, Events, NoticeLevel, NoticeSource, Permission, RateLimit,
+};
+
+use super::CopilotDecoder;
+use super::wire::{
+    CallUsage, Line, McpServer, McpServers, NotificationKind, PermissionLine, QuotaLine, Said,
+};
+
+impl CopilotDecoder {
+    /// Takes a line of these types. `None` if it is of another.
+    pub(super) fn notice(&mut self, kind: &str, text: &str, out: &mut Events) -> Option<()> {
+        let mut say = |level, message: String| {
+            out.notice(level, NoticeSource::Stdout, message);
+        };
+        match kind {
+            "session.mcp_servers_loaded" => {
+                let line: Line<'_, McpServers<'_>> = parse(text)?;
+                if line.agent.get().is_none() {
+                    for server in &line.data.servers {
+                        self.session.server_is(server, out);
+                    }
+                }
+            }
+            "session.mcp_server_status_changed" => {
+                let line: Line<'_, McpServer<'_>> = parse(text)?;
+                self.session.server_is(&line.data, out);
+            }
+            "session.tools_updated" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                if line.agent.get().is_none()
+                    && let Some(model) = line.data.model.get()
+                {
+                    self.session.model_is(model, out);
+                }
+            }
+            "session.model_change" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                if line.agent.get().is_none()
+                    && let Some(model) = line.data.new_model.get()
+                {
+                    self.session.model_is(model, out);
+                }
+            }
+            "session.info" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                let lane = self.lane(line.agent.get(), None);
+                let told = match line.data.info_type.text() {
+                    // It comes after each retry, which says the same in more detail.
+                    "model_retry" => self.lanes[lane].retries > 0,
+                    // The result of the call that made the file says so too.
+                    "file_created" => true,
+                    _ => false,
+                };
+                if !told {
+                    say(NoticeLevel::Info, line.data.message.text().to_owned());
+                }
+            }
+            "session.warning" | "session.managed_settings_enforced" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                say(NoticeLevel::Warning, line.data.message.text().to_owned());
+            }
+            "session.autopilot_stopped" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                let reason = line.data.reason.get().unwrap_or("unknown");
+                say(NoticeLevel::Info, format!("autopilot stopped: {reason}"));
+            }
+            "session.compaction_start" => {
+                say(
+                    NoticeLevel::Info,
+                    "the CLI compacts the conversation".into(),
+                );
+            }
+            "session.compaction_complete" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                if line.data.success == Some(false) {
+                    let message = "the CLI could not compact the conversation";
+                    say(NoticeLevel::Warning, message.into());
+                }
+            }
+            "session.truncation" => {
+                let message = "the CLI dropped older messages from the conversation";
+                say(NoticeLevel::Warning, message.into());
+            }
+            "hook.end" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                if line.data.success == Some(false) {
+                    let error = line.data.error.map_or("", |error| error.get());
+                    say(NoticeLevel::Warning, format!("a hook failed: {error}"));
+                }
+            }
+            "system.notification" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                self.background.notified(&line.data.kind);
+                if let Some(message) = failed_in_background(&line.data.kind) {
+                    say(NoticeLevel::Warning, message);
+                }
+            }
+            "permission.requested" => self.permission_requested(&parse(text)?, out),
+            // What became of it is told by the call's result.
+            "permission.completed" => {}
+            "session.quota_observation" => quota(&parse(text)?, out),
+            "assistant.usage" => {
+                let line: Line<'_, CallUsage<'_>> = parse(text)?;
+                let main = line.agent.get().is_none();
+                self.ending.spent(main, &line.data, out);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The CLI asks. In one-shot runs it was never seen to, and nobody could answer.
+    fn permission_requested(&mut self, line: &Line<'_, PermissionLine<'_>>, out: &mut Events) {
+        let request = &line.data.permission_request;
+        let lane = self.lane(line.agent.get(), None);
+        let call = request
+            .tool_call_id
+            .get()
+            .and_then(|id| self.calls.find(lane, id));
+        let name = call.map_or_else(|| request.kind.text(), |call| &call.name);
+        out.push(AgentEvent::Permission(Box::new(Permission {
+            tool_name: name.to_owned(),
+            tool_id: call.map(|call| call.id.clone()),
+            decision: Decision::Requested,
+            reason: request.intention.get().map(str::to_owned),
+            native: None,
+        })));
+    }
+}
+
+/// Work in the background that did not end well.
+fn failed_in_background(kind: &NotificationKind<'_>) -> Option<String> {
+    let what = kind.description.text();
+    match kind.kind.get()? {
+        "shell_completed" => {
+            let code = kind.exit_code.filter(|code| *code != 0)?;
+            Some(format!(
+                "the command {what:?} in the background ended with exit code {code}"
+            ))
+        }
+        "agent_completed" if kind.status.get() == Some("failed") => {
+            Some(format!("the agent {what:?} in the background failed"))
+        }
+        _ => None,
+    }
+}
+
+/// The state of an account's quota.
+fn quota(line: &Line<'_, QuotaLine<'_>>, out: &mut Events) {
+    let quota = &line.data.observation;
+    let utilization = match (quota.available_quantity, quota.entitled_quantity) {
+        (Some(left), Some(all)) if all > 0.0 => Some((1.0 - left / all).clamp(0.0, 1.0)),
+        _ => None,
+    };
+    out.push(AgentEvent::RateLimit(Box::new(RateLimit {
+        status: quota.access_state.text().to_owned(),
+        resets_at: None,
+        kind: quota.id.get().map(str::to_owned),
+        utilization,
+        native: None,
+    })));
+}

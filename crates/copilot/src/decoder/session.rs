@@ -1,0 +1,125 @@
+//! Which session it is, with which model and which MCP servers.
+
+use teamster_core::{AgentEvent, Events, Id, McpServerStatus, NoticeLevel, NoticeSource, Session};
+
+use super::wire::McpServer;
+
+/// What is known of the session. The CLI names it in its last line only; before that it is known
+/// because it was chosen.
+#[derive(Debug, Default)]
+pub(super) struct SessionState {
+    /// The id that was asked for.
+    chosen: Option<Id>,
+    /// A new session was asked for under that id.
+    pub(super) is_new: bool,
+    /// The id that was told.
+    told: Option<Id>,
+    /// The model and the servers are known and were told.
+    complete: bool,
+    model: Option<String>,
+    servers: Vec<McpServerStatus>,
+    /// Servers of which it was said that they failed.
+    failed: Vec<String>,
+}
+
+impl SessionState {
+    pub(super) fn new(chosen: Option<&str>, is_new: bool) -> Self {
+        Self {
+            chosen: chosen.map(Id::from),
+            is_new,
+            ..Self::default()
+        }
+    }
+
+    /// The id of the session, as far as it is known.
+    pub(super) fn id(&self) -> Option<Id> {
+        self.told.clone().or_else(|| self.chosen.clone())
+    }
+
+    pub(super) fn model(&self) -> Option<&String> {
+        self.model.as_ref()
+    }
+
+    /// The first line came: the session is there.
+    pub(super) fn begins(&mut self, out: &mut Events) {
+        if self.told.is_none()
+            && let Some(id) = self.chosen.clone()
+        {
+            self.tell(id, out);
+        }
+    }
+
+    /// Which model answers.
+    pub(super) fn model_is(&mut self, model: &str, out: &mut Events) {
+        let new = self.model.as_deref() != Some(model);
+        self.model = Some(model.to_owned());
+        if (new || !self.complete)
+            && let Some(id) = self.told.clone()
+        {
+            self.complete = true;
+            self.tell(id, out);
+        }
+    }
+
+    /// How an MCP server is. One that failed is told to a person, once.
+    pub(super) fn server_is(&mut self, server: &McpServer<'_>, out: &mut Events) {
+        let (Some(name), Some(status)) = (server.name.get(), server.status.get()) else {
+            return;
+        };
+        let known = self.servers.iter_mut().find(|s| s.name == name);
+        let changed = known.as_ref().is_none_or(|s| s.status != status);
+        match known {
+            Some(known) => status.clone_into(&mut known.status),
+            None => self.servers.push(McpServerStatus {
+                name: name.to_owned(),
+                status: status.to_owned(),
+            }),
+        }
+        let trouble = match status {
+            "failed" => "failed",
+            "needs-auth" => "needs a login",
+            _ => "",
+        };
+        if !trouble.is_empty() && !self.failed.iter().any(|f| f == name) {
+            self.failed.push(name.to_owned());
+            let mut message = format!("the MCP server {name:?} {trouble}");
+            if let Some(error) = server.error.get() {
+                message = format!("{message}: {error}");
+            }
+            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+        }
+        // Until the model is known the servers still come up.
+        if changed
+            && self.complete
+            && let Some(id) = self.told.clone()
+        {
+            self.tell(id, out);
+        }
+    }
+
+    /// The last line names the session that it really was.
+    pub(super) fn is_really(&mut self, id: &str, out: &mut Events) {
+        match &self.told {
+            Some(told) if told.eq_ignore_ascii_case(id) => return,
+            Some(told) => out.notice(
+                NoticeLevel::Warning,
+                NoticeSource::Runtime,
+                format!("the CLI ran in the session {id}, not in {told} as it was told to"),
+            ),
+            None => {}
+        }
+        self.tell(Id::from(id), out);
+    }
+
+    fn tell(&mut self, id: Id, out: &mut Events) {
+        self.told = Some(id.clone());
+        let servers = Some(self.servers.clone()).filter(|s| !s.is_empty());
+        out.push(AgentEvent::Session(Box::new(Session {
+            session_id: id,
+            model: self.model.clone(),
+            tools: None,
+            mcp_servers: servers,
+            native: None,
+        })));
+    }
+}

@@ -1,0 +1,304 @@
+//! Sessions, interruptions and how runs end.
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentEvent, ErrorCode, ErrorKind, ExecuteParams, Exit, NoticeLevel, RunStatus, Session, Stop,
+};
+
+use super::super::CopilotDecoder;
+use super::{SESSION, line, message, names, result, run, run_for, run_to, turn};
+
+fn sessions(events: &[AgentEvent]) -> Vec<&Session> {
+    let found = events.iter().filter_map(|e| match e {
+        AgentEvent::Session(session) => Some(&**session),
+        _ => None,
+    });
+    found.collect()
+}
+
+fn new_session() -> ExecuteParams {
+    let mut params = ExecuteParams::new("hi");
+    params.new_session_id = Some(SESSION.into());
+    params
+}
+
+fn ready() -> String {
+    line("session.tools_updated", &json!({"model": "gpt"}))
+}
+
+#[test]
+fn the_session_is_known_from_the_first_line_although_only_the_last_one_names_it() {
+    let skills = line("session.skills_loaded", &json!({"skills": []}));
+    let (events, done) = run_for(
+        &new_session(),
+        &[skills.clone(), ready(), message("a", "x"), result(0)],
+    );
+    assert_eq!(
+        names(&events),
+        ["session", "session", "text", "turn_end", "done"]
+    );
+    let told = sessions(&events);
+    assert_eq!(
+        (&*told[0].session_id, told[0].model.as_deref()),
+        (SESSION, None)
+    );
+    assert_eq!(told[1].model.as_deref(), Some("gpt"));
+    assert_eq!(done.session_id.as_deref(), Some(SESSION));
+    // The same of a session that is resumed.
+    let mut params = ExecuteParams::new("hi");
+    params.session_id = Some(SESSION.into());
+    let (events, _) = run_for(&params, &[skills]);
+    assert_eq!(&*sessions(&events)[0].session_id, SESSION);
+    // Without an id it is known at the end.
+    let (events, done) = run(&[ready(), message("a", "x"), result(0)]);
+    assert_eq!(names(&events), ["text", "session", "turn_end", "done"]);
+    assert_eq!(done.session_id.as_deref(), Some(SESSION));
+}
+
+#[test]
+fn a_run_in_another_session_than_asked_for_is_noticed() {
+    let mut params = ExecuteParams::new("hi");
+    params.session_id = Some("00000000-0000-4000-8000-00000000000a".into());
+    let (events, done) = run_for(&params, &[ready(), message("a", "x"), result(0)]);
+    assert_eq!(
+        names(&events),
+        [
+            "session", "session", "text", "notice", "session", "turn_end", "done"
+        ]
+    );
+    let AgentEvent::Notice(notice) = &events[3] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(notice.level, NoticeLevel::Warning);
+    assert!(notice.message.contains(SESSION), "{}", notice.message);
+    assert_eq!(done.session_id.as_deref(), Some(SESSION));
+}
+
+#[test]
+fn an_id_in_capitals_is_the_same_session() {
+    let mut params = new_session();
+    params.new_session_id = Some(SESSION.to_uppercase());
+    let (events, _) = run_for(&params, &[message("a", "x"), result(0)]);
+    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
+}
+
+#[test]
+fn servers_of_mcp_are_told_with_the_model_and_again_if_they_change() {
+    let status = |status: &str, error: Value| {
+        line(
+            "session.mcp_server_status_changed",
+            &json!({"serverName": "tiny", "status": status, "error": error}),
+        )
+    };
+    let loaded = line(
+        "session.mcp_servers_loaded",
+        &json!({"servers": [{"name": "tiny", "status": "pending"}]}),
+    );
+    let (events, _) = run_for(
+        &new_session(),
+        &[
+            status("pending", Value::Null),
+            loaded.clone(),
+            ready(),
+            ready(),
+            loaded,
+            status("connected", Value::Null),
+            status("failed", json!("it exited")),
+            status("failed", json!("it exited")),
+        ],
+    );
+    let told: Vec<_> = sessions(&events)
+        .iter()
+        .map(|s| {
+            let servers = s.mcp_servers.iter().flatten();
+            servers.map(|s| s.status.clone()).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [vec![], vec!["pending"], vec!["connected"], vec!["failed"]]
+    );
+    let notices = events.iter().filter_map(|e| match e {
+        AgentEvent::Notice(n) => Some(n.message.as_str()),
+        _ => None,
+    });
+    assert_eq!(
+        notices.collect::<Vec<_>>(),
+        ["the MCP server \"tiny\" failed: it exited"]
+    );
+}
+
+fn abort() -> String {
+    line("abort", &json!({"reason": "user_initiated"}))
+}
+
+#[test]
+fn exit_code_0_of_an_interrupted_run_is_no_success() {
+    let idle = line("assistant.idle", &json!({"aborted": true}));
+    for lines in [
+        vec![message("a", "half"), abort(), result(0)],
+        vec![message("a", "half"), idle.clone(), result(0)],
+        vec![message("a", "half"), abort(), idle, result(0)],
+    ] {
+        let (events, done) = run(&lines);
+        assert_eq!(
+            names(&events),
+            ["text", "session", "error", "turn_end", "done"]
+        );
+        assert_eq!(done.status, RunStatus::Failed);
+        assert_eq!(done.errors[0].kind, ErrorKind::Aborted);
+        assert_eq!(done.text, "half");
+    }
+}
+
+#[test]
+fn an_interrupted_run_without_its_last_line_is_no_success() {
+    let exit = Exit {
+        code: Some(0),
+        stderr: "Error executing prompt: Error: Cannot invoke native session after disposal has \
+                 started"
+            .into(),
+        ..Exit::default()
+    };
+    let lines = [message("a", "half"), abort()];
+    let (_, done) = run_to(CopilotDecoder::new(), &lines, exit.clone());
+    assert_eq!(done.status, RunStatus::Failed);
+    assert_eq!(done.errors.len(), 1);
+    assert_eq!(done.errors[0].kind, ErrorKind::Aborted);
+    // Not even that line.
+    let (_, done) = run_to(CopilotDecoder::new(), &lines[..1], exit);
+    assert_eq!(done.errors[0].code, ErrorCode::CliStderr);
+    assert_eq!(done.errors[0].kind, ErrorKind::Aborted);
+}
+
+#[test]
+fn no_last_line_and_exit_code_0_is_no_success() {
+    let (_, done) = run(&[message("a", "all of it"), turn("assistant.turn_end")]);
+    assert_eq!(done.status, RunStatus::Incomplete);
+    assert_eq!(done.errors[0].code, ErrorCode::StreamEndedEarly);
+}
+
+#[test]
+fn a_run_that_the_caller_stopped_is_aborted_whatever_the_cli_says() {
+    let exit = Exit {
+        code: Some(0),
+        stop: Some(Stop::Aborted),
+        ..Exit::default()
+    };
+    let (_, done) = run_to(CopilotDecoder::new(), &[message("a", "x"), result(0)], exit);
+    assert_eq!(done.status, RunStatus::Aborted);
+}
+
+#[test]
+fn a_limit_of_credits_is_a_budget() {
+    let (_, done) = run(&[
+        line("abort", &json!({"reason": "autopilot_credit_limit"})),
+        result(0),
+    ]);
+    assert_eq!(done.errors[0].kind, ErrorKind::Budget);
+}
+
+#[test]
+fn a_sub_agent_that_is_stopped_interrupts_nobody_else() {
+    let aborted = super::of_agent("A", "abort", &json!({"reason": "user_abort"}));
+    let (_, done) = run(&[aborted, message("a", "x"), result(0)]);
+    assert_eq!(done.status, RunStatus::Completed);
+}
+
+#[test]
+fn a_last_line_with_another_code_and_no_reason_is_a_failure() {
+    let (_, done) = run(&[message("a", "x"), result(1)]);
+    assert_eq!(done.status, RunStatus::Failed);
+    assert_eq!(
+        done.errors[0].message,
+        "the CLI ended the run with code 1 and said nothing about why"
+    );
+}
+
+#[test]
+fn a_last_line_without_its_code_is_no_success() {
+    let odd = json!({"type": "result", "sessionId": SESSION, "exitCode": "0", "usage": []});
+    let (_, done) = run(&[message("a", "x"), odd.to_string()]);
+    assert_eq!(done.status, RunStatus::Incomplete);
+    assert_eq!(done.session_id.as_deref(), Some(SESSION));
+}
+
+#[test]
+fn the_time_of_the_whole_session_is_that_of_the_run_only_if_the_session_is_new() {
+    let lines = [message("a", "x"), result(0)];
+    assert_eq!(run_for(&new_session(), &lines).1.api_duration_ms, Some(291));
+    let mut resumed = ExecuteParams::new("hi");
+    resumed.session_id = Some(SESSION.into());
+    assert_eq!(run_for(&resumed, &lines).1.api_duration_ms, None);
+    assert_eq!(run(&lines).1.api_duration_ms, None);
+}
+
+#[test]
+fn the_model_that_answers_may_change() {
+    let (events, done) = run_for(
+        &new_session(),
+        &[
+            ready(),
+            line("session.model_change", &json!({"newModel": "other"})),
+            message("a", "x"),
+            result(0),
+        ],
+    );
+    let models: Vec<_> = sessions(&events).iter().map(|s| s.model.clone()).collect();
+    assert_eq!(models, [None, Some("gpt".into()), Some("other".into())]);
+    // The answer itself names `m`.
+    assert_eq!(done.model.as_deref(), Some("m"));
+}
+
+#[test]
+fn what_is_not_known_is_shown_and_what_is_noise_is_not() {
+    let (events, done) = run(&[
+        line("session.something_new", &json!({"x": 1})),
+        line("session.background_tasks_changed", &json!({})),
+        line("user.message", &json!({"content": "hi"})),
+        line(
+            "tool.execution_partial_result",
+            &json!({"partialOutput": "x"}),
+        ),
+        r#"{"type":"session.background_tasks_changed","data":{"#.to_owned(),
+        "plain text".to_owned(),
+        result(0),
+    ]);
+    assert_eq!(
+        names(&events),
+        ["unknown", "notice", "notice", "session", "turn_end", "done"]
+    );
+    assert_eq!(done.diagnostics.unknown, 1);
+    assert_eq!(done.diagnostics.malformed, 2);
+}
+
+#[test]
+fn what_a_person_should_know_is_a_notice() {
+    let said = |kind: &str, data: Value| {
+        let (events, _) = run(&[line(kind, &data)]);
+        match &events[0] {
+            AgentEvent::Notice(notice) => (notice.level, notice.message.clone()),
+            other => panic!("{other:?}"),
+        }
+    };
+    let info = said(
+        "session.info",
+        json!({"infoType": "configuration", "message": "m"}),
+    );
+    assert_eq!(info, (NoticeLevel::Info, "m".into()));
+    let warning = said(
+        "session.warning",
+        json!({"warningType": "interrupted_tools", "message": "w"}),
+    );
+    assert_eq!(warning, (NoticeLevel::Warning, "w".into()));
+    let stopped = said(
+        "session.autopilot_stopped",
+        json!({"reason": "cap_reached"}),
+    );
+    assert_eq!(stopped.1, "autopilot stopped: cap_reached");
+    let failed = said(
+        "subagent.failed",
+        json!({"agentDisplayName": "helper", "error": "it broke"}),
+    );
+    assert_eq!(failed.1, "the sub-agent \"helper\" failed: it broke");
+}

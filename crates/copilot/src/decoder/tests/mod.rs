@@ -1,0 +1,116 @@
+//! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
+
+use serde_json::{Value, json};
+use teamster_core::{AgentEvent, Events, ExecuteParams, Exit, RunAssembler, RunResult, grammar};
+
+use super::CopilotDecoder;
+
+mod any_lines;
+mod ends;
+mod errors;
+mod text;
+mod tools;
+mod usage;
+
+const SESSION: &str = "d4fa99e6-9b0e-488f-808b-dd1a00c401fb";
+
+/// A line of the main agent.
+fn line(kind: &str, data: &Value) -> String {
+    json!({"type": kind, "data": data, "id": "00000000-0000-4000-8000-000000000001",
+           "timestamp": "2026-11-21T20:57:43.335Z", "parentId": null})
+    .to_string()
+}
+
+/// A line of a sub-agent.
+fn of_agent(agent: &str, kind: &str, data: &Value) -> String {
+    json!({"type": kind, "data": data, "id": "00000000-0000-4000-8000-000000000002",
+           "timestamp": "2026-11-21T20:57:43.335Z", "parentId": null, "agentId": agent})
+    .to_string()
+}
+
+fn delta(message: &str, text: &str) -> String {
+    line(
+        "assistant.message_delta",
+        &json!({"messageId": message, "deltaContent": text}),
+    )
+}
+
+fn message(message: &str, content: &str) -> String {
+    line(
+        "assistant.message",
+        &json!({"messageId": message, "model": "m", "content": content, "toolRequests": []}),
+    )
+}
+
+fn call(id: &str, name: &str, arguments: &Value) -> String {
+    line(
+        "tool.execution_start",
+        &json!({"toolCallId": id, "toolName": name, "arguments": arguments}),
+    )
+}
+
+fn called(id: &str, content: &str) -> String {
+    line(
+        "tool.execution_complete",
+        &json!({"toolCallId": id, "success": true, "result": {"content": content}}),
+    )
+}
+
+fn turn(kind: &str) -> String {
+    line(kind, &json!({"turnId": "0"}))
+}
+
+fn result(exit_code: i64) -> String {
+    json!({"type": "result", "timestamp": "2026-11-21T20:57:43.963Z", "sessionId": SESSION,
+           "exitCode": exit_code, "usage": {"premiumRequests": 0, "totalApiDurationMs": 291}})
+    .to_string()
+}
+
+/// What the lines become, as of a process that exited with code 0.
+fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
+    let exit = Exit {
+        code: Some(0),
+        ..Exit::default()
+    };
+    run_to(CopilotDecoder::new(), lines, exit)
+}
+
+/// The same, of a run for these parameters.
+fn run_for(params: &ExecuteParams, lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
+    let exit = Exit {
+        code: Some(0),
+        ..Exit::default()
+    };
+    run_to(CopilotDecoder::for_run(params), lines, exit)
+}
+
+fn run_to(decoder: CopilotDecoder, lines: &[String], exit: Exit) -> (Vec<AgentEvent>, RunResult) {
+    let mut assembler = RunAssembler::new(Box::new(decoder), false);
+    let mut out = Events::new();
+    for line in lines {
+        assembler.line(line.as_bytes(), &mut out);
+    }
+    assembler.finish(exit, 0, &mut out);
+    let events: Vec<_> = out.drain().collect();
+    grammar::check(&events).unwrap();
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("no done");
+    };
+    let result = (*done.result).clone();
+    (events, result)
+}
+
+fn names(events: &[AgentEvent]) -> Vec<&'static str> {
+    events.iter().map(AgentEvent::type_name).collect()
+}
+
+/// The texts of `text` and `thinking` events, with the call that started the agent.
+fn said(events: &[AgentEvent]) -> Vec<(String, Option<String>)> {
+    let parent = |id: &Option<teamster_core::Id>| id.as_deref().map(str::to_owned);
+    let text = |event: &AgentEvent| match event {
+        AgentEvent::Text(e) => Some((e.text.clone(), parent(&e.parent_tool_id))),
+        AgentEvent::Thinking(e) => Some((e.text.clone(), parent(&e.parent_tool_id))),
+        _ => None,
+    };
+    events.iter().filter_map(text).collect()
+}

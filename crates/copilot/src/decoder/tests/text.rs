@@ -1,0 +1,295 @@
+//! Text and reasoning, once.
+
+use serde_json::{Value, json};
+
+use super::{call, delta, line, message, names, of_agent, result, run, said, turn};
+
+#[test]
+fn deltas_and_the_full_text_of_one_message_are_said_once() {
+    let (events, done) = run(&[
+        delta("a", "Hello"),
+        delta("a", ", you"),
+        message("a", "Hello, you"),
+        result(0),
+    ]);
+    assert_eq!(names(&events)[..2], ["text", "text"]);
+    assert_eq!(done.text, "Hello, you");
+}
+
+#[test]
+fn without_deltas_the_full_text_is_said() {
+    let (_, done) = run(&[message("a", "One. "), message("b", "Two."), result(0)]);
+    assert_eq!(done.text, "One. Two.");
+    assert_eq!(done.final_message.as_deref(), Some("Two."));
+}
+
+#[test]
+fn a_full_text_adds_what_its_deltas_lacked() {
+    let (events, done) = run(&[delta("a", "Hel"), message("a", "Hello"), result(0)]);
+    assert_eq!(said(&events)[1].0, "lo");
+    assert_eq!(done.text, "Hello");
+}
+
+#[test]
+fn a_full_text_takes_the_place_of_deltas_that_said_something_else() {
+    let (events, done) = run(&[delta("a", "Hi"), message("a", "Hello"), result(0)]);
+    assert_eq!(names(&events)[..3], ["text", "retract", "text"]);
+    assert_eq!(done.text, "Hello");
+}
+
+#[test]
+fn white_space_around_a_text_is_no_difference() {
+    let (events, done) = run(&[delta("a", "Hi "), message("a", "Hi"), result(0)]);
+    assert_eq!(names(&events)[..2], ["text", "session"]);
+    assert_eq!(done.text, "Hi ");
+}
+
+#[test]
+fn a_delta_after_its_full_text_and_a_second_full_text_are_copies() {
+    let (_, done) = run(&[
+        delta("a", "Hi"),
+        message("a", "Hi"),
+        delta("a", "Hi"),
+        message("a", "Hi"),
+        result(0),
+    ]);
+    assert_eq!(done.text, "Hi");
+}
+
+#[test]
+fn a_message_without_text_says_nothing() {
+    let (events, done) = run(&[message("a", ""), result(0)]);
+    assert_eq!(names(&events), ["session", "turn_end", "done"]);
+    assert_eq!(done.text, "");
+}
+
+#[test]
+fn what_a_failed_attempt_had_said_is_retracted() {
+    let (events, done) = run(&[
+        delta("a", "Half an answer that"),
+        line(
+            "assistant.turn_retry",
+            &json!({"reason": "streaming_error"}),
+        ),
+        delta("b", "A whole answer."),
+        message("b", "A whole answer."),
+        result(0),
+    ]);
+    assert_eq!(names(&events)[..4], ["text", "retract", "retry", "text"]);
+    assert_eq!(done.text, "A whole answer.");
+    assert_eq!(done.final_message.as_deref(), Some("A whole answer."));
+}
+
+#[test]
+fn a_message_that_the_output_limit_cut_off_stays_and_goes_on_in_the_next() {
+    let finished = line("model.call_finished", &json!({"outcome": "success"}));
+    let (events, done) = run(&[
+        turn("assistant.turn_start"),
+        turn("model.call_start"),
+        delta("a", "First half, "),
+        finished.clone(),
+        turn("assistant.turn_end"),
+        turn("assistant.turn_start"),
+        turn("model.call_start"),
+        delta("b", "second half."),
+        finished,
+        message("b", "second half."),
+        result(0),
+    ]);
+    assert_eq!(names(&events)[..3], ["text", "notice", "text"]);
+    assert_eq!(done.text, "First half, second half.");
+    assert_eq!(
+        done.final_message.as_deref(),
+        Some("First half, second half.")
+    );
+    assert_eq!(done.num_turns, Some(2));
+}
+
+#[test]
+fn a_cut_off_message_before_a_tool_call_is_no_part_of_the_answer() {
+    let asks = line(
+        "assistant.message",
+        &json!({"messageId": "b", "content": "go on", "toolRequests": [{"toolCallId": "1"}]}),
+    );
+    let (_, done) = run(&[
+        delta("a", "Cut "),
+        line("model.call_finished", &json!({"outcome": "success"})),
+        turn("assistant.turn_end"),
+        asks,
+        call("1", "bash", &json!({})),
+        message("c", "Done."),
+        result(0),
+    ]);
+    assert_eq!(done.final_message.as_deref(), Some("Done."));
+    assert_eq!(done.text, "Cut go onDone.");
+}
+
+#[test]
+fn reasoning_comes_three_times_and_is_said_once() {
+    let whole = |text: &str| {
+        line(
+            "assistant.message",
+            &json!({"messageId": "a", "content": "It looked.", "reasoningText": text}),
+        )
+    };
+    let reasoning = |text: &str| json!({"reasoningId": "r", "content": text});
+    let (events, _) = run(&[
+        line(
+            "assistant.reasoning_delta",
+            &json!({"reasoningId": "r", "deltaContent": "Now I "}),
+        ),
+        line(
+            "assistant.reasoning_delta",
+            &json!({"reasoningId": "r", "deltaContent": "know. "}),
+        ),
+        // Trimmed, as the CLI does.
+        whole("Now I know."),
+        line("assistant.reasoning", &reasoning("Now I know.")),
+        result(0),
+    ]);
+    assert_eq!(names(&events)[..3], ["thinking", "thinking", "text"]);
+    assert_eq!(said(&events).len(), 3);
+    // And without deltas.
+    let (events, _) = run(&[
+        whole("Now I know."),
+        line("assistant.reasoning", &reasoning("Now I know.")),
+        result(0),
+    ]);
+    assert_eq!(names(&events)[..2], ["thinking", "text"]);
+    assert_eq!(said(&events).len(), 2);
+    // And where only the last of the three comes.
+    let (events, _) = run(&[
+        message("a", "x"),
+        line("assistant.reasoning", &reasoning("Now I know.")),
+    ]);
+    assert_eq!(names(&events)[..2], ["text", "thinking"]);
+}
+
+#[test]
+fn reasoning_of_a_failed_attempt_is_retracted_and_the_same_thought_may_come_again() {
+    let piece = |id: &str| {
+        line(
+            "assistant.reasoning_delta",
+            &json!({"reasoningId": id, "deltaContent": "Hm."}),
+        )
+    };
+    let (events, _) = run(&[
+        turn("model.call_start"),
+        piece("r1"),
+        line("assistant.turn_retry", &json!({})),
+        turn("model.call_start"),
+        piece("r2"),
+        result(0),
+    ]);
+    assert_eq!(
+        names(&events)[..4],
+        ["thinking", "retract", "retry", "thinking"]
+    );
+}
+
+#[test]
+fn a_pair_of_surrogates_that_is_cut_between_two_deltas_is_put_together() {
+    let half = |escape: &str| delta("a", "X").replace("\"X\"", &format!("\"{escape}\""));
+    let (events, done) = run(&[
+        half(r"a\ud83d"),
+        half(r"\ude00b"),
+        message("a", "a\u{1F600}b"),
+        result(0),
+    ]);
+    assert_eq!(done.text, "a\u{1F600}b");
+    assert!(!names(&events).contains(&"retract"), "{events:?}");
+}
+
+#[test]
+fn half_a_pair_loses_no_line() {
+    let lone = message("a", "X").replace("\"X\"", r#""see \ud83d!""#);
+    let tool = called_with_half();
+    let (events, done) = run(&[lone, call("1", "bash", &json!({})), tool, result(0)]);
+    assert_eq!(done.text, "see \u{FFFD}!");
+    let outputs = events.iter().filter_map(|e| match e {
+        teamster_core::AgentEvent::ToolResult(r) => Some(r.output.as_str()),
+        _ => None,
+    });
+    assert_eq!(outputs.collect::<Vec<_>>(), ["out \u{FFFD}"]);
+    assert_eq!(done.diagnostics.unknown, 0);
+}
+
+fn called_with_half() -> String {
+    super::called("1", "X").replace("\"X\"", r#""out \udc00""#)
+}
+
+#[test]
+fn a_line_separator_in_a_text_is_text() {
+    let (_, done) = run(&[message("a", "one\u{2028}two"), result(0)]);
+    assert_eq!(done.text, "one\u{2028}two");
+}
+
+#[test]
+fn what_a_sub_agent_says_is_not_the_answer() {
+    let (events, done) = run(&[
+        call("t", "task", &json!({"mode": "sync"})),
+        of_agent(
+            "A",
+            "subagent.started",
+            &json!({"toolCallId": "t", "executionMode": "sync"}),
+        ),
+        of_agent(
+            "A",
+            "assistant.message_delta",
+            &json!({"messageId": "i", "deltaContent": "inner", "parentToolCallId": "t"}),
+        ),
+        // Its reasoning names no call, only the agent.
+        of_agent(
+            "A",
+            "assistant.reasoning_delta",
+            &json!({"reasoningId": "r", "deltaContent": "hm"}),
+        ),
+        message("a", "outer"),
+        result(0),
+    ]);
+    let of = |parent: Option<&str>| parent.map(str::to_owned);
+    assert_eq!(
+        said(&events),
+        [
+            ("inner".into(), of(Some("t"))),
+            ("hm".into(), of(Some("t"))),
+            ("outer".into(), None)
+        ]
+    );
+    assert_eq!(done.text, "outer");
+}
+
+#[test]
+fn an_agent_whose_beginning_was_lost_is_still_not_the_main_agent() {
+    let piece = json!({"messageId": "i", "deltaContent": "inner"});
+    let named = json!({"messageId": "j", "deltaContent": "deeper", "parentToolCallId": "t"});
+    let (events, done) = run(&[
+        of_agent("A", "assistant.message_delta", &piece),
+        of_agent("B", "assistant.message_delta", &named),
+        line("assistant.message_delta", &named),
+        result(0),
+    ]);
+    let parents: Vec<_> = said(&events)
+        .into_iter()
+        .map(|(_, parent)| parent)
+        .collect();
+    assert_eq!(
+        parents,
+        [Some("A".into()), Some("t".into()), Some("t".into())]
+    );
+    assert_eq!(done.text, "");
+}
+
+#[test]
+fn an_odd_field_does_not_lose_a_message() {
+    let odd = line(
+        "assistant.message",
+        &json!({"messageId": 7, "model": null, "content": "Hi", "toolRequests": "none",
+                "reasoningText": {"x": [1]}}),
+    );
+    let (_, done) = run(&[odd, result(0)]);
+    assert_eq!(done.text, "Hi");
+    assert_eq!(done.diagnostics.unknown, 0);
+    let (_, done) = run(&[line("assistant.message", &Value::Null), result(0)]);
+    assert_eq!((done.text.as_str(), done.diagnostics.unknown), ("", 0));
+}

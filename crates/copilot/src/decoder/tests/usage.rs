@@ -1,0 +1,152 @@
+//! Figures, which the session's own record has.
+
+use serde_json::{Value, json};
+use teamster_core::{AgentEvent, ErrorKind, Exit, RunResult, RunStatus};
+
+use super::super::CopilotDecoder;
+use super::{line, message, names, result, run, run_to};
+
+fn recorded(agent: Option<&str>, usage: &Value) -> String {
+    let mut line = json!({"type": "session.usage_record", "data": {"usage": usage}, "id": "x"});
+    if let Some(agent) = agent {
+        line["agentId"] = json!(agent);
+    }
+    line.to_string()
+}
+
+fn run_with(record: Vec<String>, lines: &[String]) -> RunResult {
+    let exit = Exit {
+        code: Some(0),
+        record,
+        ..Exit::default()
+    };
+    run_to(CopilotDecoder::new(), lines, exit).1
+}
+
+fn call(finish_reason: &str) -> Value {
+    json!({"model": "gpt", "inputTokens": 9608, "outputTokens": 21, "cacheReadTokens": 4096,
+           "cacheWriteTokens": 512, "reasoningTokens": 7, "duration": 100, "cost": 0.0,
+           "finishReason": finish_reason, "contentFilterTriggered": false})
+}
+
+#[test]
+fn input_includes_what_was_cached_and_here_it_does_not() {
+    let record = vec![
+        recorded(None, &call("tool_calls")),
+        recorded(None, &call("stop")),
+    ];
+    let done = run_with(record, &[message("a", "x"), result(0)]);
+    let usage = done.usage.unwrap();
+    assert_eq!(usage.input_tokens, Some(10_000));
+    assert_eq!(usage.cache_read_tokens, Some(8192));
+    assert_eq!(usage.cache_write_tokens, Some(1024));
+    assert_eq!(usage.output_tokens, Some(42));
+    assert_eq!(usage.reasoning_tokens, Some(14));
+    assert_eq!(done.usage_by_model["gpt"].usage, usage);
+    assert_eq!(done.api_duration_ms, Some(200));
+    assert_eq!(done.stop_reason.as_deref(), Some("stop"));
+    assert_eq!((done.total_cost_usd, done.session_usage), (None, None));
+}
+
+#[test]
+fn requests_of_sub_agents_count_but_do_not_say_how_the_answer_ended() {
+    let mut inner = call("length");
+    inner["model"] = json!("small");
+    let record = vec![
+        recorded(None, &call("tool_calls")),
+        recorded(None, &call("stop")),
+        recorded(Some("A"), &inner),
+    ];
+    let done = run_with(record, &[message("a", "x"), result(0)]);
+    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(done.stop_reason.as_deref(), Some("stop"));
+    assert_eq!(done.usage.unwrap().output_tokens, Some(63));
+    assert_eq!(done.usage_by_model["small"].usage.output_tokens, Some(21));
+}
+
+#[test]
+fn no_record_means_no_figures_and_not_0() {
+    let done = run_with(Vec::new(), &[message("a", "x"), result(0)]);
+    assert_eq!((done.usage, done.stop_reason), (None, None));
+    assert!(done.usage_by_model.is_empty());
+    let broken = vec!["{".to_owned(), recorded(None, &json!([]))];
+    assert_eq!(run_with(broken, &[result(0)]).usage, None);
+}
+
+#[test]
+fn words_about_the_record_are_no_figures() {
+    let said = message("a", "see session.usage_record");
+    let record = vec![recorded(None, &call("stop")), said];
+    let done = run_with(record, &[message("a", "x"), result(0)]);
+    assert_eq!(done.stop_reason.as_deref(), Some("stop"));
+    assert_eq!(done.usage.unwrap().output_tokens, Some(21));
+}
+
+#[test]
+fn figures_that_are_missing_are_absent() {
+    let done = run_with(
+        vec![recorded(
+            None,
+            &json!({"model": "m", "outputTokens": 3, "inputTokens": "many"}),
+        )],
+        &[message("a", "x"), result(0)],
+    );
+    let usage = done.usage.unwrap();
+    assert_eq!((usage.input_tokens, usage.output_tokens), (None, Some(3)));
+    assert_eq!(usage.cache_read_tokens, None);
+}
+
+#[test]
+fn an_answer_that_was_cut_off_or_blocked_is_no_success_although_the_exit_code_is_0() {
+    for (reason, message_part) in [
+        ("length", "cut off"),
+        ("content_filter", "content filter"),
+        ("refusal", "refused"),
+    ] {
+        let record = vec![recorded(None, &call("stop")), recorded(None, &call(reason))];
+        let done = run_with(record, &[message("a", "x"), result(0)]);
+        assert_eq!(done.status, RunStatus::Failed, "{reason}");
+        assert_eq!(done.errors[0].kind, ErrorKind::Invalid);
+        assert!(done.errors[0].message.contains(message_part));
+        assert_eq!(done.stop_reason.as_deref(), Some(reason));
+    }
+    // It went on and finished.
+    let record = vec![
+        recorded(None, &call("length")),
+        recorded(None, &call("stop")),
+    ];
+    let done = run_with(record, &[message("a", "x"), result(0)]);
+    assert_eq!(done.status, RunStatus::Completed);
+    // A run that failed anyway has one error.
+    let done = run_with(vec![recorded(None, &call("length"))], &[result(1)]);
+    assert_eq!(done.errors.len(), 1);
+}
+
+#[test]
+fn figures_that_a_version_prints_are_shown_as_they_come() {
+    let printed = line("assistant.usage", &call("stop"));
+    let (events, done) = run(&[printed.clone(), printed, message("a", "x"), result(0)]);
+    assert_eq!(names(&events)[..3], ["usage", "usage", "text"]);
+    let AgentEvent::Usage(report) = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(report.usage.output_tokens, Some(42));
+    assert_eq!(done.usage.unwrap().input_tokens, Some(10_000));
+}
+
+#[test]
+fn the_state_of_a_quota_is_a_rate_limit() {
+    let (events, _) = run(&[line(
+        "session.quota_observation",
+        &json!({"observation": {"accessState": "allowed", "quotaId": "premium",
+                "entitledQuantity": 300, "availableQuantity": 75}}),
+    )]);
+    let AgentEvent::RateLimit(limit) = &events[0] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(
+        (limit.status.as_str(), limit.kind.as_deref()),
+        ("allowed", Some("premium"))
+    );
+    assert_eq!(limit.utilization, Some(0.75));
+}

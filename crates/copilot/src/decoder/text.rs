@@ -1,0 +1,231 @@
+//! Text once: the same text comes as deltas and as a whole message, reasoning comes three times.
+//!
+//! Each message of each agent is followed by its id. Deltas are passed on as they come; the whole
+//! message then only adds what they lacked, and takes their place if it says something else.
+
+use teamster_core::surrogates::Joiner;
+use teamster_core::{AgentEvent, Events, Id, Retract, Text, Thinking};
+
+use super::errors::Failure;
+
+/// How many ended messages of one agent are remembered: a late line refers to the last one or two.
+const REMEMBERED: usize = 4;
+
+/// The messages of the main agent or of one sub-agent.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    /// The CLI's id of the agent; none for the main agent.
+    pub(super) agent: Option<String>,
+    /// The tool call that started the agent.
+    pub(super) parent: Option<Id>,
+    /// Messages that stream: their whole has not come.
+    open: Vec<Streamed>,
+    /// Messages whose whole has come, or that were ended without one, and what they said.
+    ended: Vec<(Id, String)>,
+    /// Reasoning of this request to the model.
+    reasoning: Vec<Streamed>,
+    /// Reasoning of this request that came whole.
+    whole_reasoning: String,
+    /// Text of messages that the output limit cut off, since the last tool call.
+    cut: String,
+    /// The answer, where it is more than its last message.
+    pub(super) answer: Option<String>,
+    /// Why the last request failed.
+    pub(super) failure: Option<Failure>,
+    /// How often the request that goes on was made again.
+    pub(super) retries: u32,
+    /// The request that goes on ended well.
+    pub(super) call_succeeded: bool,
+}
+
+/// A message, or a piece of reasoning, that comes in deltas.
+#[derive(Debug)]
+struct Streamed {
+    id: Id,
+    said: String,
+    joiner: Joiner,
+}
+
+impl Lane {
+    pub(super) fn new(agent: Option<&str>, parent: Option<Id>) -> Self {
+        Self {
+            agent: agent.map(str::to_owned),
+            parent,
+            ..Self::default()
+        }
+    }
+
+    /// A request to the model begins: what it thinks is new.
+    pub(super) fn call_starts(&mut self) {
+        self.call_succeeded = false;
+        self.reasoning.clear();
+        self.whole_reasoning.clear();
+    }
+
+    /// A delta of a message. It may begin or end within a surrogate pair.
+    pub(super) fn delta(&mut self, id: &str, piece: &[u8], out: &mut Events) {
+        if self.ended.iter().any(|(ended, _)| **ended == *id) {
+            return;
+        }
+        let streamed = Streamed::in_list(&mut self.open, id);
+        let (id, text) = streamed.push(piece);
+        self.say(id, text, out);
+    }
+
+    /// A delta of reasoning.
+    pub(super) fn reasoning_delta(&mut self, id: &str, piece: &[u8], out: &mut Events) {
+        let streamed = Streamed::in_list(&mut self.reasoning, id);
+        let (id, text) = streamed.push(piece);
+        self.think(id, text, out);
+    }
+
+    /// A whole message: what its deltas lacked is said, or all of it anew if they differ.
+    pub(super) fn message(&mut self, id: &str, content: &str, calls_tools: bool, out: &mut Events) {
+        let open = self.open.iter().position(|m| *m.id == *id);
+        let (id, said) = match open {
+            Some(at) => {
+                let message = self.open.remove(at);
+                (message.id, message.said)
+            }
+            None => match self.ended.iter().position(|(ended, _)| **ended == *id) {
+                Some(at) => self.ended.remove(at),
+                None => (Id::from(id), String::new()),
+            },
+        };
+        if let Some(rest) = content.strip_prefix(&*said) {
+            self.say(id.clone(), rest.to_owned(), out);
+        } else if said.trim().is_empty() {
+            self.say(id.clone(), content.to_owned(), out);
+        } else if said.trim() != content.trim() {
+            self.retract(id.clone(), out);
+            self.say(id.clone(), content.to_owned(), out);
+        }
+        self.answer = None;
+        if calls_tools {
+            self.cut.clear();
+        } else if !self.cut.is_empty() && !content.is_empty() {
+            self.answer = Some(std::mem::take(&mut self.cut) + content);
+        }
+        self.end(id, content.to_owned());
+        self.retries = 0;
+        self.failure = None;
+    }
+
+    /// The reasoning of a message, whole: nothing is new if it came in deltas.
+    pub(super) fn reasoning_of_message(&mut self, id: &str, text: &str, out: &mut Events) {
+        let said: String = self.reasoning.iter().map(|r| r.said.as_str()).collect();
+        let text = text.trim();
+        let new = if said.trim().is_empty() {
+            text
+        } else {
+            text.strip_prefix(said.trim()).unwrap_or_default()
+        };
+        self.whole_reasoning.push_str(text);
+        if !new.trim().is_empty() {
+            self.think(Id::from(id), new.to_owned(), out);
+        }
+    }
+
+    /// A piece of reasoning, whole, which comes after the message that it led to.
+    pub(super) fn reasoning(&mut self, id: &str, text: &str, out: &mut Events) {
+        let streamed = self.reasoning.iter().any(|r| *r.id == *id);
+        let text = text.trim();
+        if !streamed && !text.is_empty() && !self.whole_reasoning.contains(text) {
+            self.whole_reasoning.push_str(text);
+            self.think(Id::from(id), text.to_owned(), out);
+        }
+    }
+
+    /// The CLI asks the model again: what the failed request had said is void.
+    pub(super) fn retry(&mut self, out: &mut Events) {
+        for half in std::mem::take(&mut self.open) {
+            if !half.said.is_empty() {
+                self.retract(half.id.clone(), out);
+            }
+            self.end(half.id, String::new());
+        }
+        for half in std::mem::take(&mut self.reasoning) {
+            if !half.said.is_empty() {
+                self.retract(half.id, out);
+            }
+        }
+        self.whole_reasoning.clear();
+    }
+
+    /// A turn is over. Messages whose whole never came stay as they are. If the request itself had
+    /// ended well, they were cut off by the output limit: then this gives `true`.
+    pub(super) fn turn_ends(&mut self) -> bool {
+        let mut cut = false;
+        for half in std::mem::take(&mut self.open) {
+            if !half.said.is_empty() && self.call_succeeded {
+                self.cut.push_str(&half.said);
+                self.answer = Some(self.cut.clone());
+                cut = true;
+            }
+            self.end(half.id, half.said);
+        }
+        cut
+    }
+
+    fn end(&mut self, id: Id, said: String) {
+        if self.ended.len() == REMEMBERED {
+            self.ended.remove(0);
+        }
+        self.ended.push((id, said));
+    }
+
+    fn say(&self, id: Id, text: String, out: &mut Events) {
+        if !text.is_empty() {
+            out.push(AgentEvent::Text(Text {
+                text,
+                message_id: Some(id),
+                parent_tool_id: self.parent.clone(),
+                native: None,
+            }));
+        }
+    }
+
+    fn think(&self, id: Id, text: String, out: &mut Events) {
+        if !text.is_empty() {
+            out.push(AgentEvent::Thinking(Thinking {
+                text,
+                message_id: Some(id),
+                parent_tool_id: self.parent.clone(),
+                native: None,
+            }));
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "beside its opposite, `say`")]
+    fn retract(&self, message_id: Id, out: &mut Events) {
+        out.push(AgentEvent::Retract(Retract {
+            message_id,
+            native: None,
+        }));
+    }
+}
+
+impl Streamed {
+    /// The one of this id, which may be new.
+    fn in_list<'a>(list: &'a mut Vec<Self>, id: &str) -> &'a mut Self {
+        // The one that streams is nearly always the last one.
+        let at = match list.iter().rposition(|m| *m.id == *id) {
+            Some(at) => at,
+            None => {
+                list.push(Self {
+                    id: Id::from(id),
+                    said: String::new(),
+                    joiner: Joiner::default(),
+                });
+                list.len() - 1
+            }
+        };
+        &mut list[at]
+    }
+
+    fn push(&mut self, piece: &[u8]) -> (Id, String) {
+        let text = self.joiner.push(piece).into_owned();
+        self.said.push_str(&text);
+        (self.id.clone(), text)
+    }
+}

@@ -1,0 +1,301 @@
+//! Tools: their calls, their kinds, and their results as text.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use teamster_core::{
+    AgentEvent, ChangeKind, FileChange, Id, McpTool, ToolKind, ToolUse, mcp_content,
+    media_placeholder,
+};
+
+use super::wire::{FileEdit, ShellOutput, ToolComplete, ToolStart};
+
+/// So much of the output of running commands is kept at most, in bytes: the whole of a large output
+/// is only in the pieces that come while the command runs.
+const KEPT_OUTPUT_BYTES: usize = 32 * 1024 * 1024;
+
+/// The calls of all agents.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: Vec<Call>,
+    /// The ids under which calls were passed on.
+    used: HashSet<Id>,
+    kept_bytes: usize,
+}
+
+/// One call that runs.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// Which agent made it.
+    lane: usize,
+    /// The CLI's id, which two agents may both use.
+    raw: String,
+    /// The id under which it was passed on, which is unique.
+    pub(super) id: Id,
+    pub(super) name: String,
+    pub(super) kind: ToolKind,
+    pieces: String,
+    /// How many pieces came; `None` if one was lost or there was no room for it.
+    whole: Option<u64>,
+}
+
+/// How a call ended.
+pub(super) struct Outcome {
+    pub(super) output: String,
+    pub(super) is_error: bool,
+    pub(super) denied: bool,
+    pub(super) reason: Option<String>,
+}
+
+impl Calls {
+    /// A call begins. Gives the event, whose parent is left to the caller.
+    pub(super) fn start(&mut self, lane: usize, line: ToolStart<'_>) -> ToolUse {
+        let name = line.tool_name.text().to_owned();
+        let mcp = line.mcp_server_name.into_string().map(|server| McpTool {
+            server,
+            tool: line.mcp_tool_name.get().unwrap_or(&name).to_owned(),
+        });
+        let kind = if mcp.is_some() {
+            ToolKind::Mcp
+        } else {
+            kind(&name)
+        };
+        let raw = line.tool_call_id.text();
+        let id = self.unique(raw);
+        self.open.push(Call {
+            lane,
+            raw: raw.to_owned(),
+            id: id.clone(),
+            name: name.clone(),
+            kind,
+            pieces: String::new(),
+            whole: Some(0),
+        });
+        ToolUse {
+            tool_name: name,
+            tool_id: id,
+            input: line
+                .arguments
+                .unwrap_or_else(|| Value::Object(serde_json::Map::default())),
+            kind,
+            mcp,
+            parent_tool_id: None,
+            native: None,
+        }
+    }
+
+    /// The id for a call: the CLI's own, unless it was used before, by another agent or earlier.
+    fn unique(&mut self, raw: &str) -> Id {
+        let mut id = Id::from(raw);
+        let mut n = 1;
+        while !self.used.insert(id.clone()) {
+            n += 1;
+            id = Id::from(format!("{raw}#{n}"));
+        }
+        id
+    }
+
+    /// A piece of a command's output. Those of a command in the background, whose call has ended,
+    /// are read by later calls.
+    pub(super) fn shell_output(&mut self, lane: usize, line: &ShellOutput<'_>) {
+        let Some(at) = self.position(lane, line.tool_call_id.text()) else {
+            return;
+        };
+        let text = line.text.text();
+        let room = self.kept_bytes + text.len() <= KEPT_OUTPUT_BYTES;
+        let call = &mut self.open[at];
+        let in_order = line.sequence.is_none() || line.sequence == call.whole;
+        match call.whole {
+            Some(pieces) if room && in_order => {
+                call.pieces.push_str(text);
+                call.whole = Some(pieces + 1);
+                self.kept_bytes += text.len();
+            }
+            _ => {
+                self.kept_bytes -= call.pieces.len();
+                call.pieces = String::new();
+                call.whole = None;
+            }
+        }
+    }
+
+    /// A call ends. `None` if its beginning was lost.
+    pub(super) fn end(&mut self, lane: usize, raw: &str) -> Option<Call> {
+        let at = self.position(lane, raw)?;
+        let call = self.open.remove(at);
+        self.kept_bytes -= call.pieces.len();
+        Some(call)
+    }
+
+    /// The id under which an open call was passed on.
+    pub(super) fn id_of(&self, lane: usize, raw: &str) -> Option<Id> {
+        self.position(lane, raw).map(|at| self.open[at].id.clone())
+    }
+
+    /// The same, whichever agent made the call: the latest one.
+    pub(super) fn id_of_any(&self, raw: &str) -> Option<Id> {
+        let call = self.open.iter().rfind(|c| c.raw == raw)?;
+        Some(call.id.clone())
+    }
+
+    /// The name of the tool of an open call.
+    pub(super) fn find(&self, lane: usize, raw: &str) -> Option<&Call> {
+        self.position(lane, raw).map(|at| &self.open[at])
+    }
+
+    fn position(&self, lane: usize, raw: &str) -> Option<usize> {
+        self.open
+            .iter()
+            .position(|c| c.lane == lane && c.raw == raw)
+    }
+}
+
+impl Call {
+    /// What the call gave.
+    pub(super) fn outcome(&self, line: &ToolComplete<'_>) -> Outcome {
+        let output = self.output(line);
+        let success = line.success.unwrap_or(true);
+        let exit_code = line.shell_execution.exit_code.or_else(|| {
+            let ran = self.kind == ToolKind::Execute;
+            ran.then(|| exit_code_in(line.result.content.text()))
+                .flatten()
+        });
+        let denied = !success && matches!(line.error.code.text(), "denied" | "rejected");
+        Outcome {
+            output,
+            is_error: !success || exit_code.is_some_and(|code| code != 0),
+            denied,
+            reason: line.error.message.get().map(str::to_owned),
+        }
+    }
+
+    fn output(&self, line: &ToolComplete<'_>) -> String {
+        let result = &line.result;
+        let content = result.content.text();
+        let large = line
+            .tool_telemetry
+            .properties
+            .large_output_handled
+            .get()
+            .is_some_and(|handled| handled == "true");
+        if large && self.whole.is_some_and(|pieces| pieces > 0) {
+            // What the model got is a preview.
+            return self.pieces.clone();
+        }
+        let media = |blocks: &[Value]| {
+            let is_media = |b: &Value| {
+                let kind = b.get("type").and_then(Value::as_str);
+                matches!(kind, Some("image" | "audio" | "resource" | "resource_link"))
+            };
+            blocks.iter().any(is_media)
+        };
+        let mut output = if media(&result.contents) {
+            mcp_content(&result.contents)
+        } else {
+            let mut output = content.to_owned();
+            for binary in &result.binary_results_for_llm {
+                if !output.is_empty() {
+                    output.push('\n');
+                }
+                output.push_str(&binary_placeholder(binary));
+            }
+            output
+        };
+        let error = line.error.message.text();
+        if line.success == Some(false) && !said_already(&output, error) {
+            if !output.is_empty() {
+                output.push('\n');
+            }
+            output.push_str(error);
+        }
+        output
+    }
+
+    /// The shell that goes on in the background after this call.
+    pub(super) fn background_shell<'a>(&self, line: &'a ToolComplete<'_>) -> Option<&'a str> {
+        if self.kind != ToolKind::Execute {
+            return None;
+        }
+        let content = line.result.content.text();
+        let started = content
+            .rsplit_once("<command started in background with shellId: ")
+            .and_then(|(_, rest)| rest.split_once('>'));
+        // It took longer than the call was willing to wait.
+        let running = content
+            .rsplit_once("<command with shellId: ")
+            .and_then(|(_, rest)| rest.split_once(' '))
+            .filter(|(_, rest)| rest.starts_with("is still running"));
+        started.or(running).map(|(shell, _)| shell)
+    }
+}
+
+/// Whether an error's message tells nothing beyond the output, or the output nothing beyond it.
+fn said_already(output: &str, error: &str) -> bool {
+    let output = output.trim();
+    error.is_empty() || output.contains(error) || (!output.is_empty() && error.contains(output))
+}
+
+/// The shell that has ended, and with which code, of a text that ends in
+/// `<shellId: 0 completed with exit code 3>`.
+pub(super) fn shell_end(content: &str) -> Option<(&str, i64)> {
+    let inner = content.trim_end().strip_suffix('>')?;
+    let (_, inner) = inner.rsplit_once("<shellId: ")?;
+    let (shell, code) = inner.split_once(" completed with exit code ")?;
+    Some((shell, code.parse().ok()?))
+}
+
+fn exit_code_in(content: &str) -> Option<i64> {
+    shell_end(content).map(|(_, code)| code)
+}
+
+fn binary_placeholder(binary: &Value) -> String {
+    let text = |name: &str| binary.get(name).and_then(Value::as_str);
+    media_placeholder(
+        text("type").unwrap_or("binary"),
+        text("mimeType"),
+        text("data"),
+    )
+}
+
+/// The events of the files that a call changed.
+pub(super) fn file_changes(id: &Id, edits: &[FileEdit<'_>]) -> Vec<AgentEvent> {
+    let mut events = Vec::with_capacity(edits.len());
+    for edit in edits {
+        let Some(path) = edit.path.get() else {
+            continue;
+        };
+        events.push(AgentEvent::FileChange(Box::new(FileChange {
+            path: path.to_owned(),
+            change: match edit.kind.text() {
+                "create" => ChangeKind::Add,
+                "delete" => ChangeKind::Delete,
+                _ => ChangeKind::Update,
+            },
+            tool_id: Some(id.clone()),
+            native: None,
+        })));
+    }
+    events
+}
+
+/// The kind of one of the CLI's own tools.
+fn kind(name: &str) -> ToolKind {
+    match name {
+        "bash" | "read_bash" | "write_bash" | "stop_bash" | "list_bash" | "powershell"
+        | "read_powershell" | "write_powershell" | "stop_powershell" | "list_powershell" => {
+            ToolKind::Execute
+        }
+        "view"
+        | "skill"
+        | "fetch_copilot_cli_documentation"
+        | "session_store_sql"
+        | "show_file" => ToolKind::Read,
+        "create" | "edit" | "apply_patch" | "str_replace_editor" => ToolKind::Edit,
+        "grep" | "glob" | "rg" | "web_search" | "lsp" => ToolKind::Search,
+        "web_fetch" => ToolKind::Fetch,
+        "task" | "read_agent" | "write_agent" | "list_agents" => ToolKind::Task,
+        "sql" | "report_intent" | "update_todo" | "task_complete" | "exit_plan_mode"
+        | "store_memory" | "ask_user" => ToolKind::Think,
+        _ => ToolKind::Other,
+    }
+}

@@ -1,0 +1,301 @@
+use std::fs;
+
+use proptest::prelude::*;
+use teamster_core::{FilePlace, PromptDelivery, SystemPrompt};
+
+use super::*;
+
+const SESSION: &str = "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f";
+
+fn args(params: &ExecuteParams) -> Vec<String> {
+    let launch = launch(params).unwrap();
+    launch
+        .args
+        .into_iter()
+        .map(|arg| arg.into_string().unwrap())
+        .collect()
+}
+
+const BASE: [&str; 3] = ["--output-format=json", "--no-auto-update", "--no-color"];
+
+#[test]
+fn a_prompt_is_one_word_with_its_flag() {
+    let params = ExecuteParams::new("--help me");
+    assert_eq!(args(&params)[0], "--prompt=--help me");
+    assert_eq!(args(&params)[1..], BASE);
+    assert_eq!(launch(&params).unwrap().stdin, Stdin::Closed);
+}
+
+#[test]
+fn a_prompt_is_on_stdin_or_in_argv_and_never_in_both() {
+    let mut params = ExecuteParams::new("x".repeat(10_001));
+    assert_eq!(args(&params), BASE);
+    assert_eq!(
+        launch(&params).unwrap().stdin,
+        Stdin::Bytes(vec![b'x'; 10_001])
+    );
+    params.prompt_delivery = PromptDelivery::Argv;
+    assert_eq!(args(&params).len(), 4);
+    assert_eq!(launch(&params).unwrap().stdin, Stdin::Closed);
+    params.prompt = "a\0b".into();
+    params.prompt_delivery = PromptDelivery::default();
+    assert_eq!(launch(&params).unwrap().stdin, Stdin::Bytes(b"a\0b".into()));
+    params.prompt = "x".repeat(LARGEST_STDIN_PROMPT + 1);
+    assert_eq!(launch(&params).unwrap_err().code, ErrorCode::PromptTooLarge);
+}
+
+#[test]
+fn every_value_is_joined_to_its_flag() {
+    let mut params = ExecuteParams::new("hi");
+    params.session_id = Some(SESSION.into());
+    params.model = Some("-m".into());
+    params.effort = Some("low".into());
+    params.permission = PermissionMode::AcceptEdits;
+    params.allowed_tools = vec!["shell(git:*)".into(), "MyMCP".into()];
+    params.denied_tools = vec!["shell(git push)".into()];
+    params.add_dirs = vec!["-d".into()];
+    params.extra_args = vec!["--no-custom-instructions".into()];
+    assert_eq!(
+        args(&params)[4..],
+        [
+            format!("--resume={SESSION}").as_str(),
+            "--model=-m",
+            "--reasoning-effort=low",
+            "--allow-tool=write",
+            "--allow-tool=shell(git:*)",
+            "--allow-tool=MyMCP",
+            "--deny-tool=shell(git push)",
+            "--add-dir=-d",
+            "--no-custom-instructions",
+        ]
+    );
+}
+
+#[test]
+fn permissions() {
+    let args_of = |permission| {
+        let mut params = ExecuteParams::new("hi");
+        params.permission = permission;
+        args(&params)[4..].to_vec()
+    };
+    assert_eq!(args_of(PermissionMode::Default), [""; 0]);
+    assert_eq!(
+        args_of(PermissionMode::ReadOnly),
+        ["--deny-tool=write,shell"]
+    );
+    assert_eq!(args_of(PermissionMode::AcceptEdits), ["--allow-tool=write"]);
+    assert_eq!(args_of(PermissionMode::Bypass), ["--allow-all"]);
+}
+
+#[test]
+fn a_new_session_gets_its_id_and_a_known_one_is_never_made_anew() {
+    let mut params = ExecuteParams::new("hi");
+    params.new_session_id = Some(SESSION.into());
+    assert_eq!(args(&params)[4..], [format!("--session-id={SESSION}")]);
+    params.new_session_id = None;
+    params.session_id = Some(SESSION.into());
+    assert_eq!(args(&params)[4..], [format!("--resume={SESSION}")]);
+}
+
+#[test]
+fn the_record_is_where_the_cli_keeps_its_sessions() {
+    let mut params = ExecuteParams::new("hi");
+    assert_eq!(launch(&params).unwrap().record, None);
+    params.session_id = Some(SESSION.into());
+    params.env.insert("HOME".into(), "/home/dev".into());
+    params.env.insert("COPILOT_HOME".into(), String::new());
+    let path = |params: &ExecuteParams| launch(params).unwrap().record.unwrap().path;
+    assert_eq!(
+        path(&params),
+        Path::new(&format!(
+            "/home/dev/.copilot/session-state/{SESSION}/events.jsonl"
+        ))
+    );
+    params.env.insert("COPILOT_HOME".into(), "state".into());
+    params.working_directory = Some("/tmp/ws".into());
+    assert_eq!(
+        path(&params),
+        Path::new(&format!(
+            "/tmp/ws/state/session-state/{SESSION}/events.jsonl"
+        ))
+    );
+    assert_eq!(
+        launch(&params).unwrap().record.unwrap().containing,
+        ["session.usage_record"]
+    );
+}
+
+#[test]
+fn images_are_files_whose_names_tell_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pic.png");
+    fs::write(&path, b"x").unwrap();
+    let image = |source| Image {
+        media_type: "image/jpeg".into(),
+        source,
+    };
+    let mut params = ExecuteParams::new("what is this?");
+    params.images = vec![
+        image(ImageSource::Path(path.clone())),
+        image(ImageSource::Bytes(vec![1, 2])),
+    ];
+    let attached = format!("--attachment={}", path.display());
+    assert_eq!(args(&params)[4..], [attached.as_str(), "--attachment="]);
+    let files = launch(&params).unwrap().private_files;
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0].place, FilePlace::ArgumentNamed(5, ".jpg"));
+    assert_eq!(files[0].content, [1, 2]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    type Change = fn(&mut ExecuteParams);
+    let image = |media_type: &str, source| Image {
+        media_type: media_type.into(),
+        source,
+    };
+    let cases: &[(&str, Change)] = &[
+        ("prompt:", |p| p.prompt = " \n".into()),
+        ("session_id:", |p| p.session_id = Some("my run".into())),
+        ("session_id:", |p| p.session_id = Some("0190b0b".into())),
+        ("session_id:", |p| p.session_id = Some("--yolo".into())),
+        ("new_session_id:", |p| p.new_session_id = Some("me".into())),
+        ("fork:", |p| p.fork = true),
+        ("slash_commands:", |p| p.slash_commands = true),
+        ("system_prompt:", |p| {
+            p.system_prompt = Some(SystemPrompt::Append("x".into()));
+        }),
+        ("max_turns:", |p| p.max_turns = Some(3)),
+        ("max_budget_usd:", |p| p.max_budget_usd = Some(1.0)),
+        ("output_schema:", |p| {
+            p.output_schema = Some(serde_json::json!({}));
+        }),
+        ("cli_retries:", |p| p.cli_retries = Some(1)),
+    ];
+    for (name, change) in cases {
+        let mut params = ExecuteParams::new("hi");
+        change(&mut params);
+        let error = launch(&params).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert!(error.message.starts_with(name), "{name}: {error}");
+    }
+    for (image, kind) in [
+        (
+            image("image/png", ImageSource::Path("/no/such/file.png".into())),
+            ErrorKind::NotFound,
+        ),
+        (
+            image("image/tiff", ImageSource::Bytes(vec![1])),
+            ErrorKind::Invalid,
+        ),
+    ] {
+        let mut params = ExecuteParams::new("hi");
+        params.images = vec![image];
+        let error = launch(&params).unwrap_err();
+        assert!(error.message.starts_with("images: "), "{error}");
+        assert_eq!(error.kind, kind);
+        // The CLI takes no images without a prompt.
+        params.prompt = String::new();
+        let error = launch(&params).unwrap_err();
+        assert!(error.message.starts_with("prompt: "), "{error}");
+    }
+}
+
+#[test]
+fn marks_of_an_enclosing_session_are_not_inherited_and_nothing_is_set() {
+    let launch = launch(&ExecuteParams::new("hi")).unwrap();
+    assert!(launch.env_remove.contains(&"COPILOT_AGENT_SESSION_ID"));
+    assert!(launch.env_remove.contains(&"COPILOT_CLI"));
+    assert!(launch.env.is_empty());
+    // SIGTERM to the group is what it cleans up best on.
+    assert_eq!(launch.stop_first, None);
+}
+
+const NONE: [PathBuf; 0] = [];
+
+/// The folders of an installation with these packages beside the launcher's or inside of it.
+fn installed(beside: &[&str], nested: &[&str]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let package = folder.path().join("node_modules/@github/copilot");
+    let make = |packages: PathBuf, name: &str| {
+        let package = packages.join(name);
+        fs::create_dir_all(&package).unwrap();
+        fs::write(package.join("copilot"), b"").unwrap();
+    };
+    fs::create_dir_all(&package).unwrap();
+    for name in beside {
+        make(package.parent().unwrap().to_owned(), name);
+    }
+    for name in nested {
+        make(package.join("node_modules/@github"), name);
+    }
+    let launcher = package.join("npm-loader.js");
+    (folder, launcher)
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn the_native_program_is_started_where_it_is_clear_which_one_it_is() {
+    let (folder, launcher) = installed(&["copilot-linux-x64", "copilot-linux-arm64"], &[]);
+    let program = folder
+        .path()
+        .join("node_modules/@github/copilot-linux-x64/copilot");
+    assert_eq!(native_programs(&launcher), [program]);
+    let (folder, launcher) = installed(&[], &["copilot-linuxmusl-x64"]);
+    let nested = "node_modules/@github/copilot/node_modules/@github/copilot-linuxmusl-x64/copilot";
+    assert_eq!(native_programs(&launcher), [folder.path().join(nested)]);
+    // Only the launcher knows which C library there is.
+    let (_folder, launcher) = installed(&["copilot-linux-x64", "copilot-linuxmusl-x64"], &[]);
+    assert_eq!(native_programs(&launcher), NONE);
+    let (_folder, launcher) = installed(&[], &[]);
+    assert_eq!(native_programs(&launcher), NONE);
+    // The program itself, or one of another name.
+    let (_folder, launcher) = installed(&["copilot-linux-x64"], &[]);
+    let other = launcher.with_file_name("copilot");
+    assert_eq!(native_programs(&other), NONE);
+}
+
+/// Reads a command line as `clap` does: long flags with a joined value; any other word is none here.
+fn understood(args: &[std::ffi::OsString]) -> Vec<(String, String)> {
+    let flag = |arg: &std::ffi::OsString| {
+        let arg = arg.to_str().unwrap();
+        assert!(
+            arg.starts_with("--") && arg.len() > 2,
+            "a word of its own: {arg}"
+        );
+        match arg.split_once('=') {
+            Some((flag, value)) => (flag.to_owned(), value.to_owned()),
+            None => (arg.to_owned(), String::new()),
+        }
+    };
+    args.iter().map(flag).collect()
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_asked_is_what_the_cli_understands(
+        prompt in "[-/@!=\" ]{0,3}[^\0]{1,30}x",
+        model in "-{0,2}[^\0]{0,20}",
+        tool in "[^\0]{0,20}",
+        dir in "-{0,2}[^\0/]{0,20}",
+    ) {
+        let mut params = ExecuteParams::new(prompt.clone());
+        params.model = Some(model.clone());
+        params.denied_tools = vec![tool.clone()];
+        params.add_dirs = vec![dir.clone().into()];
+        params.session_id = Some(SESSION.into());
+        let launch = launch(&params).unwrap();
+        let flags = understood(&launch.args);
+        let value = |flag: &str| {
+            let found: Vec<_> = flags.iter().filter(|(name, _)| name == flag).collect();
+            assert_eq!(found.len(), 1, "{flag} in {flags:?}");
+            found[0].1.clone()
+        };
+        prop_assert_eq!(value("--prompt"), prompt);
+        prop_assert_eq!(value("--model"), model);
+        prop_assert_eq!(value("--deny-tool"), tool);
+        prop_assert_eq!(value("--add-dir"), dir);
+        prop_assert_eq!(value("--resume"), SESSION);
+        prop_assert_eq!(flags.len(), 8);
+    }
+}
