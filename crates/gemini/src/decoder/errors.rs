@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use teamster_core::json_line::{or_default, parse};
-use teamster_core::{AgentError, ErrorCode, ErrorKind, excerpt};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Exit, excerpt, tail};
 
 /// How much of stderr an error shows, in bytes.
 const EVIDENCE_BYTES: usize = 1024;
@@ -166,6 +166,7 @@ fn kind_of_type(kind: &str) -> Option<ErrorKind> {
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("daily quota", ErrorKind::Quota),
+        ("Resource has been exhausted", ErrorKind::RateLimit),
         ("is not found for API version", ErrorKind::ModelNotFound),
         ("input token count", ErrorKind::ContextWindow),
         ("Loop detected", ErrorKind::Invalid),
@@ -273,31 +274,32 @@ pub(super) fn fatal(stderr: &str) -> Option<Fatal> {
     })
 }
 
-/// The line with these words and those beside it that belong to it: up to the help, without the
-/// warnings.
+/// What stderr says with these words, up to the help and without the warnings.
 fn around(stderr: &str, words: &str) -> String {
-    let said: Vec<_> = stderr
+    let said = without_noise(stderr);
+    let said = if said.contains(words) { &said } else { words };
+    excerpt(said, EVIDENCE_BYTES)
+}
+
+/// What stderr says beside the warnings, up to the help.
+fn without_noise(stderr: &str) -> String {
+    let plain = without_colors(stderr);
+    let lines = plain
         .lines()
-        .take_while(|line| !line.starts_with("Usage: "))
-        .filter(|line| !is_noise(line))
-        .collect();
-    let said = said.join("\n");
-    let said = if said.contains(words) {
-        said.as_str()
-    } else {
-        words
-    };
-    excerpt(said.trim(), EVIDENCE_BYTES)
+        .take_while(|line| !line.starts_with("Usage: "));
+    let said: Vec<_> = lines.filter(|line| !is_noise(line)).collect();
+    said.join("\n").trim().to_owned()
 }
 
 /// What the CLI says on stderr whether it fails or not.
 fn is_noise(line: &str) -> bool {
     [
-        "Warning: Basic terminal detected",
-        "Warning: 256-color support not detected",
+        "Warning: ",
         "YOLO mode is enabled",
         "Approval mode overridden",
         "Ripgrep is not available",
+        "MCP issues detected",
+        "Error executing tool ",
         "[STARTUP]",
         "    at ",
     ]
@@ -305,18 +307,37 @@ fn is_noise(line: &str) -> bool {
     .any(|words| line.starts_with(words))
 }
 
-/// The error of a CLI that ended before it printed anything, if what it said or its exit code tells
-/// what is wrong.
-pub(super) fn startup(stderr: &str, code: Option<i32>) -> Option<AgentError> {
-    if let Some(Fatal { kind, message }) = fatal(stderr) {
-        return Some(AgentError::new(ErrorCode::CliStderr, kind, message));
+/// The text without the escape sequences that make it red.
+fn without_colors(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        plain.push_str(rest.strip_prefix('m').unwrap_or(rest));
     }
-    let code = code?;
-    let kind = kind_of_exit_code(code)?;
-    let said = around(stderr, "");
-    if said.is_empty() {
-        let message = format!("the CLI exited with code {code} and said nothing about why");
-        return Some(AgentError::new(ErrorCode::CliExitError, kind, message));
+    plain
+}
+
+/// The error of a CLI that failed without a result. `began` is whether it came as far as its first
+/// line: what it says before that is why it does not begin.
+pub(super) fn without_result(exit: &Exit, began: bool) -> AgentError {
+    if !began && let Some(Fatal { kind, message }) = fatal(&exit.stderr) {
+        return AgentError::new(ErrorCode::CliStderr, kind, message);
     }
-    Some(AgentError::new(ErrorCode::CliStderr, kind, said))
+    let kind = exit.code.and_then(kind_of_exit_code);
+    let kind = kind.unwrap_or(ErrorKind::Internal);
+    let said = without_noise(&exit.stderr);
+    if !said.is_empty() {
+        return AgentError::new(ErrorCode::CliStderr, kind, tail(&said, EVIDENCE_BYTES));
+    }
+    let how = match (&exit.signal, exit.code) {
+        (Some(signal), _) => format!("was ended by {signal}"),
+        (None, Some(code)) => format!("exited with code {code}"),
+        (None, None) => "ended in an unknown way".to_owned(),
+    };
+    AgentError::new(
+        ErrorCode::CliExitError,
+        kind,
+        format!("the CLI {how} before its run was over and said nothing about why"),
+    )
 }

@@ -158,7 +158,7 @@ impl GeminiDecoder {
             parent_tool_id: None,
             native: None,
         })));
-        if is_error != Some(true)
+        if is_error == Some(false)
             && let Some(effect) = call.effect()
         {
             out.push(effect);
@@ -175,11 +175,12 @@ impl Decoder for GeminiDecoder {
     }
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
-        self.end.finish(exit, out)
+        self.end.finish(exit, self.session.is_some(), out)
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
-        errors::fatal(stderr).map(|fatal| fatal.kind)
+        let fatal = errors::fatal(stderr).filter(|_| self.session.is_none());
+        fatal.map(|fatal| fatal.kind)
     }
 }
 

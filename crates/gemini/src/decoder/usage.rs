@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::value::RawValue;
 use teamster_core::{ModelUsage, Usage};
 
 use super::wire::StatsLine;
@@ -44,15 +45,17 @@ impl StatsLine {
 
     /// What each model used, of those that used anything.
     pub(super) fn by_model(&self) -> BTreeMap<String, ModelUsage> {
-        let usage = |(model, figures): (&String, &Box<serde_json::value::RawValue>)| {
+        let usage = |figures: &RawValue| {
             let figures: StatsLine = serde_json::from_str(figures.get()).ok()?;
-            let usage = ModelUsage {
+            Some(ModelUsage {
                 usage: figures.usage()?,
                 ..ModelUsage::default()
-            };
-            Some((model.clone(), usage))
+            })
         };
-        self.models.iter().filter_map(usage).collect()
+        let models = self.models.iter();
+        models
+            .filter_map(|(model, figures)| Some((model.clone(), usage(figures)?)))
+            .collect()
     }
 }
 

@@ -86,7 +86,6 @@ pub(super) struct ResultLine<'a> {
 
 /// `stats`: sums over the requests of this process.
 #[derive(Deserialize, Default)]
-#[expect(clippy::struct_field_names, reason = "they are the names on the wire")]
 pub(super) struct StatsLine {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) total_tokens: Option<u64>,

@@ -1,0 +1,421 @@
+//! How a run ended, which the CLI does not always say as it is.
+
+use serde_json::json;
+use teamster_core::{
+    ErrorCode, ErrorKind, ExecuteParams, Exit, PermissionMode, RunStatus, Stop, Usage,
+};
+
+use super::{
+    SESSION, call, delta, error, exit, failed, failure, init, names, result, returned, run,
+    run_with, said, success,
+};
+
+/// The kind of the error of a run that failed with this message and this exit code.
+fn kind(message: &str, code: i32) -> ErrorKind {
+    let params = ExecuteParams::new("hi");
+    let (_, result) = run_with(&params, &[init(), failure("unknown", message)], exit(code));
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(error(&result).code, ErrorCode::CliError);
+    assert_eq!(result.usage, None);
+    assert!(result.usage_by_model.is_empty());
+    error(&result).kind
+}
+
+#[test]
+fn errors_of_the_service_mean_what_their_words_say() {
+    for (message, code, expected) in [
+        (
+            r#"[API Error: {"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}]"#,
+            144,
+            ErrorKind::Auth,
+        ),
+        (
+            r#"[API Error: {"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]"#,
+            144,
+            ErrorKind::ContextWindow,
+        ),
+        (
+            r#"[API Error: {"error":{"code":400,"message":"Bad.","status":"INVALID_ARGUMENT"}}]"#,
+            144,
+            ErrorKind::Invalid,
+        ),
+        (
+            r#"[API Error: {"error":{"code":401,"message":"Who?","status":"UNAUTHENTICATED"}}]"#,
+            145,
+            ErrorKind::Auth,
+        ),
+        (
+            r#"[API Error: {"error":{"code":500,"message":"An internal error has occurred.","status":"INTERNAL"}}]"#,
+            244,
+            ErrorKind::Overloaded,
+        ),
+        (
+            "[API Error: models/x is not found for API version v1beta.]",
+            1,
+            ErrorKind::ModelNotFound,
+        ),
+        (
+            "[API Error: You have exhausted your daily quota on this model.]\nPlease wait",
+            173,
+            ErrorKind::Quota,
+        ),
+        (
+            "[API Error: Resource has been exhausted (e.g. check quota).]\nPlease wait",
+            173,
+            ErrorKind::RateLimit,
+        ),
+        (
+            "[API Error: exception TypeError: fetch failed sending request]",
+            1,
+            ErrorKind::Network,
+        ),
+        ("[API Error: terminated]", 1, ErrorKind::Network),
+        (
+            "[API Error: Expected property name or '}' in JSON at position 1]",
+            1,
+            ErrorKind::Protocol,
+        ),
+        (
+            "[API Error: Incomplete JSON segment at the end]",
+            1,
+            ErrorKind::Protocol,
+        ),
+    ] {
+        assert_eq!(kind(message, code), expected, "{message}");
+    }
+}
+
+#[test]
+fn where_the_words_do_not_tell_the_exit_code_is_the_status_in_eight_bits() {
+    for (code, expected) in [
+        (144, ErrorKind::Invalid),
+        (145, ErrorKind::Auth),
+        (147, ErrorKind::Auth),
+        (173, ErrorKind::RateLimit),
+        (244, ErrorKind::Overloaded),
+        (246, ErrorKind::Overloaded),
+        (247, ErrorKind::Overloaded),
+        (17, ErrorKind::Overloaded),
+        (41, ErrorKind::Auth),
+        (53, ErrorKind::MaxTurns),
+        (55, ErrorKind::Permission),
+        (1, ErrorKind::Internal),
+        (2, ErrorKind::Internal),
+    ] {
+        assert_eq!(
+            kind("[API Error: Es ging nicht.]", code),
+            expected,
+            "{code}"
+        );
+    }
+}
+
+#[test]
+fn the_clis_own_types_of_errors() {
+    for (kind, expected) in [
+        ("FatalTurnLimitedError", ErrorKind::MaxTurns),
+        ("FatalAuthenticationError", ErrorKind::Auth),
+        ("FatalInputError", ErrorKind::Invalid),
+        ("FatalCancellationError", ErrorKind::Aborted),
+    ] {
+        let (_, result) = run(&[init(), failure(kind, "It said so.")]);
+        assert_eq!(error(&result).kind, expected);
+    }
+}
+
+#[test]
+fn a_message_is_for_a_person() {
+    let message = |message: &str| {
+        let (_, result) = run(&[init(), failure("unknown", message)]);
+        error(&result).message.clone()
+    };
+    assert_eq!(
+        message(
+            r#"[API Error: {"error":{"code":401,"message":"Who?","status":"UNAUTHENTICATED"}}]"#
+        ),
+        "API error 401: Who?"
+    );
+    assert_eq!(
+        message("[API Error: The model [x] is overloaded.]\nPlease wait."),
+        "The model [x] is overloaded.\nPlease wait."
+    );
+    assert_eq!(
+        message("plain, an internal server error"),
+        "plain, an internal server error"
+    );
+}
+
+#[test]
+fn a_time_to_wait_makes_a_quota_a_rate_limit() {
+    let waits = |message: &str| {
+        let (_, result) = run(&[init(), failure("unknown", message)]);
+        let error = error(&result);
+        assert_eq!(error.retryable, error.kind == ErrorKind::RateLimit);
+        (error.kind, error.retry_after_ms)
+    };
+    let quota = "You exceeded your current quota, please check your plan and billing details.";
+    assert_eq!(
+        waits(&format!(
+            "[API Error: {quota}\nSuggested retry after 2s.]\nPlease wait"
+        )),
+        (ErrorKind::RateLimit, Some(2000))
+    );
+    assert_eq!(
+        waits(&format!("[API Error: {quota}]")),
+        (ErrorKind::Quota, None)
+    );
+    let json = |id: &str| {
+        format!(
+            r#"[API Error: {{"error":{{"code":429,"message":"{quota}","details":[{{"quotaId":"{id}"}},{{"retryDelay":"37.5s"}}]}}}}]"#
+        )
+    };
+    assert_eq!(
+        waits(&json("PerMinute")),
+        (ErrorKind::RateLimit, Some(37_500))
+    );
+    assert_eq!(
+        waits(&json("RequestsPerDay")),
+        (ErrorKind::Quota, Some(37_500))
+    );
+}
+
+#[test]
+fn a_failure_with_exit_code_0_is_a_failure_and_the_error_line_before_it_says_why() {
+    for (message, expected) in [
+        (
+            "The model returned an empty response with no text or thoughts. Try again.",
+            ErrorKind::Protocol,
+        ),
+        (
+            "The model returned reasoning thoughts but no final response text.",
+            ErrorKind::Protocol,
+        ),
+        (
+            "Model stream ended without a finish reason.",
+            ErrorKind::Protocol,
+        ),
+        (
+            "Model stream ended with malformed function call.",
+            ErrorKind::Protocol,
+        ),
+        (
+            "The model response was blocked due to safety settings.",
+            ErrorKind::Invalid,
+        ),
+        (
+            "The model response was blocked due to recitation/copyright filters.",
+            ErrorKind::Invalid,
+        ),
+        (
+            "Model response was truncated because it exceeded the token limit.",
+            ErrorKind::Invalid,
+        ),
+        ("Something new.", ErrorKind::Internal),
+    ] {
+        let (events, result) = run(&[
+            init(),
+            said("error", message),
+            result(&json!({"status": "error", "stats": {}})),
+        ]);
+        assert_eq!(result.status, RunStatus::Failed);
+        assert_eq!(error(&result).message, message);
+        assert_eq!(error(&result).kind, expected, "{message}");
+        assert_eq!(error(&result).code, ErrorCode::CliError);
+        assert!(!names(&events).contains(&"notice"));
+    }
+}
+
+#[test]
+fn a_failure_without_a_word_says_that() {
+    let (_, result) = run(&[init(), result(&json!({"status": "error"}))]);
+    assert_eq!(result.status, RunStatus::Failed);
+    assert!(error(&result).message.contains("said nothing"));
+}
+
+#[test]
+fn a_run_that_the_cli_cut_off_is_no_success_though_it_says_so() {
+    for (message, expected) in [
+        ("Loop detected, stopping execution", ErrorKind::Invalid),
+        ("Maximum session turns exceeded", ErrorKind::MaxTurns),
+        ("Agent execution blocked: no", ErrorKind::Permission),
+    ] {
+        let (_, result) = run(&[init(), delta("half"), said("warning", message), success()]);
+        assert_eq!(result.status, RunStatus::Failed);
+        assert_eq!(error(&result).kind, expected);
+        assert_eq!(error(&result).message, message);
+    }
+}
+
+#[test]
+fn what_was_overcome_is_a_notice() {
+    for next in [delta("more"), call("a", "glob", &json!({}))] {
+        let (events, result) = run(&[
+            init(),
+            said("error", "Agent execution blocked: think again"),
+            next,
+            said("warning", "by the way"),
+            success(),
+        ]);
+        let notices = names(&events).iter().filter(|n| **n == "notice").count();
+        assert_eq!(notices, 2, "{events:?}");
+        assert_eq!(result.status, RunStatus::Completed);
+        assert!(result.errors.is_empty());
+    }
+}
+
+#[test]
+fn an_error_line_without_its_result_is_the_error() {
+    let (_, result) = run(&[
+        init(),
+        said("error", "Model stream ended without a finish reason."),
+    ]);
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(error(&result).kind, ErrorKind::Protocol);
+}
+
+#[test]
+fn a_hook_that_stopped_the_agent_is_the_reason() {
+    let (_, result) = run(&[
+        init(),
+        call("a", "glob", &json!({})),
+        failed("a", "stop_execution", "enough"),
+        success(),
+    ]);
+    assert_eq!(result.stop_reason.as_deref(), Some("stop_execution"));
+    assert_eq!(result.status, RunStatus::Completed);
+}
+
+#[test]
+fn a_signal_makes_the_cli_exit_with_0_and_that_is_no_success() {
+    let (_, result) = run(&[init(), delta("Starting ")]);
+    assert_eq!(result.status, RunStatus::Incomplete);
+    assert_eq!(error(&result).code, ErrorCode::StreamEndedEarly);
+}
+
+#[test]
+fn output_that_was_lost_at_the_end_is_no_success() {
+    let cut = success();
+    let (_, result) = run(&[init(), delta("x"), cut[..cut.len() / 2].to_owned()]);
+    assert_eq!(result.status, RunStatus::Incomplete);
+    assert_eq!(result.diagnostics.malformed, 1);
+}
+
+#[test]
+fn a_run_that_was_stopped_has_no_other_error() {
+    let aborted = Exit {
+        stop: Some(Stop::Aborted),
+        stderr: "YOLO mode is enabled.".into(),
+        ..exit(0)
+    };
+    let (_, result) = run_with(&ExecuteParams::new("hi"), &[init()], aborted);
+    assert_eq!(result.status, RunStatus::Aborted);
+    assert_eq!(error(&result).code, ErrorCode::Aborted);
+}
+
+#[test]
+fn another_session_than_the_one_to_resume_is_an_error_at_once() {
+    let mut params = ExecuteParams::new("hi");
+    params.session_id = Some("asked-for".into());
+    let (events, result) = run_with(&params, &[init(), delta("x"), success()], exit(0));
+    assert_eq!(names(&events)[..3], ["error", "session", "text"]);
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(error(&result).kind, ErrorKind::SessionNotFound);
+    assert!(error(&result).message.contains(SESSION));
+    params.session_id = Some(SESSION.into());
+    let (_, result) = run_with(&params, &[init(), delta("x"), success()], exit(0));
+    assert_eq!(result.status, RunStatus::Completed);
+}
+
+fn never_began(stderr: &str, code: i32) -> (ErrorKind, ErrorCode, String) {
+    let ended = Exit {
+        stderr: stderr.into(),
+        ..exit(code)
+    };
+    let (_, result) = run_with(&ExecuteParams::new("hi"), &[], ended);
+    assert_eq!(result.status, RunStatus::Failed);
+    let error = error(&result);
+    (error.kind, error.code, error.message.clone())
+}
+
+#[test]
+fn a_cli_that_does_not_begin_says_why_on_stderr() {
+    let noise = "Warning: Basic terminal detected (TERM=dumb).\nYOLO mode is enabled.\n";
+    let (kind, code, message) = never_began(
+        &format!("{noise}\u{1b}[31mGemini CLI is not running in a trusted directory.\u{1b}[0m\n"),
+        55,
+    );
+    assert_eq!((kind, code), (ErrorKind::Permission, ErrorCode::CliStderr));
+    assert_eq!(message, "Gemini CLI is not running in a trusted directory.");
+    let (kind, _, message) = never_began("Unknown arguments: x\nUsage: gemini\n\n  --help", 1);
+    assert_eq!(
+        (kind, message.as_str()),
+        (ErrorKind::Invalid, "Unknown arguments: x")
+    );
+    let (kind, _, _) = never_began(
+        "Error resuming session: No previous sessions found for this project.",
+        42,
+    );
+    assert_eq!(kind, ErrorKind::SessionNotFound);
+    // Words that are not known: the exit code tells.
+    let (kind, _, message) = never_began(&format!("{noise}Etwas fehlt.\n    at x.js:1\n"), 41);
+    assert_eq!((kind, message.as_str()), (ErrorKind::Auth, "Etwas fehlt."));
+    let (kind, code, _) = never_began(noise, 41);
+    assert_eq!((kind, code), (ErrorKind::Auth, ErrorCode::CliExitError));
+    let (kind, code, message) = never_began(noise, 1);
+    assert_eq!((kind, code), (ErrorKind::Internal, ErrorCode::CliExitError));
+    assert!(message.contains("exited with code 1"), "{message}");
+}
+
+#[test]
+fn a_signal_that_ended_the_cli_is_named_and_not_the_noise_before() {
+    let killed = Exit {
+        signal: Some("SIGKILL".into()),
+        stderr: "Ripgrep is not available. Falling back to GrepTool.\n".into(),
+        ..Exit::default()
+    };
+    let (_, result) = run_with(&ExecuteParams::new("hi"), &[init()], killed);
+    assert_eq!(error(&result).code, ErrorCode::CliExitError);
+    assert!(error(&result).message.contains("SIGKILL"));
+}
+
+#[test]
+fn rules_that_the_cli_did_not_read_make_the_run_a_failure() {
+    let mut params = ExecuteParams::new("hi");
+    let warned = Exit {
+        stderr: "Security Warning: Ignoring --admin-policy because system policies are already \
+                 defined in /etc/gemini-cli/policies\n"
+            .into(),
+        ..exit(0)
+    };
+    let lines = [init(), delta("x"), success()];
+    let (_, result) = run_with(&params, &lines, warned.clone());
+    assert_eq!(result.status, RunStatus::Completed);
+    params.permission = PermissionMode::ReadOnly;
+    let (_, result) = run_with(&params, &lines, warned);
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(error(&result).kind, ErrorKind::Permission);
+}
+
+#[test]
+fn what_a_failed_run_used_is_said_if_the_cli_says_it() {
+    let stats = json!({"total_tokens": 50, "input_tokens": 30, "output_tokens": 10, "cached": 20,
+        "input": 10, "models": {"m": {"total_tokens": 50, "input_tokens": 30, "output_tokens": 10,
+        "cached": 20, "input": 10}}});
+    let (_, result) = run(&[
+        init(),
+        call("a", "glob", &json!({})),
+        returned("a", &json!({"status": "success"})),
+        result(&json!({"status": "error", "stats": stats,
+            "error": {"type": "FatalTurnLimitedError", "message": "Reached max session turns"}})),
+    ]);
+    let usage = Usage {
+        input_tokens: Some(10),
+        output_tokens: Some(20),
+        cache_read_tokens: Some(20),
+        cache_write_tokens: None,
+        reasoning_tokens: Some(10),
+    };
+    assert_eq!(result.usage, Some(usage));
+    assert_eq!(result.usage_by_model["m"].usage, usage);
+    assert_eq!(error(&result).kind, ErrorKind::MaxTurns);
+}
