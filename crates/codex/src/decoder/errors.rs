@@ -58,6 +58,15 @@ pub(super) fn of_message(message: &str) -> AgentError {
     }
 }
 
+/// Why the CLI asks the model again. What it does not explain is the connection: else it would give up.
+pub(super) fn of_reconnect(reason: &str) -> AgentError {
+    let error = of_message(reason);
+    if error.kind == ErrorKind::Internal {
+        return AgentError::new(ErrorCode::CliError, ErrorKind::Network, reason);
+    }
+    error
+}
+
 /// Why the model stopped, where a failure says so.
 pub(super) fn stop_reason(message: &str) -> Option<&str> {
     let reason = message.strip_prefix("Incomplete response returned, reason: ")?;

@@ -144,7 +144,7 @@ impl CodexDecoder {
             attempt: reconnect.attempt.unwrap_or(self.retries),
             max_attempts: reconnect.max_attempts,
             delay_ms: None,
-            error: errors::of_message(reconnect.reason),
+            error: errors::of_reconnect(reconnect.reason),
             native: None,
         })));
     }

@@ -62,6 +62,19 @@ fn waiting_for_the_network_is_a_retry_without_a_last_attempt() {
 }
 
 #[test]
+fn a_retry_that_is_not_explained_is_of_the_connection() {
+    for line in ["Reconnecting... 1/5", "Reconnecting... 1/5 (something new)"] {
+        let (events, _) = turn_of(&[error(line)]);
+        let AgentEvent::Retry(retry) = &events[1] else {
+            panic!("{events:?}")
+        };
+        assert_eq!((retry.attempt, retry.max_attempts), (1, Some(5)));
+        assert_eq!(retry.error.kind, ErrorKind::Network);
+        assert!(retry.error.retryable);
+    }
+}
+
+#[test]
 fn the_last_error_line_and_the_failed_turn_are_one_error() {
     let said = "unexpected status 401 Unauthorized: Incorrect API key provided";
     let (events, result) = run_with(
