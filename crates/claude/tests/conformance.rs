@@ -169,6 +169,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
     let schema = args.text("--json-schema");
     let retries = sent.variable("CLAUDE_CODE_MAX_RETRIES");
     Understood {
+        slash_command: prompt.starts_with('/'),
         prompt,
         images,
         session_id: args.text("--resume"),

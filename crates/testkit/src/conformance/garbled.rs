@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
-use teamster_core::Exit;
+use teamster_core::{Exit, Stop};
 
 use super::output::check_stream;
 use super::verdict::property;
@@ -20,6 +20,7 @@ type Lines = Vec<Vec<u8>>;
 #[derive(Debug, Clone)]
 pub struct Corpus {
     runs: Vec<Lines>,
+    records: Vec<String>,
     keys: Vec<String>,
     strings: Vec<String>,
 }
@@ -29,6 +30,7 @@ impl Corpus {
     pub fn new<'a>(fixtures: impl IntoIterator<Item = &'a Fixture>) -> Self {
         let mut corpus = Self {
             runs: Vec::new(),
+            records: vec!["{}".into()],
             keys: vec!["type".into()],
             strings: vec![String::new()],
         };
@@ -41,8 +43,11 @@ impl Corpus {
             if fixture.stdout.len() < LARGEST && !lines.is_empty() {
                 corpus.runs.push(lines);
             }
+            let record = fixture.record.iter().filter(|line| line.len() < LARGEST);
+            corpus.records.extend(record.cloned());
         }
-        for line in corpus.runs.iter().flatten() {
+        let printed = corpus.runs.iter().flatten().map(Vec::as_slice);
+        for line in printed.chain(corpus.records.iter().map(String::as_bytes)) {
             if let Ok(value) = serde_json::from_slice(line) {
                 collect_words(&value, &mut corpus.keys, &mut corpus.strings);
             }
@@ -147,6 +152,37 @@ impl Corpus {
         (self.recorded(), cuts).prop_map(cut).boxed()
     }
 
+    /// An end of the process, with lines of the CLI's own record of the session.
+    fn exit(&self) -> BoxedStrategy<Exit> {
+        let code = prop_oneof![
+            Just(Some(0)),
+            Just(Some(1)),
+            Just(None),
+            any::<Option<i32>>()
+        ];
+        let signal = prop_oneof![3 => Just(None), 1 => Just(Some("SIGKILL".to_owned()))];
+        let stderr = prop_oneof![Just(String::new()), ".{0,40}"];
+        let stop = prop_oneof![
+            3 => Just(None),
+            1 => Just(Some(Stop::Aborted)),
+            1 => Just(Some(Stop::Lingering)),
+        ];
+        let record = prop_oneof![
+            4 => select(self.records.clone()),
+            1 => self.any_line().prop_map(|line| line.to_string()),
+            1 => any::<String>(),
+        ];
+        (code, signal, stderr, stop, vec(record, 0..5))
+            .prop_map(|(code, signal, stderr, stop, record)| Exit {
+                code,
+                signal,
+                stderr,
+                stop,
+                record,
+            })
+            .boxed()
+    }
+
     /// Every kind of garbled output, by name.
     fn kinds(&self) -> Vec<(&'static str, BoxedStrategy<Lines>)> {
         let bytes = vec(vec(any::<u8>(), 0..60), 0..12);
@@ -188,7 +224,7 @@ impl Corpus {
 pub fn check_garbled(corpus: &Corpus, play: impl Fn(&[u8], Exit) -> Result<(), String>) -> Verdict {
     let mut wrong = Failures::of("garbled");
     for (kind, lines) in corpus.kinds() {
-        let output = (lines, exit()).prop_map(|(lines, exit)| Output { lines, exit });
+        let output = (lines, corpus.exit()).prop_map(|(lines, exit)| Output { lines, exit });
         let outcome = property(&output, |Output { lines, exit }| {
             play(&[lines.join(&b'\n'), b"\n".to_vec()].concat(), exit)
         });
@@ -222,24 +258,6 @@ impl std::fmt::Debug for Output {
             .collect();
         write!(f, "{:?} and the lines {lines:#?}", self.exit)
     }
-}
-
-fn exit() -> impl Strategy<Value = Exit> {
-    let code = prop_oneof![
-        Just(Some(0)),
-        Just(Some(1)),
-        Just(None),
-        any::<Option<i32>>()
-    ];
-    let signal = prop_oneof![3 => Just(None), 1 => Just(Some("SIGKILL".to_owned()))];
-    let stderr = prop_oneof![Just(String::new()), ".{0,40}"];
-    (code, signal, stderr).prop_map(|(code, signal, stderr)| Exit {
-        code,
-        signal,
-        stderr,
-        stop: None,
-        record: Vec::new(),
-    })
 }
 
 fn collect_words(value: &Value, keys: &mut Vec<String>, strings: &mut Vec<String>) {

@@ -160,6 +160,12 @@ impl Suite {
         if is_refused_by_engine(launch) {
             return Ok(());
         }
+        let can = self.provider.capabilities();
+        let too_large = params.prompt_delivery.uses_stdin(params.prompt.len());
+        let blank = params.prompt.trim().is_empty();
+        if too_large && can.prompt_on_stdin && !blank && launch.stdin == Stdin::Closed {
+            return Err("the prompt is not on stdin, where it belongs".into());
+        }
         let prompt = (self.prompt_becomes)(params);
         self.understand(params, launch)
             .and_then(|understood| understood.check(params, &prompt))

@@ -109,6 +109,8 @@ fn with_private_files(launch: &Launch) -> Vec<OsString> {
 pub struct Understood {
     /// What the model is asked.
     pub prompt: String,
+    /// Whether the prompt is a command of the CLI's own, or of the user's.
+    pub slash_command: bool,
     /// The session to resume.
     pub session_id: Option<String>,
     /// The id for a new session.
@@ -149,6 +151,7 @@ impl Understood {
         let directory = std::path::absolute(directory.unwrap_or(Path::new("."))).ok();
         let expected = Self {
             prompt: prompt.to_owned(),
+            slash_command: self.slash_command && params.slash_commands,
             session_id: params.session_id.clone(),
             new_session_id: params.new_session_id.clone(),
             fork: params.fork,
@@ -177,12 +180,13 @@ impl Understood {
     }
 
     /// Each as text, by which they are compared: that tells paths apart that are not UTF-8.
-    fn fields(&self) -> [(&'static str, String); 16] {
+    fn fields(&self) -> [(&'static str, String); 17] {
         fn text(value: &impl std::fmt::Debug) -> String {
             format!("{value:?}")
         }
         [
             ("prompt", text(&self.prompt)),
+            ("slash_command", text(&self.slash_command)),
             ("session_id", text(&self.session_id)),
             ("new_session_id", text(&self.new_session_id)),
             ("fork", text(&self.fork)),

@@ -159,6 +159,10 @@ fn prompts() {
         Fault::PromptTwice,
         "the CLI understands prompt ",
     );
+    let command = "the CLI understands slash_command true, asked was false";
+    finds(Suite::prompts, Fault::PromptAsCommand, command);
+    let large = "the prompt is not on stdin, where it belongs";
+    finds(Suite::arguments, Fault::PromptNeverOnStdin, large);
 }
 
 #[test]

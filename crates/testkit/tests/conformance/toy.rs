@@ -44,6 +44,7 @@ pub(crate) enum Fault {
     PromptWithoutDashes,
     PromptTwice,
     PromptNeverOnStdin,
+    PromptAsCommand,
     StdinOpen,
     SessionIdAsWord,
     DirsJoined,
@@ -77,6 +78,7 @@ const fn capabilities() -> Capabilities {
     can.effort = true;
     can.cli_retries = true;
     can.prompt_on_stdin = true;
+    can.slash_commands = true;
     can.text_deltas = true;
     can.usage = true;
     can.cost = true;
@@ -156,14 +158,18 @@ impl CliProvider for Toy {
         if !self.is(Fault::ExtraArgsDropped) {
             params.extra_args.iter().for_each(|arg| args.add(arg));
         }
-        let on_stdin = params.prompt_on_stdin(&params.prompt, &INFO, 1 << 20)?;
+        let prompt = match self.0 {
+            Fault::PromptAsCommand => params.prompt.clone(),
+            _ => not_a_command(params),
+        };
+        let on_stdin = params.prompt_on_stdin(&prompt, &INFO, 1 << 20)?;
         let on_stdin = on_stdin && !self.is(Fault::PromptNeverOnStdin);
-        let bytes = params.prompt.clone().into_bytes();
+        let bytes = prompt.clone().into_bytes();
         if !on_stdin {
             if !self.is(Fault::PromptWithoutDashes) {
                 args.add("--");
             }
-            args.add(&params.prompt);
+            args.add(prompt);
         }
         let stdin = if self.is(Fault::StdinOpen) && on_stdin {
             Stdin::Open(bytes)
@@ -192,6 +198,12 @@ impl CliProvider for Toy {
             message: String::new(),
         })
     }
+}
+
+/// It takes a prompt that begins with `/` for a command.
+fn not_a_command(params: &ExecuteParams) -> String {
+    let command = params.prompt.starts_with('/') && !params.slash_commands;
+    format!("{}{}", if command { " " } else { "" }, params.prompt)
 }
 
 struct ToyDecoder {
@@ -387,6 +399,10 @@ pub(crate) fn suite(fault: Fault) -> Suite {
         ask = ask.without_double_dash();
     }
     Suite::new(Toy(fault), dir.path())
+        .prompt_becomes(match fault {
+            Fault::PromptAsCommand => |params| params.prompt.clone(),
+            _ => not_a_command,
+        })
         .run_is_over(|lines| lines.iter().any(|line| line["type"] == "end"))
         .command_line(ArgvModel::new(Parser::Clap).command("ask", ask), understand)
         .plain(Plain {
@@ -410,8 +426,10 @@ fn understand(sent: &Sent<'_>) -> Understood {
     let words = words.map(|word| word.to_string_lossy().into_owned());
     let rules = sent.args.value("--rules").and_then(|path| sent.file(path));
     let retries = sent.variable("TOY_RETRIES");
+    let prompt: String = words.chain(sent.stdin()).collect();
     Understood {
-        prompt: words.chain(sent.stdin()).collect(),
+        slash_command: prompt.starts_with('/'),
+        prompt,
         session_id: sent.args.text("--session"),
         add_dirs: sent.args.paths("--dir"),
         system_prompt: rules.map(SystemPrompt::Append),
