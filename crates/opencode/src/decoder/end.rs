@@ -2,12 +2,15 @@
 
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, NoticeLevel, NoticeSource,
-    RunSummary, Stop, TurnEnd,
+    RunSummary, Stop, TurnEnd, tail,
 };
 
 use super::OpenCodeDecoder;
 use super::errors;
 use super::steps::End;
+
+/// How much of stderr an error message shows, in bytes.
+const EVIDENCE_BYTES: usize = 2048;
 
 impl OpenCodeDecoder {
     pub(super) fn end(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
@@ -86,13 +89,13 @@ impl OpenCodeDecoder {
     fn exited_well(&self, exit: &Exit) -> bool {
         match (exit.stop.as_ref(), exit.code) {
             (Some(Stop::Lingering), _) | (None, Some(0)) => true,
-            (None, Some(1)) => self.steps.overcame_an_error(),
+            (None, Some(1)) => self.overcome.is_some(),
             _ => false,
         }
     }
 
     /// What is known of an end that is none, where it is more than the exit code and stderr say.
-    fn explain_missing_end(&self, exit: &Exit, stderr: &str, out: &mut Events) {
+    fn explain_missing_end(&mut self, exit: &Exit, stderr: &str, out: &mut Events) {
         if matches!(exit.stop, Some(Stop::Timeout(_))) && self.resumed && self.session.is_none() {
             out.notice(
                 NoticeLevel::Warning,
@@ -122,12 +125,35 @@ impl OpenCodeDecoder {
                      was there to give{asked}; allow it, or set experimental.continue_loop_on_deny"
                 ),
             ));
-        } else if exit.is_failure()
-            && self.session.is_none()
-            && let Some(error) = errors::of_database(stderr)
+        } else if exit.code == Some(1)
+            && let Some(error) = self.overcome.take()
         {
-            out.error(error);
+            // The run went on, and nothing came of it.
+            out.error(error.explained(stderr));
+        } else if exit.is_failure() && self.session.is_none() {
+            // It never got as far as a session, and only stderr says why.
+            let said = without_log(stderr);
+            if let Some(error) = errors::of_database(stderr) {
+                out.error(error);
+            } else if !said.is_empty() {
+                let kind = errors::kind_of_stderr(&said).unwrap_or(ErrorKind::Internal);
+                let said = tail(&said, EVIDENCE_BYTES);
+                out.error(AgentError::new(ErrorCode::CliStderr, kind, said));
+            }
         }
+    }
+}
+
+/// What is on stderr beside the CLI's log, which is there because it was asked for; all of it if
+/// there is nothing else.
+fn without_log(stderr: &str) -> String {
+    let said: Vec<_> = stderr
+        .lines()
+        .filter(|line| !line.starts_with("timestamp="))
+        .collect();
+    match said.join("\n").trim() {
+        "" => stderr.trim().to_owned(),
+        said => said.to_owned(),
     }
 }
 
@@ -158,5 +184,12 @@ mod tests {
         );
         assert_eq!(without_colours("a\u{1b}[1;2"), "a");
         assert_eq!(without_colours("plain"), "plain");
+    }
+
+    #[test]
+    fn the_log_is_no_message_unless_there_is_no_other() {
+        let log = "timestamp=2026-11-22T01:30:29.560Z level=ERROR message=x";
+        assert_eq!(without_log(&format!("{log}\nError: no\n")), "Error: no");
+        assert_eq!(without_log(log), log);
     }
 }

@@ -14,9 +14,9 @@ use std::collections::HashSet;
 
 use teamster_core::json_line::{self, parse, type_of};
 use teamster_core::{
-    AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id, NoticeLevel,
-    NoticeSource, Permission, Retract, RunSummary, Session, Text, Thinking, ToolResult, ToolUse,
-    excerpt,
+    AgentError, AgentEvent, Decision, Decoder, ErrorCode, ErrorKind, Events, ExecuteParams, Exit,
+    Id, NoticeLevel, NoticeSource, Permission, Retract, Retry, RunSummary, Session, Text, Thinking,
+    ToolResult, ToolUse, excerpt,
 };
 
 use errors::CliError;
@@ -26,6 +26,10 @@ use wire::{Line, Part};
 
 /// How much of a text that is no answer a notice shows, in bytes.
 const NOTICE_BYTES: usize = 1000;
+/// How much of a failed tool's output is kept as the reason of a denial, in bytes.
+const REASON_BYTES: usize = 500;
+/// How often the CLI repeats a request (measured: six requests in all).
+const RETRIES: u32 = 5;
 
 /// Decodes the output of one run.
 #[derive(Debug, Default)]
@@ -43,6 +47,8 @@ pub struct OpenCodeDecoder {
     steps: Steps,
     /// The last error, until the next line tells whether the run went on.
     error: Option<CliError>,
+    /// The last error after which the run went on: the exit code still tells of it.
+    overcome: Option<CliError>,
     denials: Denials,
     told_about_sub_agents: bool,
     /// The last line was no JSON, as when the CLI exits before it has printed all.
@@ -158,6 +164,7 @@ impl OpenCodeDecoder {
             NoticeSource::Stdout,
             format!("the run goes on after an error: {}", error.error.message),
         );
+        self.overcome = Some(error);
     }
 
     fn step_start(&mut self, part: &Part<'_>, out: &mut Events) {
@@ -167,7 +174,18 @@ impl OpenCodeDecoder {
         let Some(lost) = self.steps.start(message) else {
             return;
         };
-        // The connection broke and the CLI asks again, in the same message.
+        // The answer broke off and the CLI asks again, in the same message. It does not say why.
+        out.push(AgentEvent::Retry(Box::new(Retry {
+            attempt: lost.tries,
+            max_attempts: Some(RETRIES),
+            delay_ms: None,
+            error: AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::Protocol,
+                "the answer of the model's service broke off",
+            ),
+            native: None,
+        })));
         if let Some(message) = lost.message.filter(|_| lost.has_text) {
             out.push(AgentEvent::Retract(Retract {
                 message_id: message.clone(),
@@ -262,7 +280,7 @@ impl OpenCodeDecoder {
                 tool_name: call.name,
                 tool_id: Some(id.clone()),
                 decision: Decision::Denied,
-                reason: Some(call.output.clone()),
+                reason: Some(excerpt(&call.output, REASON_BYTES)),
                 native: None,
             })));
         }

@@ -22,7 +22,6 @@ pub(super) struct Steps {
     finished: u32,
     usage: Usage,
     cost: f64,
-    overcame_an_error: bool,
 }
 
 /// A step that has not ended.
@@ -30,11 +29,15 @@ pub(super) struct Steps {
 struct Step {
     message: Option<Id>,
     said: String,
+    /// How often it was tried before.
+    tries: u32,
 }
 
 /// A try of which the connection broke.
 pub(super) struct Lost {
     pub(super) message: Option<Id>,
+    /// How often the step was tried before.
+    pub(super) tries: u32,
     /// Whether text of it was passed on.
     pub(super) has_text: bool,
     /// Text of the same message that stays, because its step had ended.
@@ -66,12 +69,16 @@ impl Steps {
             self.message.clone_from(&message);
         }
         self.reason = None;
+        let open = open.filter(|_| again);
+        let tries = open.as_ref().map_or(0, |open| open.tries + 1);
         self.open = Some(Step {
             message,
             said: String::new(),
+            tries,
         });
-        open.filter(|_| again).map(|lost| Lost {
+        open.map(|lost| Lost {
             message: lost.message,
+            tries,
             has_text: !lost.said.is_empty(),
             kept: self.kept.clone(),
         })
@@ -109,15 +116,9 @@ impl Steps {
 
     /// The run went on after an error.
     pub(super) fn error_overcome(&mut self, kind: ErrorKind) {
-        self.overcame_an_error = true;
         self.summary_next = kind == ErrorKind::ContextWindow;
         // What follows is a new message, whatever its id.
         self.open = None;
-    }
-
-    /// Whether an error was reported after which the run went on: the exit code tells of it.
-    pub(super) fn overcame_an_error(&self) -> bool {
-        self.overcame_an_error
     }
 
     /// Whether the text of this step is the summary of the conversation.
@@ -130,6 +131,7 @@ impl Steps {
         if self.summary || !std::mem::take(&mut self.said) {
             return None;
         }
+        self.summary = true;
         self.kept.clear();
         self.message.clone()
     }
@@ -137,6 +139,8 @@ impl Steps {
     /// What the last step says of the end of the run.
     pub(super) fn end(&self) -> End {
         match self.reason.as_deref() {
+            // The conversation was compacted, and what it was about has to follow.
+            _ if self.summary => End::None,
             Some("stop" | "other") => End::Complete,
             Some("length" | "content-filter") => End::Cut,
             Some("error") => End::Failed,

@@ -1,1 +1,119 @@
 //! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentEvent, Events, ExecuteParams, Exit, RunAssembler, RunResult, Stop, grammar,
+};
+
+use super::OpenCodeDecoder;
+
+mod any;
+mod ends;
+mod text;
+mod tools;
+
+const SESSION: &str = "ses_e0024d21affeQxq3tDgLABc4gf";
+
+/// A line with a part whose id is its own.
+fn line(kind: &str, message: &str, fields: &Value) -> String {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut part = json!({"id": format!("prt_{number}"), "messageID": message,
+        "sessionID": SESSION});
+    for (name, value) in fields.as_object().unwrap() {
+        part[name] = value.clone();
+    }
+    json!({"type": kind, "timestamp": 1, "sessionID": SESSION, "part": part}).to_string()
+}
+
+fn start(message: &str) -> String {
+    line("step_start", message, &json!({"type": "step-start"}))
+}
+
+fn say(message: &str, text: &str) -> String {
+    let time = json!({"start": 1, "end": 2});
+    line(
+        "text",
+        message,
+        &json!({"type": "text", "text": text, "time": time}),
+    )
+}
+
+fn finish(message: &str, reason: &str) -> String {
+    let tokens = json!({"total": 120, "input": 100, "output": 20, "reasoning": 0,
+        "cache": {"write": 0, "read": 0}});
+    line(
+        "step_finish",
+        message,
+        &json!({"type": "step-finish", "reason": reason, "tokens": tokens, "cost": 0.0006}),
+    )
+}
+
+fn tool(message: &str, name: &str, id: &str, state: &Value) -> String {
+    let fields = json!({"type": "tool", "tool": name, "callID": id, "state": state});
+    line("tool_use", message, &fields)
+}
+
+fn bash(message: &str, id: &str) -> String {
+    let state = json!({"status": "completed", "input": {"command": "true"}, "output": "ok\n",
+        "metadata": {"output": "ok\n", "exit": 0, "truncated": false}});
+    tool(message, "bash", id, &state)
+}
+
+fn error(name: &str, data: &Value) -> String {
+    json!({"type": "error", "timestamp": 1, "sessionID": SESSION,
+        "error": {"name": name, "data": data}})
+    .to_string()
+}
+
+/// An exit with this code and nothing else to say.
+fn exit(code: i32) -> Exit {
+    Exit {
+        code: Some(code),
+        ..Exit::default()
+    }
+}
+
+fn stopped(stop: Stop) -> Exit {
+    Exit {
+        signal: Some("SIGTERM".into()),
+        stop: Some(stop),
+        ..Exit::default()
+    }
+}
+
+fn run_with(
+    decoder: OpenCodeDecoder,
+    lines: &[String],
+    exit: Exit,
+) -> (Vec<AgentEvent>, RunResult) {
+    let mut assembler = RunAssembler::new(Box::new(decoder), false);
+    let mut out = Events::new();
+    for line in lines {
+        assembler.line(line.as_bytes(), &mut out);
+    }
+    assembler.finish(exit, 0, &mut out);
+    let events: Vec<_> = out.drain().collect();
+    grammar::check(&events).unwrap();
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("no done");
+    };
+    let result = (*done.result).clone();
+    (events, result)
+}
+
+/// A run that exits with code 0.
+fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
+    run_with(OpenCodeDecoder::new(), lines, exit(0))
+}
+
+fn resumed() -> OpenCodeDecoder {
+    let mut params = ExecuteParams::new("hi");
+    params.session_id = Some(SESSION.into());
+    OpenCodeDecoder::of(&params, Vec::new())
+}
+
+fn names(events: &[AgentEvent]) -> Vec<&'static str> {
+    events.iter().map(AgentEvent::type_name).collect()
+}

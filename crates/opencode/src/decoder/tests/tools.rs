@@ -1,0 +1,261 @@
+//! Tools: pairs, ids, failures, denials, changes of files.
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentEvent, ChangeKind, ExecuteParams, FileChange, RunStatus, ToolKind, ToolResult, ToolUse,
+};
+
+use super::super::OpenCodeDecoder;
+use super::{bash, exit, finish, names, run, run_with, say, start, tool};
+
+/// The events of one call.
+fn call(name: &str, state: &Value) -> (ToolUse, ToolResult, Vec<AgentEvent>) {
+    let decoder = OpenCodeDecoder::of(&ExecuteParams::new("hi"), vec!["my-db".into()]);
+    let lines = [
+        start("m"),
+        tool("m", name, "t1", state),
+        finish("m", "stop"),
+    ];
+    let (events, _) = run_with(decoder, &lines, exit(0));
+    let mut events = events.into_iter().skip(1);
+    let Some(AgentEvent::ToolUse(used)) = events.next() else {
+        panic!("no tool_use")
+    };
+    let mut rest = Vec::new();
+    let mut ended = None;
+    for event in events {
+        match event {
+            AgentEvent::ToolResult(e) => ended = Some(*e),
+            AgentEvent::Usage(_) => break,
+            other => rest.push(other),
+        }
+    }
+    (*used, ended.unwrap(), rest)
+}
+
+fn completed(output: &str, input: &Value, metadata: &Value) -> Value {
+    json!({"status": "completed", "input": input, "output": output, "metadata": metadata})
+}
+
+#[test]
+fn one_line_is_a_call_and_its_result() {
+    let (events, _) = run(&[start("m"), bash("m", "t1"), finish("m", "stop")]);
+    assert_eq!(
+        names(&events),
+        [
+            "session",
+            "tool_use",
+            "tool_result",
+            "usage",
+            "turn_end",
+            "done"
+        ]
+    );
+}
+
+#[test]
+fn a_failed_command_is_completed_to_the_cli_and_failed_to_us() {
+    for (exit, is_error) in [(json!(0), false), (json!(3), true), (json!(null), true)] {
+        let state = completed("x", &json!({"command": "x"}), &json!({"exit": exit}));
+        let (used, ended, _) = call("bash", &state);
+        assert_eq!(used.kind, ToolKind::Execute);
+        assert_eq!(ended.is_error, Some(is_error), "{exit}");
+        assert_eq!(ended.output, "x");
+    }
+    let (_, ended, _) = call("read", &completed("x", &json!({}), &json!({})));
+    assert_eq!(ended.is_error, Some(false));
+}
+
+#[test]
+fn a_failed_tool_has_its_error_as_output() {
+    let state = json!({"status": "error", "input": {"why": "because"},
+        "error": "probe failed: because"});
+    let (used, ended, rest) = call("my-db_fail", &state);
+    assert_eq!(used.kind, ToolKind::Mcp);
+    let mcp = used.mcp.unwrap();
+    assert_eq!((mcp.server.as_str(), mcp.tool.as_str()), ("my-db", "fail"));
+    assert_eq!(ended.output, "probe failed: because");
+    assert_eq!(ended.is_error, Some(true));
+    assert_eq!(rest, []);
+}
+
+#[test]
+fn a_tool_that_the_cli_calls_invalid_has_its_own_name() {
+    let input = json!({"tool": "no_such_tool", "error": "Model tried to call unavailable tool \
+        'no_such_tool'. Available tools: bash, edit."});
+    let (used, ended, rest) = call("invalid", &completed("The arguments", &input, &json!({})));
+    assert_eq!(used.tool_name, "no_such_tool");
+    assert_eq!(ended.is_error, Some(true));
+    assert_eq!(rest, [], "what does not exist was not denied");
+
+    let (used, ..) = call("invalid", &completed("", &json!({"tool": 5}), &json!({})));
+    assert_eq!(used.tool_name, "invalid");
+}
+
+#[test]
+fn denials_of_all_three_kinds_are_permissions() {
+    let withheld = json!({"tool": "bash", "error": "Model tried to call unavailable tool 'bash'. \
+        Available tools: edit, glob."});
+    let rejected = "The user rejected permission to use this specific tool call.";
+    let forbidden = "The user has specified a rule which prevents you from using this specific \
+        tool call. Here are some of the relevant rules []";
+    let failed = |error: &str| json!({"status": "error", "input": {}, "error": error});
+    for (name, state) in [
+        ("invalid", completed("no", &withheld, &json!({}))),
+        ("bash", failed(rejected)),
+        ("bash", failed(forbidden)),
+    ] {
+        let (used, ended, rest) = call(name, &state);
+        assert_eq!(used.tool_name, "bash");
+        assert_eq!(ended.is_error, Some(true));
+        let [AgentEvent::Permission(denied)] = rest.as_slice() else {
+            panic!("{rest:?}")
+        };
+        assert_eq!(denied.tool_name, "bash");
+        assert_eq!(denied.tool_id.as_deref(), Some("t1"));
+        assert!(denied.reason.is_some());
+    }
+}
+
+#[test]
+fn ids_are_unique_though_the_models_are_not() {
+    let mut again = String::new();
+    let (events, result) = run(&[
+        start("a"),
+        bash("a", "same"),
+        finish("a", "tool-calls"),
+        start("b"),
+        {
+            again.push_str(&bash("b", "same"));
+            again.clone()
+        },
+        bash("b", ""),
+        finish("b", "stop"),
+    ]);
+    let ids: Vec<_> = events
+        .iter()
+        .filter_map(|e| match e {
+            AgentEvent::ToolUse(e) => Some(e.tool_id.to_string()),
+            _ => None,
+        })
+        .collect();
+    let part = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["part"]["id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(ids.len(), 3);
+    assert_eq!((ids[0].as_str(), &ids[1]), ("same", &part(&again)));
+    assert_eq!(
+        (result.diagnostics.unknown, result.open_tool_ids.len()),
+        (0, 0)
+    );
+}
+
+#[test]
+fn an_old_call_whose_output_was_taken_out_is_no_new_call() {
+    let mut state = completed("ok", &json!({"command": "true"}), &json!({"exit": 0}));
+    state["time"] = json!({"start": 1, "end": 2, "compacted": 3});
+    let old = tool("old", "bash", "t0", &state);
+    let (events, result) = run(&[start("m"), old, say("m", "x"), finish("m", "stop")]);
+    assert_eq!(
+        names(&events),
+        ["session", "text", "usage", "turn_end", "done"]
+    );
+    assert_eq!(result.diagnostics.unknown, 0);
+}
+
+fn change(name: &str, state: &Value) -> Vec<(String, ChangeKind)> {
+    let (.., rest) = call(name, state);
+    rest.into_iter()
+        .map(|event| match event {
+            AgentEvent::FileChange(e) => {
+                let FileChange {
+                    path,
+                    change,
+                    tool_id,
+                    ..
+                } = *e;
+                assert_eq!(tool_id.as_deref(), Some("t1"));
+                (path, change)
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn files_that_were_changed() {
+    let file = json!({"filePath": "b.txt", "oldString": "a", "newString": "b"});
+    let new = json!({"filePath": "b.txt", "oldString": "", "newString": "b"});
+    let write = |exists: bool| {
+        let metadata = json!({"filepath": "/w/b.txt", "exists": exists});
+        completed("Wrote file successfully.", &file, &metadata)
+    };
+    let diff = json!({"filediff": {"file": "/w/b.txt"}});
+    let one = |path: &str, change| vec![(path.to_owned(), change)];
+    assert_eq!(
+        change("write", &write(false)),
+        one("/w/b.txt", ChangeKind::Add)
+    );
+    assert_eq!(
+        change("write", &write(true)),
+        one("/w/b.txt", ChangeKind::Update)
+    );
+    assert_eq!(
+        change("edit", &completed("", &file, &diff)),
+        one("/w/b.txt", ChangeKind::Update)
+    );
+    assert_eq!(
+        change("edit", &completed("", &new, &json!({}))),
+        one("b.txt", ChangeKind::Add)
+    );
+    let files = json!({"files": [
+        {"filePath": "/w/a", "type": "add"}, {"filePath": "/w/d", "type": "delete"},
+        {"filePath": "/w/m", "type": "move", "movePath": "/w/n"}, {"filePath": "/w/u", "type": "update"}]});
+    assert_eq!(
+        change(
+            "apply_patch",
+            &completed("", &json!({"patchText": "x"}), &files)
+        ),
+        [
+            ("/w/a".to_owned(), ChangeKind::Add),
+            ("/w/d".to_owned(), ChangeKind::Delete),
+            ("/w/n".to_owned(), ChangeKind::Move),
+            ("/w/u".to_owned(), ChangeKind::Update),
+        ]
+    );
+    // A failed one changed nothing.
+    let failed = json!({"status": "error", "input": file, "error": "File not found"});
+    assert_eq!(change("edit", &failed), []);
+}
+
+#[test]
+fn a_to_do_list_is_a_plan_without_what_was_cancelled() {
+    let todos = json!({"todos": [
+        {"content": "one", "status": "completed"}, {"content": "two", "status": "cancelled"},
+        {"content": "three", "status": "in_progress"}, {"content": "four", "status": "pending"}]});
+    let (used, _, rest) = call("todowrite", &completed("[]", &todos, &todos));
+    assert_eq!(used.kind, ToolKind::Think);
+    let [AgentEvent::Plan(plan)] = rest.as_slice() else {
+        panic!("{rest:?}")
+    };
+    let entries: Vec<_> = plan.entries.iter().map(|e| e.content.as_str()).collect();
+    assert_eq!(entries, ["one", "three", "four"]);
+}
+
+#[test]
+fn that_sub_agents_figures_are_missing_is_said_once() {
+    let state = completed("<task>", &json!({}), &json!({"sessionId": "ses_sub"}));
+    let (events, result) = run(&[
+        start("m"),
+        tool("m", "task", "t1", &state),
+        tool("m", "task", "t2", &state),
+        finish("m", "stop"),
+    ]);
+    let notices = names(&events).iter().filter(|n| **n == "notice").count();
+    assert_eq!((notices, result.status), (1, RunStatus::Completed));
+    let AgentEvent::ToolUse(used) = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(used.kind, ToolKind::Task);
+}
