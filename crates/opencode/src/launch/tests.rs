@@ -1,1 +1,357 @@
-//! Hand-made parameters and what becomes of them.
+//! Hand-made parameters and what becomes of them. How the CLI reads its command line is in
+//! `tests/conformance.rs`.
+
+use serde_json::{Value, json};
+use teamster_core::{ErrorCode, FilePlace, Image, PermissionMode, PromptDelivery, SystemPrompt};
+
+use super::*;
+
+type Change = fn(&mut ExecuteParams);
+
+/// Parameters with nothing from the environment of this test.
+fn params(prompt: &str) -> ExecuteParams {
+    let mut params = ExecuteParams::new(prompt);
+    for name in ["OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION"] {
+        params.env.insert(name.into(), String::new());
+    }
+    params.working_directory = Some("/w".into());
+    params
+}
+
+fn args(params: &ExecuteParams) -> Vec<String> {
+    let args = launch(params).unwrap().args.into_iter();
+    args.map(|arg| arg.into_string().unwrap()).collect()
+}
+
+fn variable(params: &ExecuteParams, name: &str) -> Value {
+    let launch = launch(params).unwrap();
+    let found = launch.env_merged.iter().find(|(known, _)| known == name);
+    found.map_or(Value::Null, |(_, value)| {
+        serde_json::from_str(value).unwrap()
+    })
+}
+
+fn config(params: &ExecuteParams) -> Value {
+    variable(params, "OPENCODE_CONFIG_CONTENT")
+}
+
+fn permission(params: &ExecuteParams) -> Value {
+    variable(params, "OPENCODE_PERMISSION")
+}
+
+/// The names of an object's fields, in their order, which matters in rules.
+fn keys(value: &Value) -> Vec<&str> {
+    value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+#[test]
+fn a_plain_run() {
+    let params = params("--help /init @file\n");
+    assert_eq!(
+        args(&params),
+        ["run", "--format=json", "--thinking", "--dir=/w", "--title="]
+    );
+    let launch = launch(&params).unwrap();
+    assert_eq!(launch.stdin, Stdin::Bytes(b"--help /init @file\n".to_vec()));
+    assert_eq!(launch.timeouts.startup, Some(Duration::from_mins(5)));
+    assert_eq!(launch.timeouts.idle, Some(Duration::from_mins(30)));
+    assert!(launch.stop_first.is_none() && launch.private_files.is_empty());
+    assert!(
+        launch
+            .env
+            .contains(&("OPENCODE_PRINT_LOGS".into(), "1".into()))
+    );
+    assert!(launch.env_remove.contains(&"OPENCODE_CLIENT"));
+    assert_eq!(
+        config(&params),
+        json!({"experimental": {"continue_loop_on_deny": true}})
+    );
+    assert_eq!(
+        permission(&params),
+        json!({"question": "deny", "plan_enter": "deny", "plan_exit": "deny"})
+    );
+}
+
+#[test]
+fn every_value_is_joined_to_its_flag() {
+    let mut params = params("hi");
+    params.session_id = Some("--auto".into());
+    params.fork = true;
+    params.model = Some("-m/--x".into());
+    params.effort = Some("--yolo".into());
+    params.permission = PermissionMode::Bypass;
+    params.extra_args = vec!["--pure".into(), "word".into()];
+    params.images = vec![
+        Image {
+            media_type: "image/png".into(),
+            source: ImageSource::Path("/a b.png".into()),
+        },
+        Image {
+            media_type: "image/png".into(),
+            source: ImageSource::Bytes(vec![1, 2]),
+        },
+    ];
+    assert_eq!(
+        args(&params),
+        [
+            "run",
+            "--format=json",
+            "--file=/a b.png",
+            "--file=",
+            "--thinking",
+            "--dir=/w",
+            "--session=--auto",
+            "--fork",
+            "--model=-m/--x",
+            "--variant=--yolo",
+            "--auto",
+            "--pure",
+            "word"
+        ]
+    );
+    let launch = launch(&params).unwrap();
+    assert_eq!(launch.private_files[0].place, FilePlace::Argument(3));
+    assert_eq!(launch.private_files[0].content, [1, 2]);
+    assert_eq!(launch.timeouts.startup, Some(Duration::from_mins(3)));
+}
+
+#[test]
+fn the_directory_is_told_from_the_root_because_the_cli_believes_a_stale_variable() {
+    let mut params = params("hi");
+    params.working_directory = Some("a/--b".into());
+    let here = env::current_dir().unwrap();
+    let expected = format!("--dir={}", here.join("a/--b").display());
+    assert!(args(&params).contains(&expected), "{expected}");
+    params.working_directory = None;
+    assert!(args(&params).contains(&format!("--dir={}", here.display())));
+    params.extra_args = vec!["--dir=/x".into()];
+    assert_eq!(args(&params)[3..], ["--title=", "--dir=/x"]);
+}
+
+#[test]
+fn questions_are_denied_to_a_resumed_session_whatever_its_agent_may_do() {
+    let mut params = params("hi");
+    params.session_id = Some("ses_1".into());
+    params.allowed_tools = vec!["*".into()];
+    let config = config(&params);
+    for agent in ["build", "plan", "general", "explore"] {
+        assert_eq!(config["agent"][agent]["permission"]["question"], "deny");
+    }
+    // After what allows all, because the last rule holds.
+    assert_eq!(
+        keys(&config["agent"]["build"]["permission"]),
+        ["*", "question", "plan_enter", "plan_exit"]
+    );
+    assert_eq!(
+        keys(&permission(&params)),
+        ["*", "question", "plan_enter", "plan_exit"]
+    );
+}
+
+#[test]
+fn reading_only_is_stronger_than_what_is_allowed_and_than_the_users_agent() {
+    let mut params = params("hi");
+    params.permission = PermissionMode::ReadOnly;
+    params.allowed_tools = vec!["*".into()];
+    let config = config(&params);
+    assert_eq!(config["default_agent"], "build");
+    let rules = &config["agent"]["build"]["permission"];
+    assert_eq!(keys(rules), ["*", "edit", "bash", "task"]);
+    assert_eq!(rules["bash"], "deny");
+
+    // An agent that the caller names stays, and gets the rules.
+    params.extra_args = vec!["--agent".into(), "mine".into()];
+    let config = self::config(&params);
+    assert_eq!(config["default_agent"], Value::Null);
+    assert_eq!(config["agent"]["mine"]["permission"]["edit"], "deny");
+}
+
+#[test]
+fn tools_by_name_and_those_that_write_by_the_permission_they_ask_for() {
+    let mut params = params("hi");
+    params.permission = PermissionMode::AcceptEdits;
+    params.allowed_tools = vec!["webfetch".into()];
+    params.denied_tools = vec!["bash".into(), "db_*".into()];
+    let rules = permission(&params);
+    assert_eq!(rules["edit"], "allow");
+    assert_eq!(rules["webfetch"], "allow");
+    assert_eq!(
+        (&rules["bash"], &rules["db_*"]),
+        (&json!("deny"), &json!("deny"))
+    );
+    let config = config(&params);
+    assert_eq!(config["agent"]["build"]["permission"]["edit"], "allow");
+    assert_eq!(config["agent"]["explore"]["permission"]["bash"], "deny");
+    params.permission = PermissionMode::Default;
+    params.denied_tools = vec!["write".into()];
+    assert_eq!(permission(&params)["edit"], "deny");
+}
+
+#[test]
+fn what_the_caller_has_in_the_variables_stays() {
+    let mut params = params("hi");
+    params.denied_tools = vec!["bash".into()];
+    params.system_prompt = Some(SystemPrompt::Append("Be brief.".into()));
+    let own = r#"{"model": "a/b", "instructions": ["x.md"], "default_agent": "mine",
+        "experimental": {"continue_loop_on_deny": false},
+        "agent": {"mine": {"permission": "allow", "prompt": "{env:X}"}}}"#;
+    params
+        .env
+        .insert("OPENCODE_CONFIG_CONTENT".into(), own.into());
+    let rules = r#"{"bash": {"git *": "allow"}, "edit": "ask"}"#;
+    params
+        .env
+        .insert("OPENCODE_PERMISSION".into(), rules.into());
+    let config = config(&params);
+    assert_eq!(config["model"], "a/b");
+    assert_eq!(
+        config["instructions"],
+        json!(["x.md", "{env:TEAMSTER_OPENCODE_INSTRUCTIONS}"])
+    );
+    assert_eq!(config["default_agent"], "mine");
+    assert_eq!(config["experimental"]["continue_loop_on_deny"], false);
+    assert_eq!(
+        config["agent"]["mine"],
+        json!({"permission": {"*": "allow", "bash": "deny"}, "prompt": "{env:X}"})
+    );
+    assert_eq!(
+        permission(&params),
+        json!({"edit": "ask", "question": "deny", "plan_enter": "deny", "plan_exit": "deny",
+               "bash": "deny"})
+    );
+}
+
+#[test]
+fn a_configuration_that_is_no_plain_json_stays_as_it_is_or_is_refused() {
+    let mut params = params("hi");
+    let own = "{\"model\": \"a/b\", // mine\n}";
+    params
+        .env
+        .insert("OPENCODE_CONFIG_CONTENT".into(), own.into());
+    assert_eq!(config(&params), Value::Null);
+    params.session_id = Some("ses_1".into());
+    assert_eq!(config(&params), Value::Null);
+    let cases: [(&str, Change); 5] = [
+        ("permission:", |p| p.permission = PermissionMode::ReadOnly),
+        ("allowed_tools:", |p| p.allowed_tools = vec!["bash".into()]),
+        ("denied_tools:", |p| p.denied_tools = vec!["bash".into()]),
+        ("add_dirs:", |p| p.add_dirs = vec!["/x".into()]),
+        ("system_prompt:", |p| {
+            p.system_prompt = Some(SystemPrompt::Replace("x".into()));
+        }),
+    ];
+    for (name, change) in cases {
+        let mut params = params.clone();
+        change(&mut params);
+        let error = launch(&params).unwrap_err();
+        assert!(error.message.starts_with(name), "{error}");
+        assert!(error.message.contains("OPENCODE_CONFIG_CONTENT"), "{error}");
+    }
+}
+
+#[test]
+fn a_system_prompt_is_in_a_file_where_nothing_in_it_is_replaced() {
+    let mut params = params("hi");
+    let text = "Read {file:/etc/hostname} and {env:HOME}.";
+    params.system_prompt = Some(SystemPrompt::Replace(text.into()));
+    let config = config(&params);
+    assert_eq!(
+        config["agent"]["build"]["prompt"],
+        "{file:{env:TEAMSTER_OPENCODE_PROMPT}}"
+    );
+    assert_eq!(config["default_agent"], "build");
+    let file = &launch(&params).unwrap().private_files[0];
+    assert_eq!(file.content, text.as_bytes());
+    assert_eq!(
+        file.place,
+        FilePlace::Variable("TEAMSTER_OPENCODE_PROMPT".into())
+    );
+}
+
+#[test]
+fn other_directories_are_allowed_to_all_agents_that_are_known() {
+    let mut params = params("hi");
+    params.add_dirs = vec!["/data".into(), "/var/x y/".into()];
+    let config = config(&params);
+    for agent in ["build", "plan", "general", "explore"] {
+        assert_eq!(
+            config["agent"][agent]["permission"]["external_directory"],
+            json!({"/data": "allow", "/data/*": "allow", "/var/x y/": "allow",
+                   "/var/x y/*": "allow"})
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    let cases: &[(&str, Change)] = &[
+        ("prompt:", |p| p.prompt = " \n".into()),
+        ("prompt:", |p| {
+            p.prompt = String::new();
+            p.images = vec![Image {
+                media_type: "image/png".into(),
+                source: ImageSource::Bytes(vec![1]),
+            }];
+        }),
+        ("prompt_delivery:", |p| {
+            p.prompt_delivery = PromptDelivery::Argv;
+        }),
+        ("slash_commands:", |p| p.slash_commands = true),
+        ("new_session_id:", |p| p.new_session_id = Some("me".into())),
+        ("fork:", |p| p.fork = true),
+        ("model:", |p| p.model = Some("sonnet".into())),
+        ("model:", |p| p.model = Some("anthropic/".into())),
+        ("model:", |p| p.model = Some("\"a/b\"".into())),
+        ("session_id:", |p| p.session_id = Some("'x'".into())),
+        ("effort:", |p| p.effort = Some("\"".into())),
+        ("max_turns:", |p| p.max_turns = Some(3)),
+        ("output_schema:", |p| p.output_schema = Some(json!({}))),
+        ("cli_retries:", |p| p.cli_retries = Some(1)),
+        ("working_directory:", |p| {
+            p.working_directory = Some("".into());
+        }),
+        ("add_dirs:", |p| p.add_dirs = vec!["x".into()]),
+        ("add_dirs:", |p| p.add_dirs = vec!["/x*".into()]),
+        ("denied_tools:", |p| {
+            p.denied_tools = vec!["bash(git *)".into()];
+        }),
+        ("allowed_tools:", |p| p.allowed_tools = vec![String::new()]),
+        ("allowed_tools:", |p| {
+            p.allowed_tools = vec!["write".into()];
+            p.denied_tools = vec!["edit".into()];
+        }),
+        ("system_prompt:", |p| {
+            p.system_prompt = Some(SystemPrompt::Append(" ".into()));
+        }),
+        ("extra_args:", |p| {
+            p.model = Some("a/b".into());
+            p.extra_args = vec!["-m".into(), "c/d".into()];
+        }),
+        ("extra_args:", |p| {
+            p.extra_args = vec!["--format=default".into()];
+        }),
+    ];
+    for (name, change) in cases {
+        let mut params = params("hi");
+        change(&mut params);
+        let error = launch(&params).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert!(error.message.starts_with(name), "{name}: {error}");
+    }
+}
+
+#[test]
+fn servers_in_the_callers_configuration_are_known() {
+    let mut params = params("hi");
+    assert_eq!(mcp_servers(&params), Vec::<String>::new());
+    let own = r#"{"mcp": {"probe": {"type": "local"}, "my db": {}}}"#;
+    params
+        .env
+        .insert("OPENCODE_CONFIG_CONTENT".into(), own.into());
+    assert_eq!(mcp_servers(&params), ["probe", "my db"]);
+}
