@@ -43,8 +43,8 @@ pub(super) fn check_place(params: &ExecuteParams) -> Result<(), AgentError> {
     };
     if has_policies(Path::new(SYSTEM_POLICIES)) {
         return Err(AgentError::invalid_params(format!(
-            "{parameter}: Gemini CLI denies only what the policies in {SYSTEM_POLICIES} deny, while \
-             there are any; add the rules there"
+            "{parameter}: the policies of this machine in {SYSTEM_POLICIES} make Gemini CLI ignore the \
+             rules of a run; add what shall be denied there"
         )));
     }
     let place = std::env::temp_dir();
