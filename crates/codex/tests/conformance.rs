@@ -142,6 +142,8 @@ fn suite() -> Suite {
         .status("text", RunStatus::Completed, None)
         .status("retry_429_then_ok", RunStatus::Completed, None)
         .status("empty_answer", RunStatus::Completed, None)
+        // A server that is broken and not required leaves no trace.
+        .status("mcpcfg_broken", RunStatus::Completed, None)
         .status("resume_2_second", RunStatus::Completed, None)
         .tool(
             "tool_shell_ok",

@@ -168,41 +168,50 @@ fn an_mcp_call_has_its_server_and_its_result_or_error() {
         let mcp = tool.mcp.as_ref().unwrap();
         assert_eq!((mcp.server.as_str(), mcp.tool.as_str()), ("tiny", "echo"));
         assert_eq!(tool.input, json!({"a": 1}));
+        assert!(permissions(&events).is_empty());
         let result = results(&events)[0];
-        let denied = permissions(&events);
-        let denied = denied.first().map(|p| (p.decision, p.reason.clone()));
-        (result.output.clone(), result.is_error, denied)
+        (result.output.clone(), result.is_error)
     };
     let content = json!([{"type": "text", "text": "a"},
         {"type": "image", "data": "AAEC", "mimeType": "image/png"}]);
     assert_eq!(
         call(json!({"result": {"content": content, "structured_content": null}, "error": null})),
-        ("a\n[image: image/png, 3 bytes]".into(), Some(false), None)
+        ("a\n[image: image/png, 3 bytes]".into(), Some(false))
     );
     assert_eq!(
         call(json!({"result": {"content": [], "structured_content": {"x": 1}}})),
-        ("{\"x\":1}".into(), Some(false), None)
+        ("{\"x\":1}".into(), Some(false))
     );
     // The tool itself says that it failed: then `error` is null.
     assert_eq!(
         call(
             json!({"result": {"content": [{"type": "text", "text": "boom"}]}, "status": "failed"})
         ),
-        ("boom".into(), Some(true), None)
+        ("boom".into(), Some(true))
     );
     assert_eq!(
         call(json!({"result": null, "error": {"message": "Transport closed"}, "status": "failed"})),
-        ("Transport closed".into(), Some(true), None)
+        ("Transport closed".into(), Some(true))
     );
+}
+
+#[test]
+fn an_mcp_call_that_would_need_an_approval_is_denied() {
     let refused = "MCP tool call requires approval, but approval policy is never";
+    let fields = json!({"server": "tiny", "tool": "echo", "arguments": {}, "result": null,
+        "error": {"message": refused}, "status": "failed"});
+    let (events, result) = turn_of(&both("mcp_tool_call", &fields));
     assert_eq!(
-        call(json!({"result": null, "error": {"message": refused}, "status": "failed"})),
-        (
-            refused.into(),
-            Some(true),
-            Some((Decision::Denied, Some(refused.into())))
-        )
+        names(&events)[1..4],
+        ["tool_use", "permission", "tool_result"]
     );
+    let permission = permissions(&events)[0];
+    assert_eq!(permission.decision, Decision::Denied);
+    assert_eq!(permission.tool_name, "echo");
+    assert_eq!(permission.reason.as_deref(), Some(refused));
+    assert_eq!(results(&events)[0].is_error, Some(true));
+    assert_eq!(results(&events)[0].output, refused);
+    assert_eq!(result.permission_denials.len(), 1);
 }
 
 #[test]
