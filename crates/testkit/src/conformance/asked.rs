@@ -147,6 +147,14 @@ impl fmt::Debug for Asked {
 }
 
 impl Asked {
+    pub(super) fn only(ask: Ask) -> Self {
+        Self {
+            prompt: "hi".into(),
+            delivery: PromptDelivery::default(),
+            rest: vec![ask],
+        }
+    }
+
     pub(super) fn params(&self, suite: &Suite) -> ExecuteParams {
         let mut params = suite.plain_params(&self.prompt);
         params.prompt_delivery = self.delivery;
@@ -265,16 +273,36 @@ impl Suite {
             .boxed()
     }
 
+    /// Each thing that can be asked with a text, with this text.
+    pub(super) fn each_with(&self, text: &str) -> Vec<Ask> {
+        let can = self.provider.capabilities();
+        let (append, replace) = takes(can.system_prompt);
+        let text = || text.to_owned();
+        let all = [
+            (can.resume, Ask::SessionId(text())),
+            (can.new_session_id, Ask::NewSessionId(text())),
+            (true, Ask::WorkingDirectory(text().into())),
+            (can.add_dirs, Ask::AddDir(text().into())),
+            (append, Ask::Append(text())),
+            (replace, Ask::Replace(text())),
+            (can.model, Ask::Model(text())),
+            (can.effort, Ask::Effort(text())),
+            (can.allowed_tools, Ask::Allow(text())),
+            (can.denied_tools, Ask::Deny(text())),
+            (can.output_schema, Ask::Schema(text())),
+        ];
+        let honoured = all.into_iter().filter(|(can, _)| *can);
+        honoured.map(|(_, ask)| ask).collect()
+    }
+
     fn ask(&self, words: &[String]) -> Union<BoxedStrategy<Ask>> {
-        use SystemPromptSupport as Can;
         let can = self.provider.capabilities();
         let plain = &self.plain;
         let text = || tricky(words);
         let large = (text(), 1_usize..100).prop_map(|(text, times)| text.repeat(times * 10));
         let system = prop_oneof![9 => text(), 1 => large].boxed();
         let modes = can.permission_modes;
-        let append = matches!(can.system_prompt, Can::Append | Can::AppendAndReplace);
-        let replace = matches!(can.system_prompt, Can::Replace | Can::AppendAndReplace);
+        let (append, replace) = takes(can.system_prompt);
         let session_id = value(plain.session_id, words).prop_map(Ask::SessionId);
         let new_session_id = value(plain.new_session_id, words).prop_map(Ask::NewSessionId);
         let all = [
@@ -321,4 +349,12 @@ impl Suite {
         let honoured = all.into_iter().filter(|(can, _)| *can);
         Union::new(honoured.map(|(_, ask)| ask))
     }
+}
+
+/// Whether a system prompt may be appended, and whether it may replace the CLI's own.
+pub(super) fn takes(can: SystemPromptSupport) -> (bool, bool) {
+    use SystemPromptSupport as Can;
+    let append = matches!(can, Can::Append | Can::AppendAndReplace);
+    let replace = matches!(can, Can::Replace | Can::AppendAndReplace);
+    (append, replace)
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use teamster_core::{AgentError, ErrorCode, ExecuteParams, Launch, PromptDelivery, Stdin, excerpt};
 
-use super::asked::{SECRET, prompt};
+use super::asked::{Asked, SECRET, prompt};
 use super::output::{is_completed, place};
 use super::verdict::property;
 use super::{Failures, Sent, Suite, Understood, Verdict};
@@ -55,12 +55,12 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// A property test: whatever the prompt is, with nothing else asked, it is taken, and the CLI
-    /// understands just that prompt.
+    /// Whatever the prompt is, with nothing else asked, it is taken, and the CLI understands just that
+    /// prompt: each of the tricky texts, and a property test.
     pub fn prompts(&self) -> Verdict {
         let on_stdin = self.provider.capabilities().prompt_on_stdin;
-        let outcome = property(&prompt(&self.words()), |prompt| {
-            let params = self.plain_params(&prompt);
+        let check = |prompt: &str| {
+            let params = self.plain_params(prompt);
             match self.provider.launch(&params) {
                 Ok(launch) if is_refused_by_engine(&launch) => {
                     Err("an argument that the system does not take".into())
@@ -69,18 +69,24 @@ impl Suite {
                 Err(error) if on_stdin => Err(format!("refused: {error}")),
                 Err(error) => is_refusal(&error),
             }
-        });
+        };
         let mut wrong = Failures::of("prompts");
+        let words = self.words();
+        for word in words.iter().filter(|word| !word.trim().is_empty()) {
+            wrong.add_if_err(format!("the prompt {word:?}"), check(word));
+        }
+        let outcome = property(&prompt(&words), |prompt| check(&prompt));
         wrong.add_if_err("any prompt", outcome);
         wrong.verdict()
     }
 
-    /// A property test: whatever is asked, of what the capabilities say can be asked, the provider
-    /// refuses it as a wrong parameter, or the CLI understands just that: no value is a flag, a
-    /// sub-command or another value, and nothing of the caller's environment is seen by all.
+    /// Whatever is asked, of what the capabilities say can be asked, the provider refuses it as a
+    /// wrong parameter, or the CLI understands just that: no value is a flag, a sub-command or
+    /// another value, and nothing of the caller's environment is seen by all. Each parameter with
+    /// each of the tricky texts, and a property test of any of them together.
     pub fn arguments(&self) -> Verdict {
         let (asked, taken) = (Cell::new(0), Cell::new(0));
-        let outcome = property(&self.asked(), |run| {
+        let check = |run: &Asked| {
             let params = run.params(self);
             asked.set(asked.get() + 1);
             match self.provider.launch(&params) {
@@ -90,8 +96,17 @@ impl Suite {
                 }
                 Err(error) => is_refusal(&error),
             }
-        });
+        };
         let mut wrong = Failures::of("arguments");
+        for word in self.words() {
+            for ask in self.each_with(&word) {
+                let run = Asked::only(ask);
+                wrong.add_if_err(format!("{run:?}"), check(&run));
+            }
+        }
+        asked.set(0);
+        taken.set(0);
+        let outcome = property(&self.asked(), |run| check(&run));
         wrong.add_if_err("whatever is asked", outcome);
         let (asked, taken) = (asked.get(), taken.get());
         if taken * 10 < asked {

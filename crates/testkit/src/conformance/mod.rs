@@ -44,7 +44,8 @@
 //! | [`Suite::prompts`] | every prompt is taken, and is what the CLI gets |
 //! | [`Suite::arguments`] | no value becomes a flag, a sub-command or another value |
 //!
-//! The last two are property tests; `PROPTEST_CASES` sets how many cases they try.
+//! [`garbled`](Suite::garbled) and the last two are property tests too; `PROPTEST_CASES` sets how
+//! many cases they try.
 
 mod argv;
 mod asked;

@@ -1,8 +1,9 @@
 //! Parameters and what the capabilities say of them.
 
 use serde_json::json;
-use teamster_core::{ErrorCode, ExecuteParams, PermissionMode, SystemPrompt, SystemPromptSupport};
+use teamster_core::{ErrorCode, ExecuteParams, PermissionMode, SystemPrompt};
 
+use super::asked::takes;
 use super::{Failures, Plain, Suite, Verdict};
 
 /// A parameter: its name, whether it can be honoured, and a plain value for it.
@@ -46,10 +47,8 @@ impl Suite {
     }
 
     fn each_parameter(&self) -> Vec<Parameter> {
-        use SystemPromptSupport as Can;
         let can = self.provider.capabilities();
-        let append = matches!(can.system_prompt, Can::Append | Can::AppendAndReplace);
-        let replace = matches!(can.system_prompt, Can::Replace | Can::AppendAndReplace);
+        let (append, replace) = takes(can.system_prompt);
         let mut all: Vec<Parameter> = vec![
             ("prompt", true, Box::new(|_, _| ())),
             ("prompt", false, Box::new(|p, _| p.prompt = " \n".into())),
