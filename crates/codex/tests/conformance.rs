@@ -74,7 +74,11 @@ fn understand(sent: &Sent<'_>) -> Understood {
     let word = words.next();
     assert_eq!(words.next(), None, "the CLI takes one prompt");
     let prompt = match (word.as_deref(), sent.stdin()) {
-        (Some("-") | None, Some(stdin)) if !stdin.is_empty() => stdin,
+        // It drops one mark of the byte order, and refuses what has nothing in it.
+        (Some("-") | None, Some(stdin)) if !stdin.trim().is_empty() => {
+            let text = stdin.strip_prefix('\u{feff}');
+            text.unwrap_or(&stdin).to_owned()
+        }
         (Some("-") | None, _) => "the CLI fails: no prompt on stdin".into(),
         (Some(word), None) => word.to_owned(),
         (Some(word), Some(stdin)) => format!("{word}\n\n<stdin>\n{stdin}\n</stdin>"),

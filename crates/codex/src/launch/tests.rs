@@ -158,6 +158,15 @@ fn the_word_dash_alone_is_a_prompt_and_not_an_order_to_read_stdin() {
 }
 
 #[test]
+fn a_mark_of_the_byte_order_is_not_lost_on_stdin() {
+    let mut params = ExecuteParams::new("\u{feff}x");
+    assert_eq!(args(&params)[5..], ["--", "\u{feff}x"]);
+    params.prompt_delivery = PromptDelivery::Stdin;
+    let twice = "\u{feff}\u{feff}x".as_bytes().to_vec();
+    assert_eq!(launch(&params).unwrap().stdin, Stdin::Bytes(twice));
+}
+
+#[test]
 fn an_empty_prompt_is_an_argument_because_stdin_must_not_be_empty() {
     let mut params = ExecuteParams::new(" ");
     params.images = vec![png()];
