@@ -123,7 +123,10 @@ impl Ending {
             out.error(error(ErrorKind::Invalid, message));
             self.ended_with_error = Some(true);
         }
-        let of_this_run = self.total_api_duration_ms.filter(|_| session.is_new);
+        // Requests that failed are not counted: 0 is no figure.
+        let of_this_run = self
+            .total_api_duration_ms
+            .filter(|ms| session.is_new && *ms > 0);
         RunSummary {
             ended_with_error: self.ended_with_error,
             final_message: lane.answer.clone(),

@@ -51,8 +51,8 @@ impl CopilotDecoder {
                 let told = match line.data.info_type.text() {
                     // It comes after each retry, which says the same in more detail.
                     "model_retry" => self.lanes[lane].retries > 0,
-                    // The result of the call that made the file says so too.
-                    "file_created" => true,
+                    // The result of the call that made the file says so too, and `abort`.
+                    "file_created" | "cancellation" => true,
                     _ => false,
                 };
                 if !told {

@@ -31,9 +31,10 @@ impl SessionState {
         }
     }
 
-    /// The id of the session, as far as it is known.
+    /// The id of the session. One that was asked for is none before the first line: a session to
+    /// resume may not exist.
     pub(super) fn id(&self) -> Option<Id> {
-        self.told.clone().or_else(|| self.chosen.clone())
+        self.told.clone()
     }
 
     pub(super) fn model(&self) -> Option<&String> {

@@ -56,6 +56,20 @@ fn the_session_is_known_from_the_first_line_although_only_the_last_one_names_it(
 }
 
 #[test]
+fn a_session_that_never_was_is_not_named() {
+    let mut params = ExecuteParams::new("hi");
+    params.session_id = Some(SESSION.into());
+    let exit = Exit {
+        code: Some(1),
+        stderr: "Error: No session, task, or name matched 'x'.".into(),
+        ..Exit::default()
+    };
+    let (_, done) = run_to(CopilotDecoder::for_run(&params), &[], exit);
+    assert_eq!(done.session_id, None);
+    assert_eq!(done.errors[0].kind, ErrorKind::SessionNotFound);
+}
+
+#[test]
 fn a_run_in_another_session_than_asked_for_is_noticed() {
     let mut params = ExecuteParams::new("hi");
     params.session_id = Some("00000000-0000-4000-8000-00000000000a".into());
@@ -190,6 +204,16 @@ fn a_run_that_the_caller_stopped_is_aborted_whatever_the_cli_says() {
 }
 
 #[test]
+fn that_the_cli_was_told_to_stop_is_no_news() {
+    let told = line(
+        "session.info",
+        &json!({"infoType": "cancellation", "message": "Operation cancelled by user"}),
+    );
+    let (events, _) = run(&[told, abort(), result(0)]);
+    assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
+}
+
+#[test]
 fn a_limit_of_credits_is_a_budget() {
     let (_, done) = run(&[
         line("abort", &json!({"reason": "autopilot_credit_limit"})),
@@ -231,6 +255,11 @@ fn the_time_of_the_whole_session_is_that_of_the_run_only_if_the_session_is_new()
     resumed.session_id = Some(SESSION.into());
     assert_eq!(run_for(&resumed, &lines).1.api_duration_ms, None);
     assert_eq!(run(&lines).1.api_duration_ms, None);
+    // Failed requests are not counted.
+    let none = json!({"type": "result", "sessionId": SESSION, "exitCode": 1,
+        "usage": {"totalApiDurationMs": 0}});
+    let (_, done) = run_for(&new_session(), &[none.to_string()]);
+    assert_eq!(done.api_duration_ms, None);
 }
 
 #[test]
