@@ -128,27 +128,34 @@ impl<'a> ApiError<'a> {
     fn retry_after_ms(&self) -> Option<u64> {
         let details = self.answer.iter().flat_map(|answer| &answer.error.details);
         let delay = details.into_iter().find_map(|d| d.retry_delay.as_deref());
+        // The CLI's words and the service's.
+        let said = ["Suggested retry after ", "Please retry in "];
         let suggested = || {
-            let (_, rest) = self.text.split_once("Suggested retry after ")?;
-            Some(rest.trim_end_matches('.'))
+            said.iter()
+                .find_map(|words| Some(self.text.split_once(words)?.1))
         };
-        seconds(delay.or_else(suggested)?)
+        milliseconds(delay.or_else(suggested)?)
     }
 }
 
-/// Milliseconds of a duration such as `2s` or `0.5s`.
+/// Milliseconds of the duration that a text begins with, such as `2s`, `0.5s` or `250ms`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the range is checked"
 )]
-fn seconds(text: &str) -> Option<u64> {
+fn milliseconds(text: &str) -> Option<u64> {
     /// Longer than any limit lasts: ten years.
-    const LONGEST: f64 = 3.2e8;
-    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
-    (0.0..LONGEST)
-        .contains(&seconds)
-        .then(|| (seconds * 1000.0).round() as u64)
+    const LONGEST: f64 = 3.2e11;
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(end);
+    let factor = match unit {
+        unit if unit.starts_with("ms") => 1.0,
+        unit if unit.starts_with('s') => 1000.0,
+        _ => return None,
+    };
+    let time = number.parse::<f64>().ok()? * factor;
+    (0.0..LONGEST).contains(&time).then(|| time.round() as u64)
 }
 
 /// The CLI's own types of errors. All errors of the service have the same, `unknown`.
@@ -166,6 +173,7 @@ fn kind_of_type(kind: &str) -> Option<ErrorKind> {
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("daily quota", ErrorKind::Quota),
+        ("exhausted your capacity", ErrorKind::Quota),
         ("Resource has been exhausted", ErrorKind::RateLimit),
         ("is not found for API version", ErrorKind::ModelNotFound),
         ("input token count", ErrorKind::ContextWindow),
@@ -254,7 +262,7 @@ pub(super) fn fatal(stderr: &str) -> Option<Fatal> {
             "is not running in a trusted directory",
             ErrorKind::Permission,
         ),
-        ("Cannot start in YOLO mode", ErrorKind::Permission),
+        ("YOLO mode is disabled", ErrorKind::Permission),
         ("No input provided via stdin", ErrorKind::Invalid),
         ("Unknown argument", ErrorKind::Invalid),
         ("Not enough arguments following", ErrorKind::Invalid),

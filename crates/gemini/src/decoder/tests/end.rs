@@ -164,6 +164,22 @@ fn a_time_to_wait_makes_a_quota_a_rate_limit() {
         waits(&format!("[API Error: {quota}]")),
         (ErrorKind::Quota, None)
     );
+    assert_eq!(
+        waits(&format!("[API Error: {quota} Please retry in 12.25s.]")),
+        (ErrorKind::RateLimit, Some(12_250))
+    );
+    assert_eq!(
+        waits(&format!(
+            "[API Error: {quota}\nSuggested retry after 250ms.]"
+        )),
+        (ErrorKind::RateLimit, Some(250))
+    );
+    assert_eq!(
+        waits(&format!(
+            "[API Error: {quota}\nSuggested retry after a while.]"
+        )),
+        (ErrorKind::Quota, None)
+    );
     let json = |id: &str| {
         format!(
             r#"[API Error: {{"error":{{"code":429,"message":"{quota}","details":[{{"quotaId":"{id}"}},{{"retryDelay":"37.5s"}}]}}}}]"#
