@@ -17,10 +17,9 @@ use crate::{CAPABILITIES, INFO};
 use settings::Settings;
 pub(crate) use settings::mcp_servers;
 
-/// The CLI sets these for its own children, or for the parts that it starts itself; a run that finds
-/// them takes another client's ways or another session's place.
+/// The CLI sets these for its own children and for the parts of it that it starts; a run that finds
+/// them takes another client's ways or another workspace.
 const MARKS_OF_A_SESSION: &[&str] = &[
-    "AGENT",
     "OPENCODE",
     "OPENCODE_PID",
     "OPENCODE_CLIENT",

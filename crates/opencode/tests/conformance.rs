@@ -32,6 +32,8 @@ fn suite() -> Suite {
         )
         .text("disconnect_then_ok", "Full answer on the second attempt.")
         .text("mid_stream_disconnect", "")
+        .text("broken_off_after_a_block", "First block whole again.After.")
+        .text("text_after_a_call", "Before tool.After call text.End.")
         .tool(
             "tool_shell_ok",
             Tool::shell("echo hello-from-shell", "hello-from-shell"),
@@ -52,6 +54,16 @@ fn suite() -> Suite {
             Incomplete,
             Some(ErrorKind::Permission),
         )
+        .status("context_too_long_compacted", Completed, None)
+        .status("length_and_the_run_goes_on", Completed, None)
+        .status("stop_and_the_run_goes_on", Completed, None)
+        .status("rejected_and_the_run_goes_on", Completed, None)
+        .status(
+            "blocked_by_content_filter",
+            Failed,
+            Some(ErrorKind::Invalid),
+        )
+        .status("error_400_quota", Failed, Some(ErrorKind::Quota))
         .status("error_400", Failed, Some(ErrorKind::Invalid))
         .status("error_401", Failed, Some(ErrorKind::Auth))
         .status("error_403", Failed, Some(ErrorKind::Auth))
