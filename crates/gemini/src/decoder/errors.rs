@@ -99,14 +99,16 @@ impl<'a> ApiError<'a> {
                 code: Some(code),
                 ..
             }) => format!("API error {code}: {message}"),
+            _ if self.is_broken() => {
+                "terminated: the connection to the service broke in the middle of the answer".into()
+            }
             _ => self.text.to_owned(),
         };
         format!("{said}{}", self.advice)
     }
 
     fn kind(&self, retry_after_ms: Option<u64>) -> Option<ErrorKind> {
-        // All that Node says of a connection that breaks in the middle of an answer.
-        if self.text == "terminated" {
+        if self.is_broken() {
             return Some(ErrorKind::Network);
         }
         let kind = kind_of_text(self.text).or_else(|| ErrorKind::of_message(self.text));
@@ -118,6 +120,11 @@ impl<'a> ApiError<'a> {
             }
             kind => kind,
         }
+    }
+
+    /// All that Node says of a connection that breaks in the middle of an answer.
+    fn is_broken(&self) -> bool {
+        self.text == "terminated"
     }
 
     fn is_daily(&self) -> bool {

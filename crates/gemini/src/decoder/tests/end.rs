@@ -136,6 +136,10 @@ fn a_message_is_for_a_person() {
         "API error 401: Who?"
     );
     assert_eq!(
+        message("[API Error: terminated]"),
+        "terminated: the connection to the service broke in the middle of the answer"
+    );
+    assert_eq!(
         message("[API Error: The model [x] is overloaded.]\nPlease wait."),
         "The model [x] is overloaded.\nPlease wait."
     );
