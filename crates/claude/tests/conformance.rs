@@ -10,7 +10,13 @@ fn suite() -> Suite {
     use RunStatus::{Completed, Failed, Incomplete};
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/claude");
     Suite::new(Claude, fixtures)
-        .run_is_over(|lines| lines.iter().any(|line| line["type"] == "result"))
+        // A turn that background work begins has a `result` of its own.
+        .run_is_over(|lines| {
+            let mut of_turns = lines.iter().filter(|line| line["type"] != "system");
+            of_turns
+                .next_back()
+                .is_some_and(|line| line["type"] == "result")
+        })
         .command_line(command_line(), understand)
         .prompt_becomes(|params| {
             let command = params.prompt.starts_with('/') && !params.slash_commands;

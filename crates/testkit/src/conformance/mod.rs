@@ -206,7 +206,8 @@ impl Suite {
     }
 
     /// By what the CLI says that its run is over: whether it is in these lines, which are all whole
-    /// lines of JSON so far. For a CLI without such a line: the best that there is.
+    /// lines of JSON so far. Mind a turn that begins after it, as of work in the background: then the
+    /// run is not over yet. For a CLI without such a line: the best that there is.
     #[must_use]
     pub fn run_is_over(mut self, is_over: fn(&[Value]) -> bool) -> Self {
         self.is_over = Some(is_over);

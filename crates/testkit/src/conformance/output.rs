@@ -95,12 +95,14 @@ impl Suite {
             ..Exit::default()
         };
         for fixture in &self.fixtures {
+            let mut exits = vec![ended.clone(), fixture.exit()];
+            exits.dedup();
             let length = fixture.stdout.len();
             let places = line_ends(&fixture.stdout).into_iter();
             for end in places.chain(sample(length, OFFSETS)).chain([length]) {
                 let stdout = &fixture.stdout[..end];
                 let where_cut = format!("{}, cut off at {end}", place(fixture));
-                for exit in [ended.clone(), fixture.exit()] {
+                for exit in exits.clone() {
                     let how = exit.code;
                     let replay = self.play([stdout], exit);
                     wrong.add_if_err(&where_cut, check_stream(&replay));
