@@ -24,7 +24,11 @@ impl Background {
 
     /// The result of a call may say that a shell has ended.
     pub(super) fn output(&mut self, content: &str) {
-        if let Some((shell, _)) = shell_end(content) {
+        let stopped = content
+            .split_once("<command with id: ")
+            .and_then(|(_, rest)| rest.split_once(" stopped>"))
+            .map(|(shell, _)| shell);
+        if let Some(shell) = shell_end(content).map(|(shell, _)| shell).or(stopped) {
             self.shells.remove(shell);
         }
     }

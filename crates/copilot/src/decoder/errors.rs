@@ -137,6 +137,7 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("error: a value is required", ErrorKind::Invalid),
         ("error: invalid value", ErrorKind::Invalid),
         ("error: unexpected argument", ErrorKind::Invalid),
+        ("error: the argument", ErrorKind::Invalid),
         ("-tool value", ErrorKind::Invalid),
         ("--attachment file", ErrorKind::Invalid),
         (

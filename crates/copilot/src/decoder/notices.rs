@@ -68,6 +68,15 @@ impl CopilotDecoder {
                 let reason = line.data.reason.get().unwrap_or("unknown");
                 say(NoticeLevel::Info, format!("autopilot stopped: {reason}"));
             }
+            // Autopilot only. The call of the tool of that name has the summary.
+            "session.task_complete" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                if line.data.success == Some(false) {
+                    let reason = line.data.reason.get().unwrap_or("no reason given");
+                    let message = format!("the task was not completed: {reason}");
+                    say(NoticeLevel::Warning, message);
+                }
+            }
             "session.compaction_start" => {
                 say(
                     NoticeLevel::Info,

@@ -325,6 +325,11 @@ fn what_a_person_should_know_is_a_notice() {
         json!({"reason": "cap_reached"}),
     );
     assert_eq!(stopped.1, "autopilot stopped: cap_reached");
+    let unfinished = said(
+        "session.task_complete",
+        json!({"success": false, "reason": "it is blocked"}),
+    );
+    assert_eq!(unfinished.1, "the task was not completed: it is blocked");
     let failed = said(
         "subagent.failed",
         json!({"agentDisplayName": "helper", "error": "it broke"}),

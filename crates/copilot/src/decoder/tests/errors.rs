@@ -256,6 +256,10 @@ fn failures_of_the_start_are_told_on_stderr_alone() {
             ErrorKind::Invalid,
         ),
         (
+            "error: the argument '--session-id <id>' cannot be used with '--trust-folder'",
+            ErrorKind::Invalid,
+        ),
+        (
             "Invalid --deny-tool value. Error: Invalid rule format: ((x",
             ErrorKind::Invalid,
         ),

@@ -370,14 +370,19 @@ fn the_run_waits_for_commands_in_the_background() {
 
 #[test]
 fn a_command_whose_end_was_read_is_no_longer_waited_for() {
-    let lines = [
-        call("1", "bash", &json!({})),
-        called("1", "<command started in background with shellId: s>"),
-        call("2", "read_bash", &json!({"shellId": "s"})),
-        called("2", "out\n<shellId: s completed with exit code 0>"),
-        line("assistant.idle", &json!({})),
-    ];
-    assert_eq!(phase_after(&lines), Phase::Model);
+    for (tool, content) in [
+        ("read_bash", "out\n<shellId: s completed with exit code 0>"),
+        ("stop_bash", "<command with id: s stopped>"),
+    ] {
+        let lines = [
+            call("1", "bash", &json!({})),
+            called("1", "<command started in background with shellId: s>"),
+            call("2", tool, &json!({"shellId": "s"})),
+            called("2", content),
+            line("assistant.idle", &json!({})),
+        ];
+        assert_eq!(phase_after(&lines), Phase::Model, "{tool}");
+    }
 }
 
 #[test]
