@@ -132,7 +132,10 @@ impl OpenCodeDecoder {
             out.error(error.explained(stderr));
         } else if exit.is_failure() && self.session.is_none() {
             // It never got as far as a session, and only stderr says why.
-            let said = without_log(stderr);
+            let said = match without_log(stderr) {
+                said if said.is_empty() => stderr.trim().to_owned(),
+                said => said,
+            };
             if let Some(error) = errors::of_database(stderr) {
                 out.error(error);
             } else if !said.is_empty() {
@@ -144,17 +147,13 @@ impl OpenCodeDecoder {
     }
 }
 
-/// What is on stderr beside the CLI's log, which is there because it was asked for; all of it if
-/// there is nothing else.
-fn without_log(stderr: &str) -> String {
+/// What is on stderr beside the CLI's log.
+pub(super) fn without_log(stderr: &str) -> String {
     let said: Vec<_> = stderr
         .lines()
         .filter(|line| !line.starts_with("timestamp="))
         .collect();
-    match said.join("\n").trim() {
-        "" => stderr.trim().to_owned(),
-        said => said.to_owned(),
-    }
+    said.join("\n").trim().to_owned()
 }
 
 /// Text without the codes that colour it.
@@ -187,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn the_log_is_no_message_unless_there_is_no_other() {
+    fn the_log_is_taken_out() {
         let log = "timestamp=2026-11-22T01:30:29.560Z level=ERROR message=x";
         assert_eq!(without_log(&format!("{log}\nError: no\n")), "Error: no");
-        assert_eq!(without_log(log), log);
+        assert_eq!(without_log(log), "");
     }
 }

@@ -12,7 +12,7 @@ use super::wire::{ErrorBody, ErrorData};
 const SEE_THE_LOG: &str = "Unexpected server error";
 
 /// An error line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct CliError {
     pub(super) error: AgentError,
     /// Where the CLI's log tells more.

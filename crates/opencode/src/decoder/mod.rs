@@ -76,7 +76,8 @@ impl Decoder for OpenCodeDecoder {
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
-        errors::kind_of_stderr(stderr)
+        // The log is there because it was asked for; it also tells of what the run got over.
+        errors::kind_of_stderr(&end::without_log(stderr))
     }
 }
 
@@ -109,8 +110,12 @@ impl OpenCodeDecoder {
         if kind == "error" {
             let error = CliError::of(&line.error?);
             self.session_seen(line.session_id.as_deref(), out);
-            self.went_on(out);
-            self.error = Some(error);
+            if let Some(before) = self.error.replace(error)
+                && self.error.as_ref().is_some_and(|e| *e != before)
+            {
+                let message = before.error.message;
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+            }
             return Some(());
         }
         let part = line.part?;

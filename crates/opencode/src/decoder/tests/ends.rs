@@ -172,9 +172,14 @@ fn an_error_is_final_only_if_the_run_does_not_go_on() {
 
     // Of two, the last is the end.
     let other = error("APIError", &json!({"message": "no", "statusCode": 401}));
-    let (_, result) = run_with(OpenCodeDecoder::new(), &[failed, other], exit(1));
+    let lines = [failed, other.clone(), other];
+    let (events, result) = run_with(OpenCodeDecoder::new(), &lines, exit(1));
     assert_eq!(result.errors.len(), 1);
     assert_eq!(result.errors[0].kind, ErrorKind::Auth);
+    assert_eq!(
+        names(&events),
+        ["session", "notice", "error", "turn_end", "done"]
+    );
 }
 
 #[test]
@@ -241,6 +246,18 @@ fn a_start_that_failed_is_told_without_colours_and_without_the_log() {
         (error.code, error.kind),
         (ErrorCode::CliStderr, ErrorKind::SessionNotFound)
     );
+}
+
+#[test]
+fn the_log_alone_does_not_say_why_an_output_is_cut_short() {
+    let log = "timestamp=2026-11-22T01:30:29.560Z level=ERROR message=\"Overloaded\"";
+    let (_, result) = run_with(OpenCodeDecoder::new(), &answer()[..2], with_stderr(0, log));
+    assert_eq!(result.status, RunStatus::Incomplete);
+    assert_eq!(result.errors[0].code, ErrorCode::StreamEndedEarly);
+    // Of a start that failed, it is all there is.
+    let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, log));
+    assert_eq!(result.errors[0].message, log);
+    assert_eq!(result.errors[0].kind, ErrorKind::Overloaded);
 }
 
 #[test]
