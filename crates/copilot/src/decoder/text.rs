@@ -96,8 +96,8 @@ impl Lane {
             self.say(id.clone(), rest.to_owned(), out);
         } else if said.trim().is_empty() {
             self.say(id.clone(), content.to_owned(), out);
-        } else if said.trim() != content.trim() {
-            self.retract(id.clone(), out);
+        } else if said.trim() != content.trim() && !id.is_empty() {
+            retract(id.clone(), out);
             self.say(id.clone(), content.to_owned(), out);
         }
         self.answer = None;
@@ -140,13 +140,13 @@ impl Lane {
     pub(super) fn retry(&mut self, out: &mut Events) {
         for half in std::mem::take(&mut self.open) {
             if !half.said.is_empty() {
-                self.retract(half.id.clone(), out);
+                retract(half.id.clone(), out);
             }
             self.end(half.id, String::new());
         }
         for half in std::mem::take(&mut self.reasoning) {
             if !half.said.is_empty() {
-                self.retract(half.id, out);
+                retract(half.id, out);
             }
         }
         self.whole_reasoning.clear();
@@ -168,6 +168,10 @@ impl Lane {
     }
 
     fn end(&mut self, id: Id, said: String) {
+        // Without an id it could be taken for another message.
+        if id.is_empty() {
+            return;
+        }
         if self.ended.len() == REMEMBERED {
             self.ended.remove(0);
         }
@@ -178,7 +182,7 @@ impl Lane {
         if !text.is_empty() {
             out.push(AgentEvent::Text(Text {
                 text,
-                message_id: Some(id),
+                message_id: Some(id).filter(|id| !id.is_empty()),
                 parent_tool_id: self.parent.clone(),
                 native: None,
             }));
@@ -189,15 +193,17 @@ impl Lane {
         if !text.is_empty() {
             out.push(AgentEvent::Thinking(Thinking {
                 text,
-                message_id: Some(id),
+                message_id: Some(id).filter(|id| !id.is_empty()),
                 parent_tool_id: self.parent.clone(),
                 native: None,
             }));
         }
     }
+}
 
-    #[expect(clippy::unused_self, reason = "beside its opposite, `say`")]
-    fn retract(&self, message_id: Id, out: &mut Events) {
+/// Voids what was said under this id. Without an id that is not possible.
+fn retract(message_id: Id, out: &mut Events) {
+    if !message_id.is_empty() {
         out.push(AgentEvent::Retract(Retract {
             message_id,
             native: None,

@@ -1,6 +1,7 @@
 //! Text and reasoning, once.
 
 use serde_json::{Value, json};
+use teamster_core::AgentEvent;
 
 use super::{call, delta, line, message, names, of_agent, result, run, said, turn};
 
@@ -207,7 +208,7 @@ fn half_a_pair_loses_no_line() {
     let (events, done) = run(&[lone, call("1", "bash", &json!({})), tool, result(0)]);
     assert_eq!(done.text, "see \u{FFFD}!");
     let outputs = events.iter().filter_map(|e| match e {
-        teamster_core::AgentEvent::ToolResult(r) => Some(r.output.as_str()),
+        AgentEvent::ToolResult(r) => Some(r.output.as_str()),
         _ => None,
     });
     assert_eq!(outputs.collect::<Vec<_>>(), ["out \u{FFFD}"]);
@@ -278,6 +279,24 @@ fn an_agent_whose_beginning_was_lost_is_still_not_the_main_agent() {
         [Some("A".into()), Some("t".into()), Some("t".into())]
     );
     assert_eq!(done.text, "");
+}
+
+#[test]
+fn messages_without_an_id_are_messages_of_their_own() {
+    let whole = |text: &str| line("assistant.message", &json!({"content": text}));
+    let piece = line("assistant.message_delta", &json!({"deltaContent": "Thr"}));
+    let (events, done) = run(&[
+        whole("One."),
+        whole("Two."),
+        piece,
+        whole("Three."),
+        result(0),
+    ]);
+    assert_eq!(done.text, "One.Two.Three.");
+    let AgentEvent::Text(text) = &events[0] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(text.message_id, None);
 }
 
 #[test]
