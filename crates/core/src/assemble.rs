@@ -256,7 +256,11 @@ impl RunAssembler {
         match &exit.stop {
             Some(Stop::Aborted) => vec![Self::aborted_error()],
             Some(Stop::Timeout(error)) => vec![AgentError {
-                message: format!("{}{}", error.message, said_on_stderr(exit)),
+                message: format!(
+                    "{}{}",
+                    error.message,
+                    said_on_stderr(&self.decoder.stderr_evidence(&exit.stderr))
+                ),
                 ..error.clone()
             }],
             Some(Stop::Failed(error)) => vec![error.clone()],
@@ -270,15 +274,17 @@ impl RunAssembler {
             return None;
         }
         let by_itself = exit.stop.is_none();
-        let stderr = exit.stderr.trim();
+        let stderr = self.decoder.stderr_evidence(&exit.stderr);
+        let stderr = stderr.trim();
         let kind = self.decoder.classify_stderr(stderr);
+        let kind_of_code = || self.decoder.classify_exit_code(exit.code?);
         if !stderr.is_empty()
             && by_itself
             && (exit.is_failure() || self.diagnostics.lines == 0 || kind.is_some())
         {
             return Some(AgentError::new(
                 ErrorCode::CliStderr,
-                kind.unwrap_or(ErrorKind::Internal),
+                kind.or_else(kind_of_code).unwrap_or(ErrorKind::Internal),
                 tail(stderr, EVIDENCE_BYTES),
             ));
         }
@@ -290,7 +296,7 @@ impl RunAssembler {
             };
             return Some(AgentError::new(
                 ErrorCode::CliExitError,
-                ErrorKind::Internal,
+                kind_of_code().unwrap_or(ErrorKind::Internal),
                 format!("the CLI {how} before its run was over and said nothing about why"),
             ));
         }
@@ -299,7 +305,7 @@ impl RunAssembler {
             ErrorKind::Protocol,
             format!(
                 "the CLI's output ended before its run was over, so the answer may be incomplete{}",
-                said_on_stderr(exit)
+                said_on_stderr(stderr)
             ),
         ))
     }
@@ -347,8 +353,8 @@ impl RunAssembler {
     }
 }
 
-fn said_on_stderr(exit: &Exit) -> String {
-    match exit.stderr.trim() {
+fn said_on_stderr(stderr: &str) -> String {
+    match stderr.trim() {
         "" => String::new(),
         stderr => format!("; it said on stderr: {}", tail(stderr, EVIDENCE_BYTES)),
     }

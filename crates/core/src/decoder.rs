@@ -1,5 +1,6 @@
 //! From the lines of one CLI to events.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -27,7 +28,19 @@ pub trait Decoder: Send {
         Activity::None
     }
 
-    /// What a failure means that the CLI only explained on stderr.
+    /// What of stderr says why a run failed: without what the CLI writes there whether it fails or
+    /// not, and without colours.
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        Cow::Borrowed(stderr)
+    }
+
+    /// What a failure means that neither the output nor stderr explains, by the exit code.
+    fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
+        let _ = code;
+        None
+    }
+
+    /// What a failure means that the CLI only explained on stderr. It is given the evidence.
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
         let _ = stderr;
         None

@@ -67,6 +67,6 @@ pub use runtime::{
     SharedRuntime, Signal, Stdin, StopStep,
 };
 pub use stream::{AbortHandle, EventStream};
-pub use text::{excerpt, tail};
+pub use text::{excerpt, tail, without_colors};
 pub use tokio_util::sync::CancellationToken;
 pub use usage::{ModelUsage, Usage};

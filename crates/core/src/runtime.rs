@@ -59,6 +59,12 @@ pub trait CliProvider: Send + Sync + 'static {
     /// the parameters name.
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError>;
 
+    /// What a recorded command line of this CLI says of the session, as parameters: for the decoder
+    /// of a replay, which then knows what that of the live run knew.
+    fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
+        let _ = (argv, params);
+    }
+
     /// A new decoder for one run. It may read what the CLI keeps of the session that is resumed, to
     /// know from which figures that goes on; without it those figures are absent.
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder>;
@@ -75,6 +81,10 @@ impl<P: CliProvider + ?Sized> CliProvider for Arc<P> {
 
     fn native_programs(&self, launcher: &Path) -> Vec<PathBuf> {
         (**self).native_programs(launcher)
+    }
+
+    fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
+        (**self).recorded_params(argv, params);
     }
 
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {

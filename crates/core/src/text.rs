@@ -1,4 +1,6 @@
-//! Shortening of text for messages.
+//! Text for messages: shortened, and without colours.
+
+use std::borrow::Cow;
 
 /// The first `max` bytes of `text` at most, cut at a character; a cut says how long the whole was.
 pub fn excerpt(text: &str, max: usize) -> String {
@@ -18,6 +20,25 @@ pub fn tail(text: &str, max: usize) -> String {
         return text.to_owned();
     }
     format!("…{}", &text[text.ceil_char_boundary(text.len() - max)..])
+}
+
+/// The text without the escape sequences by which programs colour what they write.
+///
+/// ```
+/// assert_eq!(teamster_core::without_colors("\u{1b}[1;31mError\u{1b}[0m: x"), "Error: x");
+/// ```
+pub fn without_colors(text: &str) -> Cow<'_, str> {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default();
+    if first.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = first.to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        plain.push_str(rest.strip_prefix('m').unwrap_or(rest));
+    }
+    Cow::Owned(plain)
 }
 
 #[cfg(test)]

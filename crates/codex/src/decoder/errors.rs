@@ -1,9 +1,6 @@
 //! What an error of Codex means. The CLI gives no code: its message is all there is.
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Exit, tail};
-
-/// How much of stderr an error message shows, in bytes.
-const EVIDENCE_BYTES: usize = 2048;
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 /// What the CLI's own messages mean, the more telling first. All were seen in the output of the real
 /// program or are among the messages that it carries.
@@ -73,50 +70,19 @@ pub(super) fn stop_reason(message: &str) -> Option<&str> {
     Some(reason.trim())
 }
 
-/// What it means that the process ended by itself before its turn did.
-pub(super) fn of_exit(exit: &Exit, printed_lines: bool) -> AgentError {
-    let said = evidence(&exit.stderr);
-    let kind = kind_of_stderr(&said);
-    if !said.is_empty() && (exit.is_failure() || !printed_lines || kind.is_some()) {
-        return AgentError::new(
-            ErrorCode::CliStderr,
-            kind.unwrap_or(ErrorKind::Internal),
-            tail(&said, EVIDENCE_BYTES),
-        );
-    }
-    if exit.is_failure() {
-        let how = match (&exit.signal, exit.code) {
-            (Some(signal), _) => format!("was ended by {signal}"),
-            (None, Some(code)) => format!("exited with code {code}"),
-            (None, None) => "ended in an unknown way".to_owned(),
-        };
-        return AgentError::new(
-            ErrorCode::CliExitError,
-            ErrorKind::Internal,
-            format!("the CLI {how} before its turn was over and said nothing about why"),
-        );
-    }
-    AgentError::new(
-        ErrorCode::StreamEndedEarly,
-        ErrorKind::Protocol,
-        "the CLI's output ended before its turn was over, so the answer may be incomplete",
-    )
-}
-
 /// What a failure means that was only explained on stderr.
 pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
-    let said = evidence(stderr);
     // Refused arguments, in the words of the parser that the CLI uses.
-    if said.lines().any(|line| line.starts_with("error: ")) {
+    if stderr.lines().any(|line| line.starts_with("error: ")) {
         return Some(ErrorKind::Invalid);
     }
-    known(&said, MEANINGS)
-        .or_else(|| known(&said, MEANINGS_OF_STDERR))
-        .or_else(|| kind_of_service(&said))
+    known(stderr, MEANINGS)
+        .or_else(|| known(stderr, MEANINGS_OF_STDERR))
+        .or_else(|| kind_of_service(stderr))
 }
 
 /// What is left of stderr without its noise.
-fn evidence(stderr: &str) -> String {
+pub(super) fn evidence(stderr: &str) -> String {
     let is_noise = |line: &&str| {
         NOISE.iter().any(|noise| line.starts_with(noise))
             || NOISE_WITHIN.iter().any(|noise| line.contains(noise))
@@ -340,48 +306,14 @@ mod tests {
         for (stderr, kind) in cases {
             assert_eq!(kind_of_stderr(stderr), Some(kind), "{stderr}");
         }
-        assert_eq!(
-            kind_of_stderr("Reading additional input from stdin..."),
-            None
-        );
+        assert_eq!(kind_of_stderr("it rained"), None);
     }
 
     #[test]
     fn tool_calls_that_were_refused_are_no_evidence() {
-        let stderr = "Reading additional input from stdin...\n2026-11-21T21:00:33.363870Z ERROR codex_core::tools::router: error=unsupported call: no_such_tool";
-        let exit = Exit {
-            code: Some(1),
-            stderr: stderr.into(),
-            ..Exit::default()
-        };
-        assert_eq!(of_exit(&exit, true).code, ErrorCode::CliExitError);
-    }
-
-    #[test]
-    fn an_end_without_a_word() {
-        let exit = |code, signal: Option<&str>, stderr: &str| {
-            let exit = Exit {
-                code,
-                signal: signal.map(str::to_owned),
-                stderr: stderr.into(),
-                ..Exit::default()
-            };
-            let error = of_exit(&exit, true);
-            (error.code, error.message)
-        };
-        let noise = "Reading additional input from stdin...\n";
-        assert_eq!(
-            exit(None, Some("SIGTERM"), noise),
-            (
-                ErrorCode::CliExitError,
-                "the CLI was ended by SIGTERM before its turn was over and said nothing about why"
-                    .into()
-            )
-        );
-        assert_eq!(exit(Some(0), None, noise).0, ErrorCode::StreamEndedEarly);
-        assert_eq!(
-            exit(Some(1), None, &format!("{noise}Error: it rained\n")),
-            (ErrorCode::CliStderr, "Error: it rained".into())
-        );
+        let refused = "Reading additional input from stdin...\n2026-11-21T21:00:33.363870Z ERROR codex_core::tools::router: error=unsupported call: no_such_tool\n";
+        assert_eq!(evidence(refused), "");
+        let failed = format!("{refused}Error: it rained\n");
+        assert_eq!(evidence(&failed), "Error: it rained");
     }
 }

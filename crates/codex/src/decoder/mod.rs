@@ -37,7 +37,6 @@ pub struct CodexDecoder {
     pending: Option<String>,
     /// An error was reported.
     failed: bool,
-    printed_lines: bool,
 }
 
 impl CodexDecoder {
@@ -176,7 +175,6 @@ impl CodexDecoder {
 
 impl Decoder for CodexDecoder {
     fn line(&mut self, line: &[u8], out: &mut Events) {
-        self.printed_lines = true;
         let text = String::from_utf8_lossy(line);
         let known = Object::parse(&text).and_then(|object| self.event(&object, out));
         if known.is_none() {
@@ -184,17 +182,13 @@ impl Decoder for CodexDecoder {
         }
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
         self.items.finish(out);
         if let Some(message) = self.pending.take() {
             self.failed = true;
             out.error(errors::of_message(&message));
         }
         let mut summary = self.turns.summary();
-        if summary.ended_with_error.is_none() && !self.failed && exit.stop.is_none() {
-            self.failed = true;
-            out.error(errors::of_exit(exit, self.printed_lines));
-        }
         if self.failed && summary.ended_with_error.is_some() {
             summary.ended_with_error = Some(true);
         }
@@ -208,6 +202,10 @@ impl Decoder for CodexDecoder {
 
     fn activity(&self) -> Activity {
         self.turns.activity()
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        Cow::Owned(errors::evidence(stderr))
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {

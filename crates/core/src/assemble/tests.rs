@@ -1,5 +1,7 @@
 //! Hand-made lines of a decoder made for these tests.
 
+use std::borrow::Cow;
+
 use super::*;
 use crate::{Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd, grammar};
 use serde_json::Value;
@@ -66,6 +68,14 @@ impl Decoder for Scripted {
             ended_with_error: self.ended,
             ..RunSummary::default()
         }
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        Cow::Owned(stderr.replace("as always\n", ""))
+    }
+
+    fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
+        (code == 41).then_some(ErrorKind::Auth)
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
@@ -196,6 +206,29 @@ fn a_failure_becomes_one_error_with_the_best_evidence() {
     };
     let (_, result) = run(&[], signal);
     assert!(result.errors[0].message.contains("SIGKILL"));
+}
+
+#[test]
+fn what_the_cli_always_says_on_stderr_is_no_evidence() {
+    let (_, result) = run(&[], exit(1, "as always\n"));
+    assert_eq!(codes(&result), [ErrorCode::CliExitError]);
+    let (_, result) = run(&[], exit(1, "as always\nno disk\n"));
+    assert_eq!(codes(&result), [ErrorCode::CliStderr]);
+    assert_eq!(result.errors[0].message, "no disk");
+    // The result has all of it.
+    assert_eq!(result.stderr.as_deref(), Some("as always\nno disk\n"));
+    let (_, result) = run(&[r#"{"t":"x"}"#], exit(0, "as always\n"));
+    assert_eq!(codes(&result), [ErrorCode::StreamEndedEarly]);
+    assert!(!result.errors[0].message.contains("always"));
+}
+
+#[test]
+fn an_exit_code_tells_what_words_do_not() {
+    let kind = |code, stderr| run(&[], exit(code, stderr)).1.errors[0].kind;
+    assert_eq!(kind(41, ""), ErrorKind::Auth);
+    assert_eq!(kind(41, "no disk"), ErrorKind::Auth);
+    assert_eq!(kind(41, "No conversation"), ErrorKind::SessionNotFound);
+    assert_eq!(kind(42, "no disk"), ErrorKind::Internal);
 }
 
 #[test]

@@ -121,15 +121,13 @@ impl End {
     }
 
     /// The process is gone.
-    pub(super) fn finish(&mut self, exit: &Exit, began: bool, out: &mut Events) -> RunSummary {
+    pub(super) fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         if let Some(failure) = self.failure.take() {
             out.error(failure.into_error(exit.code));
         }
-        let mut explained = self.failed.is_some() || self.wrong_session;
         match self.said.take() {
             // The result that should have followed never came.
             Some(said) if said.is_error => {
-                explained = true;
                 out.error(Failure::new(None, &said.message).into_error(exit.code));
             }
             Some(said) => warning(said.message, out),
@@ -137,16 +135,12 @@ impl End {
         }
         if self.has_policy && errors::policy_was_ignored(&exit.stderr) {
             self.failed = Some(true);
-            explained = true;
             out.error(AgentError::new(
                 ErrorCode::CliStderr,
                 ErrorKind::Permission,
                 "the CLI did not read the rules of this run, so what was denied may have been done; \
                  see its stderr",
             ));
-        }
-        if !explained && exit.stop.is_none() && exit.is_failure() {
-            out.error(errors::without_result(exit, began));
         }
         RunSummary {
             ended_with_error: if self.wrong_session {

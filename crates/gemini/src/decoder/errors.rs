@@ -2,10 +2,7 @@
 
 use serde::Deserialize;
 use teamster_core::json_line::{or_default, parse};
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Exit, excerpt, tail};
-
-/// How much of stderr an error shows, in bytes.
-const EVIDENCE_BYTES: usize = 1024;
+use teamster_core::{AgentError, ErrorCode, ErrorKind, without_colors};
 
 /// What the CLI says of a failure in its event stream.
 #[derive(Debug)]
@@ -218,7 +215,7 @@ pub(super) fn ends_the_run(message: &str) -> bool {
 
 /// The CLI's own exit codes, and the status of the service's answer, of which the system keeps the
 /// lower eight bits.
-fn kind_of_exit_code(code: i32) -> Option<ErrorKind> {
+pub(super) fn kind_of_exit_code(code: i32) -> Option<ErrorKind> {
     /// Statuses that the CLI was seen to exit with; not every code is one.
     const STATUSES: &[u16] = &[400, 401, 402, 403, 413, 422, 429, 500, 502, 503, 504, 529];
     Some(match code {
@@ -242,16 +239,8 @@ pub(super) fn policy_was_ignored(stderr: &str) -> bool {
     stderr.contains("Ignoring --admin-policy") || stderr.contains("Policy file error in teamster-")
 }
 
-/// Why the CLI did not begin.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fatal {
-    pub(super) kind: ErrorKind,
-    /// What it said, without the warnings before and the help after.
-    pub(super) message: String,
-}
-
-/// What a failure means that was only explained on stderr.
-pub(super) fn fatal(stderr: &str) -> Option<Fatal> {
+/// What it means that the CLI did not begin, which it only explains on stderr.
+pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         (
             "No previous sessions found for this project",
@@ -282,22 +271,14 @@ pub(super) fn fatal(stderr: &str) -> Option<Fatal> {
         ),
         ("Please fix the configuration file", ErrorKind::Invalid),
     ];
-    let (words, kind) = MEANINGS.iter().find(|(words, _)| stderr.contains(words))?;
-    Some(Fatal {
-        kind: *kind,
-        message: around(stderr, words),
-    })
-}
-
-/// What stderr says with these words, up to the help and without the warnings.
-fn around(stderr: &str, words: &str) -> String {
-    let said = without_noise(stderr);
-    let said = if said.contains(words) { &said } else { words };
-    excerpt(said, EVIDENCE_BYTES)
+    MEANINGS
+        .iter()
+        .find(|(words, _)| stderr.contains(words))
+        .map(|(_, kind)| *kind)
 }
 
 /// What stderr says beside the warnings, up to the help.
-fn without_noise(stderr: &str) -> String {
+pub(super) fn evidence(stderr: &str) -> String {
     let plain = without_colors(stderr);
     let lines = plain
         .lines()
@@ -320,39 +301,4 @@ fn is_noise(line: &str) -> bool {
     ]
     .iter()
     .any(|words| line.starts_with(words))
-}
-
-/// The text without the escape sequences that make it red.
-fn without_colors(text: &str) -> String {
-    let mut parts = text.split("\u{1b}[");
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
-        plain.push_str(rest.strip_prefix('m').unwrap_or(rest));
-    }
-    plain
-}
-
-/// The error of a CLI that failed without a result. `began` is whether it came as far as its first
-/// line: what it says before that is why it does not begin.
-pub(super) fn without_result(exit: &Exit, began: bool) -> AgentError {
-    if !began && let Some(Fatal { kind, message }) = fatal(&exit.stderr) {
-        return AgentError::new(ErrorCode::CliStderr, kind, message);
-    }
-    let kind = exit.code.and_then(kind_of_exit_code);
-    let kind = kind.unwrap_or(ErrorKind::Internal);
-    let said = without_noise(&exit.stderr);
-    if !said.is_empty() {
-        return AgentError::new(ErrorCode::CliStderr, kind, tail(&said, EVIDENCE_BYTES));
-    }
-    let how = match (&exit.signal, exit.code) {
-        (Some(signal), _) => format!("was ended by {signal}"),
-        (None, Some(code)) => format!("exited with code {code}"),
-        (None, None) => "ended in an unknown way".to_owned(),
-    };
-    AgentError::new(
-        ErrorCode::CliExitError,
-        kind,
-        format!("the CLI {how} before its run was over and said nothing about why"),
-    )
 }

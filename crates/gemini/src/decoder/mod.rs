@@ -6,6 +6,8 @@ mod tools;
 mod usage;
 mod wire;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::json_line::{self, parse, type_of};
@@ -175,12 +177,20 @@ impl Decoder for GeminiDecoder {
     }
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
-        self.end.finish(exit, self.session.is_some(), out)
+        self.end.finish(exit, out)
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        Cow::Owned(errors::evidence(stderr))
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
-        let fatal = errors::fatal(stderr).filter(|_| self.session.is_none());
-        fatal.map(|fatal| fatal.kind)
+        // What it says after it has begun is no reason not to begin.
+        errors::kind_of_stderr(stderr).filter(|_| self.session.is_none())
+    }
+
+    fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
+        errors::kind_of_exit_code(code)
     }
 }
 
