@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     AgentError, AgentEvent, CostSource, ErrorKind, Id, ModelUsage, NoticeLevel, NoticeSource,
-    RawJson, Usage, excerpt,
+    RawJson, Usage, excerpt, without_colors,
 };
 
 /// Turns the output of one run of one CLI into events.
@@ -31,7 +31,7 @@ pub trait Decoder: Send {
     /// What of stderr says why a run failed: without what the CLI writes there whether it fails or
     /// not, and without colours.
     fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
-        Cow::Borrowed(stderr)
+        without_colors(stderr)
     }
 
     /// What a failure means that neither the output nor stderr explains, by the exit code.

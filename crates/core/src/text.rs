@@ -52,4 +52,13 @@ mod tests {
         assert_eq!(tail("hellö", 2), "…ö");
         assert_eq!(excerpt("abc", 3), "abc");
     }
+
+    #[test]
+    fn colours_are_taken_out() {
+        // As a real CLI prints it.
+        let line = "\u{1b}[93m\u{1b}[1m! \u{1b}[0mpermission requested: bash (x)";
+        assert_eq!(without_colors(line), "! permission requested: bash (x)");
+        assert_eq!(without_colors("a\u{1b}[1;2"), "a");
+        assert_eq!(without_colors("plain"), "plain");
+    }
 }

@@ -2,19 +2,16 @@
 
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, NoticeLevel, NoticeSource,
-    RunSummary, Stop, TurnEnd, tail,
+    RunSummary, Stop, TurnEnd, without_colors,
 };
 
 use super::OpenCodeDecoder;
 use super::errors;
 use super::steps::End;
 
-/// How much of stderr an error message shows, in bytes.
-const EVIDENCE_BYTES: usize = 2048;
-
 impl OpenCodeDecoder {
     pub(super) fn end(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
-        let stderr = without_colours(&exit.stderr);
+        let stderr = without_colors(&exit.stderr);
         for line in stderr.lines() {
             if line.contains("Falling back to default agent") {
                 let line = line.trim_start_matches(['!', ' ']);
@@ -130,25 +127,27 @@ impl OpenCodeDecoder {
         {
             // The run went on, and nothing came of it.
             out.error(error.explained(stderr));
-        } else if exit.is_failure() && self.session.is_none() {
-            // It never got as far as a session, and only stderr says why.
-            let said = match without_log(stderr) {
-                said if said.is_empty() => stderr.trim().to_owned(),
-                said => said,
-            };
-            if let Some(error) = errors::of_database(stderr) {
-                out.error(error);
-            } else if !said.is_empty() {
-                let kind = errors::kind_of_stderr(&said).unwrap_or(ErrorKind::Internal);
-                let said = tail(&said, EVIDENCE_BYTES);
-                out.error(AgentError::new(ErrorCode::CliStderr, kind, said));
-            }
+        } else if exit.is_failure()
+            && self.session.is_none()
+            && let Some(error) = errors::of_database(stderr)
+        {
+            out.error(error);
+        }
+    }
+
+    /// Why the run failed, as stderr tells: what is there beside the log, which also tells of what a
+    /// run got over. Of a run that never got as far as a session the log is better than nothing.
+    pub(super) fn evidence(&self, stderr: &str) -> String {
+        let stderr = without_colors(stderr);
+        match without_log(&stderr) {
+            said if said.is_empty() && self.session.is_none() => stderr.into_owned(),
+            said => said,
         }
     }
 }
 
 /// What is on stderr beside the CLI's log.
-pub(super) fn without_log(stderr: &str) -> String {
+fn without_log(stderr: &str) -> String {
     let said: Vec<_> = stderr
         .lines()
         .filter(|line| !line.starts_with("timestamp="))
@@ -156,34 +155,9 @@ pub(super) fn without_log(stderr: &str) -> String {
     said.join("\n").trim().to_owned()
 }
 
-/// Text without the codes that colour it.
-fn without_colours(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("\u{1b}[") {
-        plain.push_str(before);
-        rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
-        rest = rest.strip_prefix('m').unwrap_or(rest);
-    }
-    plain.push_str(rest);
-    plain
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn colours_are_taken_out() {
-        // As the real program prints it.
-        let line = "\u{1b}[93m\u{1b}[1m! \u{1b}[0mpermission requested: bash (x); auto-rejecting";
-        assert_eq!(
-            without_colours(line),
-            "! permission requested: bash (x); auto-rejecting"
-        );
-        assert_eq!(without_colours("a\u{1b}[1;2"), "a");
-        assert_eq!(without_colours("plain"), "plain");
-    }
 
     #[test]
     fn the_log_is_taken_out() {

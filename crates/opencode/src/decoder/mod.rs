@@ -10,6 +10,7 @@ mod steps;
 mod tools;
 mod wire;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use teamster_core::json_line::{self, parse, type_of};
@@ -75,9 +76,12 @@ impl Decoder for OpenCodeDecoder {
         self.end(exit, out)
     }
 
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        Cow::Owned(self.evidence(stderr))
+    }
+
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
-        // The log is there because it was asked for; it also tells of what the run got over.
-        errors::kind_of_stderr(&end::without_log(stderr))
+        errors::kind_of_stderr(stderr)
     }
 }
 
