@@ -169,13 +169,7 @@ fn message_with_images(prompt: &str, images: &[Image]) -> Result<Vec<u8>, AgentE
         let data = match &image.source {
             ImageSource::Bytes(bytes) => STANDARD.encode(bytes),
             ImageSource::Path(path) => {
-                let bytes = fs::read(path).map_err(|e| {
-                    AgentError::new(
-                        ErrorCode::InvalidParams,
-                        ErrorKind::NotFound,
-                        format!("images: {} cannot be read: {e}", path.display()),
-                    )
-                })?;
+                let bytes = fs::read(path).map_err(|e| Image::unreadable(path, &e))?;
                 STANDARD.encode(bytes)
             }
             _ => {

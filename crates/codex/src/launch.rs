@@ -152,11 +152,11 @@ fn images(images: &[Image], args: &mut Args) -> Result<(), AgentError> {
             ImageSource::Bytes(bytes) => args.private_file("--image=", bytes.as_slice()),
             ImageSource::Path(path) => match readable(path) {
                 Ok(path) if path.as_os_str().as_encoded_bytes().contains(&b',') => {
-                    let bytes = fs::read(&path).map_err(|e| unreadable(&path, &e))?;
+                    let bytes = fs::read(&path).map_err(|e| Image::unreadable(&path, &e))?;
                     args.private_file("--image=", bytes);
                 }
                 Ok(path) => args.value("--image", path),
-                Err(error) => return Err(unreadable(path, &error)),
+                Err(error) => return Err(Image::unreadable(path, &error)),
             },
             _ => {
                 return Err(AgentError::invalid_params(
@@ -175,14 +175,6 @@ fn readable(path: &Path) -> io::Result<PathBuf> {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     Ok(path)
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> AgentError {
-    AgentError::new(
-        ErrorCode::InvalidParams,
-        ErrorKind::NotFound,
-        format!("images: {} cannot be read: {error}", path.display()),
-    )
 }
 
 /// The prompt, as an argument or on stdin: given both, the CLI would take both. Stdin is never left

@@ -104,13 +104,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
 fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
     match &image.source {
         ImageSource::Path(path) => {
-            let unreadable = |e| {
-                AgentError::new(
-                    ErrorCode::InvalidParams,
-                    ErrorKind::NotFound,
-                    format!("images: {} cannot be read: {e}", path.display()),
-                )
-            };
+            let unreadable = |e| Image::unreadable(path, &e);
             path.metadata().map_err(unreadable)?;
             // The CLI would look for it in the agent's directory.
             args.value("--attachment", absolute(path).map_err(unreadable)?);

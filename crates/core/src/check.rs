@@ -1,9 +1,12 @@
 //! What every provider refuses, in the same words.
 
+use std::io;
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::{
-    AgentError, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams, PermissionMode,
+    AgentError, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams, Image, PermissionMode,
     SystemPrompt, SystemPromptSupport,
 };
 
@@ -148,6 +151,17 @@ impl ExecuteParams {
             ));
         }
         Ok(on_stdin)
+    }
+}
+
+impl Image {
+    /// The error of an image that cannot be read, for providers that look before they start the CLI.
+    pub fn unreadable(path: &Path, error: &io::Error) -> AgentError {
+        AgentError::new(
+            ErrorCode::InvalidParams,
+            ErrorKind::NotFound,
+            format!("images: {} cannot be read: {error}", path.display()),
+        )
     }
 }
 

@@ -59,6 +59,25 @@ where
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
+/// A figure of milliseconds or the like that a CLI prints as a number with a fraction: rounded up.
+/// `None` if it is negative, or more than a time can be.
+///
+/// ```
+/// use teamster_core::json_line::whole;
+///
+/// assert_eq!(whole(1500.2), Some(1501));
+/// assert_eq!(whole(-1.0), None);
+/// assert_eq!(whole(f64::NAN), None);
+/// ```
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked"
+)]
+pub fn whole(number: f64) -> Option<u64> {
+    (0.0..1e15).contains(&number).then(|| number.ceil() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

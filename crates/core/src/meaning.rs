@@ -89,10 +89,14 @@ impl ErrorKind {
     /// assert_eq!(ErrorKind::of_message(said), Some(ErrorKind::Quota));
     /// ```
     pub fn of_message(message: &str) -> Option<Self> {
-        let message = message.to_lowercase();
-        MEANINGS
+        Self::of_words(&message.to_lowercase(), MEANINGS)
+    }
+
+    /// What a text means by the first of these words that is in it.
+    pub fn of_words(text: &str, meanings: &[(&str, Self)]) -> Option<Self> {
+        meanings
             .iter()
-            .find(|(words, _)| message.contains(words))
+            .find(|(words, _)| text.contains(words))
             .map(|(_, kind)| *kind)
     }
 }

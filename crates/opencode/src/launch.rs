@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
 use teamster_core::{
-    AgentError, Args, ExecuteParams, ImageSource, Launch, PermissionMode, PromptDelivery, Stdin,
-    Timeouts,
+    AgentError, Args, ExecuteParams, Image, ImageSource, Launch, PermissionMode, PromptDelivery,
+    Stdin, Timeouts,
 };
 
 use crate::{CAPABILITIES, INFO};
@@ -89,7 +89,10 @@ fn environment() -> Vec<(String, String)> {
 fn images(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
     for image in &params.images {
         match &image.source {
-            ImageSource::Path(path) => args.value("--file", in_full(path, "images")?),
+            ImageSource::Path(path) => {
+                path.metadata().map_err(|e| Image::unreadable(path, &e))?;
+                args.value("--file", in_full(path, "images")?);
+            }
             ImageSource::Bytes(bytes) => args.private_file("--file=", bytes.as_slice()),
             _ => return invalid("images: an image is a file or bytes in memory"),
         }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use teamster_core::{
-    AgentError, AgentEvent, CliProvider, ErrorCode, ErrorKind, Events, ExecuteParams, Exit,
-    RunAssembler, RunResult, grammar,
+    AgentError, AgentEvent, CliProvider, Decoder, ErrorCode, ErrorKind, Events, ExecuteParams,
+    Exit, RunAssembler, RunResult, grammar,
 };
 use teamster_process::RuntimeConfig;
 use teamster_process::framing::{Frame, LineBuf};
@@ -89,6 +89,33 @@ pub fn replay_bytes<'a>(
     exit: Exit,
 ) -> Replay {
     replay_chunks(provider, &ExecuteParams::new(""), chunks, exit, 0)
+}
+
+/// Gives lines to a decoder as a run would, and ends the run. The events, `done` last, and its result:
+/// for tests of a decoder.
+///
+/// # Panics
+///
+/// If the events are no stream as it must be.
+pub fn decode(
+    decoder: impl Decoder + 'static,
+    lines: &[String],
+    exit: Exit,
+) -> (Vec<AgentEvent>, RunResult) {
+    let mut assembler = RunAssembler::new(Box::new(decoder), false);
+    let mut out = Events::new();
+    for line in lines {
+        assembler.line(line.as_bytes(), &mut out);
+    }
+    assembler.finish(exit, 0, &mut out);
+    let replay = Replay::new(out.drain().collect());
+    match (&replay.grammar, replay.result()) {
+        (Ok(()), Some(result)) => {
+            let result = result.clone();
+            (replay.events, result)
+        }
+        (grammar, _) => panic!("not a stream as it must be: {grammar:?}"),
+    }
 }
 
 fn replay_chunks<'a>(

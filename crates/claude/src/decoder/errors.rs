@@ -91,10 +91,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("JSON Parse error", ErrorKind::Protocol),
         ("issue with the selected model", ErrorKind::ModelNotFound),
     ];
-    MEANINGS
-        .iter()
-        .find(|(words, _)| text.contains(words))
-        .map(|(_, kind)| *kind)
+    ErrorKind::of_words(text, MEANINGS)
 }
 
 /// What a failure means that was only explained on stderr.
@@ -111,12 +108,7 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("piped stdin input exceeds", ErrorKind::Invalid),
         ("cannot be used with root/sudo", ErrorKind::Permission),
     ];
-    kind_of_text(stderr).or_else(|| {
-        MEANINGS
-            .iter()
-            .find(|(words, _)| stderr.contains(words))
-            .map(|(_, kind)| *kind)
-    })
+    kind_of_text(stderr).or_else(|| ErrorKind::of_words(stderr, MEANINGS))
 }
 
 #[cfg(test)]

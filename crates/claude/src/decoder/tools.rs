@@ -70,7 +70,7 @@ impl Tools {
         let entry = |task: TaskLine<'_>| {
             let entry = PlanEntry {
                 content: task.subject.into_owned(),
-                status: plan_status(task.status.as_deref().unwrap_or_default()),
+                status: PlanStatus::of_word(task.status.as_deref()),
             };
             (task.id.into_owned(), entry)
         };
@@ -83,7 +83,7 @@ impl Tools {
             if change.to == "deleted" {
                 tasks.retain(|(task, _)| *task != *id);
             } else if let Some((_, entry)) = tasks.iter_mut().find(|(task, _)| *task == *id) {
-                entry.status = plan_status(&change.to);
+                entry.status = PlanStatus::of_word(Some(&change.to));
             }
         }
         if tasks == self.tasks {
@@ -114,14 +114,6 @@ fn file_change(id: &Id, result: &RawValue) -> Option<AgentEvent> {
         tool_id: Some(id.clone()),
         native: None,
     })))
-}
-
-fn plan_status(status: &str) -> PlanStatus {
-    match status {
-        "completed" => PlanStatus::Completed,
-        "in_progress" => PlanStatus::InProgress,
-        _ => PlanStatus::Pending,
-    }
 }
 
 /// The kind of one of the CLI's own tools. Names of tools that this version no longer has are
@@ -188,7 +180,7 @@ pub(super) fn plan(tool: &str, input: &Value) -> Option<Vec<PlanEntry>> {
     let entry = |todo: &Value| {
         Some(PlanEntry {
             content: todo.get("content")?.as_str()?.to_owned(),
-            status: plan_status(todo.get("status")?.as_str()?),
+            status: PlanStatus::of_word(todo.get("status")?.as_str()),
         })
     };
     input.get("todos")?.as_array()?.iter().map(entry).collect()

@@ -1,5 +1,6 @@
 //! What an error of Codex means. The CLI gives no code: its message is all there is.
 
+use teamster_core::json_line::whole;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 /// What the CLI's own messages mean, the more telling first. All were seen in the output of the real
@@ -76,8 +77,8 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     if stderr.lines().any(|line| line.starts_with("error: ")) {
         return Some(ErrorKind::Invalid);
     }
-    known(stderr, MEANINGS)
-        .or_else(|| known(stderr, MEANINGS_OF_STDERR))
+    ErrorKind::of_words(stderr, MEANINGS)
+        .or_else(|| ErrorKind::of_words(stderr, MEANINGS_OF_STDERR))
         .or_else(|| kind_of_service(stderr))
 }
 
@@ -92,7 +93,8 @@ pub(super) fn evidence(stderr: &str) -> String {
 }
 
 fn kind_of(message: &str) -> ErrorKind {
-    if let Some(kind) = known(message, MEANINGS).or_else(|| kind_of_service(message)) {
+    if let Some(kind) = ErrorKind::of_words(message, MEANINGS).or_else(|| kind_of_service(message))
+    {
         return kind;
     }
     // The connection broke, if what follows does not say more.
@@ -100,13 +102,6 @@ fn kind_of(message: &str) -> ErrorKind {
         return ErrorKind::Network;
     }
     ErrorKind::Internal
-}
-
-fn known(text: &str, meanings: &[(&str, ErrorKind)]) -> Option<ErrorKind> {
-    meanings
-        .iter()
-        .find(|(words, _)| text.contains(words))
-        .map(|(_, kind)| *kind)
 }
 
 /// What the service's own words mean, which the CLI passes on.
@@ -164,15 +159,6 @@ fn unit_ms(unit: &str) -> Option<f64> {
         "d" | "day" | "days" => 86_400_000.0,
         _ => return None,
     })
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the range is checked"
-)]
-fn whole(ms: f64) -> Option<u64> {
-    (0.0..1e15).contains(&ms).then(|| ms.ceil() as u64)
 }
 
 #[cfg(test)]

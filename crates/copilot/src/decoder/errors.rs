@@ -115,7 +115,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("Failed native model HTTP request", ErrorKind::Network),
         ("server had an error", ErrorKind::Overloaded),
     ];
-    find(MEANINGS, text).or_else(|| ErrorKind::of_message(text))
+    ErrorKind::of_words(text, MEANINGS).or_else(|| ErrorKind::of_message(text))
 }
 
 /// What a failure means that was only explained on stderr.
@@ -148,14 +148,7 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("was terminated by signal", ErrorKind::Internal),
         ("no platform package found", ErrorKind::NotFound),
     ];
-    find(MEANINGS, stderr)
-}
-
-fn find(meanings: &[(&str, ErrorKind)], text: &str) -> Option<ErrorKind> {
-    meanings
-        .iter()
-        .find(|(words, _)| text.contains(words))
-        .map(|(_, kind)| *kind)
+    ErrorKind::of_words(stderr, MEANINGS)
 }
 
 /// The message in an `errorMessage`, which is JSON in a text: an object of the service's, or a text.

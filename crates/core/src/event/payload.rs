@@ -247,6 +247,17 @@ pub enum PlanStatus {
     Completed,
 }
 
+impl PlanStatus {
+    /// The status in the word that most CLIs have for it; what is neither begun nor done is pending.
+    pub fn of_word(word: Option<&str>) -> Self {
+        match word {
+            Some("completed") => Self::Completed,
+            Some("in_progress") => Self::InProgress,
+            _ => Self::Pending,
+        }
+    }
+}
+
 /// Payload of `permission`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

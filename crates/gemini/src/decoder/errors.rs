@@ -196,10 +196,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         (" in JSON at position", ErrorKind::Protocol),
         ("Incomplete JSON segment", ErrorKind::Protocol),
     ];
-    MEANINGS
-        .iter()
-        .find(|(words, _)| text.contains(words))
-        .map(|(_, kind)| *kind)
+    ErrorKind::of_words(text, MEANINGS)
 }
 
 /// Whether the CLI stops after it has said this, though it then calls the run a success.
@@ -271,10 +268,7 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ),
         ("Please fix the configuration file", ErrorKind::Invalid),
     ];
-    MEANINGS
-        .iter()
-        .find(|(words, _)| stderr.contains(words))
-        .map(|(_, kind)| *kind)
+    ErrorKind::of_words(stderr, MEANINGS)
 }
 
 /// What stderr says beside the warnings, up to the help.

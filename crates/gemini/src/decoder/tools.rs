@@ -175,10 +175,8 @@ fn effect(name: &str, input: &Value) -> Option<Effect> {
 /// One entry of a to-do list; none if it was given up.
 fn entry(todo: &Value) -> Option<PlanEntry> {
     let status = match todo.get("status").and_then(Value::as_str) {
-        Some("completed") => PlanStatus::Completed,
-        Some("in_progress") => PlanStatus::InProgress,
         Some("cancelled") => return None,
-        _ => PlanStatus::Pending,
+        word => PlanStatus::of_word(word),
     };
     Some(PlanEntry {
         content: todo.get("description")?.as_str()?.to_owned(),

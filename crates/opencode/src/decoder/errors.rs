@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use teamster_core::json_line::parse;
+use teamster_core::json_line::{parse, whole};
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use super::wire::{ErrorBody, ErrorData};
@@ -151,14 +151,7 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
 ];
 
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
-    find(MEANINGS, text).or_else(|| ErrorKind::of_message(text))
-}
-
-fn find(meanings: &[(&str, ErrorKind)], text: &str) -> Option<ErrorKind> {
-    meanings
-        .iter()
-        .find(|(words, _)| text.contains(words))
-        .map(|(_, kind)| *kind)
+    ErrorKind::of_words(text, MEANINGS).or_else(|| ErrorKind::of_message(text))
 }
 
 /// How long the service asked to wait. The CLI's reader of headers makes their names lower case.
@@ -174,15 +167,6 @@ fn retry_after_ms(data: &ErrorData<'_>) -> Option<u64> {
     whole(ms)
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the range is checked"
-)]
-fn whole(ms: f64) -> Option<u64> {
-    (0.0..1e15).contains(&ms).then(|| ms.ceil() as u64)
-}
-
 /// What a failure means that was only explained on stderr.
 pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const ON_STDERR: &[(&str, ErrorKind)] = &[
@@ -194,8 +178,8 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("File not found", ErrorKind::NotFound),
         ("Failed to change directory", ErrorKind::NotFound),
     ];
-    find(MEANINGS, stderr)
-        .or_else(|| find(ON_STDERR, stderr))
+    ErrorKind::of_words(stderr, MEANINGS)
+        .or_else(|| ErrorKind::of_words(stderr, ON_STDERR))
         .or_else(|| ErrorKind::of_message(stderr))
 }
 

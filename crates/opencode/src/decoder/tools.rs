@@ -238,11 +238,9 @@ fn plan(tool: &str, metadata: &ToolMetadata<'_>) -> Option<Plan> {
 
 fn entry(todo: &Todo<'_>) -> Option<PlanEntry> {
     let status = match todo.status.as_deref() {
-        Some("completed") => PlanStatus::Completed,
-        Some("in_progress") => PlanStatus::InProgress,
         // It is no longer to be done.
         Some("cancelled") => return None,
-        _ => PlanStatus::Pending,
+        word => PlanStatus::of_word(word),
     };
     Some(PlanEntry {
         content: todo.content.as_deref()?.to_owned(),

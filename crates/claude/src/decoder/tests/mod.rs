@@ -1,7 +1,8 @@
 //! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, Events, Exit, RunAssembler, RunResult, grammar};
+use teamster_core::{AgentEvent, Exit, RunResult};
+use teamster_testkit::replay::decode;
 
 use super::ClaudeDecoder;
 
@@ -66,23 +67,11 @@ fn end(fields: &Value) -> String {
 }
 
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
-    let mut assembler = RunAssembler::new(Box::new(ClaudeDecoder::new()), false);
-    let mut out = Events::new();
-    for line in lines {
-        assembler.line(line.as_bytes(), &mut out);
-    }
     let exit = Exit {
         code: Some(0),
         ..Exit::default()
     };
-    assembler.finish(exit, 0, &mut out);
-    let events: Vec<_> = out.drain().collect();
-    grammar::check(&events).unwrap();
-    let Some(AgentEvent::Done(done)) = events.last() else {
-        panic!("no done");
-    };
-    let result = (*done.result).clone();
-    (events, result)
+    decode(ClaudeDecoder::new(), lines, exit)
 }
 
 fn names(events: &[AgentEvent]) -> Vec<&'static str> {

@@ -1,9 +1,8 @@
 //! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
 
 use serde_json::{Value, json};
-use teamster_core::{
-    AgentEvent, Decoder, Events, ExecuteParams, Exit, RunAssembler, RunResult, grammar,
-};
+use teamster_core::{AgentEvent, Decoder, ExecuteParams, Exit, RunResult};
+use teamster_testkit::replay::decode;
 
 use super::CodexDecoder;
 
@@ -73,19 +72,7 @@ fn run_with(
     lines: &[String],
     exit: Exit,
 ) -> (Vec<AgentEvent>, RunResult) {
-    let mut assembler = RunAssembler::new(Box::new(decoder), false);
-    let mut out = Events::new();
-    for line in lines {
-        assembler.line(line.as_bytes(), &mut out);
-    }
-    assembler.finish(exit, 0, &mut out);
-    let events: Vec<_> = out.drain().collect();
-    grammar::check(&events).unwrap();
-    let Some(AgentEvent::Done(done)) = events.last() else {
-        panic!("no done");
-    };
-    let result = (*done.result).clone();
-    (events, result)
+    decode(decoder, lines, exit)
 }
 
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {

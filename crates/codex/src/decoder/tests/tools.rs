@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, Permission, Phase, PlanStatus, ToolKind, ToolResult, ToolUse,
+    AgentEvent, ChangeKind, Decision, Events, Permission, Phase, PlanStatus, RunAssembler,
+    ToolKind, ToolResult, ToolUse,
 };
 
 use super::*;

@@ -1,7 +1,8 @@
 //! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, Events, ExecuteParams, Exit, RunAssembler, RunResult, grammar};
+use teamster_core::{AgentEvent, ExecuteParams, Exit, RunResult};
+use teamster_testkit::replay::decode;
 
 use super::CopilotDecoder;
 
@@ -85,19 +86,7 @@ fn run_for(params: &ExecuteParams, lines: &[String]) -> (Vec<AgentEvent>, RunRes
 }
 
 fn run_to(decoder: CopilotDecoder, lines: &[String], exit: Exit) -> (Vec<AgentEvent>, RunResult) {
-    let mut assembler = RunAssembler::new(Box::new(decoder), false);
-    let mut out = Events::new();
-    for line in lines {
-        assembler.line(line.as_bytes(), &mut out);
-    }
-    assembler.finish(exit, 0, &mut out);
-    let events: Vec<_> = out.drain().collect();
-    grammar::check(&events).unwrap();
-    let Some(AgentEvent::Done(done)) = events.last() else {
-        panic!("no done");
-    };
-    let result = (*done.result).clone();
-    (events, result)
+    decode(decoder, lines, exit)
 }
 
 fn names(events: &[AgentEvent]) -> Vec<&'static str> {

@@ -1,9 +1,8 @@
 //! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
 
 use serde_json::{Value, json};
-use teamster_core::{
-    AgentError, AgentEvent, Events, ExecuteParams, Exit, RunAssembler, RunResult, grammar,
-};
+use teamster_core::{AgentError, AgentEvent, ExecuteParams, Exit, RunResult};
+use teamster_testkit::replay::decode;
 
 use super::GeminiDecoder;
 
@@ -90,21 +89,7 @@ fn exit(code: i32) -> Exit {
 }
 
 fn run_with(params: &ExecuteParams, lines: &[String], exit: Exit) -> (Vec<AgentEvent>, RunResult) {
-    let mut assembler = RunAssembler::new(Box::new(GeminiDecoder::new(params)), false);
-    let mut out = Events::new();
-    let mut events = Vec::new();
-    for line in lines {
-        assembler.line(line.as_bytes(), &mut out);
-        events.extend(out.drain());
-    }
-    assembler.finish(exit, 0, &mut out);
-    events.extend(out.drain());
-    grammar::check(&events).unwrap();
-    let Some(AgentEvent::Done(done)) = events.last() else {
-        panic!("no done");
-    };
-    let result = (*done.result).clone();
-    (events, result)
+    decode(GeminiDecoder::new(params), lines, exit)
 }
 
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
