@@ -2,7 +2,9 @@
 //! `tests/conformance.rs`.
 
 use serde_json::{Value, json};
-use teamster_core::{ErrorCode, FilePlace, Image, PermissionMode, PromptDelivery, SystemPrompt};
+use teamster_core::{
+    ErrorCode, ErrorKind, FilePlace, Image, PermissionMode, PromptDelivery, SystemPrompt,
+};
 
 use super::*;
 
@@ -77,6 +79,25 @@ fn a_plain_run() {
     );
 }
 
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+
+#[test]
+fn an_image_that_is_not_there_is_refused_before_the_cli_starts() {
+    let mut params = params("hi");
+    params.images = vec![Image {
+        media_type: "image/png".into(),
+        source: ImageSource::Path("/no/such.png".into()),
+    }];
+    let error = launch(&params).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidParams);
+    assert_eq!(error.kind, ErrorKind::NotFound);
+    assert!(
+        error.message.starts_with("images: /no/such.png "),
+        "{}",
+        error.message
+    );
+}
+
 #[test]
 fn every_value_is_joined_to_its_flag() {
     let mut params = params("hi");
@@ -89,7 +110,8 @@ fn every_value_is_joined_to_its_flag() {
     params.images = vec![
         Image {
             media_type: "image/png".into(),
-            source: ImageSource::Path("/a b.png".into()),
+            // Any file that is there.
+            source: ImageSource::Path(FILE.into()),
         },
         Image {
             media_type: "image/png".into(),
@@ -101,7 +123,7 @@ fn every_value_is_joined_to_its_flag() {
         [
             "run",
             "--format=json",
-            "--file=/a b.png",
+            concat!("--file=", env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
             "--file=",
             "--thinking",
             "--dir=/w",
