@@ -228,7 +228,10 @@ impl RunAssembler {
                 }
                 return self.tools.start(&e.tool_id, &e.tool_name);
             }
-            AgentEvent::ToolResult(e) => return self.tools.end(&e.tool_id),
+            AgentEvent::ToolResult(e) => {
+                self.text.interrupted |= e.parent_tool_id.is_none();
+                return self.tools.end(&e.tool_id);
+            }
             AgentEvent::Session(e) => {
                 self.session_id = Some(e.session_id.clone());
                 if e.model.is_some() {
@@ -366,7 +369,7 @@ struct TextSoFar {
     text: String,
     /// Message and end of each run of text of one message.
     pieces: Vec<(Option<Id>, usize)>,
-    /// A tool was called since the last text.
+    /// A tool was called or has ended since the last text.
     interrupted: bool,
 }
 

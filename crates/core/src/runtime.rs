@@ -59,8 +59,9 @@ pub trait CliProvider: Send + Sync + 'static {
     /// the parameters name.
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError>;
 
-    /// What a recorded command line of this CLI says of the session, as parameters: for the decoder
-    /// of a replay, which then knows what that of the live run knew.
+    /// What a recorded command line of this CLI says, as parameters: for the decoder of a replay, which
+    /// then knows what that of the live run knew. Their `env` is that of the recording; what would
+    /// make the decoder look at this machine has to be overridden there.
     fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
         let _ = (argv, params);
     }

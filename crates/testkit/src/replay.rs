@@ -76,6 +76,7 @@ pub fn replay(fixture: &Fixture, provider: &dyn CliProvider, options: ReplayOpti
     }
     let mut params = ExecuteParams::new(&fixture.meta.prompt);
     params.include_native = options.include_native;
+    params.env.clone_from(&fixture.meta.env);
     provider.recorded_params(&fixture.meta.argv, &mut params);
     let chunks = [fixture.stdout.as_slice()];
     let duration_ms = fixture.meta.duration_ms;

@@ -215,7 +215,7 @@ pub(crate) struct LimitArgs {
 pub(crate) enum Permission {
     /// What the CLI's own settings allow
     Default,
-    /// Nothing that changes anything
+    /// None of the CLI's own tools that change anything (MCP tools are a matter of their own)
     ReadOnly,
     /// Changes to files as well
     AcceptEdits,

@@ -358,3 +358,22 @@ fn every_event_carries_its_line_when_asked() {
     assembler.line(br#"{"t":  "x"}"#, &mut out);
     assert_eq!(out.as_slice()[0].native().unwrap().get(), r#"{"t":  "x"}"#);
 }
+
+#[test]
+fn the_last_message_begins_after_the_last_tool_result() {
+    // Of a CLI that gives its messages no ids, and goes on talking while a tool runs.
+    let (_, result) = run(
+        &[
+            r#"{"t":"Before. "}"#,
+            r#"{"u":"1"}"#,
+            r#"{"t":"After. "}"#,
+            r#"{"r":"1"}"#,
+            r#"{"t":"Do"}"#,
+            r#"{"t":"ne."}"#,
+            r#"{"end":false}"#,
+        ],
+        exit(0, ""),
+    );
+    assert_eq!(result.text, "Before. After. Done.");
+    assert_eq!(result.final_message.as_deref(), Some("Done."));
+}
