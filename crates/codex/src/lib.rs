@@ -4,9 +4,9 @@
 //! is in `docs/providers/codex.md`.
 #![warn(missing_docs)]
 
+mod command_line;
 mod decoder;
 mod launch;
-mod recorded;
 mod rollout;
 
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ impl CliProvider for Codex {
     }
 
     fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
-        recorded::params(argv, params);
+        command_line::recorded(argv, params);
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {

@@ -20,6 +20,7 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
     ("Invalid prompt", ErrorKind::Invalid),
     ("This request was blocked", ErrorKind::Invalid),
     ("rate limit exceeded", ErrorKind::RateLimit),
+    ("request timed out", ErrorKind::Network),
 ];
 
 /// What only stands on stderr.
@@ -36,16 +37,20 @@ const MEANINGS_OF_STDERR: &[(&str, ErrorKind)] = &[
 ];
 
 /// Lines of stderr that say nothing about a failure: what it reads, which tool calls of the model it
-/// refused (the model was told), and what it can no longer write after SIGINT.
+/// refused (the model was told), what MCP servers do not support, and what it can no longer write
+/// after SIGINT.
 const NOISE: &[&str] = &[
     "Reading additional input from stdin...",
     "Reading prompt from stdin...",
     "WARNING: proceeding, even though",
     "warning: Untrusted project-local configuration",
 ];
-const NOISE_WITHIN: &[&str] = &[
-    " codex_core::tools::router: ",
-    " codex_core::session: failed to record rollout items: ",
+/// The same for lines of its log, after their time and level. What is less than an error is there if
+/// `RUST_LOG` is set, and no evidence either.
+const LOGS: &[&str] = &[
+    "codex_core::tools::router: ",
+    "rmcp::",
+    "codex_core::session: failed to record rollout items: ",
 ];
 
 /// A failure that the CLI reports in its events.
@@ -86,10 +91,21 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
 pub(super) fn evidence(stderr: &str) -> String {
     let is_noise = |line: &&str| {
         NOISE.iter().any(|noise| line.starts_with(noise))
-            || NOISE_WITHIN.iter().any(|noise| line.contains(noise))
+            || log_line(line).is_some_and(|(level, rest)| {
+                level != "ERROR" || LOGS.iter().any(|noise| rest.starts_with(noise))
+            })
     };
     let lines: Vec<_> = stderr.lines().filter(|line| !is_noise(line)).collect();
     lines.join("\n").trim().to_owned()
+}
+
+/// The level and the rest of a line of the CLI's log: `2026-11-21T21:00:33.363870Z  WARN target: …`.
+fn log_line(line: &str) -> Option<(&str, &str)> {
+    let (time, rest) = line.split_once(' ')?;
+    let is_time = time.ends_with('Z') && time.contains('T') && time.starts_with("20");
+    let (level, rest) = rest.trim_start().split_once(' ')?;
+    let is_level = matches!(level, "ERROR" | "WARN" | "INFO" | "DEBUG" | "TRACE");
+    (is_time && is_level).then_some((level, rest))
 }
 
 fn kind_of(message: &str) -> ErrorKind {
@@ -113,7 +129,17 @@ fn kind_of_service(text: &str) -> Option<ErrorKind> {
     if about_a_model {
         return Some(ErrorKind::ModelNotFound);
     }
-    ErrorKind::of_message(text).or_else(|| ErrorKind::of_http_status(http_status(text)?))
+    ErrorKind::of_message(text).or_else(|| match http_status(text)? {
+        // Not the model but the address of the service, if it says nothing of a model.
+        404 if !names_a_model(text) => Some(ErrorKind::Invalid),
+        status => ErrorKind::of_http_status(status),
+    })
+}
+
+/// Whether the service speaks of a model; the URL that the CLI adds is none of its words.
+fn names_a_model(text: &str) -> bool {
+    let said = text.split(", url: ").next().unwrap_or(text);
+    said.to_lowercase().contains("model")
 }
 
 /// The HTTP status in `unexpected status 529 …` and `last status: 429 …`.
@@ -231,6 +257,16 @@ mod tests {
             ),
             ("Missing environment variable: `MOCK_KEY`.", ErrorKind::Auth),
             ("something new", ErrorKind::Internal),
+            // Not measured.
+            ("request timed out", ErrorKind::Network),
+            (
+                "unexpected status 404 Not Found: 404 page not found, url: http://x/models/responses",
+                ErrorKind::Invalid,
+            ),
+            (
+                "unexpected status 404 Not Found: Model m is not here, url: http://x/responses",
+                ErrorKind::ModelNotFound,
+            ),
         ];
         for (message, kind) in cases {
             assert_eq!(of_message(message).kind, kind, "{message}");
@@ -301,5 +337,17 @@ mod tests {
         assert_eq!(evidence(refused), "");
         let failed = format!("{refused}Error: it rained\n");
         assert_eq!(evidence(&failed), "Error: it rained");
+    }
+
+    #[test]
+    fn the_log_is_no_evidence_but_for_errors_of_the_cli() {
+        let noise = "2026-11-21T21:00:33.363870Z ERROR rmcp::transport::streamable_http_client: fail to get common stream: Client error: streamable HTTP session\n\
+                     2026-11-21T21:00:33.363870Z  WARN codex_core::plugins: git ls-remote failed: network error\n\
+                     2026-11-21T21:00:33.363870Z  INFO codex_core: Error: whatever\n\
+                     2026-11-21T21:00:33.363870Z DEBUG h2: connection reset\n";
+        assert_eq!(evidence(noise), "");
+        let error = "2026-11-21T21:00:33.363870Z ERROR codex_core::session: Failed to create session: required MCP servers failed to initialize: tiny: timed out";
+        assert_eq!(evidence(&format!("{noise}{error}\n")), error);
+        assert_eq!(evidence("it is WARN only\n"), "it is WARN only");
     }
 }

@@ -65,16 +65,21 @@ impl Items {
     pub(super) fn item(&mut self, stage: Stage, item: &Object<'_>, out: &mut Events) -> Option<()> {
         let wire_type = item.text("type")?;
         match &*wire_type {
-            "agent_message" => self.message(stage, Kind::Text, item, out),
-            "reasoning" => self.message(stage, Kind::Thinking, item, out),
-            "todo_list" => self.todo_list(item, out),
+            "agent_message" => self.message(stage, Kind::Text, item, out)?,
+            "reasoning" => self.message(stage, Kind::Thinking, item, out)?,
+            "todo_list" => {
+                // The model made or changed it by a tool. At its end, the turn's, it did nothing.
+                if stage != Stage::Completed {
+                    self.messages.settle();
+                }
+                self.todo_list(item, out);
+            }
             "error" => {
                 let message = item.text("message")?;
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
             }
             kind => {
                 let call = Call::of(kind, item)?;
-                self.messages.settle();
                 self.tool(stage, kind, item, call, out);
             }
         }
@@ -90,11 +95,19 @@ impl Items {
         }
     }
 
-    fn message(&mut self, stage: Stage, kind: Kind, item: &Object<'_>, out: &mut Events) {
-        let text = item.text("text").unwrap_or_default();
+    fn message(
+        &mut self,
+        stage: Stage,
+        kind: Kind,
+        item: &Object<'_>,
+        out: &mut Events,
+    ) -> Option<()> {
+        let text = item.text("text")?;
+        let id = item.text("id");
         let whole = stage == Stage::Completed;
         self.messages
-            .say(&id_of(item), kind, &text, whole, &mut self.ids, out);
+            .say(id.as_deref(), kind, &text, whole, &mut self.ids, out);
+        Some(())
     }
 
     fn todo_list(&mut self, item: &Object<'_>, out: &mut Events) {
@@ -120,6 +133,10 @@ impl Items {
     fn tool(&mut self, stage: Stage, kind: &str, item: &Object<'_>, call: Call, out: &mut Events) {
         let item_id = id_of(item);
         let at = self.open.iter().position(|open| open.item == item_id);
+        if at.is_none() {
+            // A new call. What a call that runs on in the background says is no part of an answer.
+            self.messages.settle();
+        }
         if stage != Stage::Completed {
             if at.is_none() {
                 let id = self.ids.fresh(&item_id);
@@ -176,11 +193,9 @@ impl Call {
                 fields(item, &["command"]),
             ),
             "file_change" => {
-                let changes = item.objects("changes");
+                let changes = changes(item);
                 let only_deletes = !changes.is_empty()
-                    && changes
-                        .iter()
-                        .all(|change| change.text("kind").as_deref() == Some("delete"));
+                    && changes.iter().all(|(_, kind)| *kind == ChangeKind::Delete);
                 let tool_kind = if only_deletes {
                     ToolKind::Delete
                 } else {
@@ -198,7 +213,7 @@ impl Call {
                     ..call(
                         ToolKind::Mcp,
                         tool,
-                        item.get("arguments").unwrap_or_else(|| json!({})),
+                        item.value("arguments").unwrap_or_else(|| json!({})),
                     )
                 }
             }
@@ -235,7 +250,7 @@ impl Call {
 
 /// The input of a tool: these fields of its item, where they are there.
 fn fields(item: &Object<'_>, names: &[&str]) -> Value {
-    let field = |name: &&str| Some(((*name).to_owned(), item.get::<Value>(name)?));
+    let field = |name: &&str| Some(((*name).to_owned(), item.value(name)?));
     Value::Object(names.iter().filter_map(field).collect::<Map<_, _>>())
 }
 
@@ -261,8 +276,7 @@ impl Outcome {
                 }
             }
             "file_change" if outcome.is_error != Some(true) => {
-                let changes = item.objects("changes");
-                outcome.changes = changes.iter().filter_map(change).collect();
+                outcome.changes = changes(item);
             }
             "mcp_tool_call" => outcome.of_mcp(item),
             "collab_tool_call" => outcome.output = agents(item),
@@ -279,14 +293,13 @@ impl Outcome {
     /// The result of an MCP tool, or why there is none.
     fn of_mcp(&mut self, item: &Object<'_>) {
         if let Some(result) = item.object("result") {
-            let content: Vec<Value> = result.get("content").unwrap_or_default();
-            self.output = match result.get::<Value>("structured_content") {
-                Some(structured) if content.is_empty() => structured.to_string(),
-                _ => mcp_content(&content),
-            };
+            self.output = mcp_output(&result);
+            if result.get("is_error") == Some(true) {
+                self.is_error = Some(true);
+            }
         }
         let error = item.object("error").and_then(|error| error.text("message"));
-        if let Some(message) = error {
+        if let Some(message) = error.or_else(|| item.text("error")) {
             self.is_error = Some(true);
             if message.contains("requires approval") {
                 self.denied = true;
@@ -324,14 +337,56 @@ impl Outcome {
     }
 }
 
-fn change(change: &Object<'_>) -> Option<(String, ChangeKind)> {
-    let kind = match change.text("kind").as_deref() {
-        Some("add") => ChangeKind::Add,
-        Some("delete") => ChangeKind::Delete,
-        // A file that was moved is an update of its old path.
-        _ => ChangeKind::Update,
+/// What an MCP tool gave: its content, or what it has in place of any.
+fn mcp_output(result: &Object<'_>) -> String {
+    if let Some(text) = result.text("content") {
+        return text.into_owned();
+    }
+    let mut content = result.values("content").unwrap_or_default();
+    match result.value("structured_content") {
+        // What is too deep to be read is its text.
+        Some(Value::String(text)) if content.is_empty() => text,
+        Some(structured) if content.is_empty() => structured.to_string(),
+        _ => {
+            for block in &mut content {
+                if block.is_string() {
+                    *block = json!({"type": "text", "text": block.take()});
+                }
+            }
+            mcp_content(&content)
+        }
+    }
+}
+
+/// The changed files: a list of objects or, as the CLI has them elsewhere, an object by their paths.
+fn changes(item: &Object<'_>) -> Vec<(String, ChangeKind)> {
+    if let Some(by_path) = item.object("changes") {
+        let change = |(path, raw): (&str, &str)| Some((path.to_owned(), change_kind(raw)?));
+        return by_path.entries().filter_map(change).collect();
+    }
+    let change = |change: &Object<'_>| {
+        let kind = change_kind(change.raw("kind").unwrap_or_default());
+        // A change is one also if it is of a kind that is not known.
+        let kind = kind.unwrap_or(ChangeKind::Update);
+        Some((change.text("path")?.into_owned(), kind))
     };
-    Some((change.text("path")?.into_owned(), kind))
+    let list = item.objects("changes");
+    list.iter().filter_map(change).collect()
+}
+
+/// What was done to a file: a word, or an object with it as its `type`.
+fn change_kind(raw: &str) -> Option<ChangeKind> {
+    let word = match Object::parse(raw) {
+        Some(kind) => kind.text("type")?.into_owned(),
+        None => serde_json::from_str(raw).ok()?,
+    };
+    match word.as_str() {
+        "add" => Some(ChangeKind::Add),
+        "delete" => Some(ChangeKind::Delete),
+        // A file that was moved is an update of its old path.
+        "update" => Some(ChangeKind::Update),
+        _ => None,
+    }
 }
 
 /// How other agents are, one a line, each with its last message.

@@ -7,12 +7,14 @@
 //! takes its place; and any other is new. An answer that broke off ends at the last tool call: what
 //! was said before that is not said again.
 
+use std::collections::HashMap;
+
 use teamster_core::{AgentEvent, Events, Id, Retract, Text, Thinking};
 
 use super::ids::Ids;
 
 /// What the model says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Text,
     Thinking,
@@ -22,9 +24,14 @@ pub(super) enum Kind {
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     said: Vec<Message>,
+    /// The messages of this turn that are whole, by their ids on the wire.
+    whole: HashMap<(String, Kind), String>,
     /// The text of the last message.
     last: Option<String>,
 }
+
+/// In place of an id on the wire.
+const NO_ID: &str = "item";
 
 #[derive(Debug)]
 struct Message {
@@ -39,16 +46,28 @@ struct Message {
 }
 
 impl Messages {
-    /// A message as it now is; `whole` if that is all of it.
+    /// A message as it now is; `whole` if that is all of it. `item` is its id on the wire.
     pub(super) fn say(
         &mut self,
-        item: &str,
+        item: Option<&str>,
         kind: Kind,
         text: &str,
         whole: bool,
         ids: &mut Ids,
         out: &mut Events,
     ) {
+        if let Some(item) = item {
+            let key = (item.to_owned(), kind);
+            // The very same line again, or a late one.
+            let is_known = |said: &String| said == text || (!whole && said.starts_with(text));
+            if self.whole.get(&key).is_some_and(is_known) {
+                return;
+            }
+            if whole {
+                self.whole.insert(key, text.to_owned());
+            }
+        }
+        let item = item.unwrap_or(NO_ID);
         if kind == Kind::Text && whole && !text.is_empty() {
             self.last = Some(text.to_owned());
         }
@@ -60,7 +79,7 @@ impl Messages {
             self.said[at].grow(text, whole, out);
             return;
         }
-        if text.is_empty() || (whole && self.is_repeated(item, kind, text, out)) {
+        if text.is_empty() || self.is_repeated(item, kind, text, whole, out) {
             return;
         }
         let mut message = Message {
@@ -86,9 +105,15 @@ impl Messages {
         });
     }
 
-    /// A tool was called, or a turn began or ended: what is whole will not come again.
+    /// A tool was called, or a turn ended: what is whole will not come again.
     pub(super) fn settle(&mut self) {
         self.said.retain(|message| !message.whole);
+    }
+
+    /// A turn began.
+    pub(super) fn turn_started(&mut self) {
+        self.settle();
+        self.whole.clear();
     }
 
     /// The text of the last message of the run.
@@ -96,10 +121,21 @@ impl Messages {
         self.last.as_deref()
     }
 
-    /// Whether this message has been said by the answer that broke off. One that was cut short there
-    /// is retracted.
-    fn is_repeated(&mut self, item: &str, kind: Kind, text: &str, out: &mut Events) -> bool {
+    /// Whether this message has been said by the answer that broke off, or may turn out to be one
+    /// that has when it is whole. One that was cut short there is retracted.
+    fn is_repeated(
+        &mut self,
+        item: &str,
+        kind: Kind,
+        text: &str,
+        whole: bool,
+        out: &mut Events,
+    ) -> bool {
         let is_old = |m: &Message| m.broken_off && m.kind == kind;
+        if !whole {
+            let alike = |m: &Message| m.text.starts_with(text) || text.starts_with(&m.text);
+            return self.said.iter().any(|m| is_old(m) && alike(m));
+        }
         if let Some(same) = self.said.iter_mut().find(|m| is_old(m) && m.text == text) {
             same.broken_off = false;
             item.clone_into(&mut same.item);

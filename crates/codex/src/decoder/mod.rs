@@ -14,7 +14,7 @@ use teamster_core::{
     Id, NoticeLevel, NoticeSource, Retry, RunSummary, Session,
 };
 
-use crate::rollout;
+use crate::{command_line, rollout};
 use items::{Items, Stage};
 use turns::Turns;
 use wire::Object;
@@ -50,6 +50,7 @@ impl CodexDecoder {
     pub fn for_params(params: &ExecuteParams) -> Self {
         let baseline = match &params.session_id {
             Some(_) => rollout::baseline(params),
+            None if command_line::resumed(&params.extra_args).is_some() => Baseline::Unknown,
             None => Baseline::default(),
         };
         Self {
@@ -66,7 +67,7 @@ impl CodexDecoder {
             "thread.started" => self.thread_started(line.text("thread_id")?, out),
             "turn.started" => {
                 self.retries = 0;
-                self.items.messages.settle();
+                self.items.messages.turn_started();
                 self.settle_pending(out);
                 self.turns.started();
             }
@@ -81,8 +82,9 @@ impl CodexDecoder {
                 self.turns.completed(totals, out);
             }
             "turn.failed" => {
-                let said = line.object("error").and_then(|error| error.text("message"));
-                self.turn_failed(said, out);
+                let error = line.object("error");
+                let said = error.and_then(|error| error.text("message"));
+                self.turn_failed(said.or_else(|| line.text("error")), out);
             }
             _ => return None,
         }

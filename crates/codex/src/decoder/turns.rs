@@ -69,6 +69,7 @@ impl Turns {
             Some(last) => total.less(&last),
             None => self.since_before(total),
         });
+        let usage = usage.filter(|usage| !usage.is_zero());
         self.total = total.or(self.total);
         self.ended(false, None, usage, out);
     }
@@ -117,6 +118,8 @@ impl Turns {
             usage: self
                 .total
                 .and_then(|total| self.since_before(total))
+                // Nothing at all is no figure either.
+                .filter(|usage| !usage.is_zero())
                 .map(Usage::from),
             session_usage: self.total.map(Usage::from),
             stop_reason: self.stop_reason.clone(),

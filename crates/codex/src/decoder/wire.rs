@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, Value};
 use teamster_core::surrogates;
 
 /// A JSON object whose fields are not looked into before they are asked for. Of two fields with the
@@ -28,7 +28,8 @@ impl<'a> Object<'a> {
         serde_json::from_str(text).ok()
     }
 
-    fn raw(&self, name: &str) -> Option<&'a str> {
+    /// The text of a field.
+    pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
         let (_, raw) = self.0.iter().find(|(found, _)| found == name)?;
         Some(raw.get())
     }
@@ -69,10 +70,30 @@ impl<'a> Object<'a> {
         value
     }
 
+    /// A field of any shape, with nothing of it lost: what is nested too deep for a value is its text.
+    pub(crate) fn value(&self, name: &str) -> Option<Value> {
+        let raw = self.raw(name).filter(|raw| *raw != "null")?;
+        Some(value_of(raw))
+    }
+
+    /// A field that is a list, each as with [`value`](Self::value).
+    pub(crate) fn values(&self, name: &str) -> Option<Vec<Value>> {
+        let list: Vec<&'a RawValue> = serde_json::from_str(self.raw(name)?).ok()?;
+        Some(list.into_iter().map(|raw| value_of(raw.get())).collect())
+    }
+
     /// The names and values of all fields.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.0.iter().map(|(name, raw)| (&**name, raw.get()))
     }
+}
+
+fn value_of(raw: &str) -> Value {
+    let repaired = || serde_json::from_str(&surrogates::without_lone_escapes(raw)?).ok();
+    serde_json::from_str(raw)
+        .ok()
+        .or_else(repaired)
+        .unwrap_or_else(|| Value::String(raw.to_owned()))
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
@@ -119,7 +140,7 @@ mod tests {
         assert_eq!(object.text("t").as_deref(), Some("\u{FFFD}!"));
         assert_eq!(object.get::<u64>("i"), None);
         assert_eq!(object.get::<i64>("i"), Some(-1));
-        assert_eq!(object.get::<serde_json::Value>("n"), None);
+        assert_eq!(object.get::<Value>("n"), None);
         assert_eq!(object.objects("l").len(), 2);
         assert!(object.objects("a").is_empty());
         assert!(object.object("a").is_some() && object.object("t").is_none());

@@ -199,3 +199,115 @@ fn half_of_a_surrogate_pair_loses_no_text() {
     let (_, result) = turn_of(&[line.to_owned()]);
     assert_eq!(result.text, "a\u{FFFD}!");
 }
+
+#[test]
+fn a_command_in_the_background_that_ends_does_not_end_an_answer() {
+    let runs = |lines: &[String]| {
+        let mut all = vec![
+            command(0, "started", "in_progress", None),
+            message(1, "It runs."),
+        ];
+        all.extend_from_slice(lines);
+        all.extend([message(2, "It runs."), message(3, "End.")]);
+        turn_of(&all).1.text
+    };
+    let ends = command(0, "completed", "completed", Some(0));
+    let goes_on = command(0, "updated", "in_progress", None);
+    assert_eq!(runs(&[ends.clone(), reconnect(1)]), "It runs.End.");
+    assert_eq!(runs(&[reconnect(1), ends.clone()]), "It runs.End.");
+    assert_eq!(runs(&[goes_on, reconnect(1)]), "It runs.End.");
+
+    // One that never started, as far as is known, is a new call.
+    let other = command(7, "completed", "completed", Some(0));
+    assert_eq!(runs(&[other, reconnect(1)]), "It runs.It runs.End.");
+}
+
+#[test]
+fn a_plan_is_a_tool_call_and_ends_an_answer() {
+    let plan = |stage: &str| {
+        item(
+            stage,
+            &json!({"id": "item_1", "type": "todo_list",
+                    "items": [{"text": "A", "completed": false}]}),
+        )
+    };
+    for stage in ["started", "updated"] {
+        let (_, result) = turn_of(&[
+            message(0, "Step."),
+            plan(stage),
+            reconnect(1),
+            message(2, "Step."),
+            message(3, "End."),
+            plan("completed"),
+        ]);
+        assert_eq!(result.text, "Step.Step.End.", "{stage}");
+    }
+}
+
+#[test]
+fn the_same_line_again_is_no_other_message() {
+    let updated = |text: &str| {
+        item(
+            "updated",
+            &json!({"id": "item_0", "type": "agent_message", "text": text}),
+        )
+    };
+    let ran = command(1, "completed", "completed", Some(0));
+    for again in [message(0, "Hello"), updated("Hello"), updated("Hel")] {
+        let (_, result) = turn_of(&[message(0, "Hello"), again.clone()]);
+        assert_eq!(result.text, "Hello", "{again}");
+        // A tool call between them makes no difference.
+        let (_, result) = turn_of(&[message(0, "Hello"), ran.clone(), again.clone()]);
+        assert_eq!(result.text, "Hello", "{again}");
+    }
+    // In another turn it is another message, and without an id nothing tells.
+    let (_, result) = turn_of(&[
+        message(0, "Hello"),
+        end(10, 0, 1),
+        turn(),
+        message(0, "Hello"),
+    ]);
+    assert_eq!(result.text, "HelloHello");
+    let nameless = item(
+        "completed",
+        &json!({"type": "agent_message", "text": "Ha!"}),
+    );
+    let (_, result) = turn_of(&[nameless.clone(), nameless]);
+    assert_eq!(result.text, "Ha!Ha!");
+}
+
+#[test]
+fn a_message_that_comes_again_in_pieces_is_said_once() {
+    let grown = |text: &str| {
+        item(
+            "updated",
+            &json!({"id": "item_1", "type": "agent_message", "text": text}),
+        )
+    };
+    let text = |pieces: &[&str], whole: &str| {
+        let mut lines = vec![message(0, "Hello."), reconnect(1)];
+        lines.extend(pieces.iter().map(|text| grown(text)));
+        lines.push(message(1, whole));
+        turn_of(&lines).1.text
+    };
+    assert_eq!(text(&["Hel", "Hello."], "Hello."), "Hello.");
+    assert_eq!(text(&["Hel", "Hello. W"], "Hello. World"), "Hello. World");
+    assert_eq!(text(&["Hel", "Help"], "Help!"), "Hello.Help!");
+}
+
+#[test]
+fn a_message_without_text_is_not_lost_in_silence() {
+    for odd in [
+        json!({"id": "i", "type": "agent_message"}),
+        json!({"id": "i", "type": "agent_message", "text": null}),
+        json!({"id": "i", "type": "agent_message", "text": ["a"]}),
+        json!({"id": "i", "type": "reasoning", "text": {}}),
+    ] {
+        let (events, _) = turn_of(&[item("completed", &odd)]);
+        assert_eq!(
+            names(&events),
+            ["session", "unknown", "turn_end", "done"],
+            "{odd}"
+        );
+    }
+}

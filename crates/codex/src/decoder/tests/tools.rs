@@ -331,3 +331,69 @@ fn fields_that_are_missing_or_odd_lose_no_item() {
         assert_eq!(result.diagnostics.unknown, 0, "{odd}");
     }
 }
+
+#[test]
+fn an_mcp_result_in_another_shape_is_not_lost() {
+    let call = |fields: &Value| {
+        let (events, _) = turn_of(&both("mcp_tool_call", fields));
+        let result = results(&events)[0];
+        (result.output.clone(), result.is_error)
+    };
+    let blocks = json!([{"type": "text", "text": "boom"}]);
+    for (fields, output, is_error) in [
+        (json!({"error": "it broke"}), "it broke", true),
+        (json!({"result": {"content": "plain"}}), "plain", false),
+        (json!({"result": {"content": ["a", "b"]}}), "a\nb", false),
+        (
+            json!({"result": {"content": blocks, "is_error": true}}),
+            "boom",
+            true,
+        ),
+    ] {
+        assert_eq!(call(&fields), (output.into(), Some(is_error)), "{fields}");
+    }
+}
+
+#[test]
+fn what_is_nested_too_deep_is_kept_as_text() {
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let done = |result: &str| {
+        let line = format!(
+            r#"{{"type":"item.completed","item":{{"id":"item_0","type":"mcp_tool_call","server":"s","tool":"t","arguments":{deep},"result":{result},"status":"completed"}}}}"#
+        );
+        turn_of(&[line]).0
+    };
+    let content = format!(r#"{{"content":[{{"type":"text","text":"R"}},{deep}]}}"#);
+    let events = done(&content);
+    assert_eq!(uses(&events)[0].input, json!(deep));
+    assert_eq!(results(&events)[0].output, format!("R\n{deep}"));
+    let structured = format!(r#"{{"content":[],"structured_content":{deep}}}"#);
+    assert_eq!(results(&done(&structured))[0].output, deep);
+}
+
+#[test]
+fn changed_files_in_other_shapes() {
+    for changes in [
+        json!([{"path": "/a", "kind": {"type": "add"}}, {"path": "/d", "kind": {"type": "delete"}},
+               {"path": "/u", "kind": {"type": "update", "move_path": "/v"}}]),
+        json!({"/a": {"type": "add"}, "/d": "delete", "/u": {"type": "update"}}),
+    ] {
+        let (events, _) = turn_of(&both("file_change", &json!({"changes": changes})));
+        let changed: Vec<_> = events
+            .iter()
+            .filter_map(|event| match event {
+                AgentEvent::FileChange(change) => Some((change.path.as_str(), change.change)),
+                _ => None,
+            })
+            .collect();
+        let expected = [
+            ("/a", ChangeKind::Add),
+            ("/d", ChangeKind::Delete),
+            ("/u", ChangeKind::Update),
+        ];
+        assert_eq!(changed, expected, "{changes}");
+    }
+    let deleted = json!({"changes": {"/d": {"type": "delete"}}});
+    let (events, _) = turn_of(&both("file_change", &deleted));
+    assert_eq!(uses(&events)[0].kind, ToolKind::Delete);
+}

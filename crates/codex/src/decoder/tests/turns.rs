@@ -113,6 +113,14 @@ fn an_error_line_after_which_nothing_comes_is_the_error() {
 }
 
 #[test]
+fn an_error_that_is_a_mere_text_is_its_message() {
+    let line = json!({"type": "turn.failed", "error": "Quota exceeded."}).to_string();
+    let (_, result) = run(&[thread(), turn(), line]);
+    assert_eq!(result.errors[0].message, "Quota exceeded.");
+    assert_eq!(result.errors[0].kind, ErrorKind::Quota);
+}
+
+#[test]
 fn a_failed_turn_without_a_word_is_an_error_all_the_same() {
     let line = json!({"type": "turn.failed"}).to_string();
     let (_, result) = run(&[thread(), turn(), line]);
@@ -201,6 +209,34 @@ fn without_a_known_total_before_a_resumed_run_has_no_usage() {
     // A total that is less than before cannot be of the same session.
     let (_, result) = run_with(after(known(9999, 0, 10)), &lines, exit(0));
     assert_eq!(result.usage, None);
+}
+
+#[test]
+fn no_difference_at_all_is_no_figure() {
+    let lines = [thread(), turn(), message(0, "x"), end(2500, 1000, 22)];
+    let (events, result) = run_with(after(known(2500, 1000, 22)), &lines, exit(0));
+    assert_eq!(result.usage, None);
+    assert_eq!(result.session_usage, Some(usage(1500, 1000, 22)));
+    let has_usage =
+        |event: &AgentEvent| matches!(event, AgentEvent::TurnEnd(t) if t.usage.is_some());
+    assert!(!events.iter().any(has_usage));
+}
+
+#[test]
+fn a_session_that_the_callers_own_arguments_resume_has_an_unknown_total_before() {
+    let lines = [thread(), turn(), message(0, "x"), end(2500, 1000, 22)];
+    for (args, expected) in [
+        (&["resume", "--last"][..], None),
+        (&["-c", "a=b", "fork", "--last"], None),
+        (&["--profile", "resume"], Some(usage(1500, 1000, 22))),
+    ] {
+        let mut params = ExecuteParams::new("go on");
+        params.extra_args = args.iter().map(ToString::to_string).collect();
+        let (_, result) = run_with(CodexDecoder::for_params(&params), &lines, exit(0));
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(result.usage, expected, "{args:?}");
+        assert_eq!(result.session_usage, Some(usage(1500, 1000, 22)));
+    }
 }
 
 #[test]
