@@ -1,6 +1,8 @@
 //! How GitHub Copilot CLI is started.
 
 use std::env;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf, absolute};
 
 use teamster_core::{
@@ -35,6 +37,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     args.add("--no-color");
     session(params, &mut args);
     options(params, &mut args);
+    add_dirs(params, &mut args);
     for image in &params.images {
         attach(image, &mut args)?;
     }
@@ -95,8 +98,14 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     for tool in &params.denied_tools {
         args.value("--deny-tool", tool);
     }
+}
+
+/// Directories, from the root: `-C` in other arguments would change what a relative one means.
+fn add_dirs(params: &ExecuteParams, args: &mut Args) {
+    let base = params.working_directory.as_deref();
+    let base = absolute(base.unwrap_or(Path::new("."))).unwrap_or_default();
     for dir in &params.add_dirs {
-        args.value("--add-dir", dir);
+        args.value("--add-dir", base.join(dir));
     }
 }
 
@@ -105,7 +114,10 @@ fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
     match &image.source {
         ImageSource::Path(path) => {
             let unreadable = |e| Image::unreadable(path, &e);
-            path.metadata().map_err(unreadable)?;
+            let file = File::open(path).and_then(|file| file.metadata());
+            if file.map_err(unreadable)?.is_dir() {
+                return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+            }
             // The CLI would look for it in the agent's directory.
             args.value("--attachment", absolute(path).map_err(unreadable)?);
         }
@@ -133,7 +145,7 @@ fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
 }
 
 /// Where the CLI records the session: it prints no token counts.
-fn record(params: &ExecuteParams) -> Option<RecordFile> {
+pub(crate) fn record(params: &ExecuteParams) -> Option<RecordFile> {
     let id = params
         .session_id
         .as_ref()
@@ -185,6 +197,42 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
                     "{name}: the ids of GitHub Copilot CLI's sessions are UUIDs; give a whole one"
                 ),
             ));
+        }
+    }
+    check_extra_args(params)
+}
+
+/// Flags that the CLI refuses beside the id of a session, which every run here has, or that would
+/// take the run to another session than the one that is known.
+fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
+    const WAYS: &[(&str, &str)] = &[
+        ("--continue", RESUME),
+        ("--resume", RESUME),
+        ("-r", RESUME),
+        ("--session-id", "use new_session_id"),
+        ("--connect", "a remote session cannot be run here"),
+        (
+            "--trust-folder",
+            "name the files that it would load, as in \
+                            --additional-mcp-config=@.mcp.json",
+        ),
+        (
+            "--worktree",
+            "make the worktree before, and name it as working_directory",
+        ),
+        ("--acp", "another protocol cannot be used here"),
+    ];
+    const RESUME: &str = "use session_id to resume a session";
+    for arg in &params.extra_args {
+        let flag = arg.split_once('=').map_or(arg.as_str(), |(flag, _)| flag);
+        let short = flag.starts_with("-r");
+        let way = WAYS
+            .iter()
+            .find(|(name, _)| *name == flag || (short && *name == "-r"));
+        if let Some((name, way)) = way {
+            return Err(AgentError::invalid_params(format!(
+                "extra_args: {name} cannot be used, because the run already has its session; {way}"
+            )));
         }
     }
     Ok(())

@@ -6,6 +6,7 @@
 
 mod decoder;
 mod launch;
+mod recorded;
 
 use std::path::{Path, PathBuf};
 
@@ -69,6 +70,10 @@ impl CliProvider for Copilot {
 
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         launch::launch(params)
+    }
+
+    fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
+        recorded::params(argv, params);
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {

@@ -23,6 +23,10 @@ pub(super) struct Ending {
     model: Option<String>,
     /// The run's own end: whether it failed.
     ended_with_error: Option<bool>,
+    /// The last line came, and nothing of another turn after it.
+    over: bool,
+    /// The last line came without its code.
+    undecided: bool,
     /// Of the session's whole life, in milliseconds.
     total_api_duration_ms: Option<u64>,
     /// What the lines say of tokens.
@@ -42,6 +46,11 @@ impl Ending {
                 error(ErrorKind::Aborted, "the run was interrupted")
             });
         }
+    }
+
+    /// The main agent does something: a last line that came before was not the last one.
+    pub(super) fn works(&mut self) {
+        self.over = false;
     }
 
     pub(super) fn answered_by(&mut self, model: &str) {
@@ -66,7 +75,8 @@ impl Ending {
         turn_end(!self.errors.is_empty(), out);
     }
 
-    /// The last line. Its exit code says 0 for an interrupted run too.
+    /// The last line. Its exit code says 0 for an interrupted run too. One that is printed again
+    /// only has its say on whether the run failed.
     pub(super) fn result(
         &mut self,
         line: &ResultLine<'_>,
@@ -79,25 +89,45 @@ impl Ending {
         self.total_api_duration_ms = line.usage.total_api_duration_ms;
         let Some(code) = line.exit_code else {
             // Without it the process's own end decides.
+            self.undecided = !self.over;
             return;
         };
+        self.undecided = false;
         let failed = code != 0 || self.aborted.is_some();
+        let told = self.ended_with_error == Some(true) || self.aborted.is_some();
+        if failed && !told && self.errors.is_empty() {
+            self.errors.push(error(
+                ErrorKind::Internal,
+                format!("the CLI ended the run with code {code} and said nothing about why"),
+            ));
+        }
+        self.settle(failed, out);
+    }
+
+    /// The run's own end is known. An error that was given stays one.
+    fn settle(&mut self, failed: bool, out: &mut Events) {
         if failed {
-            if self.errors.is_empty() && self.aborted.is_none() {
-                self.errors.push(error(
-                    ErrorKind::Internal,
-                    format!("the CLI ended the run with code {code} and said nothing about why"),
-                ));
-            }
             self.push_errors(out);
         } else {
             // The run went on after them.
-            for error in self.errors.drain(..) {
-                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, error.message);
-            }
+            self.notice_errors(out);
         }
-        self.ended_with_error = Some(failed);
-        turn_end(failed, out);
+        self.ended_with_error = Some(failed || self.ended_with_error == Some(true));
+        if !self.over {
+            turn_end(failed, out);
+        }
+        self.over = true;
+    }
+
+    /// The last line had no code: the process's own end decides.
+    fn decide(&mut self, exit: &Exit, out: &mut Events) {
+        let failed = exit.is_failure() || self.aborted.is_some();
+        if failed && self.errors.is_empty() && self.aborted.is_none() {
+            // Why it failed is told by stderr, or by the code alone.
+            turn_end(true, out);
+        } else {
+            self.settle(failed, out);
+        }
     }
 
     /// The process is gone.
@@ -108,7 +138,15 @@ impl Ending {
         lane: &Lane,
         out: &mut Events,
     ) -> RunSummary {
-        self.push_errors(out);
+        if self.undecided {
+            self.decide(exit, out);
+        } else if self.over {
+            // The run was over before them.
+            self.notice_errors(out);
+        } else if !self.errors.is_empty() || self.aborted.is_some() {
+            self.push_errors(out);
+            self.ended_with_error = self.ended_with_error.map(|_| true);
+        }
         let recorded = Spent::of_record(&exit.record);
         let spent = if recorded.usage.is_some() {
             recorded
@@ -122,6 +160,17 @@ impl Ending {
         {
             out.error(error(ErrorKind::Invalid, message));
             self.ended_with_error = Some(true);
+        }
+        // The answer has no end, and nothing says why.
+        if self.ended_with_error == Some(false) && lane.unfinished && spent.finish_reason.is_none()
+        {
+            out.error(AgentError::new(
+                ErrorCode::StreamEndedEarly,
+                ErrorKind::Protocol,
+                "the last message did not come to its end: it was cut off or blocked, and the CLI \
+                 does not say which",
+            ));
+            self.ended_with_error = None;
         }
         // Requests that failed are not counted: 0 is no figure.
         let of_this_run = self
@@ -138,6 +187,16 @@ impl Ending {
             num_turns: Some(self.turns).filter(|turns| *turns > 0),
             stop_reason: spent.finish_reason,
             ..RunSummary::default()
+        }
+    }
+
+    /// Says what did not end the run.
+    fn notice_errors(&mut self, out: &mut Events) {
+        // That a run which failed was interrupted too is no news.
+        let aborted = self.aborted.take();
+        let aborted = aborted.filter(|_| self.ended_with_error != Some(true));
+        for error in self.errors.drain(..).chain(aborted) {
+            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, error.message);
         }
     }
 

@@ -4,27 +4,31 @@ mod background;
 mod end;
 mod errors;
 mod notices;
+mod repeats;
 mod session;
+mod shapes;
 mod text;
 mod tools;
 mod usage;
 mod wire;
 
-use serde::de::IgnoredAny;
 use teamster_core::json_line::{self, parse, type_of};
 use teamster_core::{
     Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id,
     NoticeLevel, NoticeSource, Permission, Retry, RunSummary, ToolResult, surrogates,
 };
 
+use crate::launch;
 use background::Background;
 use end::Ending;
 use errors::Failure;
+use repeats::Repeats;
 use session::SessionState;
 use text::Lane;
 use tools::{Calls, file_changes};
 use wire::{
-    Hot, Line, Message, MessageDelta, ReasoningDelta, ShellOutput, ToolComplete, ToolStart,
+    Envelope, Hot, Line, Message, MessageDelta, ReasoningDelta, ShellOutput, ToolComplete,
+    ToolStart,
 };
 
 /// The main agent's lane.
@@ -39,6 +43,7 @@ pub struct CopilotDecoder {
     calls: Calls,
     background: Background,
     ending: Ending,
+    repeats: Repeats,
 }
 
 impl Default for CopilotDecoder {
@@ -76,7 +81,9 @@ impl CopilotDecoder {
 
     /// A decoder for the run of these parameters: they say which session it is.
     pub fn for_run(params: &ExecuteParams) -> Self {
-        let is_new = params.session_id.is_none() && params.new_session_id.is_some();
+        // An id that was chosen may be that of a session which exists: then it is resumed.
+        let exists = || launch::record(params).is_some_and(|record| record.path.exists());
+        let is_new = params.session_id.is_none() && params.new_session_id.is_some() && !exists();
         let chosen = params
             .session_id
             .as_ref()
@@ -91,6 +98,7 @@ impl CopilotDecoder {
             calls: Calls::default(),
             background: Background::default(),
             ending: Ending::default(),
+            repeats: Repeats::default(),
         }
     }
 
@@ -100,10 +108,18 @@ impl CopilotDecoder {
         let kind = type_of(text)?;
         if kind == "assistant.message_delta" {
             let line: Hot<'_, MessageDelta<'_>> = parse(text)?;
+            let mark = Repeats::mark(&kind, line.id.text(), text.len());
+            if self.repeats.knows(mark) {
+                return Some(());
+            }
+            self.repeats.remember(mark);
             self.session.begins(out);
             let lane = self.lane(line.agent.get(), line.data.parent_tool_call_id.get());
             let piece = &line.data.delta_content.0;
             self.lanes[lane].delta(line.data.message_id.text(), piece, out);
+            if lane == MAIN {
+                self.ending.works();
+            }
             return Some(());
         }
         // A field that is read leniently would be lost for half a surrogate pair in it. Deltas keep
@@ -113,19 +129,30 @@ impl CopilotDecoder {
             _ => surrogates::without_lone_escapes(text),
         };
         let text = whole.as_deref().unwrap_or(text);
-        parse::<IgnoredAny>(text)?;
+        let envelope: Envelope<'_> = parse(text)?;
+        let mark = Repeats::mark(&kind, envelope.id.text(), text.len());
+        if self.repeats.knows(mark) {
+            return Some(());
+        }
         if kind != "result" {
             self.session.begins(out);
         }
         if is_noise(&kind) {
             return Some(());
         }
-        self.other_line(&kind, text, out)
+        self.other_line(&kind, text, out)?;
+        self.repeats.remember(mark);
+        Some(())
     }
 
     fn other_line(&mut self, kind: &str, text: &str, out: &mut Events) -> Option<()> {
         match kind {
-            "assistant.message" => self.message(&parse(text)?, out),
+            "assistant.message" => {
+                let line: Line<'_, Message<'_>> = parse(text)?;
+                if !self.message(&line, out) {
+                    out.unknown(text.as_bytes());
+                }
+            }
             "assistant.reasoning_delta" => {
                 let line: Hot<'_, ReasoningDelta<'_>> = parse(text)?;
                 let lane = self.lane(line.agent.get(), None);
@@ -193,7 +220,8 @@ impl CopilotDecoder {
         Some(())
     }
 
-    fn message(&mut self, line: &Line<'_, Message<'_>>, out: &mut Events) {
+    /// `false` if what it says cannot be read.
+    fn message(&mut self, line: &Line<'_, Message<'_>>, out: &mut Events) -> bool {
         let data = &line.data;
         let at = self.lane(line.agent.get(), data.parent_tool_call_id.get());
         let lane = &mut self.lanes[at];
@@ -202,18 +230,28 @@ impl CopilotDecoder {
             lane.reasoning_of_message(id, reasoning, out);
         }
         let calls_tools = !data.tool_requests.is_empty();
-        lane.message(id, data.content.text(), calls_tools, out);
-        if at == MAIN
-            && let Some(model) = data.model.get()
-        {
-            self.ending.answered_by(model);
+        if data.content.is_odd {
+            lane.message_ends(id);
+        } else {
+            lane.message(id, data.content.text(), calls_tools, out);
         }
+        if at == MAIN {
+            self.ending.works();
+            if let Some(model) = data.model.get() {
+                self.ending.answered_by(model);
+            }
+        }
+        !data.content.is_odd
     }
 
     fn tool_start(&mut self, line: Line<'_, ToolStart<'_>>, out: &mut Events) {
         let lane = self.lane(line.agent.get(), line.data.parent_tool_call_id.get());
         let mut tool_use = self.calls.start(lane, line.data);
         tool_use.parent_tool_id.clone_from(&self.lanes[lane].parent);
+        self.lanes[lane].unfinished = false;
+        if lane == MAIN {
+            self.ending.works();
+        }
         out.push(AgentEvent::ToolUse(Box::new(tool_use)));
     }
 
@@ -262,6 +300,14 @@ impl CopilotDecoder {
                 if at == MAIN {
                     self.background.wakes();
                     self.ending.turns += 1;
+                    self.ending.works();
+                    if std::mem::take(&mut lane.cut_off) {
+                        out.notice(
+                            NoticeLevel::Warning,
+                            NoticeSource::Stdout,
+                            "the model's output limit cut a message off; the CLI lets it go on",
+                        );
+                    }
                 }
             }
             "model.call_start" => lane.call_starts(),
@@ -281,14 +327,7 @@ impl CopilotDecoder {
                 })));
             }
             "assistant.turn_end" => {
-                let cut = lane.turn_ends();
-                if cut && at == MAIN {
-                    out.notice(
-                        NoticeLevel::Warning,
-                        NoticeSource::Stdout,
-                        "the model's output limit cut a message off; the CLI lets it go on",
-                    );
-                }
+                lane.turn_ends();
             }
             // `assistant.idle`: not the end of the run, which waits for work in the background.
             _ if at == MAIN => {
@@ -334,18 +373,24 @@ impl CopilotDecoder {
         if agent.is_none() && parent.is_none() {
             return MAIN;
         }
+        // The CLI names a call by its own id, which two calls may have: the one that is open.
+        let call = parent.and_then(|call| self.calls.id_of_any(call));
         let known = self.lanes[1..].iter().rposition(|lane| match agent {
             Some(agent) => lane.agent.as_deref() == Some(agent),
-            None => lane.agent.is_none() && lane.parent.as_deref() == parent,
+            None if lane.agent.is_some() => false,
+            None => match &call {
+                Some(call) => lane.parent.as_ref() == Some(call),
+                None => lane.raw_parent.as_deref() == parent,
+            },
         });
         if let Some(at) = known {
             return at + 1;
         }
         // Its beginning was lost: the call that it names, or at least nobody else's text.
-        let parent = parent
-            .map(|call| self.calls.id_of_any(call).unwrap_or_else(|| Id::from(call)))
-            .or_else(|| agent.map(Id::from));
-        self.lanes.push(Lane::new(agent, parent));
+        let id = call.or_else(|| parent.or(agent).map(Id::from));
+        let mut lane = Lane::new(agent, id);
+        lane.raw_parent = parent.map(str::to_owned);
+        self.lanes.push(lane);
         self.lanes.len() - 1
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Lane {
     pub(super) agent: Option<String>,
     /// The tool call that started the agent.
     pub(super) parent: Option<Id>,
+    /// The CLI's id of that call.
+    pub(super) raw_parent: Option<String>,
     /// Messages that stream: their whole has not come.
     open: Vec<Streamed>,
     /// Messages whose whole has come, or that were ended without one, and what they said.
@@ -36,6 +38,10 @@ pub(super) struct Lane {
     pub(super) retries: u32,
     /// The request that goes on ended well.
     pub(super) call_succeeded: bool,
+    /// The last turn ended in the middle of a message.
+    pub(super) cut_off: bool,
+    /// No whole message and no call has come since a turn that ended so.
+    pub(super) unfinished: bool,
 }
 
 /// A message, or a piece of reasoning, that comes in deltas.
@@ -101,6 +107,8 @@ impl Lane {
             self.say(id.clone(), content.to_owned(), out);
         }
         self.answer = None;
+        self.unfinished = false;
+        self.cut_off = false;
         if calls_tools {
             self.cut.clear();
         } else if !self.cut.is_empty() && !content.is_empty() {
@@ -109,6 +117,15 @@ impl Lane {
         self.end(id, content.to_owned());
         self.retries = 0;
         self.failure = None;
+    }
+
+    /// A message has come whole, and cannot be read: what its deltas said stays.
+    pub(super) fn message_ends(&mut self, id: &str) {
+        if let Some(at) = self.open.iter().position(|m| *m.id == *id) {
+            let message = self.open.remove(at);
+            self.end(message.id, message.said);
+        }
+        self.unfinished = false;
     }
 
     /// The reasoning of a message, whole: nothing is new if it came in deltas.
@@ -153,18 +170,18 @@ impl Lane {
     }
 
     /// A turn is over. Messages whose whole never came stay as they are. If the request itself had
-    /// ended well, they were cut off by the output limit: then this gives `true`.
-    pub(super) fn turn_ends(&mut self) -> bool {
-        let mut cut = false;
+    /// ended well, they were cut off, by the output limit if the CLI lets the model go on.
+    pub(super) fn turn_ends(&mut self) {
+        self.cut_off = false;
         for half in std::mem::take(&mut self.open) {
             if !half.said.is_empty() && self.call_succeeded {
                 self.cut.push_str(&half.said);
                 self.answer = Some(self.cut.clone());
-                cut = true;
+                self.cut_off = true;
+                self.unfinished = true;
             }
             self.end(half.id, half.said);
         }
-        cut
     }
 
     fn end(&mut self, id: Id, said: String) {

@@ -154,18 +154,20 @@ impl Call {
     /// What the call gave.
     pub(super) fn outcome(&self, line: &ToolComplete<'_>) -> Outcome {
         let output = self.output(line);
-        let success = line.success.unwrap_or(true);
+        let success = succeeded(line);
+        let error = line.error.as_ref();
         let exit_code = line.shell_execution.exit_code.or_else(|| {
             let ran = self.kind == ToolKind::Execute;
             ran.then(|| exit_code_in(line.result.content.text()))
                 .flatten()
         });
-        let denied = !success && matches!(line.error.code.text(), "denied" | "rejected");
+        let denied =
+            !success && error.is_some_and(|e| matches!(e.code.text(), "denied" | "rejected"));
         Outcome {
             output,
             is_error: !success || exit_code.is_some_and(|code| code != 0),
             denied,
-            reason: line.error.message.get().map(str::to_owned),
+            reason: error.and_then(|e| e.message.get()).map(str::to_owned),
         }
     }
 
@@ -189,20 +191,21 @@ impl Call {
             };
             blocks.iter().any(is_media)
         };
-        let mut output = if media(&result.contents) {
+        let mut output = if media(&result.contents) || content.is_empty() {
             mcp_content(&result.contents)
         } else {
-            let mut output = content.to_owned();
+            content.to_owned()
+        };
+        if !media(&result.contents) {
             for binary in &result.binary_results_for_llm {
                 if !output.is_empty() {
                     output.push('\n');
                 }
                 output.push_str(&binary_placeholder(binary));
             }
-            output
-        };
-        let error = line.error.message.text();
-        if line.success == Some(false) && !said_already(&output, error) {
+        }
+        let error = line.error.as_ref().map_or("", |e| e.message.text());
+        if !succeeded(line) && !said_already(&output, error) {
             if !output.is_empty() {
                 output.push('\n');
             }
@@ -227,6 +230,11 @@ impl Call {
             .filter(|(_, rest)| rest.starts_with("is still running"));
         started.or(running).map(|(shell, _)| shell)
     }
+}
+
+/// Whether a call succeeded. Without a word about that it did, unless there is an error.
+fn succeeded(line: &ToolComplete<'_>) -> bool {
+    line.success.unwrap_or(line.error.is_none())
 }
 
 /// Whether an error's message tells nothing beyond the output, or the output nothing beyond it.

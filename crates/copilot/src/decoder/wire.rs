@@ -3,22 +3,31 @@
 //! Every line but the last is an envelope around `data`. No field is relied on: one that is missing
 //! or has another type is taken as missing, because a line must not be lost for one figure in it.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::json_line::or_default;
 use teamster_core::surrogates::Chars;
 
+pub(super) use super::shapes::Str;
+use super::shapes::{Content, number, tool_error, tool_result, value_or_text};
+
 /// A line of a type that is frequent: read in one go.
 #[derive(Deserialize)]
 pub(super) struct Hot<'a, D> {
+    #[serde(borrow, default)]
+    pub(super) id: Str<'a>,
     #[serde(borrow, default, rename = "agentId")]
     pub(super) agent: Str<'a>,
     pub(super) data: D,
+}
+
+/// What every line has.
+#[derive(Deserialize)]
+pub(super) struct Envelope<'a> {
+    #[serde(borrow, default)]
+    pub(super) id: Str<'a>,
 }
 
 /// Any other line.
@@ -29,79 +38,6 @@ pub(super) struct Line<'a, D> {
     pub(super) agent: Str<'a>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) data: D,
-}
-
-/// A text, borrowed where possible; anything else in its place is none.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Str<'a>(Option<Cow<'a, str>>);
-
-impl Str<'_> {
-    pub(super) fn get(&self) -> Option<&str> {
-        self.0.as_deref()
-    }
-
-    /// The text; empty if there is none.
-    pub(super) fn text(&self) -> &str {
-        self.0.as_deref().unwrap_or_default()
-    }
-
-    pub(super) fn into_string(self) -> Option<String> {
-        self.0.map(Cow::into_owned)
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct StrVisitor;
-
-        impl<'de> Visitor<'de> for StrVisitor {
-            type Value = Str<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("anything")
-            }
-
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Str<'de>, E> {
-                Ok(Str(Some(Cow::Borrowed(text))))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Str<'de>, E> {
-                Ok(Str(Some(Cow::Owned(text.to_owned()))))
-            }
-
-            fn visit_unit<E: de::Error>(self) -> Result<Str<'de>, E> {
-                Ok(Str(None))
-            }
-
-            fn visit_bool<E: de::Error>(self, _: bool) -> Result<Str<'de>, E> {
-                Ok(Str(None))
-            }
-
-            fn visit_i64<E: de::Error>(self, _: i64) -> Result<Str<'de>, E> {
-                Ok(Str(None))
-            }
-
-            fn visit_u64<E: de::Error>(self, _: u64) -> Result<Str<'de>, E> {
-                Ok(Str(None))
-            }
-
-            fn visit_f64<E: de::Error>(self, _: f64) -> Result<Str<'de>, E> {
-                Ok(Str(None))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Str<'de>, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Str(None))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Str<'de>, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Str(None))
-            }
-        }
-
-        deserializer.deserialize_any(StrVisitor)
-    }
 }
 
 /// `assistant.message_delta`.
@@ -146,7 +82,7 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub(super) model: Str<'a>,
     #[serde(borrow)]
-    pub(super) content: Str<'a>,
+    pub(super) content: Content<'a>,
     #[serde(borrow)]
     pub(super) reasoning_text: Str<'a>,
     #[serde(borrow)]
@@ -222,7 +158,7 @@ pub(super) struct ToolStart<'a> {
     pub(super) tool_call_id: Str<'a>,
     #[serde(borrow)]
     pub(super) tool_name: Str<'a>,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "value_or_text")]
     pub(super) arguments: Option<Value>,
     #[serde(borrow)]
     pub(super) mcp_server_name: Str<'a>,
@@ -240,10 +176,10 @@ pub(super) struct ToolComplete<'a> {
     pub(super) tool_call_id: Str<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(super) success: Option<bool>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(borrow, deserialize_with = "tool_result")]
     pub(super) result: ToolResult<'a>,
-    #[serde(borrow, deserialize_with = "or_default")]
-    pub(super) error: ToolError<'a>,
+    #[serde(borrow, deserialize_with = "tool_error")]
+    pub(super) error: Option<ToolError<'a>>,
     #[serde(deserialize_with = "or_default")]
     pub(super) shell_execution: ShellExecution,
     #[serde(borrow, deserialize_with = "or_default")]
@@ -258,11 +194,19 @@ pub(super) struct ToolComplete<'a> {
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ToolResult<'a> {
     #[serde(borrow)]
-    pub(super) content: Str<'a>,
+    pub(super) content: Content<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(super) contents: Vec<Value>,
     #[serde(deserialize_with = "or_default")]
     pub(super) binary_results_for_llm: Vec<Value>,
+}
+
+impl ToolResult<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.content.text().is_empty()
+            && self.contents.is_empty()
+            && self.binary_results_for_llm.is_empty()
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -408,7 +352,7 @@ pub(super) struct PermissionRequest<'a> {
 pub(super) struct ResultLine<'a> {
     #[serde(borrow)]
     pub(super) session_id: Str<'a>,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "number")]
     pub(super) exit_code: Option<i64>,
     #[serde(deserialize_with = "or_default")]
     pub(super) usage: ResultUsage,

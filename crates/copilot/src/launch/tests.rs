@@ -7,6 +7,10 @@ use super::*;
 
 const SESSION: &str = "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f";
 
+fn here() -> String {
+    env::current_dir().unwrap().display().to_string()
+}
+
 fn args(params: &ExecuteParams) -> Vec<String> {
     let launch = launch(params).unwrap();
     launch
@@ -65,7 +69,7 @@ fn every_value_is_joined_to_its_flag() {
             "--allow-tool=shell(git:*)",
             "--allow-tool=MyMCP",
             "--deny-tool=shell(git push)",
-            "--add-dir=-d",
+            &format!("--add-dir={}/-d", here()),
             "--no-custom-instructions",
         ]
     );
@@ -185,6 +189,10 @@ fn what_cannot_be_is_refused_by_name() {
             ErrorKind::NotFound,
         ),
         (
+            image("image/png", ImageSource::Path("/".into())),
+            ErrorKind::NotFound,
+        ),
+        (
             image("image/tiff", ImageSource::Bytes(vec![1])),
             ErrorKind::Invalid,
         ),
@@ -199,6 +207,45 @@ fn what_cannot_be_is_refused_by_name() {
         let error = launch(&params).unwrap_err();
         assert!(error.message.starts_with("prompt: "), "{error}");
     }
+}
+
+#[test]
+fn directories_are_given_from_the_root() {
+    let mut params = ExecuteParams::new("hi");
+    params.working_directory = Some("/tmp/ws".into());
+    params.add_dirs = vec!["lib".into(), "/var".into()];
+    params.extra_args = vec!["-C/elsewhere".into()];
+    assert_eq!(
+        args(&params)[4..],
+        ["--add-dir=/tmp/ws/lib", "--add-dir=/var", "-C/elsewhere"]
+    );
+}
+
+#[test]
+fn arguments_that_the_cli_refuses_beside_its_session_are_refused_with_the_way_to_go() {
+    for (arg, way) in [
+        ("--continue", "session_id"),
+        ("--resume", "session_id"),
+        ("--resume=x", "session_id"),
+        ("-r", "session_id"),
+        ("-r=x", "session_id"),
+        ("-rx", "session_id"),
+        ("--session-id=x", "new_session_id"),
+        ("--connect", "remote"),
+        ("--trust-folder", "--additional-mcp-config"),
+        ("--worktree=x", "working_directory"),
+        ("--acp", "protocol"),
+    ] {
+        let mut params = ExecuteParams::new("hi");
+        params.extra_args = vec!["--no-custom-instructions".into(), arg.into()];
+        let error = launch(&params).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert!(error.message.starts_with("extra_args: "), "{error}");
+        assert!(error.message.contains(way), "{arg}: {error}");
+    }
+    let mut params = ExecuteParams::new("hi");
+    params.extra_args = vec!["--remote".into(), "--name=x".into()];
+    assert_eq!(args(&params)[4..], ["--remote", "--name=x"]);
 }
 
 #[test]
@@ -294,7 +341,7 @@ proptest! {
         prop_assert_eq!(value("--prompt"), prompt);
         prop_assert_eq!(value("--model"), model);
         prop_assert_eq!(value("--deny-tool"), tool);
-        prop_assert_eq!(value("--add-dir"), dir);
+        prop_assert_eq!(value("--add-dir"), format!("{}/{dir}", here()));
         prop_assert_eq!(value("--resume"), SESSION);
         prop_assert_eq!(flags.len(), 8);
     }

@@ -149,6 +149,9 @@ impl Understood {
     pub(super) fn check(&self, params: &ExecuteParams, prompt: &str) -> Result<(), String> {
         let directory = params.working_directory.as_deref();
         let directory = std::path::absolute(directory.unwrap_or(Path::new("."))).ok();
+        // A path may be given as it is or from the root: it is the same place.
+        let base = directory.clone().unwrap_or_default();
+        let full = |dirs: &[PathBuf]| dirs.iter().map(|dir| base.join(dir)).collect::<Vec<_>>();
         let expected = Self {
             prompt: prompt.to_owned(),
             slash_command: self.slash_command && params.slash_commands,
@@ -156,7 +159,7 @@ impl Understood {
             new_session_id: params.new_session_id.clone(),
             fork: params.fork,
             working_directory: self.working_directory.as_ref().and(directory),
-            add_dirs: params.add_dirs.clone(),
+            add_dirs: full(&params.add_dirs),
             system_prompt: params.system_prompt.clone(),
             model: params.model.clone(),
             effort: params.effort.clone(),
@@ -168,7 +171,11 @@ impl Understood {
             images: params.images.len(),
             cli_retries: params.cli_retries,
         };
-        let mut different = self.fields().into_iter().zip(expected.fields());
+        let understood = Self {
+            add_dirs: full(&self.add_dirs),
+            ..self.clone()
+        };
+        let mut different = understood.fields().into_iter().zip(expected.fields());
         let Some(((name, is), (_, asked))) = different.find(|(is, asked)| is != asked) else {
             return Ok(());
         };

@@ -240,14 +240,6 @@ fn a_last_line_with_another_code_and_no_reason_is_a_failure() {
 }
 
 #[test]
-fn a_last_line_without_its_code_is_no_success() {
-    let odd = json!({"type": "result", "sessionId": SESSION, "exitCode": "0", "usage": []});
-    let (_, done) = run(&[message("a", "x"), odd.to_string()]);
-    assert_eq!(done.status, RunStatus::Incomplete);
-    assert_eq!(done.session_id.as_deref(), Some(SESSION));
-}
-
-#[test]
 fn the_time_of_the_whole_session_is_that_of_the_run_only_if_the_session_is_new() {
     let lines = [message("a", "x"), result(0)];
     assert_eq!(run_for(&new_session(), &lines).1.api_duration_ms, Some(291));
@@ -255,6 +247,16 @@ fn the_time_of_the_whole_session_is_that_of_the_run_only_if_the_session_is_new()
     resumed.session_id = Some(SESSION.into());
     assert_eq!(run_for(&resumed, &lines).1.api_duration_ms, None);
     assert_eq!(run(&lines).1.api_duration_ms, None);
+    // Under a chosen id a session may exist: then it is resumed, and not new.
+    let home = tempfile::tempdir().unwrap();
+    let mut chosen = new_session();
+    let path = home.path().display().to_string();
+    chosen.env.insert("COPILOT_HOME".into(), path);
+    assert_eq!(run_for(&chosen, &lines).1.api_duration_ms, Some(291));
+    let folder = home.path().join("session-state").join(SESSION);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("events.jsonl"), "").unwrap();
+    assert_eq!(run_for(&chosen, &lines).1.api_duration_ms, None);
     // Failed requests are not counted.
     let none = json!({"type": "result", "sessionId": SESSION, "exitCode": 1,
         "usage": {"totalApiDurationMs": 0}});

@@ -1,5 +1,7 @@
 //! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde_json::{Value, json};
 use teamster_core::{AgentEvent, ExecuteParams, Exit, RunResult};
 use teamster_testkit::replay::decode;
@@ -9,22 +11,32 @@ use super::CopilotDecoder;
 mod any_lines;
 mod ends;
 mod errors;
+mod last_lines;
+mod repeats;
+mod shapes;
 mod text;
 mod tools;
 mod usage;
 
 const SESSION: &str = "d4fa99e6-9b0e-488f-808b-dd1a00c401fb";
 
+/// The id of a line, which no other has.
+fn fresh_id() -> String {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let n = LAST.fetch_add(1, Ordering::Relaxed);
+    format!("00000000-0000-4000-8000-{n:012x}")
+}
+
 /// A line of the main agent.
 fn line(kind: &str, data: &Value) -> String {
-    json!({"type": kind, "data": data, "id": "00000000-0000-4000-8000-000000000001",
+    json!({"type": kind, "data": data, "id": fresh_id(),
            "timestamp": "2026-11-21T20:57:43.335Z", "parentId": null})
     .to_string()
 }
 
 /// A line of a sub-agent.
 fn of_agent(agent: &str, kind: &str, data: &Value) -> String {
-    json!({"type": kind, "data": data, "id": "00000000-0000-4000-8000-000000000002",
+    json!({"type": kind, "data": data, "id": fresh_id(),
            "timestamp": "2026-11-21T20:57:43.335Z", "parentId": null, "agentId": agent})
     .to_string()
 }

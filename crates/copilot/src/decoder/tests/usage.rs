@@ -124,8 +124,8 @@ fn an_answer_that_was_cut_off_or_blocked_is_no_success_although_the_exit_code_is
 
 #[test]
 fn figures_that_a_version_prints_are_shown_as_they_come() {
-    let printed = line("assistant.usage", &call("stop"));
-    let (events, done) = run(&[printed.clone(), printed, message("a", "x"), result(0)]);
+    let printed = || line("assistant.usage", &call("stop"));
+    let (events, done) = run(&[printed(), printed(), message("a", "x"), result(0)]);
     assert_eq!(names(&events)[..3], ["usage", "usage", "text"]);
     let AgentEvent::Usage(report) = &events[1] else {
         panic!("{events:?}")

@@ -1,0 +1,217 @@
+//! Fields that come in more than one shape.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, de};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use teamster_core::mcp_content;
+
+use super::wire::{ToolError, ToolResult};
+
+/// A text, borrowed where possible; anything else in its place is none.
+#[derive(Debug, Default, Clone)]
+pub(in crate::decoder) struct Str<'a>(Option<Cow<'a, str>>);
+
+impl Str<'_> {
+    pub(super) fn get(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// The text; empty if there is none.
+    pub(super) fn text(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn into_string(self) -> Option<String> {
+        self.0.map(Cow::into_owned)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct StrVisitor;
+
+        impl<'de> Visitor<'de> for StrVisitor {
+            type Value = Str<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Str<'de>, E> {
+                Ok(Str(Some(Cow::Borrowed(text))))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Str<'de>, E> {
+                Ok(Str(Some(Cow::Owned(text.to_owned()))))
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Str<'de>, E> {
+                Ok(Str(None))
+            }
+
+            fn visit_bool<E: de::Error>(self, _: bool) -> Result<Str<'de>, E> {
+                Ok(Str(None))
+            }
+
+            fn visit_i64<E: de::Error>(self, _: i64) -> Result<Str<'de>, E> {
+                Ok(Str(None))
+            }
+
+            fn visit_u64<E: de::Error>(self, _: u64) -> Result<Str<'de>, E> {
+                Ok(Str(None))
+            }
+
+            fn visit_f64<E: de::Error>(self, _: f64) -> Result<Str<'de>, E> {
+                Ok(Str(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Str<'de>, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Str(None))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Str<'de>, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Str(None))
+            }
+        }
+
+        deserializer.deserialize_any(StrVisitor)
+    }
+}
+
+impl<'a> Str<'a> {
+    fn new(text: impl Into<Cow<'a, str>>) -> Self {
+        Self(Some(text.into()))
+    }
+}
+
+/// What was said: a text, or blocks of text. Anything else is kept as the JSON that it is.
+#[derive(Debug, Default)]
+pub(super) struct Content<'a> {
+    text: Str<'a>,
+    /// It is JSON of another shape.
+    pub(super) is_odd: bool,
+}
+
+impl<'a> Content<'a> {
+    pub(super) fn text(&self) -> &str {
+        self.text.text()
+    }
+
+    fn of(raw: &'a RawValue) -> Self {
+        let plain = |text| Self {
+            text,
+            is_odd: false,
+        };
+        match raw.get().as_bytes().first() {
+            Some(b'"') => plain(serde_json::from_str(raw.get()).unwrap_or_default()),
+            Some(b'n') => Self::default(),
+            Some(b'[') => match text_of_blocks(raw.get()) {
+                Some(text) => plain(Str::new(text)),
+                None => Self::odd(raw),
+            },
+            _ => Self::odd(raw),
+        }
+    }
+
+    fn odd(raw: &'a RawValue) -> Self {
+        Self {
+            text: Str::new(raw.get()),
+            is_odd: true,
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::of(<&RawValue>::deserialize(deserializer)?))
+    }
+}
+
+/// The text of blocks; `None` if one of them is none.
+fn text_of_blocks(raw: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Block {
+        Plain(String),
+        Text { text: String },
+    }
+    let blocks: Vec<Block> = serde_json::from_str(raw).ok()?;
+    let texts = blocks.into_iter().map(|block| match block {
+        Block::Plain(text) | Block::Text { text } => text,
+    });
+    Some(texts.collect())
+}
+
+/// Any value. One that is nested too deeply to be read is kept as the text that it is.
+pub(super) fn value_or_text<'de, D>(deserializer: D) -> Result<Option<Value>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let raw = <&RawValue>::deserialize(deserializer)?.get();
+    let value = serde_json::from_str(raw).unwrap_or_else(|_| Value::String(raw.to_owned()));
+    Ok(Some(value).filter(|value| !value.is_null()))
+}
+
+/// A number, or a text that is one.
+pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?.get();
+    Ok(raw.trim_matches('"').parse().ok())
+}
+
+/// What a tool gave: an object as a rule; else a text, or blocks as MCP has them.
+pub(super) fn tool_result<'de: 'a, 'a, D>(deserializer: D) -> Result<ToolResult<'a>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let raw = <&'de RawValue>::deserialize(deserializer)?;
+    let text = raw.get();
+    let mut result = ToolResult::default();
+    match text.as_bytes().first() {
+        Some(b'{') => result = serde_json::from_str(text).unwrap_or_default(),
+        Some(b'[') => result.contents = serde_json::from_str(text).unwrap_or_default(),
+        _ => result.content = Content::of(raw),
+    }
+    if result.content.is_odd
+        && let Ok(blocks) = serde_json::from_str::<Vec<Value>>(result.content.text())
+    {
+        result.content.text = Str::new(mcp_content(&blocks));
+    } else if result.is_empty() && !matches!(text, "null" | "\"\"" | "{}" | "[]") && !is_known(text)
+    {
+        result.content = Content::odd(raw);
+    }
+    Ok(result)
+}
+
+/// Whether it is an object with a field that results have, which may be empty.
+fn is_known(raw: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Known {
+        content: Option<IgnoredAny>,
+    }
+    serde_json::from_str::<Known>(raw).is_ok_and(|known| known.content.is_some())
+}
+
+/// Why a tool failed: an object as a rule; else a text.
+pub(super) fn tool_error<'de: 'a, 'a, D>(deserializer: D) -> Result<Option<ToolError<'a>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let raw = <&'de RawValue>::deserialize(deserializer)?;
+    let message = match raw.get() {
+        "null" | "false" | "\"\"" => return Ok(None),
+        text if text.starts_with('{') => {
+            return Ok(Some(serde_json::from_str(text).unwrap_or_default()));
+        }
+        _ => Content::of(raw).text,
+    };
+    Ok(Some(ToolError {
+        message,
+        ..ToolError::default()
+    }))
+}
