@@ -1,5 +1,6 @@
 //! A decoder that may panic.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,8 +63,17 @@ impl Guarded {
         }
         result.ok()
     }
+
+    fn ask<T>(&self, otherwise: T, question: impl FnOnce(&dyn Decoder) -> T) -> T {
+        if self.has_panicked() {
+            return otherwise;
+        }
+        catch_unwind(AssertUnwindSafe(|| question(&*self.decoder))).unwrap_or(otherwise)
+    }
 }
 
+// Every method, also those that need not be written: a default would silently take the place of the
+// decoder's own.
 impl Decoder for Guarded {
     fn line(&mut self, line: &[u8], out: &mut Events) {
         self.catch(|decoder| decoder.line(line, out));
@@ -79,16 +89,18 @@ impl Decoder for Guarded {
     }
 
     fn activity(&self) -> Activity {
-        if self.has_panicked() {
-            return Activity::None;
-        }
-        catch_unwind(AssertUnwindSafe(|| self.decoder.activity())).unwrap_or(Activity::None)
+        self.ask(Activity::None, |decoder| decoder.activity())
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        self.ask(Cow::Borrowed(stderr), |d| d.stderr_evidence(stderr))
+    }
+
+    fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
+        self.ask(None, |decoder| decoder.classify_exit_code(code))
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
-        if self.has_panicked() {
-            return None;
-        }
-        catch_unwind(AssertUnwindSafe(|| self.decoder.classify_stderr(stderr))).unwrap_or(None)
+        self.ask(None, |decoder| decoder.classify_stderr(stderr))
     }
 }

@@ -52,7 +52,10 @@ impl Plan {
         let mut launch = provider.launch(params)?;
         let directory = params.working_directory.clone();
         if let Some(directory) = &directory {
-            check_directory(directory)?;
+            check_directory("working_directory", directory)?;
+        }
+        for directory in &params.add_dirs {
+            check_directory("add_dirs", directory)?;
         }
         let run_id = RunId::new();
         let mut env = Env::new(&launch, config, params, &run_id)?;
@@ -169,7 +172,26 @@ fn find(name: &str, env: &Env, info: &CliInfo) -> Result<PathBuf, AgentError> {
     })
 }
 
-fn check_directory(directory: &Path) -> Result<(), AgentError> {
+/// Makes the further directories absolute: a relative one is meant from where the agent works, and not
+/// every CLI takes it so.
+pub(crate) fn make_absolute(params: &mut ExecuteParams) {
+    if params
+        .add_dirs
+        .iter()
+        .all(|directory| directory.is_absolute())
+    {
+        return;
+    }
+    let base = params.working_directory.clone().unwrap_or_default();
+    for directory in &mut params.add_dirs {
+        // Only an empty path has no absolute form; it is refused as it is.
+        if let Ok(absolute) = std::path::absolute(base.join(&*directory)) {
+            *directory = absolute;
+        }
+    }
+}
+
+fn check_directory(parameter: &str, directory: &Path) -> Result<(), AgentError> {
     let (kind, what) = match directory.metadata() {
         Ok(data) if data.is_dir() => return Ok(()),
         Ok(_) => (ErrorKind::Invalid, "is not a directory".to_owned()),
@@ -181,7 +203,7 @@ fn check_directory(directory: &Path) -> Result<(), AgentError> {
     Err(AgentError::new(
         ErrorCode::InvalidParams,
         kind,
-        format!("the working directory {} {what}", directory.display()),
+        format!("{parameter}: {} {what}", directory.display()),
     ))
 }
 

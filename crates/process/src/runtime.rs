@@ -15,7 +15,7 @@ use crate::driver::{Clock, Driver};
 use crate::engine;
 use crate::framing::LineBuf;
 use crate::guard::Guarded;
-use crate::launch::Plan;
+use crate::launch::{Plan, make_absolute};
 use crate::orders::Orders;
 use crate::queue::{Consumer, queue};
 use crate::reading::Reading;
@@ -71,6 +71,7 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
     }
 
     fn execute(&self, mut params: ExecuteParams) -> EventStream {
+        make_absolute(&mut params);
         let new_session = params.session_id.is_none() || params.fork;
         if self.provider.info().choose_session_id && new_session {
             params

@@ -114,6 +114,9 @@ impl ClaudeDecoder {
         let tool_id = Id::from(block.tool_use_id.unwrap_or_default());
         let output = tools::output(block.content);
         let change = self.tools.ended(&tool_id, &output, block.is_error, details);
+        let off = tools::switched_off(&output)
+            .filter(|_| block.is_error == Some(true))
+            .map(|tool| (tool.to_owned(), tool_id.clone()));
         out.push(AgentEvent::ToolResult(Box::new(ToolResult {
             tool_id,
             output,
@@ -123,6 +126,9 @@ impl ClaudeDecoder {
         })));
         if let Some(event) = change {
             out.push(event);
+        }
+        if let Some((tool, id)) = off {
+            self.denied(Some(&tool), Some(&id), None, out);
         }
     }
 

@@ -225,6 +225,15 @@ fn placeholder(kind: &str, source: &Source<'_>) -> String {
     }
 }
 
+/// The tool that a failed call names as one that was taken from the agent.
+pub(super) fn switched_off(output: &str) -> Option<&str> {
+    let (_, rest) = output.split_once("No such tool available: ")?;
+    let (tool, why) = rest.split_once(". ")?;
+    // That nobody is there to be asked is no denial.
+    (tool != "AskUserQuestion" && why.contains("exists but is not enabled in this context"))
+        .then_some(tool)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,6 +267,20 @@ mod tests {
             output(content),
             "a\n[image: image/png, 4 bytes]\n[odd]\n[tool_reference: x]\n[search_result: t]"
         );
+    }
+
+    #[test]
+    fn a_tool_that_was_taken_from_the_agent_is_named() {
+        let output = |tool: &str| {
+            format!(
+                "<tool_use_error>Error: No such tool available: {tool}. {tool} exists but is not \
+                 enabled in this context. Use one of the available tools instead.</tool_use_error>"
+            )
+        };
+        assert_eq!(switched_off(&output("Bash")), Some("Bash"));
+        assert_eq!(switched_off(&output("AskUserQuestion")), None);
+        let unknown = "Error: No such tool available: Grep. Grep is not available in this session";
+        assert_eq!(switched_off(unknown), None);
     }
 
     #[test]

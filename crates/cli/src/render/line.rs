@@ -12,6 +12,8 @@ pub(crate) enum Tone {
     Ok,
     /// A tool that failed.
     Failed,
+    /// A tool of which it is not known whether it worked.
+    Ended,
     /// Something in passing.
     Aside,
     /// Something that is not as it should be.
@@ -141,6 +143,7 @@ impl Tone {
         match self {
             Self::Ok | Self::EndWell => "✓",
             Self::Failed | Self::EndBadly => "✗",
+            Self::Ended => "•",
             _ => "",
         }
     }
@@ -168,6 +171,7 @@ impl Tone {
         match self {
             Self::Ok => look(colour(AnsiColor::Green), bold, plain),
             Self::Failed => look(colour(AnsiColor::Red), bold, plain),
+            Self::Ended => look(dim, bold, plain),
             Self::Aside => look(dim, dim, dim),
             Self::Warning => look(plain, colour(AnsiColor::Yellow), plain),
             Self::Error => look(plain, colour(AnsiColor::Red).bold(), plain),

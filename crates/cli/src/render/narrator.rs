@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use teamster::{
     AgentError, AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus,
-    RateLimit, Retry, RunResult, RunStatus, Session, ToolResult, ToolUse,
+    RateLimit, Retry, RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
 };
 
 use super::View;
@@ -39,6 +39,7 @@ struct RunningTool {
     name: String,
     summary: String,
     since: Duration,
+    kind: ToolKind,
     /// A line has said that it began.
     announced: bool,
     denied: Option<String>,
@@ -230,6 +231,7 @@ impl Narrator {
             name: words::one_line(&name),
             summary: words::tool_input(&tool.input, self.view.directory.as_deref()),
             since: now,
+            kind: tool.kind,
             announced: false,
             denied: None,
         });
@@ -271,7 +273,12 @@ impl Narrator {
         let failed = result.is_error == Some(true) || tool.denied.is_some();
         let took = now.saturating_sub(tool.since).as_millis();
         let took = words::duration_ms(u64::try_from(took).unwrap_or(u64::MAX));
-        let tone = if failed { Tone::Failed } else { Tone::Ok };
+        let tone = match (failed, result.is_error) {
+            (true, _) => Tone::Failed,
+            // Some CLIs do not say whether a command went well.
+            (false, None) if tool.kind == ToolKind::Execute => Tone::Ended,
+            (false, _) => Tone::Ok,
+        };
         lines.push(Line::new(tone, tool.name, tool.summary).fitting(indent, took));
         let detail = match tool.denied {
             Some(reason) if reason.is_empty() => "permission denied".to_owned(),

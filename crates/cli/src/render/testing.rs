@@ -104,6 +104,11 @@ pub(crate) fn tool_ok(id: &str, output: &str) -> AgentEvent {
     tool_result(id, output, Some(false))
 }
 
+/// Of a CLI that does not say whether a command went well.
+pub(crate) fn tool_ended(id: &str, output: &str) -> AgentEvent {
+    tool_result(id, output, None)
+}
+
 pub(crate) fn tool_failed(id: &str, output: &str) -> AgentEvent {
     tool_result(id, output, Some(true))
 }

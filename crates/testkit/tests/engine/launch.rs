@@ -170,13 +170,44 @@ async fn a_missing_program_a_missing_directory_and_a_file_not_executable_are_tol
     );
     assert_eq!(
         message,
-        format!("the working directory {} does not exist", missing.display())
+        format!("working_directory: {} does not exist", missing.display())
     );
 
     let (code, kind, message) =
         refused(shell("").params(|params| params.working_directory = Some(file.clone()))).await;
     assert_eq!((code, kind), (ErrorCode::InvalidParams, ErrorKind::Invalid));
     assert!(message.ends_with("is not a directory"), "{message}");
+
+    let (code, kind, message) =
+        refused(shell("").params(|params| params.add_dirs = vec![missing.clone()])).await;
+    assert_eq!(
+        (code, kind),
+        (ErrorCode::InvalidParams, ErrorKind::NotFound)
+    );
+    assert_eq!(
+        message,
+        format!("add_dirs: {} does not exist", missing.display())
+    );
+}
+
+#[tokio::test]
+async fn a_further_directory_is_meant_from_where_the_agent_works() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("work")).unwrap();
+    fs::create_dir_all(place.path("beside")).unwrap();
+    let mut run = shell(&format!("echo '{END}'")).params(|params| {
+        params.working_directory = Some(place.path("work"));
+        params.add_dirs = vec!["../beside".into()];
+    });
+    let seen = run.provider.add_dirs.clone();
+    assert_eq!(
+        run.clone().finish().await.result.status,
+        RunStatus::Completed
+    );
+    assert_eq!(*seen.lock().unwrap(), [place.path("work/../beside")]);
+    run.params.add_dirs = vec!["beside".into()];
+    let (_, kind, message) = refused(run).await;
+    assert_eq!(kind, ErrorKind::NotFound, "{message}");
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ mod tree;
 mod watchdog;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_core::{
@@ -70,6 +71,7 @@ impl Run {
                 capabilities: Capabilities::none(),
                 choose_session_id: false,
                 native: Vec::new(),
+                add_dirs: Arc::default(),
             },
             config: RuntimeConfig::default(),
             params: ExecuteParams::new("prompt"),

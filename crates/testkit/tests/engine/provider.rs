@@ -1,6 +1,7 @@
 //! A provider and a decoder that are as simple as they can be.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use teamster_core::{
@@ -36,6 +37,8 @@ pub(crate) struct Fake {
     pub(crate) choose_session_id: bool,
     /// What it says of any launcher.
     pub(crate) native: Vec<PathBuf>,
+    /// The further directories that it was last asked for.
+    pub(crate) add_dirs: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl CliProvider for Fake {
@@ -57,6 +60,7 @@ impl CliProvider for Fake {
 
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         let mut launch = self.launch.clone();
+        self.add_dirs.lock().unwrap().clone_from(&params.add_dirs);
         if let Some(id) = &params.new_session_id {
             launch.args.push(id.into());
         }

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use teamster_core::{ErrorCode, ExecuteParams, RunStatus};
+use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, RunStatus};
 use teamster_process::RuntimeConfig;
-use teamster_testkit::fake_agent::{Play, Script, Signal, Spawn, SpawnKind};
+use teamster_testkit::fake_agent::{Play, Script, Signal, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::proc;
 
 use crate::{LIMIT, Place, Story};
@@ -162,4 +162,18 @@ async fn copilot_that_somebody_else_stops_has_not_completed() {
         assert_ne!(story.result.status, RunStatus::Completed, "{recording}");
         assert_eq!(story.result.errors.len(), 1, "{recording}");
     }
+}
+
+#[tokio::test]
+async fn what_a_cli_always_says_on_stderr_and_its_exit_codes_count_in_a_live_run() {
+    // Of Codex: it says so whenever its prompt is an argument.
+    let noise = Script::new()
+        .line(Text::from("Reading additional input from stdin...").to(Stream::Stderr))
+        .exit(1);
+    let story = run("codex", &noise, None).await;
+    assert_eq!(story.error().code, ErrorCode::CliExitError);
+    // Of Gemini CLI: it has no login.
+    let story = run("gemini", &Script::new().exit(41), None).await;
+    assert_eq!(story.error().code, ErrorCode::CliExitError);
+    assert_eq!(story.error().kind, ErrorKind::Auth);
 }

@@ -4,7 +4,7 @@ use teamster::{ErrorCode, ErrorKind, RunResult, RunStatus};
 use super::*;
 use crate::render::View;
 use crate::render::testing::{
-    Screen, done, ended, error, retract, said, session, text, tool, tool_ok, view,
+    Screen, done, ended, error, retract, said, session, text, tool, tool_ended, tool_ok, view,
 };
 
 /// What stdout and stderr get if they are pipes.
@@ -53,6 +53,18 @@ Claude Code · claude-opus-4-8 · session s-1
   go on with: teamster run claude --resume s-1 PROMPT
 "
     );
+}
+
+#[test]
+fn a_command_whose_outcome_is_not_known_is_no_success() {
+    let (_, err) = shown(
+        view(),
+        &[
+            tool("t1", None, "run_shell_command", json!({"command": "x"})),
+            tool_ended("t1", ""),
+        ],
+    );
+    assert_eq!(err, "  • run_shell_command  x  0.0s\n");
 }
 
 #[test]
