@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, ModelUsage, NoticeLevel,
-    NoticeSource, RunSummary, TurnEnd, Usage,
+    NoticeSource, RunSummary, Stop, TurnEnd, Usage,
 };
 
 use super::errors::{self, Failure};
+use super::stderr::{self, Retry};
 use super::wire::{ErrorLine, ErrorObject, ResultLine};
 
 /// What is known of the end so far.
@@ -26,6 +27,8 @@ pub(super) struct End {
     usage_by_model: BTreeMap<String, ModelUsage>,
     /// There are rules about what is denied.
     has_policy: bool,
+    /// The model was heard of.
+    answered: bool,
 }
 
 #[derive(Debug)]
@@ -47,7 +50,7 @@ impl End {
     /// An `error` line: not final by itself.
     pub(super) fn said(&mut self, line: ErrorLine<'_>, out: &mut Events) -> Option<()> {
         let message = line.message?.into_owned();
-        self.goes_on(out);
+        self.warn(out);
         let is_error = line.severity.as_deref() == Some("error") || errors::ends_the_run(&message);
         self.said = Some(Said { message, is_error });
         Some(())
@@ -55,6 +58,12 @@ impl End {
 
     /// The run goes on after what was said.
     pub(super) fn goes_on(&mut self, out: &mut Events) {
+        self.answered = true;
+        self.warn(out);
+    }
+
+    /// What was said last was no more than a warning.
+    fn warn(&mut self, out: &mut Events) {
         if let Some(said) = self.said.take() {
             warning(said.message, out);
         }
@@ -88,11 +97,11 @@ impl End {
             warning(message, out);
         }
         if failed {
-            let error = line.error.as_ref();
-            let message = error.and_then(|e| e.message.as_deref());
+            let error = line.error.and_then(ErrorObject::read);
+            let message = error.as_ref().and_then(|e| e.message.as_deref());
             let message = message.or(cause.as_deref());
             let failure = Failure::new(
-                error.and_then(|e| e.kind.as_deref()),
+                error.as_ref().and_then(|e| e.kind.as_deref()),
                 message.unwrap_or("the CLI reported a failure and said nothing about why"),
             );
             if failure.is_understood() {
@@ -131,9 +140,9 @@ impl End {
                 out.error(Failure::new(None, &said.message).into_error(exit.code));
             }
             Some(said) => warning(said.message, out),
-            None => {}
+            None => self.gone_while_retrying(exit, out),
         }
-        if self.has_policy && errors::policy_was_ignored(&exit.stderr) {
+        if self.has_policy && stderr::policy_was_ignored(&exit.stderr) {
             self.failed = Some(true);
             out.error(AgentError::new(
                 ErrorCode::CliStderr,
@@ -153,6 +162,37 @@ impl End {
             stop_reason: self.stop_reason(),
             ..RunSummary::default()
         }
+    }
+}
+
+impl End {
+    /// The process is gone without a result: what it had said of a request that it was to repeat, if
+    /// nothing else says why.
+    fn gone_while_retrying(&self, exit: &Exit, out: &mut Events) {
+        let stopped = exit.stop == Some(Stop::Aborted);
+        if self.failed.is_some() || stopped || !stderr::evidence(&exit.stderr).is_empty() {
+            return;
+        }
+        let Some(Retry { how, kind }) = Retry::last(&exit.stderr) else {
+            return;
+        };
+        let last = format!("the last request that it told of failed{how}");
+        if exit.stop.is_some() || !exit.is_failure() {
+            return out.notice(NoticeLevel::Warning, NoticeSource::Stderr, last);
+        }
+        let ended = match (&exit.signal, exit.code) {
+            (Some(signal), _) => format!("was ended by {signal}"),
+            (None, Some(code)) => format!("exited with code {code}"),
+            (None, None) => "ended in an unknown way".to_owned(),
+        };
+        // Once the model was heard of, that request may have been overcome long ago.
+        let kind = kind.filter(|_| !self.answered);
+        let kind = kind.or_else(|| exit.code.and_then(errors::kind_of_exit_code));
+        out.error(AgentError::new(
+            ErrorCode::CliExitError,
+            kind.unwrap_or(ErrorKind::Internal),
+            format!("the CLI {ended} before its run was over; {last}"),
+        ));
     }
 }
 

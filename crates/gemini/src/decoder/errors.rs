@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use teamster_core::json_line::{or_default, parse};
-use teamster_core::{AgentError, ErrorCode, ErrorKind, without_colors};
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 /// What the CLI says of a failure in its event stream.
 #[derive(Debug)]
@@ -63,8 +63,28 @@ struct AnswerError {
     code: Option<u16>,
     #[serde(default, deserialize_with = "or_default")]
     message: Option<String>,
+    /// Google's name of the code. Where a server that is none of Google's answers, its own words.
+    #[serde(default, deserialize_with = "or_default")]
+    status: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
     details: Vec<Detail>,
+}
+
+impl AnswerError {
+    fn kind(&self) -> Option<ErrorKind> {
+        let kind = ErrorKind::of_http_status(self.code?);
+        match &self.message {
+            // There is no such address at all.
+            Some(message)
+                if kind == Some(ErrorKind::ModelNotFound)
+                    && self.status.as_deref() != Some("NOT_FOUND")
+                    && !message.to_lowercase().contains("model") =>
+            {
+                Some(ErrorKind::Invalid)
+            }
+            _ => kind,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -96,9 +116,10 @@ impl<'a> ApiError<'a> {
                 code: Some(code),
                 ..
             }) => format!("API error {code}: {message}"),
-            _ if self.is_broken() => {
-                "terminated: the connection to the service broke in the middle of the answer".into()
-            }
+            _ if self.is_broken() => format!(
+                "{}: the connection to the service broke in the middle of the answer",
+                self.text
+            ),
             _ => self.text.to_owned(),
         };
         format!("{said}{}", self.advice)
@@ -108,8 +129,11 @@ impl<'a> ApiError<'a> {
         if self.is_broken() {
             return Some(ErrorKind::Network);
         }
+        if self.answer.is_none() && is_about_broken_json(self.text) {
+            return Some(ErrorKind::Protocol);
+        }
         let kind = kind_of_text(self.text).or_else(|| ErrorKind::of_message(self.text));
-        let kind = kind.or_else(|| ErrorKind::of_http_status(self.answer.as_ref()?.error.code?));
+        let kind = kind.or_else(|| self.answer.as_ref()?.error.kind());
         match kind {
             // The service says the same of both; a time to wait tells that it is no more than that.
             Some(ErrorKind::Quota) if retry_after_ms.is_some() && !self.is_daily() => {
@@ -121,7 +145,7 @@ impl<'a> ApiError<'a> {
 
     /// All that Node says of a connection that breaks in the middle of an answer.
     fn is_broken(&self) -> bool {
-        self.text == "terminated"
+        matches!(self.text, "terminated" | "aborted")
     }
 
     fn is_daily(&self) -> bool {
@@ -174,7 +198,7 @@ fn kind_of_type(kind: &str) -> Option<ErrorKind> {
 }
 
 /// What a message of the CLI's own means, and those of the service that only it gives.
-fn kind_of_text(text: &str) -> Option<ErrorKind> {
+pub(super) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("daily quota", ErrorKind::Quota),
         ("exhausted your capacity", ErrorKind::Quota),
@@ -193,10 +217,33 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("but no final response text", ErrorKind::Protocol),
         ("Model stream ended", ErrorKind::Protocol),
         ("Invalid stream", ErrorKind::Protocol),
-        (" in JSON at position", ErrorKind::Protocol),
         ("Incomplete JSON segment", ErrorKind::Protocol),
+        ("Requested entity was not found", ErrorKind::ModelNotFound),
+        ("Model not found", ErrorKind::ModelNotFound),
+        ("page not found", ErrorKind::Invalid),
+        ("404 Not Found", ErrorKind::Invalid),
+        // Node's, of a connection.
+        ("other side closed", ErrorKind::Network),
+        ("Premature close", ErrorKind::Network),
+        ("Headers Timeout Error", ErrorKind::Network),
+        ("Body Timeout Error", ErrorKind::Network),
+        ("Connect Timeout Error", ErrorKind::Network),
+        ("operation was aborted", ErrorKind::Network),
     ];
     ErrorKind::of_words(text, MEANINGS)
+}
+
+/// Whether this is what Node says of text that is no JSON. It quotes that text, which may hold any
+/// other words.
+fn is_about_broken_json(text: &str) -> bool {
+    [
+        "\" is not valid JSON",
+        "... is not valid JSON",
+        "Unexpected end of JSON input",
+        " JSON at position ",
+    ]
+    .iter()
+    .any(|words| text.contains(words))
 }
 
 /// Whether the CLI stops after it has said this, though it then calls the run a success.
@@ -229,70 +276,4 @@ pub(super) fn kind_of_exit_code(code: i32) -> Option<ErrorKind> {
             return ErrorKind::of_http_status(*status);
         }
     })
-}
-
-/// Whether the CLI went on without the rules that it was given.
-pub(super) fn policy_was_ignored(stderr: &str) -> bool {
-    stderr.contains("Ignoring --admin-policy") || stderr.contains("Policy file error in teamster-")
-}
-
-/// What it means that the CLI did not begin, which it only explains on stderr.
-pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
-    const MEANINGS: &[(&str, ErrorKind)] = &[
-        (
-            "No previous sessions found for this project",
-            ErrorKind::SessionNotFound,
-        ),
-        ("Invalid session identifier", ErrorKind::SessionNotFound),
-        ("Error resuming session", ErrorKind::SessionNotFound),
-        ("Error starting session", ErrorKind::Invalid),
-        ("Invalid session ID", ErrorKind::Invalid),
-        ("Invalid auth method selected", ErrorKind::Auth),
-        ("Please set an Auth method", ErrorKind::Auth),
-        ("you must specify the GEMINI_API_KEY", ErrorKind::Auth),
-        ("you must specify either", ErrorKind::Auth),
-        (
-            "is not running in a trusted directory",
-            ErrorKind::Permission,
-        ),
-        ("YOLO mode is disabled", ErrorKind::Permission),
-        ("No input provided via stdin", ErrorKind::Invalid),
-        ("Unknown argument", ErrorKind::Invalid),
-        ("Not enough arguments following", ErrorKind::Invalid),
-        ("Invalid values:", ErrorKind::Invalid),
-        ("Cannot use both", ErrorKind::Invalid),
-        ("FatalSandboxError", ErrorKind::NotFound),
-        (
-            "failed to determine command for sandbox",
-            ErrorKind::NotFound,
-        ),
-        ("Please fix the configuration file", ErrorKind::Invalid),
-    ];
-    ErrorKind::of_words(stderr, MEANINGS)
-}
-
-/// What stderr says beside the warnings, up to the help.
-pub(super) fn evidence(stderr: &str) -> String {
-    let plain = without_colors(stderr);
-    let lines = plain
-        .lines()
-        .take_while(|line| !line.starts_with("Usage: "));
-    let said: Vec<_> = lines.filter(|line| !is_noise(line)).collect();
-    said.join("\n").trim().to_owned()
-}
-
-/// What the CLI says on stderr whether it fails or not.
-fn is_noise(line: &str) -> bool {
-    [
-        "Warning: ",
-        "YOLO mode is enabled",
-        "Approval mode overridden",
-        "Ripgrep is not available",
-        "MCP issues detected",
-        "Error executing tool ",
-        "[STARTUP]",
-        "    at ",
-    ]
-    .iter()
-    .any(|words| line.starts_with(words))
 }

@@ -2,6 +2,8 @@
 
 mod end;
 mod errors;
+mod shell;
+mod stderr;
 mod tools;
 mod usage;
 mod wire;
@@ -18,9 +20,12 @@ use teamster_core::{
 };
 
 use crate::launch::needs_policy;
+use crate::recorded::Flags;
 use end::End;
-use tools::Tools;
-use wire::{ErrorLine, InitLine, MessageLine, ResultLine, ToolResultLine, ToolUseLine};
+use tools::{Ended, Tools};
+use wire::{
+    ErrorLine, ErrorObject, InitLine, MessageLine, ResultLine, ToolResultLine, ToolUseLine,
+};
 
 pub(crate) use tools::is_own as is_own_tool;
 
@@ -34,6 +39,8 @@ pub struct GeminiDecoder {
     session: Option<Id>,
     /// Puts together what was cut between two deltas.
     joiner: Joiner,
+    /// What the deltas of the current message said.
+    message: String,
     tools: Tools,
     end: End,
 }
@@ -41,11 +48,14 @@ pub struct GeminiDecoder {
 impl GeminiDecoder {
     /// A decoder for a run with these parameters.
     pub fn new(params: &ExecuteParams) -> Self {
+        let given = Flags::of(&params.extra_args);
+        let permission = given.permission.unwrap_or(params.permission);
         Self {
-            asked: params.session_id.clone(),
-            everything_allowed: params.permission == PermissionMode::Bypass
-                && params.denied_tools.is_empty(),
-            end: End::new(needs_policy(params)),
+            everything_allowed: permission == PermissionMode::Bypass
+                && params.denied_tools.is_empty()
+                && given.policies.is_empty(),
+            end: End::new(needs_policy(params) || given.has_admin_policy()),
+            asked: params.session_id.clone().or(given.session_id),
             ..Self::default()
         }
     }
@@ -60,7 +70,7 @@ impl GeminiDecoder {
         let text = fixed.as_deref().unwrap_or(text);
         match kind.as_ref() {
             "tool_use" => self.tool_use(&parse(text)?, out),
-            "tool_result" => self.tool_result(parse(text)?, out),
+            "tool_result" => self.tool_result(&parse(text)?, out),
             "init" => self.init(parse(text)?, out),
             "error" => {
                 let line: ErrorLine<'_> = parse(text)?;
@@ -98,11 +108,24 @@ impl GeminiDecoder {
     fn message(&mut self, line: &MessageLine<'_>, out: &mut Events) -> Option<()> {
         match line.role.as_deref()? {
             // The prompt, as it was given.
-            "user" => Some(()),
+            "user" => {
+                self.message.clear();
+                Some(())
+            }
             "assistant" => {
                 let Chars(bytes) = serde_json::from_str(line.content?.get()).ok()?;
                 self.end.goes_on(out);
+                if line.delta == Some(false) {
+                    let said = std::mem::take(&mut self.message);
+                    // The whole message once more.
+                    if !said.is_empty() && said == Joiner::default().push(&bytes) {
+                        return Some(());
+                    }
+                }
                 let text = self.joiner.push(&bytes);
+                if line.delta != Some(false) {
+                    self.message.push_str(&text);
+                }
                 if !text.is_empty() {
                     out.push(AgentEvent::Text(Text {
                         text: text.into_owned(),
@@ -134,28 +157,32 @@ impl GeminiDecoder {
         Some(())
     }
 
-    fn tool_result(&mut self, line: ToolResultLine<'_>, out: &mut Events) -> Option<()> {
-        let mut call = self.tools.end(line.tool_id.as_deref()?)?;
+    fn tool_result(&mut self, line: &ToolResultLine<'_>, out: &mut Events) -> Option<()> {
+        let mut call = self.tools.end(line.tool_id.as_deref())?;
         self.end.goes_on(out);
-        let is_error = call.is_error(&line);
-        let denied = line
-            .error
-            .as_ref()
-            .filter(|error| call.denial(error, self.everything_allowed))
-            .map(|error| error.message.as_deref().map(str::to_owned));
-        if let Some(reason) = denied {
+        self.message.clear();
+        let output = line.output();
+        let error = line.error.and_then(ErrorObject::read);
+        let is_error = call.is_error(&Ended {
+            status: line.status.as_deref(),
+            output: output.as_deref(),
+            error: error.as_ref(),
+        });
+        if let Some(error) = &error
+            && call.is_denied(error, self.everything_allowed)
+        {
             out.push(AgentEvent::Permission(Box::new(Permission {
                 tool_name: call.name.clone(),
                 tool_id: Some(call.id.clone()),
                 decision: Decision::Denied,
-                reason,
+                reason: error.message.as_deref().map(str::to_owned),
                 native: None,
             })));
         }
-        self.end.tool_ended(line.error.as_ref());
+        self.end.tool_ended(error.as_ref());
         out.push(AgentEvent::ToolResult(Box::new(ToolResult {
             tool_id: call.id.clone(),
-            output: tools::output(line),
+            output: tools::output(output.unwrap_or_default(), error),
             is_error,
             parent_tool_id: None,
             native: None,
@@ -181,12 +208,12 @@ impl Decoder for GeminiDecoder {
     }
 
     fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
-        Cow::Owned(errors::evidence(stderr))
+        Cow::Owned(stderr::evidence(stderr))
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
         // What it says after it has begun is no reason not to begin.
-        errors::kind_of_stderr(stderr).filter(|_| self.session.is_none())
+        stderr::kind_of_stderr(stderr).filter(|_| self.session.is_none())
     }
 
     fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {

@@ -8,7 +8,8 @@ use teamster_core::{
     AgentEvent, ChangeKind, FileChange, Id, McpTool, Plan, PlanEntry, PlanStatus, ToolKind,
 };
 
-use super::wire::{ErrorObject, ToolResultLine};
+use super::shell;
+use super::wire::ErrorObject;
 
 /// The tool that runs commands.
 const SHELL: &str = "run_shell_command";
@@ -30,6 +31,13 @@ pub(super) struct Call {
     cli_id: Option<String>,
     /// What it will have done if it ends well.
     effect: Option<Effect>,
+}
+
+/// What the CLI says of how a call ended.
+pub(super) struct Ended<'a> {
+    pub(super) status: Option<&'a str>,
+    pub(super) output: Option<&'a str>,
+    pub(super) error: Option<&'a ErrorObject<'a>>,
 }
 
 /// What a call does that has an event of its own.
@@ -58,8 +66,16 @@ impl Tools {
         id
     }
 
-    /// A call ends: the oldest that is open under the CLI's id.
-    pub(super) fn end(&mut self, cli_id: &str) -> Option<Call> {
+    /// A call ends: the oldest that is open under the CLI's id; without one, the only one that is
+    /// open.
+    pub(super) fn end(&mut self, cli_id: Option<&str>) -> Option<Call> {
+        let Some(cli_id) = cli_id else {
+            return if self.open.len() == 1 {
+                self.open.pop()
+            } else {
+                None
+            };
+        };
         let is_it = |call: &Call| match &call.cli_id {
             Some(id) => id == cli_id,
             None => *call.id == *cli_id,
@@ -88,65 +104,33 @@ impl Call {
 
     /// Whether it failed, as far as the CLI says. It calls a command a success whatever its exit code
     /// was.
-    pub(super) fn is_error(&self, result: &ToolResultLine<'_>) -> Option<bool> {
-        if result.error.is_some() {
+    pub(super) fn is_error(&self, ended: &Ended<'_>) -> Option<bool> {
+        if ended.error.is_some() {
             return Some(true);
         }
-        match result.status.as_deref()? {
-            "success" if self.name == SHELL => command_failed(result.output.as_deref()?),
+        match ended.status? {
+            "success" if self.name == SHELL => shell::failed(ended.output?),
             "success" => Some(false),
             "error" => Some(true),
             _ => None,
         }
     }
 
-    /// Why the call was not permitted, if it was not.
-    pub(super) fn denial(&self, error: &ErrorObject<'_>, everything_allowed: bool) -> bool {
+    /// Whether the call was not permitted.
+    pub(super) fn is_denied(&self, error: &ErrorObject<'_>, everything_allowed: bool) -> bool {
         let message = error.message.as_deref().unwrap_or_default();
         match error.kind.as_deref().unwrap_or_default() {
             "policy_violation" => true,
             // It is there, but not in this mode, or denied by a policy: then the model is not told of
-            // it. With everything allowed, a tool of an MCP server that is not there is not there.
+            // it. With everything allowed, what is not there is not there.
             "tool_not_registered" => {
-                is_own(&self.name) || (self.name.starts_with("mcp_") && !everything_allowed)
+                !everything_allowed
+                    && (is_always_there(&self.name) || self.name.starts_with("mcp_"))
             }
             "unhandled_exception" => message.contains("requires user confirmation"),
             _ => false,
         }
     }
-}
-
-/// Whether a command failed, as far as its output tells. The CLI speaks of the exit code only where
-/// the command printed nothing.
-fn command_failed(output: &str) -> Option<bool> {
-    const FAILED: &[&str] = &[
-        "Command exited with code: ",
-        "Command terminated by signal: ",
-        "Command failed: ",
-        "Command was automatically cancelled because it exceeded the timeout",
-        "Command cancelled by user.",
-    ];
-    if output.is_empty() {
-        return Some(false);
-    }
-    if let Some(failed) = failed_in_full(output) {
-        return Some(failed);
-    }
-    FAILED
-        .iter()
-        .any(|words| output.starts_with(words))
-        .then_some(true)
-}
-
-/// The same of what the CLI displays with its flag `--debug`: all that the model is told, with lines
-/// about how the command ended after its output.
-fn failed_in_full(output: &str) -> Option<bool> {
-    let rest = output.strip_prefix("Output: ")?;
-    let mut lines = rest.lines().rev();
-    lines.next()?.strip_prefix("Process Group PGID: ")?;
-    let mut end = lines.skip_while(|line| line.starts_with("Background PIDs: "));
-    let last = end.next().unwrap_or_default();
-    Some(last.starts_with("Exit Code: ") || last.starts_with("Signal: "))
 }
 
 fn effect(name: &str, input: &Value) -> Option<Effect> {
@@ -185,9 +169,8 @@ fn entry(todo: &Value) -> Option<PlanEntry> {
 }
 
 /// The result as text. Of a failure it is what the model was told, and what was displayed beside it.
-pub(super) fn output(result: ToolResultLine<'_>) -> String {
-    let output = result.output.unwrap_or_default();
-    let message = result.error.and_then(|error| error.message);
+pub(super) fn output(output: Cow<'_, str>, error: Option<ErrorObject<'_>>) -> String {
+    let message = error.and_then(|error| error.message);
     let message = message.unwrap_or(Cow::Borrowed(""));
     if output.contains(&*message) {
         output.into_owned()
@@ -221,6 +204,33 @@ pub(super) fn kind(name: &str) -> ToolKind {
 /// Whether the CLI itself has, or had, a tool of this name.
 pub(crate) fn is_own(name: &str) -> bool {
     name == "activate_skill" || !matches!(kind(name), ToolKind::Mcp | ToolKind::Other)
+}
+
+/// Whether the CLI has a tool of this name in every run, though it may hide it. Not those of other
+/// versions, nor `ask_user`, which no run without a terminal has, nor those that a setting brings.
+fn is_always_there(name: &str) -> bool {
+    matches!(
+        name,
+        "activate_skill"
+            | "enter_plan_mode"
+            | "exit_plan_mode"
+            | "glob"
+            | "google_web_search"
+            | "grep_search"
+            | "invoke_agent"
+            | "list_background_processes"
+            | "list_directory"
+            | "list_mcp_resources"
+            | "read_background_output"
+            | "read_file"
+            | "read_mcp_resource"
+            | "replace"
+            | SHELL
+            | "update_topic"
+            | "web_fetch"
+            | "write_file"
+            | "write_todos"
+    )
 }
 
 /// Server and tool in a name like `mcp_server_tool`. The CLI puts nothing between them that a name

@@ -85,6 +85,73 @@ fn errors_of_the_service_mean_what_their_words_say() {
     }
 }
 
+/// Of a stream that holds broken JSON. Node quotes the text, in which there may be any words.
+#[test]
+fn broken_json_in_the_stream_is_a_fault_of_the_protocol() {
+    for message in [
+        r#"Unexpected token '}', "{"candidates": [}" is not valid JSON"#,
+        r#"Unexpected token 'b', "daily quota "... is not valid JSON"#,
+        "Unexpected end of JSON input",
+        "Unterminated string in JSON at position 20",
+        "Unexpected non-whitespace character after JSON at position 4 (line 1 column 5)",
+        r#"exception parsing stream chunk {"a": [}. SyntaxError: Unexpected token '}', "{"a": [}" is not valid JSON"#,
+    ] {
+        let line = failure("unknown", &format!("[API Error: {message}]"));
+        let (_, result) = run_with(&ExecuteParams::new("hi"), &[init(), line], exit(1));
+        assert_eq!(error(&result).kind, ErrorKind::Protocol, "{message}");
+        assert!(error(&result).retryable);
+        assert_eq!(error(&result).message, message);
+    }
+    // Of the service's answer to a request, that is a fault of the request.
+    let answer = r#"[API Error: {"error":{"code":400,"message":"\"x\" is not valid JSON"}}]"#;
+    assert_eq!(kind(answer, 144), ErrorKind::Invalid);
+}
+
+#[test]
+fn a_connection_that_breaks_or_gives_nothing_is_the_networks() {
+    for message in [
+        "other side closed",
+        "Headers Timeout Error",
+        "Body Timeout Error",
+        "Connect Timeout Error (attempted address: x:443, timeout: 10000ms)",
+        "aborted",
+        "This operation was aborted",
+        "exception Error: Premature close sending request",
+    ] {
+        let wrapped = format!("[API Error: {message}]");
+        assert_eq!(kind(&wrapped, 1), ErrorKind::Network, "{message}");
+    }
+}
+
+#[test]
+fn what_is_not_found_is_the_model_or_the_address() {
+    for (message, expected) in [
+        ("404 page not found", ErrorKind::Invalid),
+        ("404 Not Found", ErrorKind::Invalid),
+        (
+            r#"{"error":{"message":"404 page not found\n","code":404,"status":"Not Found"}}"#,
+            ErrorKind::Invalid,
+        ),
+        (
+            r#"{"error":{"message":"No route.","code":404,"status":"Not Found"}}"#,
+            ErrorKind::Invalid,
+        ),
+        (
+            r#"{"error":{"code":404,"message":"Requested entity was not found.","status":"NOT_FOUND"}}"#,
+            ErrorKind::ModelNotFound,
+        ),
+        (
+            r#"{"error":{"code":404,"message":"No such Model.","status":"Not Found"}}"#,
+            ErrorKind::ModelNotFound,
+        ),
+        (r#"{"error":{"code":404}}"#, ErrorKind::ModelNotFound),
+        ("Model not found", ErrorKind::ModelNotFound),
+    ] {
+        let wrapped = format!("[API Error: {message}]");
+        assert_eq!(kind(&wrapped, 1), expected, "{message}");
+    }
+}
+
 #[test]
 fn where_the_words_do_not_tell_the_exit_code_is_the_status_in_eight_bits() {
     for (code, expected) in [
@@ -344,58 +411,6 @@ fn another_session_than_the_one_to_resume_is_an_error_at_once() {
     params.session_id = Some(SESSION.into());
     let (_, result) = run_with(&params, &[init(), delta("x"), success()], exit(0));
     assert_eq!(result.status, RunStatus::Completed);
-}
-
-fn never_began(stderr: &str, code: i32) -> (ErrorKind, ErrorCode, String) {
-    let ended = Exit {
-        stderr: stderr.into(),
-        ..exit(code)
-    };
-    let (_, result) = run_with(&ExecuteParams::new("hi"), &[], ended);
-    assert_eq!(result.status, RunStatus::Failed);
-    let error = error(&result);
-    (error.kind, error.code, error.message.clone())
-}
-
-#[test]
-fn a_cli_that_does_not_begin_says_why_on_stderr() {
-    let noise = "Warning: Basic terminal detected (TERM=dumb).\nYOLO mode is enabled.\n";
-    let (kind, code, message) = never_began(
-        &format!("{noise}\u{1b}[31mGemini CLI is not running in a trusted directory.\u{1b}[0m\n"),
-        55,
-    );
-    assert_eq!((kind, code), (ErrorKind::Permission, ErrorCode::CliStderr));
-    assert_eq!(message, "Gemini CLI is not running in a trusted directory.");
-    let (kind, _, message) = never_began("Unknown arguments: x\nUsage: gemini\n\n  --help", 1);
-    assert_eq!(
-        (kind, message.as_str()),
-        (ErrorKind::Invalid, "Unknown arguments: x")
-    );
-    let (kind, _, _) = never_began(
-        "Error resuming session: No previous sessions found for this project.",
-        42,
-    );
-    assert_eq!(kind, ErrorKind::SessionNotFound);
-    // Words that are not known: the exit code tells.
-    let (kind, _, message) = never_began(&format!("{noise}Etwas fehlt.\n    at x.js:1\n"), 41);
-    assert_eq!((kind, message.as_str()), (ErrorKind::Auth, "Etwas fehlt."));
-    let (kind, code, _) = never_began(noise, 41);
-    assert_eq!((kind, code), (ErrorKind::Auth, ErrorCode::CliExitError));
-    let (kind, code, message) = never_began(noise, 1);
-    assert_eq!((kind, code), (ErrorKind::Internal, ErrorCode::CliExitError));
-    assert!(message.contains("exited with code 1"), "{message}");
-}
-
-#[test]
-fn a_signal_that_ended_the_cli_is_named_and_not_the_noise_before() {
-    let killed = Exit {
-        signal: Some("SIGKILL".into()),
-        stderr: "Ripgrep is not available. Falling back to GrepTool.\n".into(),
-        ..Exit::default()
-    };
-    let (_, result) = run_with(&ExecuteParams::new("hi"), &[init()], killed);
-    assert_eq!(error(&result).code, ErrorCode::CliExitError);
-    assert!(error(&result).message.contains("SIGKILL"));
 }
 
 #[test]

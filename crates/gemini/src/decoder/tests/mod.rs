@@ -8,6 +8,8 @@ use super::GeminiDecoder;
 
 mod end;
 mod lines;
+mod shapes;
+mod stderr;
 mod tools;
 
 const SESSION: &str = "4e7c1419-faa6-4b9e-a712-01520d2026c2";

@@ -8,7 +8,7 @@ use teamster_core::{
 
 use super::{call, delta, exit, failed, init, names, returned, run, run_with, success};
 
-fn results(events: &[AgentEvent]) -> Vec<&ToolResult> {
+pub(super) fn results(events: &[AgentEvent]) -> Vec<&ToolResult> {
     let results = events.iter().filter_map(|event| match event {
         AgentEvent::ToolResult(result) => Some(&**result),
         _ => None,
@@ -48,6 +48,42 @@ fn a_command_without_output_tells_how_it_ended() {
 }
 
 #[test]
+fn what_a_command_prints_is_not_how_it_ended() {
+    for printed in [
+        "Command failed: seen in a log\nmore",
+        "Command failed: seen in a log",
+        "Command failed: spawn x\nmore",
+        "Command exited with code: 3 was printed by the script",
+        "Command exited with code: 3\nand more",
+        "Command exited with code: ",
+        "Command exited with code: 0",
+        "Command terminated by signal: of the times",
+        "Command terminated by signal: 9\n9",
+        "Command cancelled by user. Really.",
+        "Command was automatically cancelled because it exceeded the timeout of patience",
+    ] {
+        assert_eq!(shell(&json!(printed)), None, "{printed}");
+    }
+    for said in [
+        "Command terminated by signal: SIGTERM",
+        "Command exited with code: -1",
+        "Command failed: spawn /bin/bash ENOENT",
+        "Command cancelled by user.",
+        "Command cancelled by user.\n\nOutput before cancellation:\nx",
+        "Command was automatically cancelled because it exceeded the timeout of 5.0 minutes without \
+         output.",
+        "Command was automatically cancelled because it exceeded the timeout of 0.1 minutes without \
+         output.\n\nOutput before cancellation:\nx\ny",
+        "Command was automatically cancelled because it exceeded the timeout of 5.0 minutes without \
+         output. Below is the output before it was cancelled:\nx",
+        "Command was cancelled by user before it could complete. There was no output before it was \
+         cancelled.",
+    ] {
+        assert_eq!(shell(&json!(said)), Some(true), "{said}");
+    }
+}
+
+#[test]
 fn with_debug_every_command_tells_how_it_ended() {
     for (end, failed) in [
         ("Process Group PGID: 30144", false),
@@ -65,10 +101,17 @@ fn with_debug_every_command_tells_how_it_ended() {
             "{end}"
         );
     }
-    assert_eq!(
-        shell(&json!("Output: of the command itself\nExit Code: 3")),
-        None
-    );
+    // Lines of the command's own.
+    for (printed, failed) in [
+        ("Exit Code: three\nProcess Group PGID: 2", Some(false)),
+        ("Exit Code: 0\nProcess Group PGID: 2", Some(false)),
+        ("Signal: lost\nProcess Group PGID: 2", Some(false)),
+        ("Error: x\nProcess Group PGID: 2", None),
+        ("Exit Code: 3\nProcess Group PGID: none", None),
+        ("Exit Code: 3", None),
+    ] {
+        assert_eq!(shell(&json!(format!("Output: a\n{printed}"))), failed);
+    }
 }
 
 #[test]
@@ -240,6 +283,60 @@ fn denials_are_told_from_failures() {
     assert_eq!(denials(shell, "unhandled_exception", "it crashed"), 0);
     assert_eq!(denials("read_file", "file_not_found", "File not found."), 0);
     assert_eq!(denials("read_file", "permission_denied", "EACCES"), 0);
+}
+
+#[test]
+fn a_tool_that_the_cli_does_not_have_is_not_denied_in_any_mode() {
+    for name in [
+        "ask_user",
+        "save_memory",
+        "read_many_files",
+        "search_file_content",
+        "codebase_investigator",
+        "cli_help",
+        "complete_task",
+        "get_internal_docs",
+        "tracker_create_task",
+        "no_such_tool",
+    ] {
+        for mode in [
+            PermissionMode::Default,
+            PermissionMode::ReadOnly,
+            PermissionMode::AcceptEdits,
+            PermissionMode::Bypass,
+        ] {
+            let mut params = ExecuteParams::new("hi");
+            params.permission = mode;
+            let denials = denials(&params, name, "tool_not_registered", "not found");
+            assert_eq!(denials, 0, "{name} {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn with_everything_allowed_nobody_denied_a_tool_that_is_not_there() {
+    let mut params = ExecuteParams::new("hi");
+    params.permission = PermissionMode::Bypass;
+    let hidden = |params: &ExecuteParams| {
+        denials(
+            params,
+            "run_shell_command",
+            "tool_not_registered",
+            "not found",
+        )
+    };
+    assert_eq!(hidden(&params), 0);
+    let violation = "Tool execution denied by policy.";
+    assert_eq!(denials(&params, "glob", "policy_violation", violation), 1);
+    // Rules of the caller's own may hide it.
+    for rules in ["--policy=/tmp/p.toml", "--admin-policy=/tmp/p.toml"] {
+        params.extra_args = vec![rules.into()];
+        assert_eq!(hidden(&params), 1);
+    }
+    // The mode may be given in another way.
+    let mut params = ExecuteParams::new("hi");
+    params.extra_args = vec!["--yolo".into()];
+    assert_eq!(hidden(&params), 0);
 }
 
 #[test]

@@ -1,0 +1,84 @@
+//! How a command ended, as far as its displayed output tells.
+
+/// Before what a command had printed when it was cancelled.
+const BEFORE: &[&str] = &[
+    "\n\nOutput before cancellation:\n",
+    // With `--debug`.
+    " Below is the output before it was cancelled:\n",
+    " There was no output before it was cancelled.",
+];
+
+/// How it begins with `--debug`.
+const IN_FULL: &str = "Output: ";
+
+/// Whether a command failed. The CLI speaks of how it ended only where it printed nothing, so its
+/// words must be all there is: a command may print the like.
+pub(super) fn failed(output: &str) -> Option<bool> {
+    if output.is_empty() {
+        return Some(false);
+    }
+    if output.starts_with(IN_FULL) {
+        return failed_in_full(output);
+    }
+    let by_code = output.strip_prefix("Command exited with code: ");
+    let by_signal = output.strip_prefix("Command terminated by signal: ");
+    let never_began = output.strip_prefix("Command failed: spawn ");
+    let is_failure = by_code.is_some_and(is_failure_code)
+        || by_signal.is_some_and(is_signal)
+        || never_began.is_some_and(|why| !why.contains('\n'))
+        || is_cancelled(output);
+    is_failure.then_some(true)
+}
+
+/// Whether the CLI ended it.
+fn is_cancelled(output: &str) -> bool {
+    let timeout = "Command was automatically cancelled because it exceeded the timeout of ";
+    let after_timeout = || {
+        let (minutes, rest) = output
+            .strip_prefix(timeout)?
+            .split_once(" minutes without output.")?;
+        minutes.parse::<f64>().ok().map(|_| rest)
+    };
+    let rest = output
+        .strip_prefix("Command cancelled by user.")
+        .or_else(|| output.strip_prefix("Command was cancelled by user before it could complete."))
+        .or_else(after_timeout);
+    rest.is_some_and(|rest| rest.is_empty() || BEFORE.iter().any(|words| rest.starts_with(words)))
+}
+
+/// The same of what the CLI displays with its flag `--debug`: all that the model is told, with lines
+/// about how the command ended after its output.
+fn failed_in_full(output: &str) -> Option<bool> {
+    let rest = output.strip_prefix(IN_FULL)?;
+    let mut lines = rest.split('\n').rev();
+    let group = lines.next()?.strip_prefix("Process Group PGID: ")?;
+    group.parse::<u32>().ok()?;
+    let mut end = lines.skip_while(|line| line.starts_with("Background PIDs: "));
+    let last = end.next().unwrap_or_default();
+    let by_code = last.strip_prefix("Exit Code: ");
+    let by_signal = last.strip_prefix("Signal: ");
+    if by_code.is_some_and(is_failure_code) || by_signal.is_some_and(is_signal) {
+        Some(true)
+    } else if last.starts_with("Error: ") {
+        // Of the CLI, or the last that the command printed.
+        None
+    } else {
+        Some(false)
+    }
+}
+
+/// A number, and no other than the CLI speaks of.
+fn is_failure_code(text: &str) -> bool {
+    text.parse::<i64>().is_ok_and(|code| code != 0)
+}
+
+/// A number, or a name like `SIGKILL`.
+fn is_signal(text: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+    };
+    is_failure_code(text) || text.strip_prefix("SIG").is_some_and(is_name)
+}

@@ -1,0 +1,172 @@
+//! What stderr says of a run that has no result.
+
+use teamster_core::{AgentError, AgentEvent, RunResult};
+use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, Exit, NoticeSource, RunStatus, Stop};
+
+use super::{delta, error, exit, init, run_with};
+
+fn never_began(stderr: &str, code: i32) -> (ErrorKind, ErrorCode, String) {
+    let ended = Exit {
+        stderr: stderr.into(),
+        ..exit(code)
+    };
+    let (_, result) = run_with(&ExecuteParams::new("hi"), &[], ended);
+    assert_eq!(result.status, RunStatus::Failed);
+    let error = error(&result);
+    (error.kind, error.code, error.message.clone())
+}
+
+#[test]
+fn a_cli_that_does_not_begin_says_why_on_stderr() {
+    let noise = "Warning: Basic terminal detected (TERM=dumb).\nYOLO mode is enabled.\n";
+    let (kind, code, message) = never_began(
+        &format!("{noise}\u{1b}[31mGemini CLI is not running in a trusted directory.\u{1b}[0m\n"),
+        55,
+    );
+    assert_eq!((kind, code), (ErrorKind::Permission, ErrorCode::CliStderr));
+    assert_eq!(message, "Gemini CLI is not running in a trusted directory.");
+    let (kind, _, message) = never_began("Unknown arguments: x\nUsage: gemini\n\n  --help", 1);
+    assert_eq!(
+        (kind, message.as_str()),
+        (ErrorKind::Invalid, "Unknown arguments: x")
+    );
+    let (kind, _, _) = never_began(
+        "Error resuming session: No previous sessions found for this project.",
+        42,
+    );
+    assert_eq!(kind, ErrorKind::SessionNotFound);
+    // Words that are not known: the exit code tells.
+    let (kind, _, message) = never_began(&format!("{noise}Etwas fehlt.\n    at x.js:1\n"), 41);
+    assert_eq!((kind, message.as_str()), (ErrorKind::Auth, "Etwas fehlt."));
+    let (kind, code, _) = never_began(noise, 41);
+    assert_eq!((kind, code), (ErrorKind::Auth, ErrorCode::CliExitError));
+    let (kind, code, message) = never_began(noise, 1);
+    assert_eq!((kind, code), (ErrorKind::Internal, ErrorCode::CliExitError));
+    assert!(message.contains("exited with code 1"), "{message}");
+}
+
+#[test]
+fn a_signal_that_ended_the_cli_is_named_and_not_the_noise_before() {
+    let killed = Exit {
+        signal: Some("SIGKILL".into()),
+        stderr: "Ripgrep is not available. Falling back to GrepTool.\n".into(),
+        ..Exit::default()
+    };
+    let (_, result) = run_with(&ExecuteParams::new("hi"), &[init()], killed);
+    assert_eq!(error(&result).code, ErrorCode::CliExitError);
+    assert!(error(&result).message.contains("SIGKILL"));
+}
+
+/// What the CLI writes of a request that it repeats, as recorded but for the length of the stack.
+fn attempt(number: u32, status: u16) -> String {
+    format!(
+        "Ripgrep is not available. Falling back to GrepTool.\n\
+         Attempt {number} failed with status {status}. Retrying with backoff... _ApiError: \
+         {{\"error\":{{\"code\":{status},\"message\":\"It did not go.\"}}}}\n    \
+         at throwErrorIfNotOK (file:///x.js:267833:24)\n    \
+         at async Turn.run (file:///x.js:333001:24) {{\n  status: {status}\n}}\n"
+    )
+}
+
+fn gone(stderr: String, exit: Exit, lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
+    run_with(&ExecuteParams::new("hi"), lines, Exit { stderr, ..exit })
+}
+
+fn killed() -> Exit {
+    Exit {
+        signal: Some("SIGKILL".into()),
+        ..Exit::default()
+    }
+}
+
+#[test]
+fn a_cli_that_is_killed_while_it_repeats_a_request() {
+    let stderr = attempt(1, 503) + &attempt(2, 429);
+    let (_, result) = gone(stderr, killed(), &[init()]);
+    assert_eq!(result.status, RunStatus::Failed);
+    let AgentError {
+        code,
+        kind,
+        message,
+        ..
+    } = error(&result);
+    assert_eq!(
+        (*code, *kind),
+        (ErrorCode::CliExitError, ErrorKind::RateLimit)
+    );
+    assert_eq!(
+        message,
+        "the CLI was ended by SIGKILL before its run was over; the last request that it told of \
+         failed with status 429"
+    );
+}
+
+#[test]
+fn a_request_that_was_overcome_explains_nothing() {
+    let (_, result) = gone(attempt(1, 429), killed(), &[init(), delta("x")]);
+    assert_eq!(error(&result).kind, ErrorKind::Internal);
+    assert!(error(&result).message.contains("SIGKILL"));
+    let (_, result) = gone(attempt(1, 429), exit(247), &[init(), delta("x")]);
+    assert_eq!(error(&result).kind, ErrorKind::Overloaded);
+    assert!(error(&result).message.contains("exited with code 247"));
+}
+
+#[test]
+fn the_kind_of_a_request_that_failed_without_a_status() {
+    let stderr = "Attempt 1 failed. Retrying with backoff... Error: exception TypeError: fetch \
+                  failed sending request\n    at file:///x.js:1:1\n";
+    let (_, result) = gone(stderr.into(), exit(1), &[init()]);
+    assert_eq!(error(&result).kind, ErrorKind::Network);
+    assert!(error(&result).message.contains("exited with code 1"));
+    assert!(
+        error(&result)
+            .message
+            .ends_with("fetch failed sending request")
+    );
+}
+
+#[test]
+fn a_run_that_was_ended_from_outside_has_its_own_error_and_a_notice_of_the_request() {
+    let timeout = AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, "too long");
+    let stopped = Exit {
+        stop: Some(Stop::Timeout(timeout)),
+        ..exit(0)
+    };
+    for (exit, code) in [
+        (stopped, ErrorCode::WatchdogTimeout),
+        (exit(0), ErrorCode::StreamEndedEarly),
+    ] {
+        let (events, result) = gone(attempt(3, 429), exit, &[init()]);
+        assert_eq!(error(&result).code, code);
+        assert!(!error(&result).message.contains("_ApiError"));
+        let notices = events.iter().filter_map(|event| match event {
+            AgentEvent::Notice(notice) => Some((notice.source, notice.message.as_str())),
+            _ => None,
+        });
+        assert_eq!(
+            notices.collect::<Vec<_>>(),
+            [(
+                NoticeSource::Stderr,
+                "the last request that it told of failed with status 429"
+            )]
+        );
+    }
+}
+
+#[test]
+fn what_explains_a_failure_is_found_between_the_requests_that_were_repeated() {
+    let several = "Attempt 2 failed with status 429. Retrying with backoff... RetryableQuotaError: \
+                   Too much.\nSuggested retry after 2s.\n    at x (file:///x.js:1:1) {\n  cause: {\n    \
+                   code: 429\n  },\n  status: 429\n}\n";
+    let stderr = format!(
+        "{}{several}Attempt 3 failed: Too much.. Max attempts reached\nIt cannot go on.\n    at y \
+         (file:///x.js:2:2) {{\n  a: 1\n}}\nAttempt this again later.\n",
+        attempt(1, 500)
+    );
+    let (_, result) = gone(stderr, exit(1), &[init()]);
+    assert_eq!(error(&result).code, ErrorCode::CliStderr);
+    assert_eq!(
+        error(&result).message,
+        "It cannot go on.\nAttempt this again later."
+    );
+}

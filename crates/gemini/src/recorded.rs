@@ -1,0 +1,161 @@
+//! What a command line says of the session and of what is allowed.
+
+use teamster_core::{ExecuteParams, PermissionMode};
+
+/// The flags that a decoder must know of.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Flags {
+    /// How much is allowed, if that is said.
+    pub(crate) permission: Option<PermissionMode>,
+    /// The session that is resumed, if it is named.
+    pub(crate) session_id: Option<String>,
+    /// Flags of rules, each as one word: whatever is allowed, they may deny.
+    pub(crate) policies: Vec<String>,
+}
+
+impl Flags {
+    /// Reads words after the program's name. A word that begins with `-` is never the value of the
+    /// one before: the CLI refuses that.
+    pub(crate) fn of(words: &[String]) -> Self {
+        let mut flags = Self::default();
+        let mut words = words.iter().map(String::as_str).peekable();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                break;
+            }
+            let (flag, joined) = match word.split_once('=') {
+                Some((flag, value)) => (flag, Some(value)),
+                None => (word, None),
+            };
+            let mut value = || joined.or_else(|| words.next_if(|next| !next.starts_with('-')));
+            match flag {
+                "--approval-mode" | "--approvalMode" => {
+                    flags.permission = value().and_then(permission).or(flags.permission);
+                }
+                "--yolo" | "-y" if joined != Some("false") => {
+                    flags.permission = Some(PermissionMode::Bypass);
+                }
+                "--resume" | "-r" => {
+                    flags.session_id = value().filter(|id| is_uuid(id)).map(str::to_owned);
+                }
+                "--policy" | "--admin-policy" | "--adminPolicy" => {
+                    let value = value().unwrap_or_default();
+                    flags.policies.push(format!("{flag}={value}"));
+                }
+                _ => {}
+            }
+        }
+        flags
+    }
+
+    /// Whether there are rules that come before the user's own.
+    pub(crate) fn has_admin_policy(&self) -> bool {
+        self.policies.iter().any(|flag| flag.starts_with("--admin"))
+    }
+}
+
+/// Puts what a recorded command line says into the parameters.
+pub(crate) fn params(argv: &[String], params: &mut ExecuteParams) {
+    let flags = Flags::of(argv.get(1..).unwrap_or_default());
+    if let Some(permission) = flags.permission {
+        params.permission = permission;
+    }
+    if flags.session_id.is_some() {
+        params.session_id = flags.session_id;
+    }
+    params.extra_args.extend(flags.policies);
+}
+
+/// Mode `plan` is none of ours: it denies as the default does.
+fn permission(mode: &str) -> Option<PermissionMode> {
+    Some(match mode {
+        "default" | "plan" => PermissionMode::Default,
+        "auto_edit" => PermissionMode::AcceptEdits,
+        "yolo" => PermissionMode::Bypass,
+        _ => return None,
+    })
+}
+
+/// Only that names one session: `latest` and a number are places in a list.
+fn is_uuid(id: &str) -> bool {
+    id.len() == 36
+        && id.bytes().enumerate().all(|(at, b)| match at {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "4e7c1419-faa6-4b9e-a712-01520d2026c2";
+
+    fn recorded(line: &str) -> ExecuteParams {
+        let argv: Vec<_> = line.split(' ').map(str::to_owned).collect();
+        let mut found = ExecuteParams::new("");
+        params(&argv, &mut found);
+        found
+    }
+
+    #[test]
+    fn how_much_a_command_line_allows() {
+        for (line, expected) in [
+            ("gemini --prompt hi", PermissionMode::Default),
+            ("gemini --approval-mode default", PermissionMode::Default),
+            ("gemini --approval-mode plan", PermissionMode::Default),
+            (
+                "gemini --approval-mode=auto_edit",
+                PermissionMode::AcceptEdits,
+            ),
+            (
+                "gemini --approval-mode yolo --prompt x",
+                PermissionMode::Bypass,
+            ),
+            ("gemini --approval-mode=yolo", PermissionMode::Bypass),
+            ("gemini -y --prompt x", PermissionMode::Bypass),
+            ("gemini --yolo", PermissionMode::Bypass),
+            ("gemini --yolo=false", PermissionMode::Default),
+            ("gemini --prompt=--yolo", PermissionMode::Default),
+            ("gemini -- --yolo", PermissionMode::Default),
+            ("gemini --approval-mode", PermissionMode::Default),
+            ("gemini", PermissionMode::Default),
+            ("", PermissionMode::Default),
+        ] {
+            assert_eq!(recorded(line).permission, expected, "{line}");
+            assert_eq!(recorded(line).session_id, None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_session_of_a_command_line() {
+        for flag in ["--resume ", "--resume=", "-r ", "-r="] {
+            let line = format!("gemini {flag}{ID} --prompt hi");
+            assert_eq!(recorded(&line).session_id.as_deref(), Some(ID), "{line}");
+        }
+        for new in [
+            "--resume latest",
+            "--resume=3",
+            "-r 4e7c1419",
+            "--resume",
+            "--resume --prompt",
+        ] {
+            assert_eq!(recorded(&format!("gemini {new}")).session_id, None, "{new}");
+        }
+        assert_eq!(
+            recorded(&format!("gemini --session-id {ID}")).session_id,
+            None
+        );
+    }
+
+    #[test]
+    fn rules_of_a_command_line() {
+        let found = recorded("gemini --yolo --policy /tmp/p.toml --admin-policy=a.toml");
+        assert_eq!(
+            found.extra_args,
+            ["--policy=/tmp/p.toml", "--admin-policy=a.toml"]
+        );
+        assert!(Flags::of(&found.extra_args).has_admin_policy());
+        assert!(!Flags::of(&found.extra_args[..1]).has_admin_policy());
+    }
+}
