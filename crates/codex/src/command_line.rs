@@ -1,6 +1,6 @@
 //! Which session a command line of the CLI's is about: a recorded one, or the caller's own arguments.
 
-use teamster_core::{ExecuteParams, is_uuid};
+use teamster_core::ExecuteParams;
 
 /// Flags whose value is a word of its own: those of `codex` and those of `codex exec`.
 const WITH_VALUE: &[&str] = &[
@@ -38,7 +38,7 @@ const NOWHERE: &str = "\0";
 /// That a session is resumed or forked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resumed {
-    /// Its id. `None` for the last one, or one that is given by its name.
+    /// Its id, or what stands in its place. `None` for the last one.
     id: Option<String>,
     fork: bool,
 }
@@ -82,7 +82,7 @@ pub(crate) fn resumed(args: &[String]) -> Option<Resumed> {
     let id = words.positional();
     while words.positional().is_some() {}
     // After `--last` it is the prompt.
-    let id = id.filter(|id| !words.last && is_uuid(id));
+    let id = id.filter(|_| !words.last);
     Some(Resumed {
         id: id.cloned(),
         fork,
@@ -165,13 +165,19 @@ mod tests {
             "codex exec resume --last",
             "codex exec resume",
             "codex exec fork --last -- hi",
-            "codex exec resume the-name-of-a-thread hi",
             &format!("codex exec resume --last {ID}"),
         ] {
             let found = params(line);
             assert_eq!(found.session_id, None, "{line}");
             assert!(resumed(&found.extra_args).is_some(), "{line}");
         }
+    }
+
+    /// Which then is none: the CLI begins a new session, and the decoder sees its id.
+    #[test]
+    fn what_is_no_uuid_stands_in_the_place_of_the_session() {
+        let found = params("codex exec resume no-such-session hi");
+        assert_eq!(found.session_id.as_deref(), Some("no-such-session"));
     }
 
     #[test]

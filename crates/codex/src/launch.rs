@@ -224,18 +224,6 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
              new session",
         ));
     }
-    // The CLI would start and go on, and its sandbox fail at every command.
-    let missing = |dir: &&PathBuf| {
-        let base = params.working_directory.as_deref();
-        let path = base.unwrap_or(Path::new("")).join(dir);
-        !path.try_exists().unwrap_or(true)
-    };
-    if let Some(dir) = params.add_dirs.iter().find(missing) {
-        return Err(AgentError::invalid_params(format!(
-            "add_dirs: {} does not exist",
-            dir.display()
-        )));
-    }
     if params.session_id.is_some() && matches!(params.system_prompt, Some(SystemPrompt::Append(_)))
     {
         return Err(AgentError::invalid_params(

@@ -59,11 +59,6 @@ fn every_value_is_joined_to_its_flag() {
     params.model = Some("-m".into());
     params.effort = Some("high".into());
     params.permission = PermissionMode::AcceptEdits;
-    let directory = tempfile::tempdir().unwrap();
-    for name in ["-d", "e,f"] {
-        fs::create_dir(directory.path().join(name)).unwrap();
-    }
-    params.working_directory = Some(directory.path().into());
     params.add_dirs = vec!["-d".into(), "e,f".into()];
     params.system_prompt = Some(SystemPrompt::Append("Say \"hi\".\n".into()));
     params.extra_args = vec!["--profile".into(), "x".into()];
@@ -109,28 +104,6 @@ fn flags_stand_before_resume_and_fork_which_refuse_most_of_them() {
         launch(&params).unwrap().stdin,
         Stdin::Bytes(b"--go on".into())
     );
-}
-
-#[test]
-fn a_directory_to_add_that_does_not_exist_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut params = ExecuteParams::new("hi");
-    params.add_dirs = vec![directory.path().into(), directory.path().join("missing")];
-    let error = refused(&params);
-    assert_eq!(error.code, ErrorCode::InvalidParams);
-    assert!(error.message.starts_with("add_dirs: "), "{error:?}");
-    assert!(
-        error.message.ends_with("missing does not exist"),
-        "{error:?}"
-    );
-
-    // What is not absolute is below the working directory, where the CLI looks for it.
-    params.add_dirs = vec!["beside".into()];
-    assert!(launch(&params).is_err());
-    params.working_directory = Some(directory.path().into());
-    assert!(launch(&params).is_err());
-    fs::create_dir(directory.path().join("beside")).unwrap();
-    assert!(args(&params).contains(&"--add-dir=beside".to_owned()));
 }
 
 #[test]
