@@ -199,6 +199,13 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
             ));
         }
     }
+    // The CLI would go on with it and say nothing about that.
+    if params.session_id.is_none() && record(params).is_some_and(|record| record.path.exists()) {
+        return Err(AgentError::invalid_params(
+            "new_session_id: there is a session with this id; to go on with it, give it as \
+             session_id",
+        ));
+    }
     check_extra_args(params)
 }
 

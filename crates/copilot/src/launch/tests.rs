@@ -346,3 +346,23 @@ proptest! {
         prop_assert_eq!(flags.len(), 8);
     }
 }
+
+#[test]
+fn a_new_session_with_the_id_of_another_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let id = "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f";
+    let mut params = ExecuteParams::new("hi");
+    params
+        .env
+        .insert("COPILOT_HOME".into(), home.path().to_str().unwrap().into());
+    params.new_session_id = Some(id.into());
+    assert!(launch(&params).is_ok());
+    let session = home.path().join("session-state").join(id);
+    std::fs::create_dir_all(&session).unwrap();
+    std::fs::write(session.join("events.jsonl"), "{}\n").unwrap();
+    let error = launch(&params).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidParams);
+    assert!(error.message.starts_with("new_session_id: "), "{error}");
+    params.session_id = params.new_session_id.take();
+    assert!(launch(&params).is_ok());
+}
