@@ -28,6 +28,10 @@ const MARKS_OF_A_SESSION: &[&str] = &["GEMINI_CLI", "GEMINI_CLI_WORKTREE_HANDLED
 /// pauses can be 30 % longer than those.
 const IDLE: Duration = Duration::from_mins(6);
 
+/// From its result to its exit the CLI takes 1.3 to 1.9 s, and many times that on a busy machine (both
+/// measured): it saves the session and ends its MCP servers.
+const EXIT_GRACE: Duration = Duration::from_secs(20);
+
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     check(params)?;
     let mut args = Args::new();
@@ -55,6 +59,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
         env: environment(),
         env_remove: MARKS_OF_A_SESSION.to_vec(),
         stdin,
+        exit_grace: Some(EXIT_GRACE),
         timeouts: Timeouts {
             idle: Some(IDLE),
             ..Timeouts::default()

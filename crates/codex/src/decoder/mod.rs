@@ -29,6 +29,8 @@ pub struct CodexDecoder {
     /// The answer shall be JSON.
     structured: bool,
     session: Option<Id>,
+    /// The model that was asked for: the CLI names none.
+    model: Option<String>,
     items: Items,
     turns: Turns,
     /// Reconnects of this turn.
@@ -56,6 +58,7 @@ impl CodexDecoder {
         Self {
             resumed: params.session_id.clone().filter(|_| !params.fork),
             structured: params.output_schema.is_some(),
+            model: params.model.clone(),
             turns: Turns::new(baseline),
             ..Self::default()
         }
@@ -115,7 +118,7 @@ impl CodexDecoder {
         self.session = Some(id.clone());
         out.push(AgentEvent::Session(Box::new(Session {
             session_id: id,
-            model: None,
+            model: self.model.clone(),
             tools: None,
             mcp_servers: None,
             native: None,
@@ -199,6 +202,7 @@ impl Decoder for CodexDecoder {
             summary.structured_output = answer.and_then(|text| serde_json::from_str(text).ok());
         }
         summary.session_id.clone_from(&self.session);
+        summary.model.clone_from(&self.model);
         summary
     }
 

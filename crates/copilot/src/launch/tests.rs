@@ -358,8 +358,8 @@ fn a_new_session_with_the_id_of_another_is_refused() {
     params.new_session_id = Some(id.into());
     assert!(launch(&params).is_ok());
     let session = home.path().join("session-state").join(id);
-    std::fs::create_dir_all(&session).unwrap();
-    std::fs::write(session.join("events.jsonl"), "{}\n").unwrap();
+    fs::create_dir_all(&session).unwrap();
+    fs::write(session.join("events.jsonl"), "{}\n").unwrap();
     let error = launch(&params).unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidParams);
     assert!(error.message.starts_with("new_session_id: "), "{error}");

@@ -108,7 +108,7 @@ fn attempt(line: &str) -> Option<&str> {
 /// The last request of which the CLI says that it failed and was to be repeated.
 #[derive(Debug, PartialEq)]
 pub(super) struct Retry {
-    /// For a person, to follow "the last request that it told of failed".
+    /// For a person, to follow "the last request that the CLI told of failed".
     pub(super) how: String,
     pub(super) kind: Option<ErrorKind>,
 }

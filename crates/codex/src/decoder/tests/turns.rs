@@ -426,3 +426,16 @@ fn lines_of_other_types_and_no_json_are_not_lost() {
         (3, 2)
     );
 }
+
+#[test]
+fn the_model_is_the_one_that_was_asked_for() {
+    let mut params = ExecuteParams::new("hi");
+    params.model = Some("gpt-5.5".into());
+    let lines = [thread(), turn(), end(10, 0, 1)];
+    let (events, result) = run_with(CodexDecoder::for_params(&params), &lines, exit(0));
+    let AgentEvent::Session(session) = &events[0] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(session.model.as_deref(), Some("gpt-5.5"));
+    assert_eq!(result.model.as_deref(), Some("gpt-5.5"));
+}

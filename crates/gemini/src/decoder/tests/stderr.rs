@@ -96,8 +96,8 @@ fn a_cli_that_is_killed_while_it_repeats_a_request() {
     );
     assert_eq!(
         message,
-        "the CLI was ended by SIGKILL before its run was over; the last request that it told of \
-         failed with status 429"
+        "the CLI was ended by SIGKILL before its run was over; the last request that the CLI \
+         told of failed with status 429"
     );
 }
 
@@ -147,7 +147,7 @@ fn a_run_that_was_ended_from_outside_has_its_own_error_and_a_notice_of_the_reque
             notices.collect::<Vec<_>>(),
             [(
                 NoticeSource::Stderr,
-                "the last request that it told of failed with status 429"
+                "the last request that the CLI told of failed with status 429"
             )]
         );
     }
