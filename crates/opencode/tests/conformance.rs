@@ -173,9 +173,17 @@ fn understand(sent: &Sent<'_>) -> Understood {
     let rules = json("OPENCODE_PERMISSION");
     let with = |action: &str| -> Vec<String> {
         let own = ["question", "plan_enter", "plan_exit"];
-        let rules = rules.iter().filter(|(_, is)| *is == action);
-        let names = rules.map(|(name, _)| name.clone());
+        let matching = rules.iter().filter(|(_, is)| *is == action);
+        let names = matching.map(|(name, _)| name.clone());
+        // A denied tool is there twice: its other key matches the same, and is in no file.
+        let again = |name: &str| {
+            let stars = name.len() - name.trim_end_matches('*').len();
+            let exact = name.strip_suffix(" *");
+            let head = exact.or_else(|| (stars >= 16).then(|| name.trim_end_matches('*')));
+            head.is_some_and(|head| rules.contains_key(head))
+        };
         names
+            .filter(|name| !again(name))
             .filter(|name| !own.contains(&name.as_str()) && name != "edit")
             .collect()
     };

@@ -87,6 +87,8 @@ impl OpenCodeDecoder {
         match (exit.stop.as_ref(), exit.code) {
             (Some(Stop::Lingering), _) | (None, Some(0)) => true,
             (None, Some(1)) => self.overcome.is_some(),
+            // Of a recording it may not be known how its process ended.
+            (None, None) => exit.signal.is_none(),
             _ => false,
         }
     }

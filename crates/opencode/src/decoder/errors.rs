@@ -170,6 +170,8 @@ fn retry_after_ms(data: &ErrorData<'_>) -> Option<u64> {
 /// What a failure means that was only explained on stderr.
 pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const ON_STDERR: &[(&str, ErrorKind)] = &[
+        // Its help, in place of a run.
+        ("opencode run [message..]", ErrorKind::Invalid),
         ("is not valid JSON(C)", ErrorKind::Invalid),
         ("Configuration is invalid", ErrorKind::Invalid),
         ("bad file reference", ErrorKind::Invalid),
@@ -211,7 +213,28 @@ mod tests {
     use super::*;
 
     fn error(body: &str) -> AgentError {
-        CliError::of(&parse(body).unwrap()).error
+        CliError::of(&ErrorBody::of(parse(body).unwrap()).unwrap()).error
+    }
+
+    #[test]
+    fn the_message_of_an_error_of_another_shape_is_not_lost() {
+        for (body, message) in [
+            (r#""boom string""#, "boom string"),
+            (r#"{"name":"X","message":"flat"}"#, "flat"),
+            (r#"{"name":"X","data":"why it failed"}"#, "why it failed"),
+            (r#"{"name":"X","data":{},"message":"flat"}"#, "flat"),
+            (r#"["a"]"#, r#"["a"]"#),
+            (r#"{"name":"X"}"#, "OpenCode reported X without a message"),
+        ] {
+            assert_eq!(error(body).message, message, "{body}");
+        }
+        assert_eq!(error(r#""Overloaded""#).kind, ErrorKind::Overloaded);
+    }
+
+    #[test]
+    fn help_in_place_of_a_run_is_a_wrong_command_line() {
+        let help = "opencode run [message..]\n\nrun opencode with a message\n";
+        assert_eq!(kind_of_stderr(help), Some(ErrorKind::Invalid));
     }
 
     #[test]
@@ -305,7 +328,7 @@ mod tests {
     #[test]
     fn the_log_on_stderr_explains_what_the_line_does_not() {
         let body = r#"{"name":"UnknownError","data":{"message":"Unexpected server error. Check server logs for details.","ref":"err_7ff28fbe"}}"#;
-        let cli = CliError::of(&parse(body).unwrap());
+        let cli = CliError::of(&ErrorBody::of(parse(body).unwrap()).unwrap());
         // As the real program printed it, cut short.
         let stderr = "timestamp=2026-11-22T01:30:29.622Z level=ERROR run=779773e2 message=failed \
             ref=err_7ff28fbe error=\"ProviderModelNotFoundError: Model not found: mocka/nope.\" \

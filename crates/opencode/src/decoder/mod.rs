@@ -6,6 +6,7 @@
 
 mod end;
 mod errors;
+mod parts;
 mod steps;
 mod tools;
 mod wire;
@@ -21,9 +22,10 @@ use teamster_core::{
 };
 
 use errors::CliError;
+use parts::{News, Parts};
 use steps::Steps;
 use tools::Call;
-use wire::{Line, Part};
+use wire::{ErrorBody, Line, Part};
 
 /// How much of a text that is no answer a notice shows, in bytes.
 const NOTICE_BYTES: usize = 1000;
@@ -42,8 +44,7 @@ pub struct OpenCodeDecoder {
     mcp_servers: Vec<String>,
     /// An old session goes on.
     resumed: bool,
-    /// The parts that were printed. One may be printed again when the CLI changes it later.
-    parts: HashSet<Box<str>>,
+    parts: Parts,
     tool_ids: HashSet<Id>,
     steps: Steps,
     /// The last error, until the next line tells whether the run went on.
@@ -112,7 +113,7 @@ impl OpenCodeDecoder {
         }
         let line: Line<'_> = parse(text)?;
         if kind == "error" {
-            let error = CliError::of(&line.error?);
+            let error = CliError::of(&ErrorBody::of(line.error?)?);
             self.session_seen(line.session_id.as_deref(), out);
             if let Some(before) = self.error.replace(error)
                 && self.error.as_ref().is_some_and(|e| *e != before)
@@ -122,22 +123,28 @@ impl OpenCodeDecoder {
             }
             return Some(());
         }
-        let part = line.part?;
+        let mut part = line.part?;
         match kind.as_ref() {
             "text" | "reasoning" if part.text.is_none() => return None,
             "tool_use" if part.tool.is_none() || part.state.is_none() => return None,
             _ => {}
         }
+        let news = self.parts.news(&kind, &part)?;
         self.session_seen(line.session_id.as_deref(), out);
-        if let Some(id) = part.id.as_deref()
-            && !self.parts.insert(id.into())
-        {
-            return Some(());
-        }
+        let begun = match news {
+            News::All => None,
+            News::Nothing => return Some(()),
+            News::Result(call) => Some(call),
+            News::From(bytes) => {
+                let rest = part.text.as_deref().and_then(|text| text.get(bytes..));
+                part.text = Some(Cow::Owned(rest.unwrap_or_default().to_owned()));
+                None
+            }
+        };
         match kind.as_ref() {
             "step_start" => self.step_start(&part, out),
             "step_finish" => self.step_finish(&part, out),
-            "tool_use" => self.tool_use(part, out),
+            "tool_use" => self.tool_use(part, begun, out),
             kind => self.text(kind, part, out),
         }
         Some(())
@@ -183,14 +190,15 @@ impl OpenCodeDecoder {
         let Some(lost) = self.steps.start(message) else {
             return;
         };
-        // The answer broke off and the CLI asks again, in the same message. It does not say why.
+        // The answer broke off and the CLI asks again, in the same message. It does not say why, but
+        // what it repeats so is a connection that was lost.
         out.push(AgentEvent::Retry(Box::new(Retry {
             attempt: lost.tries,
             max_attempts: Some(RETRIES),
             delay_ms: None,
             error: AgentError::new(
                 ErrorCode::CliError,
-                ErrorKind::Protocol,
+                ErrorKind::Network,
                 "the answer of the model's service broke off",
             ),
             native: None,
@@ -260,7 +268,9 @@ impl OpenCodeDecoder {
         }
     }
 
-    fn tool_use(&mut self, part: Part<'_>, out: &mut Events) {
+    /// A tool call, or the end of one that had begun.
+    fn tool_use(&mut self, part: Part<'_>, begun: Option<Id>, out: &mut Events) {
+        let running = part.is_running();
         let id = part.call_id.as_deref().unwrap_or_default();
         let part_id = part.id.as_deref().unwrap_or_default();
         let (Some(name), Some(state)) = (part.tool, part.state) else {
@@ -270,17 +280,28 @@ impl OpenCodeDecoder {
             // An old call whose output the CLI took out of the conversation.
             return;
         }
-        let id = self.unique_id(id, part_id);
-        let call = Call::new(&name, state, &self.mcp_servers);
-        out.push(AgentEvent::ToolUse(Box::new(ToolUse {
-            tool_name: call.name.clone(),
-            tool_id: id.clone(),
-            input: call.input,
-            kind: call.kind,
-            mcp: call.mcp,
-            parent_tool_id: None,
-            native: None,
-        })));
+        let is_new = begun.is_none();
+        let id = begun.unwrap_or_else(|| self.unique_id(id, part_id));
+        let mut call = Call::new(&name, state, &self.mcp_servers);
+        if is_new {
+            out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+                tool_name: call.name.clone(),
+                tool_id: id.clone(),
+                input: std::mem::take(&mut call.input),
+                kind: call.kind,
+                mcp: call.mcp.take(),
+                parent_tool_id: None,
+                native: None,
+            })));
+        }
+        if running {
+            self.parts.begun(part_id, id);
+            return;
+        }
+        self.tool_result(&id, call, out);
+    }
+
+    fn tool_result(&mut self, id: &Id, call: Call, out: &mut Events) {
         if call.denied {
             if call.rejected {
                 self.denials.rejected = Some(call.name.clone());

@@ -43,13 +43,20 @@ impl Call {
             .filter(|_| invalid)
             .and_then(named)
             .unwrap_or_else(|| tool.to_owned());
-        let is_error = failed || invalid || command_failed(&state.metadata);
+        let mcp = mcp_tool(&name, mcp_servers);
+        let kind = if mcp.is_some() {
+            ToolKind::Mcp
+        } else {
+            kind(&name)
+        };
+        // A tool of another kind may have anything of that name.
+        let is_command = kind == ToolKind::Execute;
+        let is_error = failed || invalid || is_command && command_failed(&state.metadata);
         let output = output(&state);
         let rejected = failed && output.starts_with(REJECTED);
         let denied = rejected
             || failed && output.starts_with(FORBIDDEN)
             || invalid && was_withheld(&name, &state.input);
-        let mcp = mcp_tool(&name, mcp_servers);
         let (changes, plan) = if is_error {
             (Vec::new(), None)
         } else {
@@ -59,11 +66,7 @@ impl Call {
             )
         };
         Self {
-            kind: if mcp.is_some() {
-                ToolKind::Mcp
-            } else {
-                kind(&name)
-            },
+            kind,
             mcp,
             output,
             is_error,

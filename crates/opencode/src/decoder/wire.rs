@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::json_line::or_default;
+use teamster_core::json_line::{or_default, parse};
 
 /// Any line: the session, and a part of a message or an error.
 #[derive(Deserialize)]
@@ -16,8 +17,8 @@ pub(super) struct Line<'a> {
     pub(super) session_id: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) part: Option<Part<'a>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) error: Option<ErrorBody<'a>>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
 }
 
 /// A part of a message: a piece of text or reasoning, a tool call, the begin or end of a step.
@@ -51,6 +52,20 @@ pub(super) struct Part<'a> {
     pub(super) cost: Option<f64>,
 }
 
+impl Part<'_> {
+    /// A tool call of which the input is complete.
+    pub(super) fn is_running(&self) -> bool {
+        let state = self.state.as_ref();
+        state.is_some_and(|state| state.status.as_deref() == Some("running"))
+    }
+
+    /// A tool call whose output the CLI took out of the conversation, long after the call.
+    pub(super) fn is_compacted(&self) -> bool {
+        let state = self.state.as_ref();
+        state.is_some_and(|state| state.time.compacted.is_some())
+    }
+}
+
 #[derive(Deserialize, Default)]
 pub(super) struct TextMetadata {
     /// The text that makes the model go on after a compaction.
@@ -58,12 +73,12 @@ pub(super) struct TextMetadata {
     pub(super) compaction_continue: bool,
 }
 
-/// `state` of a tool call that has ended.
+/// `state` of a tool call. This version prints only those that have ended.
 #[derive(Deserialize, Default)]
 pub(super) struct ToolState<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) status: Option<Cow<'a, str>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "of_any_depth")]
     pub(super) input: Value,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) output: Option<Cow<'a, str>>,
@@ -75,6 +90,13 @@ pub(super) struct ToolState<'a> {
     pub(super) attachments: Vec<Attachment<'a>>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) time: ToolTime,
+}
+
+impl ToolState<'_> {
+    /// The call has not ended.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(self.status.as_deref(), Some("pending" | "running"))
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -163,12 +185,59 @@ pub(super) struct CacheTokens {
 }
 
 /// `error` of an error line.
-#[derive(Deserialize, Default)]
+#[derive(Default)]
 pub(super) struct ErrorBody<'a> {
-    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) name: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) data: ErrorData<'a>,
+}
+
+impl<'a> ErrorBody<'a> {
+    /// An error as the CLI prints it, or one of another shape: its message alone, or without `data`.
+    /// `None` if it cannot be read.
+    pub(super) fn of(error: &'a RawValue) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Body<'a> {
+            #[serde(borrow, default, deserialize_with = "or_default")]
+            name: Option<Cow<'a, str>>,
+            #[serde(borrow, default, deserialize_with = "or_default")]
+            message: Option<Cow<'a, str>>,
+            #[serde(borrow)]
+            data: Option<&'a RawValue>,
+        }
+        let error = error.get();
+        if !error.starts_with('{') {
+            let data = ErrorData {
+                message: Some(text(error)?),
+                ..ErrorData::default()
+            };
+            return Some(Self { name: None, data });
+        }
+        let body: Body<'a> = parse(error)?;
+        let mut data = match body.data.map(RawValue::get) {
+            Some(data) if data.starts_with('"') => ErrorData {
+                message: Some(text(data)?),
+                ..ErrorData::default()
+            },
+            Some(data) => parse(data).unwrap_or_default(),
+            None => ErrorData::default(),
+        };
+        data.message = data.message.or(body.message);
+        Some(Self {
+            name: body.name,
+            data,
+        })
+    }
+}
+
+/// A string, or another value as it was printed.
+fn text(json: &str) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    if json.starts_with('"') {
+        parse::<Text<'_>>(json).map(|text| text.0)
+    } else {
+        Some(Cow::Borrowed(json))
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -196,4 +265,19 @@ where
     D: Deserializer<'de>,
 {
     <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Any JSON. What is nested too deep for the reader is kept as text.
+fn of_any_depth<'de, D>(deserializer: D) -> Result<Value, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let raw = <&RawValue>::deserialize(deserializer)?.get();
+    serde_json::from_str(raw).or_else(|error| {
+        if error.to_string().starts_with("recursion limit") {
+            Ok(Value::String(raw.to_owned()))
+        } else {
+            Err(D::Error::custom(error))
+        }
+    })
 }

@@ -5,6 +5,7 @@
 //! for his own settings, so ours are added to what he has in them.
 
 use std::env;
+use std::hash::{BuildHasher, RandomState};
 
 use serde_json::{Map, Value, json};
 use teamster_core::{
@@ -35,6 +36,10 @@ const CHANGES: &[&str] = &["edit", "bash", "task"];
 /// The agents that every user has, and that run tools.
 const AGENTS: &[&str] = &["build", "plan", "general", "explore"];
 
+/// Those of them that a run may start with; the others only work for these. The CLI takes settings
+/// under its old key `mode` as those of an agent to start with, whatever it was.
+const PRIMARY_AGENTS: &[&str] = &["build", "plan"];
+
 /// The variables to set, and the files that they name.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -45,6 +50,8 @@ pub(crate) struct Settings {
     opaque: bool,
     /// The agent that the caller has named.
     agent: Option<String>,
+    /// What the keys of this run's rules end with, see [`last_key`].
+    stars: String,
 }
 
 impl Settings {
@@ -65,6 +72,7 @@ impl Settings {
             files: Vec::new(),
             opaque,
             agent,
+            stars: "*".repeat(number_of_stars()),
         };
         settings.permissions(params)?;
         settings.add_dirs(params)?;
@@ -93,12 +101,12 @@ impl Settings {
         }
         // What is denied comes after, because the last rule that matches holds.
         for tool in QUESTIONS {
-            rule(&mut self.permission, tool, "deny");
+            self.deny_to_all(tool);
         }
         if params.session_id.is_some() && !self.opaque {
             for agent in self.agents() {
                 for tool in QUESTIONS {
-                    rule(self.permissions_of(&agent), tool, "deny");
+                    self.deny(&agent, tool);
                 }
             }
         }
@@ -106,16 +114,17 @@ impl Settings {
             self.must_be_readable("permission")?;
             let agent = self.fix_agent();
             for tool in CHANGES {
-                rule(self.permissions_of(&agent), tool, "deny");
+                self.deny(&agent, tool);
             }
         }
         for tool in &params.denied_tools {
             self.must_be_readable("denied_tools")?;
             let tool = permission_of(tool);
-            rule(&mut self.permission, tool, "deny");
+            self.deny_to_all(tool);
             for agent in self.agents() {
-                rule(self.permissions_of(&agent), tool, "deny");
+                self.deny(&agent, tool);
             }
+            self.keep_from_sub_agents(tool);
         }
         if params.permission != PermissionMode::Bypass {
             // A question about permission is answered with no. By default the run ends there.
@@ -127,6 +136,36 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// Denies a tool to all agents that have no other rule for it.
+    fn deny_to_all(&mut self, tool: &str) {
+        rule(&mut self.permission, tool, "deny");
+        rule(&mut self.permission, &last_key(tool, &self.stars), "deny");
+    }
+
+    /// Denies a tool to an agent, whatever the user's files say of it. Settings under the old key
+    /// `mode` are merged over those under `agent`, so the last word is there.
+    fn deny(&mut self, agent: &str, tool: &str) {
+        let key = last_key(tool, &self.stars);
+        rule(self.permissions_of(agent), tool, "deny");
+        let rules = if self.may_start_with(agent) {
+            rules_of(self.mode_of(agent))
+        } else {
+            self.permissions_of(agent)
+        };
+        rule(rules, &key, "deny");
+    }
+
+    /// Denies a tool to the sessions of all sub-agents, whatever their names: a session's rules are
+    /// stronger than those of its agent.
+    fn keep_from_sub_agents(&mut self, tool: &str) {
+        let experimental = object_at(&mut self.config, "experimental");
+        let tools = experimental.entry("primary_tools").or_insert(json!([]));
+        match tools.as_array_mut() {
+            Some(tools) => tools.push(json!(tool)),
+            None => *tools = json!([tool]),
+        }
     }
 
     /// Allows a tool, for all agents and for the one that runs.
@@ -176,10 +215,10 @@ impl Settings {
         }
         if variable == PROMPT_FILE {
             let agent = self.fix_agent();
-            self.settings_of(&agent).insert(
-                "prompt".into(),
-                json!(format!("{{file:{{env:{variable}}}}}")),
-            );
+            let file = json!(format!("{{file:{{env:{variable}}}}}"));
+            self.settings_of(&agent)
+                .insert("prompt".into(), file.clone());
+            self.mode_of(&agent).insert("prompt".into(), file);
         } else {
             let file = json!(format!("{{env:{variable}}}"));
             let all = self.config.entry("instructions").or_insert(json!([]));
@@ -203,14 +242,30 @@ impl Settings {
         let agent = "build".to_owned();
         self.config
             .insert("default_agent".into(), Value::String(agent.clone()));
+        // A user who has switched it off has another one, of which nothing is known.
+        self.mode_of(&agent).insert("disable".into(), json!(false));
         agent
+    }
+
+    /// Whether a run may start with this agent, as far as that is known.
+    fn may_start_with(&self, agent: &str) -> bool {
+        let in_mode = |modes: &Value| modes.get(agent).is_some();
+        PRIMARY_AGENTS.contains(&agent)
+            || self.agent.as_deref() == Some(agent)
+            || self.config.get("mode").is_some_and(in_mode)
+    }
+
+    /// An agent's settings under the key by which older versions knew them.
+    fn mode_of(&mut self, agent: &str) -> &mut Map<String, Value> {
+        object_at(object_at(&mut self.config, "mode"), agent)
     }
 
     /// All agents that are known. Rules of an agent are stronger than those for all.
     fn agents(&self) -> Vec<String> {
         let mut agents: Vec<String> = AGENTS.iter().map(ToString::to_string).collect();
-        let own = self.config.get("agent").and_then(Value::as_object);
-        let own = own.into_iter().flat_map(Map::keys);
+        let own = ["agent", "mode"].into_iter();
+        let own = own.filter_map(|key| self.config.get(key)?.as_object());
+        let own = own.flat_map(Map::keys);
         for agent in own.chain(&self.agent) {
             if !agents.contains(agent) {
                 agents.push(agent.clone());
@@ -224,13 +279,7 @@ impl Settings {
     }
 
     fn permissions_of(&mut self, agent: &str) -> &mut Map<String, Value> {
-        let settings = self.settings_of(agent);
-        if let Some(Value::String(action)) = settings.get("permission") {
-            // One word for all tools.
-            let all = json!({"*": action});
-            settings.insert("permission".into(), all);
-        }
-        object_at(settings, "permission")
+        rules_of(self.settings_of(agent))
     }
 
     /// What has to be added to the configuration cannot be if that is not plain JSON.
@@ -284,10 +333,42 @@ fn object_at<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<Stri
     }
 }
 
+/// The rules in an agent's settings.
+fn rules_of(settings: &mut Map<String, Value>) -> &mut Map<String, Value> {
+    if let Some(Value::String(action)) = settings.get("permission") {
+        // One word for all tools.
+        let all = json!({"*": action});
+        settings.insert("permission".into(), all);
+    }
+    object_at(settings, "permission")
+}
+
 /// Adds a rule after all others: of those that match, the last one holds.
 fn rule(rules: &mut Map<String, Value>, name: &str, action: &str) {
     rules.shift_remove(name);
     rules.insert(name.to_owned(), Value::String(action.to_owned()));
+}
+
+/// A key for a rule about this tool that no file has, so that the rule comes after all others. Where
+/// two configurations have the same key, the CLI keeps its first place, and the last rule that
+/// matches holds. Stars match nothing as well as anything.
+///
+/// Names of tools with `_` are those of MCP servers, where another tool may begin with the same
+/// name: that would be denied too. For these, and for what is denied in every run, a key is used that
+/// stands for nothing else, because a blank and a star match nothing or what begins with a blank.
+fn last_key(tool: &str, stars: &str) -> String {
+    if tool.contains(['_', '*']) || QUESTIONS.contains(&tool) {
+        format!("{tool} *")
+    } else {
+        format!("{tool}{stars}")
+    }
+}
+
+/// Another number in each run, so that a project's file cannot have the key. Not many: they are in a
+/// variable, whose size has a limit.
+fn number_of_stars() -> usize {
+    let random = RandomState::new().hash_one(std::process::id());
+    16 + usize::try_from(random % 256).unwrap_or_default()
 }
 
 /// The permission that a tool asks for. All tools that write files ask for `edit`.

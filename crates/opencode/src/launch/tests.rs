@@ -73,10 +73,13 @@ fn a_plain_run() {
         config(&params),
         json!({"experimental": {"continue_loop_on_deny": true}})
     );
-    assert_eq!(
-        permission(&params),
-        json!({"question": "deny", "plan_enter": "deny", "plan_exit": "deny"})
-    );
+    assert_eq!(permission(&params), questions());
+}
+
+/// The rules that are always there.
+fn questions() -> Value {
+    json!({"question": "deny", "question *": "deny", "plan_enter": "deny",
+           "plan_enter *": "deny", "plan_exit": "deny", "plan_exit *": "deny"})
 }
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
@@ -164,15 +167,25 @@ fn questions_are_denied_to_a_resumed_session_whatever_its_agent_may_do() {
     for agent in ["build", "plan", "general", "explore"] {
         assert_eq!(config["agent"][agent]["permission"]["question"], "deny");
     }
-    // After what allows all, because the last rule holds.
+    // After what allows all, because the last rule holds, and after what a file has under `mode`.
     assert_eq!(
         keys(&config["agent"]["build"]["permission"]),
         ["*", "question", "plan_enter", "plan_exit"]
     );
+    for agent in ["build", "plan"] {
+        assert_eq!(
+            keys(&config["mode"][agent]["permission"]),
+            ["question *", "plan_enter *", "plan_exit *"]
+        );
+    }
+    // `mode` would make agents of these that a run may start with.
+    assert_eq!(config["mode"]["explore"], Value::Null);
     assert_eq!(
-        keys(&permission(&params)),
-        ["*", "question", "plan_enter", "plan_exit"]
+        config["agent"]["explore"]["permission"]["question *"],
+        "deny"
     );
+    assert_eq!(keys(&permission(&params))[0], "*");
+    assert_eq!(keys(&permission(&params)).len(), 7);
 }
 
 #[test]
@@ -185,12 +198,27 @@ fn reading_only_is_stronger_than_what_is_allowed_and_than_the_users_agent() {
     let rules = &config["agent"]["build"]["permission"];
     assert_eq!(keys(rules), ["*", "edit", "bash", "task"]);
     assert_eq!(rules["bash"], "deny");
+    assert_eq!(config["mode"]["build"]["disable"], false);
+    let rules = &config["mode"]["build"]["permission"];
+    let last: Vec<_> = keys(rules)
+        .into_iter()
+        .map(|k| k.trim_end_matches('*'))
+        .collect();
+    assert_eq!(last, ["edit", "bash", "task"]);
+    for key in keys(rules) {
+        assert!(key.ends_with(&"*".repeat(16)), "{key}");
+        assert_eq!(rules[key], "deny");
+    }
 
     // An agent that the caller names stays, and gets the rules.
     params.extra_args = vec!["--agent".into(), "mine".into()];
     let config = self::config(&params);
     assert_eq!(config["default_agent"], Value::Null);
     assert_eq!(config["agent"]["mine"]["permission"]["edit"], "deny");
+    assert_eq!(
+        keys(&config["mode"]["mine"]["permission"])[0].trim_end_matches('*'),
+        "edit"
+    );
 }
 
 #[test]
@@ -212,6 +240,61 @@ fn tools_by_name_and_those_that_write_by_the_permission_they_ask_for() {
     params.permission = PermissionMode::Default;
     params.denied_tools = vec!["write".into()];
     assert_eq!(permission(&params)["edit"], "deny");
+}
+
+/// These rules, those that are always there, and a tool's two, of which the key of one is taken from
+/// what was found.
+fn with_stars(tool: &str, mut rules: Value, found: &Value) -> Value {
+    let starred = keys(found).into_iter().find(|key| {
+        key.strip_prefix(tool)
+            .is_some_and(|stars| stars.len() >= 16 && stars.chars().all(|c| c == '*'))
+    });
+    for (name, action) in questions().as_object().unwrap() {
+        rules[name] = action.clone();
+    }
+    rules[tool] = json!("deny");
+    rules[starred.unwrap()] = json!("deny");
+    rules
+}
+
+#[test]
+fn a_denied_tool_is_denied_under_a_key_that_no_file_has() {
+    let mut params = params("hi");
+    params.denied_tools = vec!["bash".into(), "db_get".into(), "x_*".into()];
+    let own = r#"{"mode": {"own": {"permission": "allow"}}, "experimental": {"primary_tools": 5}}"#;
+    params
+        .env
+        .insert("OPENCODE_CONFIG_CONTENT".into(), own.into());
+    let config = config(&params);
+    let of = |section: &str, agent: &str| {
+        keys(&config[section][agent]["permission"])
+            .into_iter()
+            .map(|key| key.replace("****", "").trim_end_matches('*').to_owned())
+            .collect::<Vec<_>>()
+    };
+    // What a server's other tools are named begins with the same name: an exact key.
+    for agent in ["build", "plan"] {
+        assert_eq!(of("mode", agent), ["bash", "db_get ", "x_* "]);
+    }
+    assert_eq!(of("mode", "own"), ["", "bash", "db_get ", "x_* "]);
+    assert_eq!(
+        of("agent", "general"),
+        ["bash", "bash", "db_get", "db_get ", "x_", "x_* "]
+    );
+    // Whatever its name is, a sub-agent's session has them not.
+    assert_eq!(
+        config["experimental"]["primary_tools"],
+        json!(["bash", "db_get", "x_*"])
+    );
+}
+
+#[test]
+fn the_stars_are_others_in_another_run() {
+    let mut params = params("hi");
+    params.permission = PermissionMode::ReadOnly;
+    let all: std::collections::BTreeSet<String> =
+        (0..40).map(|_| config(&params).to_string()).collect();
+    assert!(all.len() > 1);
 }
 
 #[test]
@@ -241,10 +324,10 @@ fn what_the_caller_has_in_the_variables_stays() {
         config["agent"]["mine"],
         json!({"permission": {"*": "allow", "bash": "deny"}, "prompt": "{env:X}"})
     );
+    let permission = permission(&params);
     assert_eq!(
-        permission(&params),
-        json!({"edit": "ask", "question": "deny", "plan_enter": "deny", "plan_exit": "deny",
-               "bash": "deny"})
+        permission,
+        with_stars("bash", json!({"edit": "ask"}), &permission)
     );
 }
 
@@ -285,6 +368,10 @@ fn a_system_prompt_is_in_a_file_where_nothing_in_it_is_replaced() {
     assert_eq!(
         config["agent"]["build"]["prompt"],
         "{file:{env:TEAMSTER_OPENCODE_PROMPT}}"
+    );
+    assert_eq!(
+        config["mode"]["build"]["prompt"],
+        config["agent"]["build"]["prompt"]
     );
     assert_eq!(config["default_agent"], "build");
     let file = &launch(&params).unwrap().private_files[0];

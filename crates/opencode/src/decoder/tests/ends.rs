@@ -279,3 +279,33 @@ fn another_agent_than_the_one_asked_for_is_told() {
     });
     assert!(told, "{events:?}");
 }
+
+#[test]
+fn an_error_line_of_another_shape_is_the_end_too() {
+    for body in [
+        json!("boom"),
+        json!({"name": "X", "message": "boom"}),
+        json!({"name": "X", "data": "boom"}),
+    ] {
+        let line = json!({"type": "error", "sessionID": "s", "error": body}).to_string();
+        let (_, result) = run_with(OpenCodeDecoder::new(), &[start("m"), line], exit(1));
+        assert_eq!(result.status, RunStatus::Failed);
+        assert_eq!(result.errors.len(), 1);
+        assert_eq!(
+            (result.errors[0].code, result.errors[0].message.as_str()),
+            (ErrorCode::CliError, "boom")
+        );
+        assert_eq!(result.diagnostics.unknown, 0);
+    }
+}
+
+#[test]
+fn a_recording_that_does_not_tell_how_the_process_ended_may_be_complete() {
+    let (_, result) = run_with(OpenCodeDecoder::new(), &answer(), Exit::default());
+    assert_eq!(
+        (result.status, result.errors.len()),
+        (RunStatus::Completed, 0)
+    );
+    let (_, result) = run_with(OpenCodeDecoder::new(), &answer()[..2], Exit::default());
+    assert_eq!(result.status, RunStatus::Failed);
+}

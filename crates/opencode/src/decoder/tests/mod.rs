@@ -8,6 +8,7 @@ use super::OpenCodeDecoder;
 
 mod any;
 mod ends;
+mod parts;
 mod text;
 mod tools;
 

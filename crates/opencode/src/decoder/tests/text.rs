@@ -27,7 +27,7 @@ fn text_of_a_try_that_broke_off_is_retracted() {
         panic!("{events:?}")
     };
     assert_eq!((retry.attempt, retry.max_attempts), (1, Some(5)));
-    assert_eq!(retry.error.kind, ErrorKind::Protocol);
+    assert_eq!(retry.error.kind, ErrorKind::Network);
 }
 
 #[test]

@@ -259,3 +259,25 @@ fn that_sub_agents_figures_are_missing_is_said_once() {
     };
     assert_eq!(used.kind, ToolKind::Task);
 }
+
+#[test]
+fn an_exit_in_the_metadata_of_another_tool_is_no_exit_code() {
+    for name in ["my-db_query", "other_query", "read"] {
+        let (_, ended, _) = call(name, &completed("fine", &json!({}), &json!({"exit": 1})));
+        assert_eq!(ended.is_error, Some(false), "{name}");
+    }
+}
+
+#[test]
+fn an_input_that_is_nested_too_deep_is_kept_as_text() {
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let line = bash("m", "t1").replace(r#"{"command":"true"}"#, &deep);
+    assert!(line.contains(&deep));
+    let (events, result) = run(&[start("m"), line, finish("m", "stop")]);
+    assert_eq!(result.diagnostics.unknown, 0);
+    let AgentEvent::ToolUse(used) = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(used.input, Value::String(deep));
+    assert_eq!(names(&events)[2], "tool_result");
+}
