@@ -39,7 +39,8 @@ pub struct ExecuteParams {
     pub fork: bool,
     /// Where the agent works. The caller's own directory by default.
     pub working_directory: Option<PathBuf>,
-    /// Directories beside the working directory that the agent may use.
+    /// Directories beside the working directory that the agent may use. They must be there; a relative
+    /// one is meant from where the agent works.
     pub add_dirs: Vec<PathBuf>,
     /// Environment variables, over the inherited and the provider's own.
     pub env: BTreeMap<String, String>,

@@ -127,8 +127,8 @@ fn was_withheld(name: &str, input: &Value) -> bool {
         return false;
     };
     match name {
-        "bash" | "read" | "glob" | "grep" | "webfetch" | "task" | "todowrite" | "skill"
-        | "question" => true,
+        // Not `question`: that nobody is there to be asked is no denial.
+        "bash" | "read" | "glob" | "grep" | "webfetch" | "task" | "todowrite" | "skill" => true,
         // Some models get `apply_patch` in their place.
         "edit" | "write" => !offered.contains("apply_patch"),
         _ => false,
@@ -279,6 +279,7 @@ mod tests {
         assert!(withheld("write", "read"));
         assert!(!withheld("write", "apply_patch, read"));
         assert!(!withheld("no_such_tool", "bash"));
+        assert!(!withheld("question", "bash"));
         let input = serde_json::json!({"tool": "bash", "error": "Invalid input for tool bash"});
         assert!(!was_withheld("bash", &input));
     }
