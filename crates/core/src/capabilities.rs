@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::PermissionMode;
+use crate::{McpSupport, PermissionMode};
 
 /// What a provider can honour of [`ExecuteParams`](crate::ExecuteParams), and what its stream has.
 ///
@@ -40,6 +40,8 @@ pub struct Capabilities {
     pub output_schema: bool,
     /// `images`.
     pub images: bool,
+    /// `mcp_servers`.
+    pub mcp: McpSupport,
     /// `cli_retries`.
     pub cli_retries: bool,
     /// A prompt can go to stdin, so its size is not limited by argv.
@@ -77,6 +79,7 @@ impl Capabilities {
             max_budget_usd: false,
             output_schema: false,
             images: false,
+            mcp: McpSupport::none(),
             cli_retries: false,
             prompt_on_stdin: false,
             text_deltas: false,

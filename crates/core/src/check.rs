@@ -1,5 +1,7 @@
 //! What every provider refuses, in the same words.
 
+mod mcp;
+
 use std::io;
 use std::path::Path;
 
@@ -25,6 +27,7 @@ impl ExecuteParams {
             }
         }
         self.check_system_prompt(info, can)?;
+        mcp::check(self, info, &can.mcp)?;
         if !can.permission_modes.contains(&self.permission) {
             return Err(AgentError::invalid_params(format!(
                 "permission: {} has no mode {}; it has {}",

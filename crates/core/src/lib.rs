@@ -34,6 +34,7 @@ mod error;
 mod event;
 pub mod grammar;
 pub mod json_line;
+mod mcp;
 mod meaning;
 mod names;
 mod params;
@@ -57,14 +58,16 @@ pub use event::{
     Notice, NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
     Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
+pub use mcp::{McpDelivery, McpServer, McpSupport, McpTools, McpTransport, mcp_variable};
 pub use params::{
     ExecuteParams, Image, ImageSource, PermissionMode, PromptDelivery, SystemPrompt, Timeouts,
 };
 pub use raw_json::RawJson;
 pub use result::{CostSource, Diagnostics, PermissionDenial, RunResult, RunStatus};
 pub use runtime::{
-    AgentRuntime, CliInfo, CliProvider, EventsOn, FilePlace, Launch, PrivateFile, RecordFile,
-    SharedRuntime, Signal, Stdin, StopStep,
+    AgentRuntime, CliInfo, CliProvider, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable,
+    EventsOn, FilePlace, Launch, PrivateFile, PrivateHome, RecordFile, SharedRuntime, Signal,
+    Stdin, StopStep,
 };
 pub use stream::{AbortHandle, EventStream};
 pub use text::{excerpt, tail, without_colors};

@@ -9,6 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::{McpDelivery, McpServer};
+
 /// Everything that can be asked of one run.
 ///
 /// A parameter that a provider cannot honour makes the run fail with
@@ -64,6 +66,12 @@ pub struct ExecuteParams {
     pub output_schema: Option<Value>,
     /// Images that go with the prompt.
     pub images: Vec<Image>,
+    /// MCP servers for this run, beside those of the user.
+    pub mcp_servers: Vec<McpServer>,
+    /// How they reach the CLI.
+    pub mcp_delivery: McpDelivery,
+    /// Only these servers, none of the user's.
+    pub mcp_strict: bool,
     /// How often the CLI itself repeats a failed request.
     pub cli_retries: Option<u32>,
     /// Arguments for the CLI as they are, after those that the provider makes.
@@ -96,6 +104,9 @@ impl fmt::Debug for ExecuteParams {
             .field("denied_tools", &self.denied_tools)
             .field("max_turns", &self.max_turns)
             .field("max_budget_usd", &self.max_budget_usd)
+            .field("mcp_servers", &self.mcp_servers)
+            .field("mcp_delivery", &self.mcp_delivery)
+            .field("mcp_strict", &self.mcp_strict)
             .field("timeouts", &self.timeouts)
             .finish_non_exhaustive()
     }
@@ -124,6 +135,9 @@ impl ExecuteParams {
             max_budget_usd: None,
             output_schema: None,
             images: Vec::new(),
+            mcp_servers: Vec::new(),
+            mcp_delivery: McpDelivery::default(),
+            mcp_strict: false,
             cli_retries: None,
             extra_args: Vec::new(),
             include_native: false,

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::{AgentError, Capabilities, Decoder, EventStream, ExecuteParams, Timeouts};
 
 /// Something that runs an agent.
@@ -146,6 +148,68 @@ pub struct Launch {
     pub timeouts: Timeouts,
     /// Where the CLI records what it does not print.
     pub record: Option<RecordFile>,
+    /// Servers that the CLI finds in a configuration file of its own only.
+    pub config: Option<ConfigEdit>,
+    /// Where the CLI would mix a server of the user's with one of this run that has the same name. A
+    /// run with such a name is refused.
+    pub names_taken: Vec<ConfigTable>,
+}
+
+/// A table of named servers in a configuration file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigTable {
+    /// The file. It need not be there.
+    pub file: PathBuf,
+    /// How it is written.
+    pub format: ConfigFormat,
+    /// The key of the table at the top of the file, such as `mcpServers`.
+    pub key: &'static str,
+}
+
+/// How a configuration file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigFormat {
+    /// JSON; with comments and commas at the ends of lists, where the user has them.
+    Json,
+    /// TOML.
+    Toml,
+}
+
+/// Entries for a configuration file, for the time of a run.
+///
+/// The values hold no secrets: in the user's file they would be read by others, or committed. What is
+/// secret is in [`Launch::env`], and the entry names the variable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfigEdit {
+    /// The table that gets them.
+    pub table: ConfigTable,
+    /// Name and definition of each.
+    pub entries: Vec<(String, Value)>,
+    /// Where the changed file is.
+    pub place: ConfigPlace,
+}
+
+/// Where a changed configuration file is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigPlace {
+    /// In its place: changed before the run and restored after it, byte for byte.
+    Lease,
+    /// In a private copy of the folder that it is in.
+    PrivateHome(PrivateHome),
+}
+
+/// A private home for a CLI that finds its configuration only there: a folder in which everything but
+/// the changed file leads to the user's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateHome {
+    /// The environment variable that tells the CLI its home.
+    pub variable: &'static str,
+    /// The user's own home, which that variable replaces.
+    pub home: PathBuf,
+    /// The folder in it that holds the CLI's files, such as `.gemini`.
+    pub folder: &'static str,
 }
 
 /// A value that goes to the CLI in a file which only this user can read, and which is gone after the

@@ -38,6 +38,7 @@
 use std::sync::Arc;
 
 pub use teamster_core::*;
+pub use teamster_mcp as mcp;
 pub use teamster_process as process;
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 

@@ -1,0 +1,324 @@
+//! MCP servers that an agent gets for one run.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// An MCP server that the agent gets for one run, beside those of the user.
+///
+/// Its tools may be used without anybody being asked, whatever the permission mode is.
+///
+/// ```
+/// use teamster_core::{ExecuteParams, McpServer};
+///
+/// let mut params = ExecuteParams::new("Which issues are open?");
+/// params.mcp_servers = vec![
+///     McpServer::stdio("tracker", "tracker-mcp", ["--read-only"]).with_env("TRACKER_TOKEN", "secret"),
+///     McpServer::http("docs", "https://mcp.example.com/docs").with_header("Authorization", "Bearer x"),
+/// ];
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct McpServer {
+    /// Its name, from which the CLIs make the names of its tools. All CLIs take up to 64 ASCII letters,
+    /// digits, `-` and `_` as they are; some take more ([`McpSupport::name_marks`]).
+    pub name: String,
+    /// How it is reached.
+    pub transport: McpTransport,
+    /// How long it may take to start.
+    pub startup_timeout: Option<Duration>,
+    /// How long one call of a tool may take.
+    pub tool_timeout: Option<Duration>,
+    /// Which of its tools the agent gets.
+    pub tools: McpTools,
+}
+
+impl McpServer {
+    /// A server with nothing else set.
+    pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
+        Self {
+            name: name.into(),
+            transport,
+            startup_timeout: None,
+            tool_timeout: None,
+            tools: McpTools::default(),
+        }
+    }
+
+    /// A program that speaks on its stdin and stdout.
+    pub fn stdio(
+        name: impl Into<String>,
+        command: impl Into<String>,
+        args: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let transport = McpTransport::Stdio {
+            command: command.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: BTreeMap::new(),
+            cwd: None,
+        };
+        Self::new(name, transport)
+    }
+
+    /// A server that speaks streamable HTTP.
+    pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
+        let transport = McpTransport::Http {
+            url: url.into(),
+            headers: BTreeMap::new(),
+        };
+        Self::new(name, transport)
+    }
+
+    /// A server that speaks HTTP with server-sent events, as the protocol did before 2025.
+    pub fn sse(name: impl Into<String>, url: impl Into<String>) -> Self {
+        let transport = McpTransport::Sse {
+            url: url.into(),
+            headers: BTreeMap::new(),
+        };
+        Self::new(name, transport)
+    }
+
+    /// With an environment variable. Only a stdio server has them; of others this changes nothing.
+    #[must_use]
+    pub fn with_env(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        if let McpTransport::Stdio { env, .. } = &mut self.transport {
+            env.insert(key.into(), value.into());
+        }
+        self
+    }
+
+    /// With an HTTP header. A stdio server has none; of that this changes nothing.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let McpTransport::Http { headers, .. } | McpTransport::Sse { headers, .. } =
+            &mut self.transport
+        {
+            headers.insert(name.into(), value.into());
+        }
+        self
+    }
+}
+
+/// The environment variable that carries a secret of a server, for a CLI that finds it only there:
+/// the same for the same server and key, another one for any other.
+///
+/// ```
+/// assert_eq!(
+///     teamster_core::mcp_variable("my-srv", "API_KEY"),
+///     "TEAMSTER_MCP_my_2Dsrv_x_API__KEY"
+/// );
+/// ```
+pub fn mcp_variable(server: &str, key: &str) -> String {
+    let mut name = "TEAMSTER_MCP_".to_owned();
+    encode(server, &mut name);
+    // Nothing that is encoded has an underscore before an `x`.
+    name.push_str("_x_");
+    encode(key, &mut name);
+    name
+}
+
+/// Writes a text so that it can stand in a variable's name and no two texts are the same there.
+fn encode(text: &str, name: &mut String) {
+    for byte in text.bytes() {
+        match byte {
+            b'_' => name.push_str("__"),
+            _ if byte.is_ascii_alphanumeric() => name.push(char::from(byte)),
+            _ => {
+                // Writing to a string cannot fail.
+                let _ = write!(name, "_{byte:02X}");
+            }
+        }
+    }
+}
+
+/// How an MCP server is reached.
+///
+/// Values of `env` and `headers` are taken for secrets: they reach the CLI by its environment or in a
+/// file that only this user can read, never as arguments, and are not shown by `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum McpTransport {
+    /// A program that the CLI starts.
+    Stdio {
+        /// The program: a path, or a name to look for on `PATH`.
+        command: String,
+        /// Its arguments. They can be read by every user of the machine.
+        args: Vec<String>,
+        /// Environment variables for it.
+        env: BTreeMap<String, String>,
+        /// Where it works; where the agent works by default.
+        cwd: Option<PathBuf>,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// The address, with `http://` or `https://`.
+        url: String,
+        /// HTTP headers of each request.
+        headers: BTreeMap<String, String>,
+    },
+    /// HTTP with server-sent events, as the protocol did before 2025.
+    Sse {
+        /// The address, with `http://` or `https://`.
+        url: String,
+        /// HTTP headers of each request.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+impl McpTransport {
+    /// Its name, as in the `type` of a configuration: `stdio`, `http` or `sse`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Stdio { .. } => "stdio",
+            Self::Http { .. } => "http",
+            Self::Sse { .. } => "sse",
+        }
+    }
+}
+
+/// Without the values that may be secret.
+impl fmt::Debug for McpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |map: &BTreeMap<String, String>| map.keys().cloned().collect::<Vec<_>>();
+        match self {
+            Self::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("args", args)
+                .field("env", &names(env))
+                .field("cwd", cwd)
+                .finish(),
+            Self::Http { url, headers } => f
+                .debug_struct("Http")
+                .field("url", &without_query(url))
+                .field("headers", &names(headers))
+                .finish(),
+            Self::Sse { url, headers } => f
+                .debug_struct("Sse")
+                .field("url", &without_query(url))
+                .field("headers", &names(headers))
+                .finish(),
+        }
+    }
+}
+
+/// An address without what may be secret in it: user, password and query.
+fn without_query(url: &str) -> String {
+    let (base, query) = match url.split_once(['?', '#']) {
+        Some((base, _)) => (base, "?…"),
+        None => (url, ""),
+    };
+    let Some((scheme, rest)) = base.split_once("://") else {
+        return "…".to_owned();
+    };
+    let (host, path) = rest
+        .split_once('/')
+        .map_or((rest, None), |(h, p)| (h, Some(p)));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let path = path.map_or(String::new(), |path| format!("/{path}"));
+    format!("{scheme}://{host}{path}{query}")
+}
+
+/// Which tools of a server the agent gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct McpTools {
+    /// These alone; all if unset.
+    pub only: Option<Vec<String>>,
+    /// Not these.
+    pub except: Vec<String>,
+}
+
+/// How MCP servers reach the CLI.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum McpDelivery {
+    /// Without a change to any file of the user's: by arguments, the environment and private files.
+    #[default]
+    Private,
+    /// In the CLI's configuration file in the working directory, for the time of the run.
+    ProjectConfig,
+    /// In the user's own configuration file, for the time of the run.
+    UserConfig,
+}
+
+impl McpDelivery {
+    /// Its name, as in `teamster run --mcp-via`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::ProjectConfig => "project-config",
+            Self::UserConfig => "user-config",
+        }
+    }
+}
+
+/// What a provider can honour of [`McpServer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct McpSupport {
+    /// The transports, by their names.
+    pub transports: &'static [&'static str],
+    /// The characters that a server's name may have beside ASCII letters and digits.
+    pub name_marks: &'static str,
+    /// `mcp_delivery`: the ways that there are.
+    pub deliveries: &'static [McpDelivery],
+    /// `mcp_strict`.
+    pub strict: bool,
+    /// `cwd` of a stdio server.
+    pub cwd: bool,
+    /// `startup_timeout`.
+    pub startup_timeout: bool,
+    /// `tool_timeout`.
+    pub tool_timeout: bool,
+    /// `tools.only`.
+    pub only_tools: bool,
+    /// `tools.except`.
+    pub except_tools: bool,
+}
+
+impl McpSupport {
+    /// No MCP servers at all.
+    pub const fn none() -> Self {
+        Self {
+            transports: &[],
+            name_marks: "-_",
+            deliveries: &[],
+            strict: false,
+            cwd: false,
+            startup_timeout: false,
+            tool_timeout: false,
+            only_tools: false,
+            except_tools: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_secret_is_not_shown() {
+        let servers = [
+            McpServer::stdio("a", "cmd", ["x"]).with_env("TOKEN", "sk-1"),
+            McpServer::http("b", "https://me:sk-2@example.com/mcp?key=sk-3")
+                .with_header("X", "sk-4"),
+            McpServer::sse("c", "sk-5"),
+        ];
+        let shown = format!("{servers:?}");
+        assert!(shown.contains("TOKEN"), "{shown}");
+        assert!(shown.contains("https://example.com/mcp?…"), "{shown}");
+        assert!(!shown.contains("sk-"), "{shown}");
+    }
+}

@@ -1,0 +1,1 @@
+//! Servers from the `mcpServers` JSON that users already have.

@@ -1,0 +1,12 @@
+//! MCP servers for coding-agent CLIs.
+//!
+//! - [`config`]: servers from the `mcpServers` JSON that users already have.
+//! - [`edit`]: entries in and out of the CLIs' own configuration files, with every other byte kept.
+//! - [`lease`]: such a change for the time of a run, shared by concurrent runs and always undone.
+//!
+//! How each CLI is told about a server is its provider's business; this crate knows no CLI.
+#![warn(missing_docs)]
+
+pub mod config;
+pub mod edit;
+pub mod lease;
