@@ -2,6 +2,7 @@
 //!
 //! - [`fake_agent`]: a program that pretends to be such a CLI and misbehaves on command: half
 //!   lines, floods, ignored signals, children that outlive it and hold its pipes, lost output.
+//! - [`mcp_server`]: a small MCP server with tools that succeed, fail, wait and tell, and with faults.
 //! - [`proc`]: whether a process is gone, and waiting until something is so, without fixed sleeps.
 //! - [`fixture`]: recorded runs of real CLIs, as folders.
 //! - [`replay`]: such a run, taken through the code that a live run goes through.
@@ -17,6 +18,7 @@ pub mod conformance;
 #[cfg(unix)]
 pub mod fake_agent;
 pub mod fixture;
+pub mod mcp_server;
 #[cfg(unix)]
 pub mod proc;
 pub mod replay;

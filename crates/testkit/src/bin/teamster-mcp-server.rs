@@ -1,0 +1,8 @@
+//! The MCP server for tests as a program of its own.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = std::env::args_os().skip(1);
+    teamster_testkit::mcp_server::main(args.map(|arg| arg.to_string_lossy().into_owned()))
+}

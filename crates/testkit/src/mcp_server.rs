@@ -1,0 +1,267 @@
+//! A small MCP server on stdin and stdout, for tests and trials.
+//!
+//! It has four tools: `echo` gives its `text` back, `fail` always fails, `slow` answers after
+//! `seconds`, `env` gives the value of an environment variable. With a fault it misbehaves as servers
+//! do ([`Fault`]).
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// How to use it.
+pub const HELP: &str = "\
+An MCP server for tests, on stdin and stdout, with the tools echo, fail, slow and env.
+
+Usage: teamster-mcp-server [FAULT]
+
+Faults:
+  --exit        ends at once with code 3 and a line on stderr
+  --hang        never answers
+  --garbage     prints lines that are no JSON-RPC, and answers all the same
+  --die         ends when a tool is called
+  --no-tools    has no tools
+  --refuse      answers `initialize` with an error
+  --ignore-eof  runs on for an hour after the end of its input
+";
+
+/// How it misbehaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Ends at once with code 3 and a line on stderr.
+    Exit,
+    /// Never answers.
+    Hang,
+    /// Prints lines that are no JSON-RPC, and answers all the same.
+    Garbage,
+    /// Ends when a tool is called.
+    Die,
+    /// Has no tools.
+    NoTools,
+    /// Answers `initialize` with an error.
+    Refuse,
+    /// Runs on for an hour after the end of its input.
+    IgnoreEof,
+}
+
+impl Fault {
+    /// The fault that a flag asks for.
+    pub fn of_flag(flag: &str) -> Option<Self> {
+        Some(match flag {
+            "--exit" => Self::Exit,
+            "--hang" => Self::Hang,
+            "--garbage" => Self::Garbage,
+            "--die" => Self::Die,
+            "--no-tools" => Self::NoTools,
+            "--refuse" => Self::Refuse,
+            "--ignore-eof" => Self::IgnoreEof,
+            _ => return None,
+        })
+    }
+}
+
+/// The program: its arguments without its own name.
+#[expect(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "it is the main function of a program"
+)]
+pub fn main(args: impl Iterator<Item = String>) -> ExitCode {
+    let mut fault = None;
+    for arg in args {
+        if arg == "--help" {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        match Fault::of_flag(&arg) {
+            Some(asked) => fault = Some(asked),
+            None => {
+                eprintln!("teamster-mcp-server: {arg:?} is no fault; --help lists them");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    if fault == Some(Fault::Exit) {
+        eprintln!("broken on purpose");
+        return ExitCode::from(3);
+    }
+    let served = serve(io::stdin().lock(), &mut io::stdout().lock(), fault);
+    if fault == Some(Fault::IgnoreEof) {
+        sleep(Duration::from_hours(1));
+    }
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Answers requests until the end of the input.
+///
+/// # Errors
+///
+/// Those of reading and writing, and `UnexpectedEof` when [`Fault::Die`] ends it.
+pub fn serve(input: impl BufRead, output: &mut impl Write, fault: Option<Fault>) -> io::Result<()> {
+    for line in input.lines() {
+        let Ok(request) = serde_json::from_str::<Value>(&line?) else {
+            continue;
+        };
+        if fault == Some(Fault::Garbage) {
+            writeln!(output, "starting up...\n{{\"half\": ")?;
+        }
+        let (Some(id), Some(method)) = (request.get("id"), request["method"].as_str()) else {
+            // A notification.
+            continue;
+        };
+        if fault == Some(Fault::Hang) {
+            continue;
+        }
+        if fault == Some(Fault::Die) && method == "tools/call" {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut answer = json!({"jsonrpc": "2.0", "id": id});
+        match result(method, &request["params"], fault) {
+            Ok(result) => answer["result"] = result,
+            Err((code, message)) => answer["error"] = json!({"code": code, "message": message}),
+        }
+        writeln!(output, "{answer}")?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn result(method: &str, params: &Value, fault: Option<Fault>) -> Result<Value, (i32, String)> {
+    match method {
+        "initialize" if fault == Some(Fault::Refuse) => {
+            Err((-32000, "refused on purpose".to_owned()))
+        }
+        "initialize" => Ok(json!({
+            "protocolVersion": params["protocolVersion"].as_str().unwrap_or("2025-06-18"),
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "teamster-mcp-server", "version": env!("CARGO_PKG_VERSION")},
+        })),
+        "ping" => Ok(json!({})),
+        "tools/list" if fault == Some(Fault::NoTools) => Ok(json!({"tools": []})),
+        "tools/list" => Ok(json!({"tools": tools()})),
+        "tools/call" => call(&params["name"], &params["arguments"]),
+        _ => Err((-32601, format!("there is no method {method}"))),
+    }
+}
+
+fn tools() -> Value {
+    let tool = |name: &str, description: &str, argument: &str, kind: &str| {
+        json!({
+            "name": name,
+            "description": description,
+            "inputSchema": {
+                "type": "object",
+                "properties": {argument: {"type": kind}},
+                "required": [argument],
+            },
+        })
+    };
+    json!([
+        tool("echo", "Gives the text back", "text", "string"),
+        tool("fail", "Fails always", "why", "string"),
+        tool("slow", "Answers after some seconds", "seconds", "number"),
+        tool(
+            "env",
+            "Gives the value of an environment variable",
+            "name",
+            "string"
+        ),
+    ])
+}
+
+fn call(name: &Value, arguments: &Value) -> Result<Value, (i32, String)> {
+    let text = |key: &str| arguments[key].as_str().unwrap_or_default();
+    let (text, is_error) = match name.as_str() {
+        Some("echo") => (format!("echo: {}", text("text")), false),
+        Some("fail") => (format!("failed on purpose: {}", text("why")), true),
+        Some("slow") => {
+            let seconds = arguments["seconds"].as_f64().unwrap_or(1.0);
+            sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+            (format!("slept {seconds} s"), false)
+        }
+        Some("env") => match std::env::var(text("name")) {
+            Ok(value) => (format!("{}={value}", text("name")), false),
+            Err(_) => (format!("{} is not set", text("name")), true),
+        },
+        _ => return Err((-32602, format!("there is no tool {name}"))),
+    };
+    Ok(json!({"content": [{"type": "text", "text": text}], "isError": is_error}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answers(requests: &[Value], fault: Option<Fault>) -> Vec<Value> {
+        let lines: Vec<_> = requests.iter().map(Value::to_string).collect();
+        let input = lines.join(
+            "
+",
+        );
+        let mut output = Vec::new();
+        let _ = serve(input.as_bytes(), &mut output, fault);
+        let text = String::from_utf8(output).unwrap();
+        text.lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    fn request(id: u32, method: &str, params: &Value) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    }
+
+    #[test]
+    fn it_answers_as_the_protocol_says() {
+        let answers = answers(
+            &[
+                request(1, "initialize", &json!({"protocolVersion": "2025-11-25"})),
+                json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+                request(2, "tools/list", &json!({})),
+                request(
+                    3,
+                    "tools/call",
+                    &json!({"name": "echo", "arguments": {"text": "né"}}),
+                ),
+                request(
+                    4,
+                    "tools/call",
+                    &json!({"name": "fail", "arguments": {"why": "x"}}),
+                ),
+                request(5, "nothing", &json!({})),
+            ],
+            None,
+        );
+        assert_eq!(answers[0]["result"]["protocolVersion"], "2025-11-25");
+        assert_eq!(answers[1]["result"]["tools"].as_array().unwrap().len(), 4);
+        assert_eq!(answers[2]["result"]["content"][0]["text"], "echo: né");
+        assert_eq!(answers[2]["result"]["isError"], false);
+        assert_eq!(
+            answers[3]["result"]["content"][0]["text"],
+            "failed on purpose: x"
+        );
+        assert_eq!(answers[3]["result"]["isError"], true);
+        assert_eq!(answers[4]["id"], 5);
+        assert_eq!(answers[4]["error"]["code"], -32601);
+        assert_eq!(answers.len(), 5);
+    }
+
+    #[test]
+    fn faults() {
+        let call = request(1, "tools/call", &json!({"name": "echo", "arguments": {}}));
+        let list = request(2, "tools/list", &json!({}));
+        let of = |fault| answers(&[list.clone(), call.clone()], Some(fault)).len();
+        assert_eq!(of(Fault::Hang), 0);
+        assert_eq!(of(Fault::Die), 1);
+        assert_eq!(of(Fault::Garbage), 2);
+        let none = answers(std::slice::from_ref(&list), Some(Fault::NoTools));
+        assert_eq!(none[0]["result"]["tools"], json!([]));
+        let refused = answers(&[request(1, "initialize", &json!({}))], Some(Fault::Refuse));
+        assert_eq!(refused[0]["error"]["message"], "refused on purpose");
+    }
+}
