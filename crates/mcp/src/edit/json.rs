@@ -1,0 +1,356 @@
+//! JSON with comments and commas at the ends of lists.
+
+use jsonc_parser::ast::{Object, ObjectProp, Value as Ast};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde::Serialize as _;
+use serde_json::Value;
+
+use super::splice::{
+    Comments, back_newline, begins_line, cut, indentation, line, newline, newline_after,
+    skip_newline,
+};
+use super::{EditError, Node};
+
+const UNIT: &str = "  ";
+
+/// The object at the top, with places; none if the text is empty but for comments.
+fn parse<'a>(body: &'a str, key: &str) -> Result<Option<Object<'a>>, EditError> {
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = parse_to_ast(body, &CollectOptions::default(), &options).map_err(|error| {
+        EditError(format!(
+            "line {}: {}",
+            line(body, error.range().start),
+            error.kind()
+        ))
+    })?;
+    let root = match parsed.value {
+        None => return Ok(None),
+        Some(Ast::Object(root)) => root,
+        Some(other) => {
+            return Err(EditError(format!(
+                "line {}: this is not an object",
+                line(body, other.start())
+            )));
+        }
+    };
+    let mut found = root
+        .properties
+        .iter()
+        .filter(|prop| prop.name.as_str() == key);
+    if let (Some(first), Some(second)) = (found.next(), found.next()) {
+        return Err(EditError(format!(
+            "line {}: `{key}` is there twice (first in line {})",
+            line(body, second.start()),
+            line(body, first.start())
+        )));
+    }
+    Ok(Some(root))
+}
+
+/// What the text means.
+pub(super) fn read(body: &str, key: &str) -> Result<Node, EditError> {
+    Ok(parse(body, key)?.map_or_else(|| Node::Table(Vec::new()), |root| object_node(&root)))
+}
+
+fn object_node(object: &Object<'_>) -> Node {
+    let entry = |prop: &ObjectProp<'_>| (prop.name.as_str().to_owned(), node(&prop.value));
+    Node::Table(object.properties.iter().map(entry).collect())
+}
+
+fn node(value: &Ast<'_>) -> Node {
+    match value {
+        Ast::StringLit(text) => Node::Text(text.value.to_string()),
+        Ast::NumberLit(number) => Node::Number(number.value.to_owned()),
+        Ast::BooleanLit(value) => Node::Other(value.value.to_string()),
+        Ast::NullKeyword(_) => Node::Other("null".to_owned()),
+        Ast::Array(list) => Node::List(list.elements.iter().map(node).collect()),
+        Ast::Object(object) => object_node(object),
+    }
+}
+
+/// Where the table is, or an entry of it.
+pub(super) fn place(body: &str, key: &str, name: Option<&str>) -> Vec<usize> {
+    let Ok(Some(root)) = parse(body, key) else {
+        return Vec::new();
+    };
+    let Some(table) = root.get(key) else {
+        return Vec::new();
+    };
+    let Some(name) = name else {
+        return vec![table.start()];
+    };
+    let entries = table
+        .value
+        .as_object()
+        .map_or(&[][..], |table| &table.properties);
+    let found = entries.iter().filter(|prop| prop.name.as_str() == name);
+    found.map(Ranged::start).collect()
+}
+
+/// The text with these entries; those that are there are replaced where they are.
+pub(super) fn merge(
+    body: &str,
+    key: &str,
+    entries: &[(String, Value)],
+) -> Result<String, EditError> {
+    let Some(root) = parse(body, key)? else {
+        let newline = newline(body);
+        let root = new_root(key, entries, newline);
+        return Ok(if body.is_empty() || body.ends_with('\n') {
+            format!("{body}{root}{newline}")
+        } else {
+            // Nothing after it: so it is seen that the text had no line break at its end.
+            format!("{body}{}{root}", newline_after(body, newline))
+        });
+    };
+    let Some(table) = root.get_object(key) else {
+        let table = Value::Object(entries.iter().cloned().collect());
+        let style = Style::of(body, &root, None);
+        return Ok(insert(body, &root, &[(key, &table)], &style, false));
+    };
+
+    let style = Style::of(body, &root, Some(table));
+    let (mut new, mut there) = (Vec::new(), Vec::new());
+    for (name, value) in entries {
+        match table.get(name) {
+            Some(prop) => there.push((prop.value.range(), value)),
+            None => new.push((name.as_str(), value)),
+        }
+    }
+    // What is last in the text is done first, so that places before it hold.
+    let mut result = if new.is_empty() {
+        body.to_owned()
+    } else {
+        insert(body, table, &new, &style, true)
+    };
+    there.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    for (range, value) in there {
+        let one_line = style.one_line || is_one_line(body, table);
+        let base = indentation(body, range.start);
+        result.replace_range(range.start..range.end, &style.render(value, base, one_line));
+    }
+    Ok(result)
+}
+
+/// The text without these entries, and without the table if it is empty then and asked for.
+pub(super) fn remove(
+    body: &str,
+    key: &str,
+    gone: &[&str],
+    entries: &[(String, Value)],
+    table_too: bool,
+) -> Result<String, EditError> {
+    let Some(root) = parse(body, key)? else {
+        return Ok(body.to_owned());
+    };
+    if table_too && gone.len() == entries.len() && !gone.is_empty() {
+        let text = &body[root.range.start..root.range.end];
+        // An object that was made where none was.
+        if text.replace("\r\n", "\n") == new_root(key, entries, "\n") {
+            let (mut start, mut end) = (root.range.start, root.range.end);
+            if let Some(after) = skip_newline(body, end) {
+                end = after;
+            } else if let (Some(before), true) = (back_newline(body, start), end == body.len()) {
+                start = before;
+            }
+            return Ok(cut(body, std::iter::once(start..end).collect()));
+        }
+    }
+
+    let mut result = body.to_owned();
+    // From behind: only of the last one does a comma show how the list ended before.
+    while let Some(root) = parse(&result, key)? {
+        let Some(table) = root.get_object(key) else {
+            return Ok(result);
+        };
+        let last = table
+            .properties
+            .iter()
+            .rposition(|prop| gone.contains(&prop.name.as_str()));
+        let Some(last) = last else {
+            break;
+        };
+        result = cut_property(&result, table, last);
+    }
+    if table_too && let Some(root) = parse(&result, key)? {
+        let index = root
+            .properties
+            .iter()
+            .position(|prop| prop.name.as_str() == key);
+        if let Some((index, table)) = index.zip(root.get_object(key))
+            && result[table.range.start + 1..table.range.end - 1]
+                .trim()
+                .is_empty()
+        {
+            result = cut_property(&result, &root, index);
+        }
+    }
+    Ok(result)
+}
+
+fn cut_property(text: &str, object: &Object<'_>, index: usize) -> String {
+    let before = index
+        .checked_sub(1)
+        .map(|before| object.properties[before].end());
+    let item = object.properties[index].range;
+    let braces = (object.range.start + 1, object.range.end - 1);
+    cut(
+        text,
+        Comments::Json.cut_item(text, braces, before, item.start..item.end),
+    )
+}
+
+/// The whole content of a file that had none.
+fn new_root(key: &str, entries: &[(String, Value)], newline: &'static str) -> String {
+    let style = Style {
+        newline,
+        unit: UNIT.to_owned(),
+        one_line: false,
+    };
+    let table = Value::Object(entries.iter().cloned().collect());
+    let table = style.render(&table, UNIT, false);
+    format!("{{{newline}{UNIT}{}: {table}{newline}}}", quoted(key))
+}
+
+/// How the file is written.
+struct Style {
+    newline: &'static str,
+    /// By how much what is inside stands to the right.
+    unit: String,
+    /// The whole object at the top is in one line.
+    one_line: bool,
+}
+
+impl Style {
+    fn of(body: &str, root: &Object<'_>, table: Option<&Object<'_>>) -> Self {
+        let unit = table.into_iter().chain([root]).find_map(|object| {
+            let first = object
+                .properties
+                .iter()
+                .find(|prop| begins_line(body, prop.start()))?;
+            let inner = indentation(body, first.start());
+            let more = inner.strip_prefix(indentation(body, object.range.start))?;
+            (!more.is_empty()).then(|| more.to_owned())
+        });
+        Self {
+            newline: newline(body),
+            unit: unit.unwrap_or_else(|| UNIT.to_owned()),
+            one_line: !root.properties.is_empty() && is_one_line(body, root),
+        }
+    }
+
+    /// The value as text; lines after the first begin with `base`.
+    fn render(&self, value: &Value, base: &str, one_line: bool) -> String {
+        if one_line {
+            return value.to_string();
+        }
+        let mut out = Vec::new();
+        let formatter = serde_json::ser::PrettyFormatter::with_indent(self.unit.as_bytes());
+        let mut serializer = serde_json::Serializer::with_formatter(&mut out, formatter);
+        // Neither JSON values nor vectors fail here, and what is written is UTF-8; if not, the check
+        // of the result refuses it.
+        let _ = value.serialize(&mut serializer);
+        let text = String::from_utf8_lossy(&out);
+        text.replace('\n', &format!("{}{base}", self.newline))
+    }
+}
+
+fn is_one_line(body: &str, object: &Object<'_>) -> bool {
+    !body[object.range.start..object.range.end].contains('\n')
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// The text with new properties at the end of an object.
+///
+/// Each way of writing it leaves a sign of what was there before, for [`remove`].
+fn insert(
+    body: &str,
+    object: &Object<'_>,
+    new: &[(&str, &Value)],
+    style: &Style,
+    inner: bool,
+) -> String {
+    let one_line = style.one_line || !object.properties.is_empty() && is_one_line(body, object);
+    let (open, close) = (object.range.start + 1, object.range.end - 1);
+    let outer = indentation(body, open);
+    let render = |base: &str| -> Vec<String> {
+        let property = |(name, value): &(&str, &Value)| {
+            format!("{}: {}", quoted(name), style.render(value, base, one_line))
+        };
+        new.iter().map(property).collect()
+    };
+    let deeper = format!("{outer}{}", style.unit);
+    let separator = |base: &str| {
+        if one_line {
+            " ".to_owned()
+        } else {
+            format!("{}{base}", style.newline)
+        }
+    };
+
+    let Some(last) = object.properties.last() else {
+        if inner && open == close && !one_line {
+            // `{}` is opened up. Not so at the top: that is how a file looks that had no object.
+            let sep = separator(&deeper);
+            let text = render(&deeper).join(&format!(",{sep}"));
+            return format!(
+                "{}{sep}{text}{}{}",
+                &body[..open],
+                separator(outer),
+                &body[close..]
+            );
+        }
+        // Nothing but the property: what is between the braces stays as it is, behind it.
+        let text = render(outer).join(&format!(",{}", separator(outer)));
+        return format!("{}{text}{}", &body[..open], &body[open..]);
+    };
+
+    let base = if begins_line(body, last.start()) {
+        indentation(body, last.start()).to_owned()
+    } else {
+        deeper
+    };
+    let sep = separator(&base);
+    let (comma, _) = Comments::Json.skip(body, last.end());
+    let trailing = body[comma..].starts_with(',');
+    // Comments in the line of the last property belong to it.
+    let value_end = if trailing { comma + 1 } else { last.end() };
+    let mut at = value_end;
+    loop {
+        let rest = &body[at..];
+        let next = at + rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let Some((end, _)) = Comments::Json.comment(body, next) else {
+            break;
+        };
+        // White space at the end of the comment's line would be taken for ours.
+        at = next + body[next..end].trim_end().len();
+    }
+    let properties = render(&base);
+    let mut text = body[..value_end].to_owned();
+    if !trailing {
+        text.push(',');
+    }
+    text.push_str(&body[value_end..at]);
+    text.push_str(&sep);
+    text.push_str(&properties.join(&format!(",{sep}")));
+    if trailing {
+        text.push(',');
+    }
+    text.push_str(&body[at..]);
+    text
+}

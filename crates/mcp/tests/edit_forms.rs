@@ -1,0 +1,188 @@
+//! What a file looks like with our entries in it, for each way of writing it, and that they go again.
+#![allow(clippy::unwrap_used)]
+
+mod edit_support;
+
+use edit_support::{JSON_KEY, TOML_KEY, docs};
+use teamster_core::ConfigFormat::{Json, Toml};
+use teamster_mcp::edit::{Clash, merge, remove};
+
+/// The file with `docs` in it; and that taking it out gives the file back.
+#[track_caller]
+fn json(text: &str) -> String {
+    let merged = merge(text, Json, JSON_KEY, &docs(), Clash::Refuse).unwrap();
+    let made = !text.contains(JSON_KEY);
+    assert_eq!(
+        remove(&merged, Json, JSON_KEY, &docs(), made).unwrap(),
+        text
+    );
+    merged
+}
+
+#[track_caller]
+fn toml(text: &str) -> String {
+    let merged = merge(text, Toml, TOML_KEY, &docs(), Clash::Refuse).unwrap();
+    let made = !text.contains(TOML_KEY);
+    assert_eq!(
+        remove(&merged, Toml, TOML_KEY, &docs(), made).unwrap(),
+        text
+    );
+    merged
+}
+
+#[test]
+fn json_without_content_becomes_an_object() {
+    let made = r#"{
+  "mcpServers": {
+    "docs": {
+      "command": "docs-mcp",
+      "env": {
+        "KEY": "$TEAMSTER_KEY"
+      }
+    }
+  }
+}"#;
+    assert_eq!(json(""), format!("{made}\n"));
+    assert_eq!(json("\n"), format!("\n{made}\n"));
+    assert_eq!(json("// mine\n"), format!("// mine\n{made}\n"));
+    assert_eq!(json("// mine"), format!("// mine\n{made}"));
+    assert_eq!(json("\u{feff}"), format!("\u{feff}{made}\n"));
+    assert_eq!(
+        json("// a\r\n"),
+        format!("// a\n{made}\n").replace('\n', "\r\n")
+    );
+}
+
+#[test]
+fn json_with_an_empty_object_keeps_its_braces() {
+    let inside = r#""mcpServers": {
+  "docs": {
+    "command": "docs-mcp",
+    "env": {
+      "KEY": "$TEAMSTER_KEY"
+    }
+  }
+}"#;
+    assert_eq!(json("{}"), format!("{{{inside}}}"));
+    assert_eq!(json("{\n}\n"), format!("{{{inside}\n}}\n"));
+    assert_eq!(json("{ /* a */ }"), format!("{{{inside} /* a */ }}"));
+}
+
+#[test]
+fn json_gets_the_indentation_of_the_file() {
+    assert_eq!(
+        json("{\n\t\"a\": 1\n}\n"),
+        "{\n\t\"a\": 1,\n\t\"mcpServers\": {\n\t\t\"docs\": {\n\t\t\t\"command\": \"docs-mcp\",\n\t\t\t\
+         \"env\": {\n\t\t\t\t\"KEY\": \"$TEAMSTER_KEY\"\n\t\t\t}\n\t\t}\n\t}\n}\n"
+    );
+    assert_eq!(
+        json(
+            r#"{
+    "mcpServers": {
+        "mine": {"url": "https://mcp.example.com"} // do not touch
+        // last
+    },
+    "theme": "dark"
+}"#
+        ),
+        r#"{
+    "mcpServers": {
+        "mine": {"url": "https://mcp.example.com"}, // do not touch
+        "docs": {
+            "command": "docs-mcp",
+            "env": {
+                "KEY": "$TEAMSTER_KEY"
+            }
+        }
+        // last
+    },
+    "theme": "dark"
+}"#
+    );
+}
+
+#[test]
+fn json_with_a_comma_at_the_end_keeps_that_style() {
+    assert_eq!(
+        json("{\n  \"mcpServers\": {\n    \"mine\": {}, // a\n  },\n}\n"),
+        "{\n  \"mcpServers\": {\n    \"mine\": {}, // a\n    \"docs\": {\n      \"command\": \"docs-mcp\",\n      \
+         \"env\": {\n        \"KEY\": \"$TEAMSTER_KEY\"\n      }\n    },\n  },\n}\n"
+    );
+}
+
+#[test]
+fn json_in_one_line_stays_in_one_line() {
+    assert_eq!(
+        json(r#"{"theme": "dark"}"#),
+        r#"{"theme": "dark", "mcpServers": {"docs":{"command":"docs-mcp","env":{"KEY":"$TEAMSTER_KEY"}}}}"#
+    );
+    assert_eq!(
+        json(r#"{"mcpServers": {}}"#),
+        r#"{"mcpServers": {"docs": {"command":"docs-mcp","env":{"KEY":"$TEAMSTER_KEY"}}}}"#
+    );
+}
+
+#[test]
+fn json_opens_up_an_empty_table() {
+    assert_eq!(
+        json("{\n  \"mcpServers\": {}\n}\n"),
+        "{\n  \"mcpServers\": {\n    \"docs\": {\n      \"command\": \"docs-mcp\",\n      \"env\": {\n        \
+         \"KEY\": \"$TEAMSTER_KEY\"\n      }\n    }\n  }\n}\n"
+    );
+}
+
+const TABLE: &str =
+    "[mcp_servers.docs]\ncommand = \"docs-mcp\"\nenv = { KEY = \"$TEAMSTER_KEY\" }\n";
+const INLINE: &str = "docs = { command = \"docs-mcp\", env = { KEY = \"$TEAMSTER_KEY\" } }";
+
+#[test]
+fn toml_gets_a_table_at_the_end() {
+    assert_eq!(toml(""), TABLE);
+    assert_eq!(toml("\u{feff}"), format!("\u{feff}{TABLE}"));
+    assert_eq!(toml("\n"), format!("\n\n{TABLE}"));
+    assert_eq!(toml("# mine\n"), format!("# mine\n\n{TABLE}"));
+    assert_eq!(toml("a = 1\n"), format!("a = 1\n\n{TABLE}"));
+    assert_eq!(toml("a = 1"), format!("a = 1\n\n{}", TABLE.trim_end()));
+    assert_eq!(
+        toml("a = 1\r\n"),
+        format!("a = 1\n\n{TABLE}").replace('\n', "\r\n")
+    );
+    for text in [
+        "[mcp_servers.mine]\nurl = \"u\"\n\n[tui]\nx = 1\n",
+        "[mcp_servers]\nmine = { url = \"u\" }\n\n[tui]\nx = 1\n",
+        "[mcp_servers]\n",
+        "[mcp_servers]\nmine.url = \"u\"\n",
+        "[mcp_servers.\"mi.ne\".env]\nA = \"b\"\n[[list]]\na = 1\n[[list]]\n",
+        "[ \"mcp_servers\" . mine ] # a\nurl = \"u\" # b\n",
+    ] {
+        assert_eq!(toml(text), format!("{text}\n{TABLE}"));
+    }
+}
+
+#[test]
+fn toml_table_in_braces_gets_it_inside() {
+    assert_eq!(
+        toml("mcp_servers = { mine = { url = \"u\" } } # a\n[tui]\n"),
+        format!("mcp_servers = {{ {INLINE}, mine = {{ url = \"u\" }} }} # a\n[tui]\n")
+    );
+    assert_eq!(
+        toml("mcp_servers = {}"),
+        format!("mcp_servers = {{{INLINE}}}")
+    );
+    assert_eq!(
+        toml("mcp_servers = { }\n"),
+        format!("mcp_servers = {{{INLINE} }}\n")
+    );
+}
+
+#[test]
+fn toml_with_dotted_keys_gets_another() {
+    assert_eq!(
+        toml("mcp_servers.mine.url = \"u\" # a\nb = 1\n[tui]\n"),
+        format!("mcp_servers.mine.url = \"u\" # a\nmcp_servers.{INLINE}\nb = 1\n[tui]\n")
+    );
+    assert_eq!(
+        toml("mcp_servers.mine.url = \"u\""),
+        format!("mcp_servers.mine.url = \"u\"\nmcp_servers.{INLINE}")
+    );
+}
