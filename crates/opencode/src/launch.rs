@@ -1,5 +1,7 @@
 //! How OpenCode is started.
 
+mod files;
+mod mcp;
 mod settings;
 
 use std::env;
@@ -8,14 +10,15 @@ use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
 use teamster_core::{
-    AgentError, Args, ExecuteParams, Image, ImageSource, Launch, PermissionMode, PromptDelivery,
-    Stdin, Timeouts,
+    AgentError, Args, ExecuteParams, Image, ImageSource, Launch, McpDelivery, PermissionMode,
+    PromptDelivery, Stdin, Timeouts,
 };
 
 use crate::{CAPABILITIES, INFO};
 
+use mcp::Servers;
+pub(crate) use mcp::known_servers;
 use settings::Settings;
-pub(crate) use settings::mcp_servers;
 
 /// The CLI sets these for its own children and for the parts of it that it starts; a run that finds
 /// them takes another client's ways or another workspace.
@@ -39,6 +42,9 @@ const STARTUP_OF_A_RESUMED_RUN: Duration = Duration::from_mins(3);
 /// sub-agent with all its work is one tool.
 const IDLE: Duration = Duration::from_mins(30);
 
+/// How long the line of a call may take after the end of the call.
+const AFTER_A_CALL: Duration = Duration::from_mins(1);
+
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     check(params)?;
     let mut args = Args::new();
@@ -50,10 +56,20 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     for arg in &params.extra_args {
         args.add(arg);
     }
-    let settings = Settings::new(params)?;
+    let mut settings = Settings::new(params)?;
+    let servers = Servers::of(params)?;
+    if params.mcp_delivery == McpDelivery::Private {
+        settings.add_servers(&servers.entries)?;
+    }
+    let (mut config, mut names_taken) = (None, Vec::new());
+    if !servers.entries.is_empty() {
+        config = files::lease(params, servers.entries)?;
+        names_taken = files::names_taken(params, config.as_ref())?;
+    }
     let (args, mut private_files) = args.into_parts();
     let (env_merged, files) = settings.into_parts();
     private_files.extend(files);
+    private_files.extend(servers.files);
     Ok(Launch {
         args,
         private_files,
@@ -61,25 +77,33 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
         env_merged,
         env_remove: MARKS_OF_A_SESSION.to_vec(),
         stdin: Stdin::Bytes(params.prompt.clone().into_bytes()),
-        timeouts: Timeouts {
-            startup: Some(if params.session_id.is_some() {
-                STARTUP_OF_A_RESUMED_RUN
-            } else {
-                STARTUP
-            }),
-            idle: Some(IDLE),
-            ..Timeouts::default()
-        },
+        timeouts: timeouts(params),
+        config,
+        names_taken,
         ..Launch::default()
     })
 }
 
-/// Some errors are explained in the CLI's log alone, so that is copied to stderr: its errors, which
-/// a run without any has none of.
+fn timeouts(params: &ExecuteParams) -> Timeouts {
+    let startup = if params.session_id.is_some() {
+        STARTUP_OF_A_RESUMED_RUN
+    } else {
+        STARTUP
+    };
+    Timeouts {
+        // A server is given its limit for each of two ways to reach it, and for the list of its tools.
+        startup: Some(startup.saturating_add(mcp::longest_start(params).saturating_mul(3))),
+        idle: Some(IDLE.max(mcp::longest_call(params).saturating_add(AFTER_A_CALL))),
+        ..Timeouts::default()
+    }
+}
+
+/// Some errors are explained in the CLI's log alone, so that is copied to stderr: its errors and
+/// warnings, which most runs have none of. That an MCP server is missing is a warning.
 fn environment() -> Vec<(String, String)> {
     let mut set = vec![("OPENCODE_PRINT_LOGS".to_owned(), "1".to_owned())];
     if env::var_os("OPENCODE_LOG_LEVEL").is_none() {
-        set.push(("OPENCODE_LOG_LEVEL".to_owned(), "ERROR".to_owned()));
+        set.push(("OPENCODE_LOG_LEVEL".to_owned(), "WARN".to_owned()));
     }
     set
 }
@@ -216,6 +240,19 @@ fn is_given(params: &ExecuteParams, flag: &str) -> bool {
         arg.strip_prefix(flag)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
     })
+}
+
+/// The value that the caller's own arguments give to this flag.
+fn option<'a>(params: &'a ExecuteParams, flag: &str) -> Option<&'a str> {
+    let mut args = own_options(params);
+    while let Some(arg) = args.next() {
+        match arg.strip_prefix(flag) {
+            Some("") => return args.next(),
+            Some(rest) if rest.starts_with('=') => return Some(&rest[1..]),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The caller's own arguments, as far as they can be flags.

@@ -9,8 +9,8 @@ mod launch;
 mod recorded;
 
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, PermissionMode,
-    SystemPromptSupport,
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
+    PermissionMode, SystemPromptSupport,
 };
 
 pub use decoder::OpenCodeDecoder;
@@ -47,6 +47,18 @@ static CAPABILITIES: Capabilities = {
     can.allowed_tools = true;
     can.denied_tools = true;
     can.images = true;
+    can.mcp.transports = &["stdio", "http", "sse"];
+    can.mcp.name_marks = "-_";
+    can.mcp.deliveries = &[
+        McpDelivery::Private,
+        McpDelivery::ProjectConfig,
+        McpDelivery::UserConfig,
+    ];
+    can.mcp.cwd = true;
+    can.mcp.startup_timeout = true;
+    can.mcp.tool_timeout = true;
+    can.mcp.only_tools = true;
+    can.mcp.except_tools = true;
     can.prompt_on_stdin = true;
     can.thinking = true;
     can.usage = true;
@@ -72,6 +84,6 @@ impl CliProvider for OpenCode {
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(OpenCodeDecoder::of(params, launch::mcp_servers(params)))
+        Box::new(OpenCodeDecoder::of(params, launch::known_servers(params)))
     }
 }

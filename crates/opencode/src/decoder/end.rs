@@ -7,6 +7,7 @@ use teamster_core::{
 
 use super::OpenCodeDecoder;
 use super::errors;
+use super::log::{missing_servers, without_log, without_warnings};
 use super::steps::End;
 
 impl OpenCodeDecoder {
@@ -17,6 +18,9 @@ impl OpenCodeDecoder {
                 let line = line.trim_start_matches(['!', ' ']);
                 out.notice(NoticeLevel::Warning, NoticeSource::Stderr, line);
             }
+        }
+        for message in missing_servers(&stderr) {
+            out.notice(NoticeLevel::Warning, NoticeSource::Stderr, message);
         }
         let ended_with_error = self.how_it_ended(exit, &stderr, out);
         let stop_reason = self.steps.reason().map(str::to_owned);
@@ -138,33 +142,13 @@ impl OpenCodeDecoder {
     }
 
     /// Why the run failed, as stderr tells: what is there beside the log, which also tells of what a
-    /// run got over. Of a run that never got as far as a session the log is better than nothing.
+    /// run got over. Of a run that never got as far as a session the errors in the log are better than
+    /// nothing.
     pub(super) fn evidence(&self, stderr: &str) -> String {
         let stderr = without_colors(stderr);
         match without_log(&stderr) {
-            said if said.is_empty() && self.session.is_none() => stderr.into_owned(),
+            said if said.is_empty() && self.session.is_none() => without_warnings(&stderr),
             said => said,
         }
-    }
-}
-
-/// What is on stderr beside the CLI's log.
-fn without_log(stderr: &str) -> String {
-    let said: Vec<_> = stderr
-        .lines()
-        .filter(|line| !line.starts_with("timestamp="))
-        .collect();
-    said.join("\n").trim().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_log_is_taken_out() {
-        let log = "timestamp=2026-11-22T01:30:29.560Z level=ERROR message=x";
-        assert_eq!(without_log(&format!("{log}\nError: no\n")), "Error: no");
-        assert_eq!(without_log(log), "");
     }
 }

@@ -6,6 +6,7 @@
 
 mod end;
 mod errors;
+mod log;
 mod parts;
 mod steps;
 mod tools;
@@ -25,6 +26,7 @@ use errors::CliError;
 use parts::{News, Parts};
 use steps::Steps;
 use tools::Call;
+pub(crate) use tools::in_tool_names;
 use wire::{ErrorBody, Line, Part};
 
 /// How much of a text that is no answer a notice shows, in bytes.

@@ -167,8 +167,8 @@ fn mcp_tool(name: &str, servers: &[String]) -> Option<McpTool> {
         .max_by_key(|found| found.server.len())
 }
 
-/// A server's name as it stands in the names of its tools.
-fn in_tool_names(server: &str) -> String {
+/// A server's name as it stands in the names of its tools; there a tool's own name is changed so too.
+pub(crate) fn in_tool_names(server: &str) -> String {
     server
         .chars()
         .map(|c| match c {

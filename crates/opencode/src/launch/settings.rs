@@ -12,7 +12,7 @@ use teamster_core::{
     AgentError, ExecuteParams, FilePlace, PermissionMode, PrivateFile, SystemPrompt,
 };
 
-use super::{invalid, own_options};
+use super::{invalid, mcp, option};
 
 /// A configuration, merged over the user's files.
 const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
@@ -63,7 +63,7 @@ impl Settings {
         let opaque = object.as_ref().is_some_and(Option::is_none);
         let config = object.flatten().unwrap_or_default();
         let named = config.get("default_agent").and_then(Value::as_str);
-        let agent = agent_in_arguments(params).or(named).map(str::to_owned);
+        let agent = option(params, "--agent").or(named).map(str::to_owned);
         let mut settings = Self {
             permission: callers(params, PERMISSION)
                 .and_then(|text| object_of(&text))
@@ -78,6 +78,17 @@ impl Settings {
         settings.add_dirs(params)?;
         settings.system_prompt(params)?;
         Ok(settings)
+    }
+
+    /// Adds servers to the configuration.
+    pub(crate) fn add_servers(&mut self, servers: &[(String, Value)]) -> Result<(), AgentError> {
+        if servers.is_empty() {
+            return Ok(());
+        }
+        self.must_be_readable("mcp_servers")?;
+        object_at(&mut self.config, "mcp").extend(servers.iter().cloned());
+        let text = Value::Object(self.config.clone()).to_string();
+        mcp::check_size(CONFIG, &text)
     }
 
     pub(crate) fn into_parts(self) -> (Vec<(String, String)>, Vec<PrivateFile>) {
@@ -101,12 +112,12 @@ impl Settings {
         }
         // What is denied comes after, because the last rule that matches holds.
         for tool in QUESTIONS {
-            self.deny_to_all(tool);
+            self.set_for_all(tool, "deny");
         }
         if params.session_id.is_some() && !self.opaque {
             for agent in self.agents() {
                 for tool in QUESTIONS {
-                    self.deny(&agent, tool);
+                    self.set(&agent, tool, "deny");
                 }
             }
         }
@@ -114,17 +125,31 @@ impl Settings {
             self.must_be_readable("permission")?;
             let agent = self.fix_agent();
             for tool in CHANGES {
-                self.deny(&agent, tool);
+                self.set(&agent, tool, "deny");
             }
         }
-        for tool in &params.denied_tools {
-            self.must_be_readable("denied_tools")?;
-            let tool = permission_of(tool);
-            self.deny_to_all(tool);
-            for agent in self.agents() {
-                self.deny(&agent, tool);
+        let denied = params.denied_tools.iter();
+        let (servers_tools, own): (Vec<_>, Vec<_>) = denied
+            .map(|tool| permission_of(tool))
+            .partition(|tool| may_be_a_servers(tool));
+        for tool in own {
+            self.deny_everywhere(tool)?;
+        }
+        // The tools of a server stay, also if its name begins like that of a tool which is denied.
+        for server in &params.mcp_servers {
+            self.must_be_readable("mcp_servers")?;
+            for (tool, action) in mcp::rules(server) {
+                self.set_for_all(&tool, action);
+                for agent in self.agents() {
+                    self.set(&agent, &tool, action);
+                }
+                if server.tools.only.is_none() && action == "deny" {
+                    self.keep_from_sub_agents(&tool);
+                }
             }
-            self.keep_from_sub_agents(tool);
+        }
+        for tool in servers_tools {
+            self.deny_everywhere(tool)?;
         }
         if params.permission != PermissionMode::Bypass {
             // A question about permission is answered with no. By default the run ends there.
@@ -138,23 +163,34 @@ impl Settings {
         Ok(())
     }
 
-    /// Denies a tool to all agents that have no other rule for it.
-    fn deny_to_all(&mut self, tool: &str) {
-        rule(&mut self.permission, tool, "deny");
-        rule(&mut self.permission, &last_key(tool, &self.stars), "deny");
+    /// Denies what the caller has denied.
+    fn deny_everywhere(&mut self, tool: &str) -> Result<(), AgentError> {
+        self.must_be_readable("denied_tools")?;
+        self.set_for_all(tool, "deny");
+        for agent in self.agents() {
+            self.set(&agent, tool, "deny");
+        }
+        self.keep_from_sub_agents(tool);
+        Ok(())
     }
 
-    /// Denies a tool to an agent, whatever the user's files say of it. Settings under the old key
-    /// `mode` are merged over those under `agent`, so the last word is there.
-    fn deny(&mut self, agent: &str, tool: &str) {
+    /// Sets the rule of all agents that have no other for this tool.
+    fn set_for_all(&mut self, tool: &str, action: &str) {
+        rule(&mut self.permission, tool, action);
+        rule(&mut self.permission, &last_key(tool, &self.stars), action);
+    }
+
+    /// Sets an agent's rule, whatever the user's files say of it. Settings under the old key `mode` are
+    /// merged over those under `agent`, so the last word is there.
+    fn set(&mut self, agent: &str, tool: &str, action: &str) {
         let key = last_key(tool, &self.stars);
-        rule(self.permissions_of(agent), tool, "deny");
+        rule(self.permissions_of(agent), tool, action);
         let rules = if self.may_start_with(agent) {
             rules_of(self.mode_of(agent))
         } else {
             self.permissions_of(agent)
         };
-        rule(rules, &key, "deny");
+        rule(rules, &key, action);
     }
 
     /// Denies a tool to the sessions of all sub-agents, whatever their names: a session's rules are
@@ -294,9 +330,8 @@ impl Settings {
     }
 }
 
-/// The MCP servers that the caller has configured in the environment. Those in the user's files are
-/// not known.
-pub(crate) fn mcp_servers(params: &ExecuteParams) -> Vec<String> {
+/// The MCP servers that the caller has configured in the environment.
+pub(super) fn configured_servers(params: &ExecuteParams) -> Vec<String> {
     let config = callers(params, CONFIG).and_then(|text| object_of(&text));
     let servers = config
         .as_ref()
@@ -305,7 +340,7 @@ pub(crate) fn mcp_servers(params: &ExecuteParams) -> Vec<String> {
 }
 
 /// What a variable holds, by the caller or in our own environment.
-fn callers(params: &ExecuteParams, name: &str) -> Option<String> {
+pub(super) fn callers(params: &ExecuteParams, name: &str) -> Option<String> {
     params
         .env
         .get(name)
@@ -357,11 +392,16 @@ fn rule(rules: &mut Map<String, Value>, name: &str, action: &str) {
 /// name: that would be denied too. For these, and for what is denied in every run, a key is used that
 /// stands for nothing else, because a blank and a star match nothing or what begins with a blank.
 fn last_key(tool: &str, stars: &str) -> String {
-    if tool.contains(['_', '*']) || QUESTIONS.contains(&tool) {
+    if may_be_a_servers(tool) || QUESTIONS.contains(&tool) {
         format!("{tool} *")
     } else {
         format!("{tool}{stars}")
     }
+}
+
+/// Whether a name can be that of an MCP server's tool.
+fn may_be_a_servers(tool: &str) -> bool {
+    tool.contains(['_', '*'])
 }
 
 /// Another number in each run, so that a project's file cannot have the key. Not many: they are in a
@@ -377,20 +417,6 @@ fn permission_of(tool: &str) -> &str {
         "write" | "patch" | "multiedit" | "apply_patch" => "edit",
         other => other,
     }
-}
-
-/// The agent that the caller names in his own arguments.
-fn agent_in_arguments(params: &ExecuteParams) -> Option<&str> {
-    let mut args = own_options(params);
-    while let Some(arg) = args.next() {
-        if let Some(agent) = arg.strip_prefix("--agent=") {
-            return Some(agent);
-        }
-        if arg == "--agent" {
-            return args.next();
-        }
-    }
-    None
 }
 
 fn check_tools(params: &ExecuteParams) -> Result<(), AgentError> {

@@ -457,10 +457,10 @@ fn what_cannot_be_is_refused_by_name() {
 #[test]
 fn servers_in_the_callers_configuration_are_known() {
     let mut params = params("hi");
-    assert_eq!(mcp_servers(&params), Vec::<String>::new());
+    assert_eq!(known_servers(&params), Vec::<String>::new());
     let own = r#"{"mcp": {"probe": {"type": "local"}, "my db": {}}}"#;
     params
         .env
         .insert("OPENCODE_CONFIG_CONTENT".into(), own.into());
-    assert_eq!(mcp_servers(&params), ["probe", "my db"]);
+    assert_eq!(known_servers(&params), ["probe", "my db"]);
 }

@@ -1,0 +1,154 @@
+//! The CLI's log, which is copied to stderr: lines of `name=value`.
+
+use serde_json::Deserializer;
+
+/// What every line of the log begins with.
+const BEGIN: &str = "timestamp=";
+
+/// What is on stderr beside the log.
+pub(super) fn without_log(stderr: &str) -> String {
+    let said: Vec<_> = stderr
+        .lines()
+        .filter(|line| !line.starts_with(BEGIN))
+        .collect();
+    said.join("\n").trim().to_owned()
+}
+
+/// What is on stderr without warnings: a run goes on after these.
+pub(super) fn without_warnings(stderr: &str) -> String {
+    let told: Vec<_> = stderr.lines().filter(|line| !is_warning(line)).collect();
+    told.join("\n").trim().to_owned()
+}
+
+/// What the log says of MCP servers that are not there, each once.
+pub(super) fn missing_servers(stderr: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for notice in stderr.lines().filter_map(missing_server) {
+        if !found.contains(&notice) {
+            found.push(notice);
+        }
+    }
+    found
+}
+
+fn missing_server(line: &str) -> Option<String> {
+    if !is_warning(line) {
+        return None;
+    }
+    match value(line, "message")?.as_str() {
+        "server unavailable" => {
+            let name = value(line, "key")?;
+            let status = value(line, "status").unwrap_or_default();
+            Some(if status == "needs_auth" {
+                format!(
+                    "the MCP server {name} is missing, because it wants a login ({status}): log in \
+                     with `opencode mcp auth {name}`, or give it a header"
+                )
+            } else {
+                format!(
+                    "the MCP server {name} is missing, because it did not start or could not be \
+                     reached ({status}; OpenCode does not say why)"
+                )
+            })
+        }
+        "MCP connection closed" => {
+            let name = value(line, "server")?;
+            Some(format!(
+                "the MCP server {name} has ended, or its connection"
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn is_warning(line: &str) -> bool {
+    line.starts_with(BEGIN) && value(line, "level").is_some_and(|level| level == "WARN")
+}
+
+/// The value of this name: a word, or a JSON string.
+fn value(line: &str, name: &str) -> Option<String> {
+    let mut rest = line;
+    loop {
+        let (found, after) = rest.split_once('=')?;
+        let (value, after) = if after.starts_with('"') {
+            let mut values = Deserializer::from_str(after).into_iter::<String>();
+            let value = values.next()?.ok()?;
+            (value, &after[values.byte_offset()..])
+        } else {
+            let end = after.find(' ').unwrap_or(after.len());
+            (after[..end].to_owned(), &after[end..])
+        };
+        if found.trim_start() == name {
+            return Some(value);
+        }
+        rest = after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_taken_out() {
+        let log = "timestamp=2026-11-22T01:30:29.560Z level=ERROR message=x";
+        assert_eq!(without_log(&format!("{log}\nError: no\n")), "Error: no");
+        assert_eq!(without_log(log), "");
+    }
+
+    // As the real program printed them.
+    const BROKEN: &str = "timestamp=2026-11-22T04:18:31.244Z level=WARN run=f94403d0 \
+        message=\"server unavailable\" key=broken type=local status=failed";
+    const QUOTED: &str = "timestamp=2026-11-22T04:26:24.625Z level=WARN run=1d08a223 \
+        message=\"server unavailable\" key=\"my s\\\"r=v\" type=local status=failed";
+    const LOGIN: &str = "timestamp=2026-11-22T04:26:25.088Z level=WARN run=1d08a223 \
+        message=\"server unavailable\" key=needs type=remote status=needs_auth";
+    const CLOSED: &str = "timestamp=2026-11-22T04:26:26.415Z level=WARN run=1d08a223 \
+        message=\"MCP connection closed\" server=crash";
+    const OTHER: &str = "timestamp=2026-11-22T04:21:07.839Z level=WARN run=21bae487 \
+        message=\"background dependency install failed\" dir=/h/.config/opencode \
+        error=\"Cause([Fail(NpmInstallFailedError (cause: FetchError: failed, reason: ECONNREFUSED))])\"";
+
+    #[test]
+    fn a_server_that_is_missing_is_told_once_with_its_name() {
+        let stderr = [
+            BROKEN,
+            QUOTED,
+            BROKEN,
+            LOGIN,
+            OTHER,
+            CLOSED,
+            "key=x",
+            "level=WARN",
+        ]
+        .join("\n");
+        let told = missing_servers(&stderr);
+        assert_eq!(told.len(), 4, "{told:?}");
+        for (told, begin) in told.iter().zip([
+            "the MCP server broken is missing, because it did not start",
+            "the MCP server my s\"r=v is missing, because it did not start",
+            "the MCP server needs is missing, because it wants a login (needs_auth)",
+            "the MCP server crash has ended",
+        ]) {
+            assert!(told.starts_with(begin), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_looks_like_a_field_is_none() {
+        let line = "timestamp=t level=ERROR message=\"level=WARN message=\\\"server unavailable\\\" key=x\"";
+        assert!(missing_servers(line).is_empty());
+        let line = "timestamp=t level=WARN error=\" key=y\" message=\"server unavailable\" key=z";
+        assert!(missing_servers(line)[0].contains(" z "));
+        assert!(missing_servers("timestamp=t level=WARN message=\"server unav").is_empty());
+    }
+
+    #[test]
+    fn warnings_are_no_evidence() {
+        let stderr = format!("{OTHER}\nError: no\ntimestamp=t level=ERROR message=x");
+        assert_eq!(
+            without_warnings(&stderr),
+            "Error: no\ntimestamp=t level=ERROR message=x"
+        );
+    }
+}

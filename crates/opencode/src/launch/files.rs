@@ -1,0 +1,180 @@
+//! The configuration files that OpenCode reads, as far as they can be found from here.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use teamster_core::{
+    AgentError, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams, McpDelivery,
+};
+
+use super::mcp::{is_on, may_exist};
+use super::settings::callers;
+use super::{directory, invalid, option};
+
+/// The key of the servers in a configuration.
+const KEY: &str = "mcp";
+
+/// The names of a project's file.
+const PROJECT: &[&str] = &["opencode.jsonc", "opencode.json"];
+/// The names of the user's file.
+const USER: &[&str] = &["opencode.jsonc", "opencode.json", "config.json"];
+/// The folder in a project, or in the user's home, that has a file too.
+const FOLDER: &str = ".opencode";
+
+/// The change of a configuration file that brings these servers to the CLI, where they are to reach it
+/// so.
+pub(super) fn lease(
+    params: &ExecuteParams,
+    entries: Vec<(String, serde_json::Value)>,
+) -> Result<Option<ConfigEdit>, AgentError> {
+    let file = match params.mcp_delivery {
+        McpDelivery::Private => return Ok(None),
+        McpDelivery::ProjectConfig => project_file(params)?,
+        McpDelivery::UserConfig => user_file(params)?,
+        _ => return invalid("mcp_delivery: OpenCode takes no servers so"),
+    };
+    Ok(Some(ConfigEdit {
+        table: table(file),
+        entries,
+        place: ConfigPlace::Lease,
+    }))
+}
+
+/// The project's file: the first that is there, of those that can have comments in each place first.
+/// Which of them has servers already cannot be told without reading them.
+fn project_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
+    if !reads_projects(params) {
+        return invalid(
+            "mcp_delivery: OPENCODE_DISABLE_PROJECT_CONFIG is set, so OpenCode would not read the \
+             servers in the project's file",
+        );
+    }
+    let Some(directory) = directory_of_run(params)? else {
+        return invalid("mcp_delivery: where the agent works is not known; set working_directory");
+    };
+    let folder = directory.join(FOLDER);
+    let mut files = named(&directory, PROJECT).chain(named(&folder, PROJECT));
+    Ok(files
+        .find(|file| may_exist(file))
+        .unwrap_or_else(|| directory.join("opencode.json")))
+}
+
+/// The user's file: the first that is there.
+fn user_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
+    let Some(folder) = user_folder(params) else {
+        return invalid("mcp_delivery: the user's home is not known; set HOME");
+    };
+    Ok(named(&folder, USER)
+        .find(|file| may_exist(file))
+        .unwrap_or_else(|| folder.join("opencode.json")))
+}
+
+/// The files that have servers which the CLI would mix with those of the run, by their names. Not the
+/// one that is changed for the run.
+///
+/// An administrator's configuration and one that comes from the network are not among them.
+pub(super) fn names_taken(
+    params: &ExecuteParams,
+    lease: Option<&ConfigEdit>,
+) -> Result<Vec<ConfigTable>, AgentError> {
+    let mut files = Vec::new();
+    let mut add = |some: &mut dyn Iterator<Item = PathBuf>| {
+        for file in some {
+            let leased = lease.is_some_and(|lease| lease.table.file == file);
+            if !leased && !files.contains(&file) {
+                files.push(file);
+            }
+        }
+    };
+    if let Some(folder) = user_folder(params) {
+        add(&mut named(&folder, USER));
+    }
+    if let Some(file) = variable(params, "OPENCODE_CONFIG") {
+        add(&mut std::iter::once(from_where_it_works(params, file)?));
+    }
+    if reads_projects(params)
+        && let Some(directory) = directory_of_run(params)?
+    {
+        // The CLI may know the directory by another path than it was given.
+        for path in [directory.canonicalize().ok(), Some(directory)] {
+            for directory in path.iter().flat_map(|path| up_to_the_repository(path)) {
+                add(&mut named(directory, PROJECT));
+                add(&mut named(&directory.join(FOLDER), PROJECT));
+            }
+        }
+    }
+    if let Some(home) = home(params) {
+        add(&mut named(&home.join(FOLDER), PROJECT));
+    }
+    if let Some(folder) = variable(params, "OPENCODE_CONFIG_DIR") {
+        add(&mut named(&from_where_it_works(params, folder)?, PROJECT));
+    }
+    Ok(files.into_iter().map(table).collect())
+}
+
+fn table(file: PathBuf) -> ConfigTable {
+    ConfigTable {
+        file,
+        format: ConfigFormat::Json,
+        key: KEY,
+    }
+}
+
+fn named(folder: &Path, names: &'static [&'static str]) -> impl Iterator<Item = PathBuf> {
+    names.iter().map(|name| folder.join(name))
+}
+
+/// A directory and those above it, to the top of its repository; to the root where there is none.
+fn up_to_the_repository(directory: &Path) -> impl Iterator<Item = &Path> {
+    let mut done = false;
+    directory.ancestors().take_while(move |directory| {
+        let go_on = !done;
+        done = is_repository(directory);
+        go_on
+    })
+}
+
+fn is_repository(directory: &Path) -> bool {
+    let git = directory.join(".git");
+    git.is_file() || git.join("HEAD").exists()
+}
+
+fn reads_projects(params: &ExecuteParams) -> bool {
+    !is_on(callers(params, "OPENCODE_DISABLE_PROJECT_CONFIG").as_deref())
+}
+
+/// The user's folder of configuration.
+fn user_folder(params: &ExecuteParams) -> Option<PathBuf> {
+    let folder = match variable(params, "XDG_CONFIG_HOME") {
+        Some(folder) => folder,
+        None => home(params)?.join(".config"),
+    };
+    Some(folder.join("opencode"))
+}
+
+fn home(params: &ExecuteParams) -> Option<PathBuf> {
+    let name = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+    variable(params, name).or_else(env::home_dir)
+}
+
+/// Where the CLI works: by the caller's own arguments, or by ours.
+fn directory_of_run(params: &ExecuteParams) -> Result<Option<PathBuf>, AgentError> {
+    match option(params, "--dir") {
+        Some(given) => Ok(std::path::absolute(given).ok()),
+        None => Ok(directory(params)?.map(PathBuf::from)),
+    }
+}
+
+fn from_where_it_works(params: &ExecuteParams, path: PathBuf) -> Result<PathBuf, AgentError> {
+    Ok(match directory_of_run(params)? {
+        Some(directory) => directory.join(path),
+        None => path,
+    })
+}
+
+/// A variable that names a path.
+fn variable(params: &ExecuteParams, name: &str) -> Option<PathBuf> {
+    callers(params, name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}

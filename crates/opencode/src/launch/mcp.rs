@@ -1,0 +1,276 @@
+//! The MCP servers of a run, as OpenCode's configuration has them.
+//!
+//! The CLI replaces `{env:NAME}` and then `{file:PATH}` in the text of a configuration, before it reads
+//! that as JSON. The value of a variable goes in as it is, so it could break the JSON or be replaced
+//! again; the text of a file is made a JSON string first and is not looked at again, but loses the
+//! white space at its ends. Therefore what is secret, and what the CLI would replace, is in a private
+//! file whose path is in a variable, and the white space around it stands beside that.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use teamster_core::{
+    AgentError, ExecuteParams, FilePlace, McpServer, McpTransport, PrivateFile, mcp_variable,
+};
+
+use super::settings::configured_servers;
+use crate::decoder::in_tool_names;
+
+/// How long the CLI gives a server to start, and a call of a tool, where nothing is set (measured).
+const STARTS_WITHIN: Duration = Duration::from_secs(30);
+const CALL_ENDS_WITHIN: Duration = Duration::from_mins(1);
+
+/// What the CLI's timers take; with more they fire at once.
+const LONGEST_TIMEOUT_MS: u128 = i32::MAX as u128;
+
+/// The CLI's own tools and permissions that look like those of a server.
+const OWN_NAMES: &[&str] = &[
+    "apply_patch",
+    "doom_loop",
+    "external_directory",
+    "list_mcp_resources",
+    "list_mcp_resource_templates",
+    "plan_enter",
+    "plan_exit",
+    "read_mcp_resource",
+];
+
+/// Servers as the CLI takes them.
+#[derive(Debug, Default)]
+pub(super) struct Servers {
+    /// Name and definition of each. There are no secrets in them.
+    pub(super) entries: Vec<(String, Value)>,
+    /// What the definitions take from elsewhere.
+    pub(super) files: Vec<PrivateFile>,
+}
+
+impl Servers {
+    pub(super) fn of(params: &ExecuteParams) -> Result<Self, AgentError> {
+        let configured = configured_servers(params);
+        let mut servers = Self::default();
+        for server in &params.mcp_servers {
+            let definition = check_name(&server.name, &configured)
+                .and_then(|()| servers.definition(server))
+                .map_err(|problem| refused(&server.name, &problem))?;
+            servers.entries.push((server.name.clone(), definition));
+        }
+        Ok(servers)
+    }
+
+    fn definition(&mut self, server: &McpServer) -> Result<Value, String> {
+        let mut of = Map::new();
+        match &server.transport {
+            McpTransport::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => {
+                // No name of a variable or header has a `=`, so these keys are no such names.
+                let mut words = vec![self.text(server, "command=", command)];
+                for (index, arg) in args.iter().enumerate() {
+                    words.push(self.text(server, &format!("args={index}"), arg));
+                }
+                of.insert("type".into(), json!("local"));
+                of.insert("command".into(), words.into());
+                if !env.is_empty() {
+                    check_variables(env)?;
+                    of.insert("environment".into(), self.secrets(server, env));
+                }
+                if let Some(cwd) = cwd {
+                    let cwd = cwd.to_str().ok_or("cwd: OpenCode takes paths in UTF-8")?;
+                    of.insert("cwd".into(), self.text(server, "cwd=", cwd));
+                }
+            }
+            McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
+                of.insert("type".into(), json!("remote"));
+                // User, password and query may be secret.
+                let address = if url.contains(['@', '?', '#']) {
+                    self.secret(server, "url=", url)
+                } else {
+                    self.text(server, "url=", url)
+                };
+                of.insert("url".into(), address);
+                if !headers.is_empty() {
+                    of.insert("headers".into(), self.secrets(server, headers));
+                }
+                // There is nobody to log in with a browser.
+                of.insert("oauth".into(), json!(false));
+            }
+            other => {
+                return Err(format!(
+                    "type: OpenCode takes no {} servers",
+                    other.as_str()
+                ));
+            }
+        }
+        of.insert("enabled".into(), json!(true));
+        if let Some(ms) = timeout(server)? {
+            of.insert("timeout".into(), json!(ms));
+        }
+        Ok(Value::Object(of))
+    }
+
+    /// A text that is no secret.
+    fn text(&mut self, server: &McpServer, key: &str, text: &str) -> Value {
+        if is_replaced(text) {
+            self.secret(server, key, text)
+        } else {
+            json!(text)
+        }
+    }
+
+    fn secrets(&mut self, server: &McpServer, values: &BTreeMap<String, String>) -> Value {
+        let values = values.iter();
+        let values = values.map(|(name, value)| (name.clone(), self.secret(server, name, value)));
+        Value::Object(values.collect())
+    }
+
+    /// A text that the CLI takes from a private file.
+    fn secret(&mut self, server: &McpServer, key: &str, text: &str) -> Value {
+        // What the CLI takes off, and a little more.
+        let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+        let core = text.trim_matches(is_blank);
+        if core.is_empty() {
+            return json!(text);
+        }
+        let after_begin = text.trim_start_matches(is_blank);
+        let begin = &text[..text.len() - after_begin.len()];
+        let end = &after_begin[core.len()..];
+        let variable = mcp_variable(&server.name, key);
+        let value = format!("{begin}{{file:{{env:{variable}}}}}{end}");
+        self.files.push(PrivateFile {
+            place: FilePlace::Variable(variable),
+            content: core.as_bytes().to_vec(),
+        });
+        json!(value)
+    }
+}
+
+/// Whether the CLI would put something else in the place of this text.
+fn is_replaced(text: &str) -> bool {
+    text.contains("{env:") || text.contains("{file:")
+}
+
+fn check_name(name: &str, configured: &[String]) -> Result<(), String> {
+    let first = format!("{name}_");
+    if let Some(own) = OWN_NAMES.iter().find(|own| own.starts_with(&first)) {
+        return Err(format!(
+            "name: OpenCode would take {own}, which is its own, for a tool of this server; give it \
+             another name"
+        ));
+    }
+    if name == "__proto__" {
+        return Err("name: OpenCode drops a server of this name; give it another".into());
+    }
+    if configured.iter().any(|other| in_tool_names(other) == name) {
+        return Err(
+            "name: OPENCODE_CONFIG_CONTENT has a server of this name already, and OpenCode would mix \
+             the two; give it another name"
+                .into(),
+        );
+    }
+    Ok(())
+}
+
+fn check_variables(env: &BTreeMap<String, String>) -> Result<(), String> {
+    match env
+        .keys()
+        .find(|name| is_replaced(name) || *name == "__proto__")
+    {
+        Some(name) => Err(format!(
+            "env: {name:?} as the name of a variable would not reach the server; give it another"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The one limit that the CLI has for the start of a server, for the list of its tools and for each
+/// call, in milliseconds.
+fn timeout(server: &McpServer) -> Result<Option<u64>, String> {
+    let limit = match (server.startup_timeout, server.tool_timeout) {
+        (None, None) => return Ok(None),
+        (Some(start), Some(call)) if start == call => start,
+        (Some(start), None) if start >= CALL_ENDS_WITHIN => start,
+        (None, Some(call)) if call >= STARTS_WITHIN => call,
+        _ => {
+            return Err(format!(
+                "startup_timeout, tool_timeout: OpenCode has one limit for the start of a server and \
+                 for each call of a tool; set both to the same, or only the first to at least {} s, \
+                 or only the second to at least {} s",
+                CALL_ENDS_WITHIN.as_secs(),
+                STARTS_WITHIN.as_secs()
+            ));
+        }
+    };
+    let ms = limit.as_millis().clamp(1, LONGEST_TIMEOUT_MS);
+    Ok(u64::try_from(ms).ok())
+}
+
+/// What the agent may do with a server's tools: names of permissions and actions, of which the last
+/// that matches holds.
+pub(super) fn rules(server: &McpServer) -> Vec<(String, &'static str)> {
+    let all = format!("{}_*", server.name);
+    let of = |tool: &String| format!("{}_{}", server.name, in_tool_names(tool));
+    let mut rules = match &server.tools.only {
+        None => vec![(all, "allow")],
+        Some(only) => {
+            let mut rules = vec![(all, "deny")];
+            rules.extend(only.iter().map(|tool| (of(tool), "allow")));
+            rules
+        }
+    };
+    rules.extend(server.tools.except.iter().map(|tool| (of(tool), "deny")));
+    rules
+}
+
+/// The servers of which names are known: those of the run, and those that the caller has configured in
+/// the environment. Those in the user's files are not known.
+pub(crate) fn known_servers(params: &ExecuteParams) -> Vec<String> {
+    let own = params.mcp_servers.iter().map(|server| server.name.clone());
+    own.chain(configured_servers(params)).collect()
+}
+
+fn refused(server: &str, problem: &str) -> AgentError {
+    AgentError::invalid_params(format!("mcp_servers: {server}: {problem}"))
+}
+
+/// Whether the caller's variables keep the CLI from reading a project's files.
+pub(super) fn is_on(value: Option<&str>) -> bool {
+    value.is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
+}
+
+/// The longest that a server of this run may take to start, where that is set.
+pub(super) fn longest_start(params: &ExecuteParams) -> Duration {
+    let limits = params.mcp_servers.iter();
+    let limits = limits.filter_map(|server| server.startup_timeout);
+    limits.max().unwrap_or_default()
+}
+
+/// The longest that a call may take, where that is set.
+pub(super) fn longest_call(params: &ExecuteParams) -> Duration {
+    let limits = params.mcp_servers.iter();
+    let limits = limits.filter_map(|server| server.tool_timeout);
+    limits.max().unwrap_or_default()
+}
+
+/// Refuses a configuration that no variable can hold.
+pub(super) fn check_size(name: &str, text: &str) -> Result<(), AgentError> {
+    /// Linux takes no variable of this size with its name (`MAX_ARG_STRLEN`).
+    const TOO_LARGE: usize = 128 * 1024;
+    let size = name.len() + 1 + text.len();
+    if size < TOO_LARGE {
+        return Ok(());
+    }
+    Err(AgentError::invalid_params(format!(
+        "mcp_servers: with them {name} would have {size} bytes, and the system takes less than \
+         {TOO_LARGE} in a variable; give fewer or shorter arguments, or another mcp_delivery"
+    )))
+}
+
+/// Whether a path is there, or something that cannot be looked at.
+pub(super) fn may_exist(path: &Path) -> bool {
+    path.try_exists().unwrap_or(true)
+}
