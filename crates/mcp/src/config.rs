@@ -1,1 +1,213 @@
-//! Servers from the `mcpServers` JSON that users already have.
+//! Servers from the JSON that users already have: `.mcp.json`, and the `mcpServers` of other programs.
+//!
+//! ```
+//! use teamster_core::McpServer;
+//! use teamster_mcp::config;
+//!
+//! let text = r#"{
+//!   // As Claude Code and others read it.
+//!   "mcpServers": {
+//!     "tracker": {
+//!       "command": "tracker-mcp",
+//!       "args": ["--read-only"],
+//!       "env": { "TRACKER_TOKEN": "${TRACKER_TOKEN}" },
+//!     },
+//!   },
+//! }"#;
+//! let parsed = config::parse(text, &|name| (name == "TRACKER_TOKEN").then(|| "secret".into()))?;
+//! let tracker = McpServer::stdio("tracker", "tracker-mcp", ["--read-only"]);
+//! assert_eq!(parsed.servers, [tracker.with_env("TRACKER_TOKEN", "secret")]);
+//! # Ok::<(), config::ConfigError>(())
+//! ```
+//!
+//! # Which forms there are
+//!
+//! The servers are the members of `mcpServers`, of `servers` (VS Code), of `mcp` (OpenCode) or of
+//! `mcp.servers`; without any of these, of the text's own object. Whatever else a settings file holds
+//! is left alone. Comments, commas at the ends of lists and a byte order mark are taken.
+//!
+//! | Field | Form |
+//! |---|---|
+//! | `type` | `stdio` or `local`; `http`, `streamable-http`, `streamableHttp` or `remote`; `sse`. Without it, a server with a `command` is `stdio` and one with a `url` or `httpUrl` is `http` |
+//! | `command`, `args` | a text and a list; or one list with both |
+//! | `env` or `environment` | texts by name |
+//! | `cwd` | a text |
+//! | `url` or `httpUrl`, `headers` | a text, and texts by name |
+//! | `startup_timeout_sec`, `tool_timeout_sec` | seconds, as in Codex |
+//! | `timeout` | milliseconds that a call of a tool may take, as in all other CLIs |
+//! | `tools`, `includeTools` or `enabled_tools` | a list; `"tools": ["*"]` is all of them |
+//! | `excludeTools` or `disabled_tools` | a list |
+//! | `disabled`, `enabled` | a server that is disabled is left out |
+//! | `trust`, `description` | without effect here |
+//!
+//! Anything else in a server is reported ([`Parsed::ignored`]): it may be a slip.
+//!
+//! # Variables
+//!
+//! `${NAME}` and `${NAME:-default}` are replaced in `command`, `args`, `env`, `cwd`, `url` and
+//! `headers`, as Claude Code does. A variable that is set counts even if it is empty. What comes in is
+//! not looked at again.
+
+mod expand;
+mod fields;
+mod server;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use teamster_core::McpServer;
+
+pub use write::to_json;
+
+/// Why a configuration cannot be used: the server and the field, or the line and column, and what is
+/// wrong there. It holds no value, because that may be secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(String);
+
+/// What a configuration says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Parsed {
+    /// The servers, in the order in which they are there, without those that are disabled.
+    pub servers: Vec<McpServer>,
+    /// What has no effect, because it is not known or does not go with the rest: server, field and why,
+    /// for a person.
+    pub ignored: Vec<String>,
+}
+
+/// Reads the servers of a configuration. `variables` gives the value of a variable that is set.
+///
+/// Every server that comes out is one that [`McpServer::problem`] finds nothing wrong with.
+pub fn parse(
+    text: &str,
+    variables: &dyn Fn(&str) -> Option<String>,
+) -> Result<Parsed, ConfigError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (table, bare) = table(top(text)?);
+    let mut parsed = Parsed::default();
+    let mut names: Vec<String> = Vec::new();
+    for property in table.properties {
+        let name = property.name.into_string();
+        let shown = shown(&name);
+        if bare && is_no_server(&name) {
+            continue;
+        }
+        if names.contains(&name) {
+            return Err(ConfigError(format!(
+                "{shown}: there are two servers of this name"
+            )));
+        }
+        let object = match property.value {
+            Value::Object(object) => object,
+            other => {
+                return Err(ConfigError(format!(
+                    "{shown}: expected an object, there is {}",
+                    fields::kind(&other)
+                )));
+            }
+        };
+        match server::read(&name, object, variables) {
+            Ok(read) => {
+                parsed.servers.extend(read.server);
+                let ignored = read.ignored.into_iter();
+                let ignored = ignored.map(|what| format!("{shown}: {what}"));
+                parsed.ignored.extend(ignored);
+            }
+            Err(what) if bare && what == server::NEITHER => {
+                return Err(ConfigError(format!(
+                    "{shown}: {what}; or are the servers in something that is not called mcpServers?"
+                )));
+            }
+            Err(what) => return Err(ConfigError(format!("{shown}: {what}"))),
+        }
+        names.push(name);
+    }
+    Ok(parsed)
+}
+
+/// The object that is the whole text.
+fn top(text: &str) -> Result<Object<'_>, ConfigError> {
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let result = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
+        let mut what = error.kind().to_string();
+        if let Some(first) = what.get_mut(..1) {
+            first.make_ascii_lowercase();
+        }
+        ConfigError(format!(
+            "line {}, column {}: no JSON: {what}",
+            error.line_display(),
+            error.column_display()
+        ))
+    })?;
+    match result.value {
+        Some(Value::Object(object)) => Ok(object),
+        Some(other) => Err(ConfigError(format!(
+            "expected an object with servers, there is {}",
+            fields::kind(&other)
+        ))),
+        None => Err(ConfigError("there is nothing in it".to_owned())),
+    }
+}
+
+/// The object whose members are the servers, and whether that is the whole text.
+fn table(mut top: Object<'_>) -> (Object<'_>, bool) {
+    let mut inside_mcp = false;
+    loop {
+        let key = ["mcpServers", "servers", "mcp"].into_iter().find(|key| {
+            let wraps = top.get(key).is_some_and(|member| match &member.value {
+                Value::Object(object) => *key == "mcpServers" || !looks_like_a_server(object),
+                _ => false,
+            });
+            wraps && (!inside_mcp || *key == "servers")
+        });
+        let Some(Value::Object(inner)) = key.and_then(|key| top.take(key)).map(|it| it.value)
+        else {
+            return (top, !inside_mcp);
+        };
+        if key != Some("mcp") || inside_mcp {
+            return (inner, false);
+        }
+        top = inner;
+        inside_mcp = true;
+    }
+}
+
+/// Whether this is a server itself, that has the name of a table of servers by chance.
+fn looks_like_a_server(object: &Object<'_>) -> bool {
+    ["command", "url", "httpUrl"].into_iter().any(|key| {
+        object
+            .get(key)
+            .is_some_and(|member| !matches!(member.value, Value::Object(_)))
+    })
+}
+
+/// What stands beside servers in a file that is nothing but servers.
+fn is_no_server(name: &str) -> bool {
+    matches!(name, "$schema" | "inputs")
+}
+
+/// A name for a message: control characters could do anything to a terminal.
+fn shown(name: &str) -> String {
+    name.chars().fold(String::new(), |mut shown, c| {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+        shown
+    })
+}

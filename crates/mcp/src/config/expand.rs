@@ -1,0 +1,61 @@
+//! `${NAME}` and `${NAME:-default}`.
+
+/// The text with the variables in it replaced; or what is wrong, without any value.
+pub(super) fn expand(
+    text: &str,
+    variables: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, String> {
+    let mut expanded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let (before, from) = rest.split_at(start);
+        expanded.push_str(before);
+        let Some(end) = from.find('}') else {
+            rest = from;
+            break;
+        };
+        let inner = &from[2..end];
+        let (name, default) = match inner.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        if is_name(name) {
+            match variables(name).or_else(|| default.map(str::to_owned)) {
+                Some(value) => expanded.push_str(&value),
+                None => return Err(format!("the variable {name} is not set")),
+            }
+            rest = &from[end + 1..];
+        } else if let Some(foreign) = foreign(inner) {
+            return Err(format!(
+                "`${{{foreign}:…}}` is not understood here, only ${{NAME}} and ${{NAME:-default}}"
+            ));
+        } else {
+            // Something else altogether, such as a piece of a shell script.
+            expanded.push_str("${");
+            rest = &from[2..];
+        }
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+/// The text in a form that [`expand`] makes it of again, unless somebody sets the variable.
+pub(super) fn escape(text: &str) -> String {
+    text.replace("${", "${TEAMSTER_DOLLAR:-$}{")
+}
+
+fn is_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// The kind of a variable of another program, such as `input` of `${input:token}`.
+fn foreign(inner: &str) -> Option<&str> {
+    let (kind, name) = inner.split_once(':')?;
+    let is_word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());
+    // `${1:0:2}` and `${x:-y}` of a shell are something else.
+    (is_word(kind) && name.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(kind)
+}

@@ -1,0 +1,236 @@
+//! One server of a configuration.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jsonc_parser::ast::Object;
+use teamster_core::{McpServer, McpTransport};
+
+use super::expand::expand;
+use super::fields::Fields;
+
+/// The error of a server that says nothing about how it is reached.
+pub(super) const NEITHER: &str = "it has neither command nor url";
+
+/// The fields that have an effect, in their first form: what a slip may have meant.
+const KNOWN: [&str; 19] = [
+    "type",
+    "command",
+    "args",
+    "env",
+    "environment",
+    "cwd",
+    "url",
+    "httpUrl",
+    "headers",
+    "timeout",
+    "startup_timeout_sec",
+    "tool_timeout_sec",
+    "tools",
+    "includeTools",
+    "excludeTools",
+    "enabled_tools",
+    "disabled_tools",
+    "disabled",
+    "enabled",
+];
+
+/// What CLIs have beside that and what makes no difference here.
+const WITHOUT_EFFECT: [&str; 2] = ["trust", "description"];
+
+/// What was read of a server.
+pub(super) struct Read {
+    /// Nothing if it is disabled.
+    pub(super) server: Option<McpServer>,
+    /// Field and why it has no effect.
+    pub(super) ignored: Vec<String>,
+}
+
+/// The transports that a `type` can mean.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Stdio,
+    Http,
+    Sse,
+}
+
+/// Reads one server. Errors begin with the field.
+pub(super) fn read(
+    name: &str,
+    object: Object<'_>,
+    variables: &dyn Fn(&str) -> Option<String>,
+) -> Result<Read, String> {
+    let mut fields = Fields::new(object)?;
+    let disabled = fields.yes_or_no(&["disabled"])?.is_some_and(|(_, it)| it);
+    let enabled = fields.yes_or_no(&["enabled"])?.is_none_or(|(_, it)| it);
+    if disabled || !enabled {
+        return Ok(Read {
+            server: None,
+            ignored: Vec::new(),
+        });
+    }
+    let mut ignored = Vec::new();
+    let expand_in = |place: &str, text: &str| {
+        expand(text, variables).map_err(|what| format!("{place}: {what}"))
+    };
+
+    let kind = fields
+        .text(&["type"])?
+        .map(|(_, it)| kind(&it))
+        .transpose()?;
+    let command = fields.text_or_texts(&["command"])?;
+    let args = fields.texts(&["args"])?;
+    let env = fields.texts_by_name(&["env", "environment"])?;
+    let cwd = fields.text(&["cwd"])?;
+    let url = fields.text(&["url", "httpUrl"])?;
+    let headers = fields.texts_by_name(&["headers"])?;
+    let kind = match (kind, &command, &url) {
+        (Some(kind), ..) => kind,
+        (None, Some(_), None) => Kind::Stdio,
+        (None, None, Some(_)) => Kind::Http,
+        (None, Some(_), Some((url, _))) => {
+            return Err(format!(
+                "it has both command and {url}; say which counts with type"
+            ));
+        }
+        (None, None, None) => return Err(NEITHER.to_owned()),
+    };
+
+    let transport = if kind == Kind::Stdio {
+        let unused = [url.map(|it| it.0), headers.map(|it| it.0)];
+        ignored.extend(no_effect(unused, "a stdio server"));
+        let (_, mut words) = command.ok_or("command: a stdio server must have one")?;
+        let given = args.map(|it| it.1).unwrap_or_default();
+        if words.is_empty() {
+            return Err("command: it is empty".to_owned());
+        }
+        let program = expand_in("command", &words.remove(0))?;
+        let places = (1..).map(|index| format!("command[{index}]"));
+        let mut list = Vec::new();
+        for (place, word) in places.zip(&words) {
+            list.push(expand_in(&place, word)?);
+        }
+        for (index, word) in given.iter().enumerate() {
+            list.push(expand_in(&format!("args[{index}]"), word)?);
+        }
+        let mut map = env.map(|it| it.1).unwrap_or_default();
+        for (key, value) in &mut map {
+            *value = expand_in(&format!("env.{}", super::shown(key)), value)?;
+        }
+        McpTransport::Stdio {
+            command: program,
+            args: list,
+            env: map,
+            cwd: cwd
+                .map(|(place, it)| expand_in(place, &it))
+                .transpose()?
+                .map(PathBuf::from),
+        }
+    } else {
+        let unused = [
+            command.map(|it| it.0),
+            args.map(|it| it.0),
+            env.map(|it| it.0),
+            cwd.map(|it| it.0),
+        ];
+        ignored.extend(no_effect(unused, "a server at an address"));
+        let (place, url) = url.ok_or("url: a server at an address must have one")?;
+        let url = expand_in(place, &url)?;
+        let mut headers = headers.map(|it| it.1).unwrap_or_default();
+        for (key, value) in &mut headers {
+            *value = expand_in(&format!("headers.{}", super::shown(key)), value)?;
+        }
+        if kind == Kind::Sse {
+            McpTransport::Sse { url, headers }
+        } else {
+            McpTransport::Http { url, headers }
+        }
+    };
+
+    let mut server = McpServer::new(name, transport);
+    server.startup_timeout = duration(&mut fields, "startup_timeout_sec", 1000.0)?;
+    server.tool_timeout = match duration(&mut fields, "tool_timeout_sec", 1000.0)? {
+        None => duration(&mut fields, "timeout", 1.0)?,
+        some if duration(&mut fields, "timeout", 1.0)?.is_none() => some,
+        _ => return Err("timeout: it means the same as tool_timeout_sec; leave one out".into()),
+    };
+    let only = fields.texts(&["tools", "includeTools", "enabled_tools"])?;
+    server.tools.only = only
+        .filter(|(place, list)| !(*place == "tools" && *list == ["*"]))
+        .map(|it| it.1);
+    let except = fields.texts(&["excludeTools", "disabled_tools"])?;
+    server.tools.except = except.map(|it| it.1).unwrap_or_default();
+    if let Some(problem) = server.problem() {
+        return Err(problem);
+    }
+    ignored.extend(fields.left().filter_map(|name| unknown(&name)));
+    Ok(Read {
+        server: Some(server),
+        ignored,
+    })
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    match name {
+        "stdio" | "local" => Ok(Kind::Stdio),
+        "http" | "streamable-http" | "streamableHttp" | "remote" => Ok(Kind::Http),
+        "sse" => Ok(Kind::Sse),
+        _ => Err(
+            "type: it is none of stdio, local, http, streamable-http, streamableHttp, remote and sse"
+                .to_owned(),
+        ),
+    }
+}
+
+fn no_effect<const N: usize>(
+    fields: [Option<&'static str>; N],
+    whose: &str,
+) -> impl Iterator<Item = String> {
+    let fields = fields.into_iter().flatten();
+    fields.map(move |field| format!("{field}: {whose} has none"))
+}
+
+/// A length of time, to whole milliseconds. `unit` is how many of these one is.
+fn duration(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    unit: f64,
+) -> Result<Option<Duration>, String> {
+    let Some((_, number)) = fields.number(&[name])? else {
+        return Ok(None);
+    };
+    let duration = Duration::try_from_secs_f64((number * unit).round() / 1000.0);
+    match duration.map(|it| Duration::from_millis(round_to_ms(it))) {
+        Ok(duration) if !duration.is_zero() => Ok(Some(duration)),
+        _ => Err(format!("{name}: expected a length of time above 0")),
+    }
+}
+
+/// Seconds as a fraction are not exact.
+fn round_to_ms(duration: Duration) -> u64 {
+    let nearest = duration.saturating_add(Duration::from_micros(500));
+    u64::try_from(nearest.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What is said of a field that is not known, if anything.
+fn unknown(name: &str) -> Option<String> {
+    if WITHOUT_EFFECT.contains(&name) {
+        return None;
+    }
+    let meant = KNOWN.into_iter().find(|known| is_slip(name, known));
+    let tip = meant.map_or(String::new(), |known| format!("; is {known} meant?"));
+    Some(format!("{}: it is not known{tip}", super::shown(name)))
+}
+
+/// Whether `name` is `known` but for one letter, for upper and lower case or for `_` and `-`.
+fn is_slip(name: &str, known: &str) -> bool {
+    let letters = |text: &str| -> Vec<char> {
+        let letters = text.chars().filter(|c| !matches!(c, '_' | '-'));
+        letters.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let (name, known) = (letters(name), letters(known));
+    let same_at_start = name.iter().zip(&known).take_while(|(a, b)| a == b).count();
+    let (name, known) = (&name[same_at_start..], &known[same_at_start..]);
+    let rest = |text: &[char]| text.get(1..).unwrap_or_default().to_vec();
+    rest(name) == rest(known) || rest(name) == known || name == rest(known)
+}
