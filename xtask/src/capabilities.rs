@@ -45,6 +45,33 @@ const ROWS: &[(&str, &str)] = &[
     ("maxBudgetUsd", "limit of cost (`max_budget_usd`)"),
     ("outputSchema", "answer by a JSON Schema (`output_schema`)"),
     ("images", "images with the prompt (`images`)"),
+    ("mcp.transports", "MCP servers for a run (`mcp_servers`)"),
+    ("mcp.deliveries", "how they reach the CLI (`mcp_delivery`)"),
+    (
+        "mcp.strict",
+        "only these servers, none of the user's (`mcp_strict`)",
+    ),
+    ("mcp.cwd", "where a stdio server works (`cwd`)"),
+    (
+        "mcp.startupTimeout",
+        "how long a server may take to start (`startup_timeout`)",
+    ),
+    (
+        "mcp.toolTimeout",
+        "how long a call may take (`tool_timeout`)",
+    ),
+    (
+        "mcp.onlyTools",
+        "some of a server's tools only (`tools.only`)",
+    ),
+    (
+        "mcp.exceptTools",
+        "all but some of a server's tools (`tools.except`)",
+    ),
+    (
+        "mcp.nameMarks",
+        "in a server's name, beside ASCII letters and digits",
+    ),
     ("cliRetries", "the CLI's own retries (`cli_retries`)"),
     ("promptOnStdin", "prompts of any size, on stdin"),
     (
@@ -81,7 +108,7 @@ fn table() -> anyhow::Result<String> {
     let mut columns = Vec::new();
     for provider in teamster::providers() {
         match serde_json::to_value(provider.capabilities())? {
-            Value::Object(can) => columns.push((provider.info().name, can)),
+            Value::Object(can) => columns.push((provider.info().name, flat(can))),
             _ => anyhow::bail!("capabilities are not an object"),
         }
     }
@@ -102,6 +129,23 @@ fn table() -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// The capabilities, those within another by both names: `mcp.strict`.
+fn flat(can: Map<String, Value>) -> Map<String, Value> {
+    let mut all = Map::new();
+    for (key, value) in can {
+        match value {
+            Value::Object(within) => {
+                let within = within.into_iter();
+                all.extend(within.map(|(name, value)| (format!("{key}.{name}"), value)));
+            }
+            other => {
+                all.insert(key, other);
+            }
+        }
+    }
+    all
+}
+
 /// A capability that the table does not have must not be forgotten.
 fn check_complete(can: Option<&Map<String, Value>>) -> anyhow::Result<()> {
     let mut keys = can.into_iter().flat_map(Map::keys);
@@ -116,7 +160,12 @@ fn cell(value: &Value) -> String {
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "–".to_owned(),
         Value::String(text) if text == "none" => "–".to_owned(),
+        Value::String(marks) if !marks.contains(char::is_alphanumeric) => {
+            let marks: Vec<_> = marks.chars().map(|mark| format!("`{mark}`")).collect();
+            marks.join(" ")
+        }
         Value::String(text) => text.replace("_and_", ", ").replace('_', "-"),
+        Value::Array(items) if items.is_empty() => "–".to_owned(),
         Value::Array(items) => {
             let cells: Vec<_> = items.iter().map(cell).collect();
             cells.join(", ")
@@ -134,8 +183,21 @@ mod tests {
     fn cells() {
         assert_eq!(cell(&json!(true)), "yes");
         assert_eq!(cell(&json!(false)), "–");
+        assert_eq!(cell(&json!([])), "–");
+        assert_eq!(cell(&json!("-_")), "`-` `_`");
         assert_eq!(cell(&json!("append_and_replace")), "append, replace");
         assert_eq!(cell(&json!(["default", "read_only"])), "default, read-only");
+    }
+
+    #[test]
+    fn capabilities_within_another_are_rows_too() {
+        let Value::Object(can) = json!({"a": true, "mcp": {"strict": false}}) else {
+            unreachable!("it is one")
+        };
+        assert_eq!(
+            Value::Object(flat(can)),
+            json!({"a": true, "mcp.strict": false})
+        );
     }
 
     #[test]

@@ -187,7 +187,11 @@ impl Suite {
             .map_err(|error| format!("{error}; from {}", shown(launch)))
     }
 
-    fn understand(&self, params: &ExecuteParams, launch: &Launch) -> Result<Understood, String> {
+    pub(super) fn understand(
+        &self,
+        params: &ExecuteParams,
+        launch: &Launch,
+    ) -> Result<Understood, String> {
         let Some(line) = &self.command_line else {
             panic!("the suite needs `command_line`");
         };
@@ -254,6 +258,9 @@ fn names_a_parameter(message: &str) -> bool {
         "max_budget_usd",
         "output_schema",
         "images",
+        "mcp_servers",
+        "mcp_delivery",
+        "mcp_strict",
         "cli_retries",
         "extra_args",
         "include_native",

@@ -43,14 +43,16 @@
 //! | [`Suite::delivery`] | the prompt is an argument or on stdin, never both, never left open |
 //! | [`Suite::prompts`] | every prompt is taken, and is what the CLI gets |
 //! | [`Suite::arguments`] | no value becomes a flag, a sub-command or another value |
+//! | [`Suite::mcp`] | MCP servers are taken or refused as the capabilities say; their secrets stay secret |
 //!
-//! [`garbled`](Suite::garbled) and the last two are property tests too; `PROPTEST_CASES` sets how
+//! [`garbled`](Suite::garbled) and the last three are property tests too; `PROPTEST_CASES` sets how
 //! many cases they try.
 
 mod argv;
 mod asked;
 mod garbled;
 mod launch;
+mod mcp;
 mod output;
 mod parameters;
 mod sent;
@@ -303,7 +305,7 @@ macro_rules! conformance_tests {
     ($suite:expr) => {
         $crate::conformance_tests!(@ $suite;
             grammar chunks cut_short text_once texts tools statuses truths reports garbled
-            recorded parameters delivery prompts arguments);
+            recorded parameters delivery prompts arguments mcp);
     };
     (@ $suite:expr; $($check:ident)*) => {
         $(

@@ -3,6 +3,7 @@
 
 use teamster_testkit::conformance::{Suite, Verdict};
 
+mod servers;
 mod toy;
 
 use toy::{Fault, suite};
@@ -180,4 +181,30 @@ fn arguments() {
     );
     finds(Suite::arguments, Fault::RefusesAll, "this checks nothing");
     finds(Suite::arguments, Fault::ForgetsSystemPrompt, "Append(");
+}
+
+#[test]
+fn mcp() {
+    let taken = "a http server by private, default: refused, though it can be honoured";
+    finds(Suite::mcp, Fault::SaysTransport, taken);
+    let refused = "a stdio server by private, default: taken, though it cannot be honoured";
+    finds(Suite::mcp, Fault::HidesTransport, refused);
+    let strict = "mcp_strict: taken, though it cannot be honoured";
+    finds(Suite::mcp, Fault::HidesStrict, strict);
+    finds(Suite::mcp, Fault::SecretInArguments, "is in the argument");
+    finds(
+        Suite::mcp,
+        Fault::SecretInArguments,
+        "any server: the secret",
+    );
+    finds(
+        Suite::mcp,
+        Fault::SecretInFile,
+        "is in the user's file, at files",
+    );
+    finds(Suite::mcp, Fault::ServersDropped, "does not reach the CLI");
+    let lease = "a file of the user's is changed: true";
+    finds(Suite::mcp, Fault::LeaseUnasked, lease);
+    let timeout = "startup_timeout: it is taken and nothing comes of it";
+    finds(Suite::mcp, Fault::TimeoutDropped, timeout);
 }

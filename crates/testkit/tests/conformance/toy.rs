@@ -3,13 +3,14 @@
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::servers::Servers;
 use serde::Deserialize;
 use serde_json::json;
 use teamster_core::{
     AgentError, AgentEvent, Args, Capabilities, CliInfo, CliProvider, CostSource, Decoder,
-    ErrorCode, ErrorKind, Events, ExecuteParams, Exit, Launch, Notice, NoticeLevel, NoticeSource,
-    RunSummary, Stdin, SystemPrompt, SystemPromptSupport, Text, ToolKind, ToolResult, ToolUse,
-    TurnEnd, Usage,
+    ErrorCode, ErrorKind, Events, ExecuteParams, Exit, Launch, McpDelivery, Notice, NoticeLevel,
+    NoticeSource, RunSummary, Stdin, SystemPrompt, SystemPromptSupport, Text, ToolKind, ToolResult,
+    ToolUse, TurnEnd, Usage,
 };
 use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
 use teamster_testkit::fixture::{META, STDOUT};
@@ -51,6 +52,15 @@ pub(crate) enum Fault {
     ForgetsSystemPrompt,
     EnvInArguments,
     ExtraArgsDropped,
+    // MCP servers.
+    SaysTransport,
+    HidesTransport,
+    HidesStrict,
+    SecretInArguments,
+    SecretInFile,
+    ServersDropped,
+    LeaseUnasked,
+    TimeoutDropped,
     // The model of the command line.
     DashesProtectNothing,
 }
@@ -79,6 +89,10 @@ const fn capabilities() -> Capabilities {
     can.cli_retries = true;
     can.prompt_on_stdin = true;
     can.slash_commands = true;
+    can.mcp.transports = &["stdio"];
+    can.mcp.deliveries = &[McpDelivery::Private, McpDelivery::UserConfig];
+    can.mcp.strict = true;
+    can.mcp.startup_timeout = true;
     can.text_deltas = true;
     can.usage = true;
     can.cost = true;
@@ -117,6 +131,9 @@ impl CliProvider for Toy {
             Fault::HidesCost => can.cost = false,
             Fault::SaysModel => can.model = true,
             Fault::HidesEffort => can.effort = false,
+            Fault::SaysTransport => can.mcp.transports = &["stdio", "http"],
+            Fault::HidesTransport => can.mcp.transports = &[],
+            Fault::HidesStrict => can.mcp.strict = false,
             _ => return &CAPABILITIES,
         }
         Box::leak(Box::new(can))
@@ -155,6 +172,7 @@ impl CliProvider for Toy {
         {
             args.value("--dir", key);
         }
+        let Servers { config, mut env } = Servers::new(params, self.0, &mut args);
         if !self.is(Fault::ExtraArgsDropped) {
             params.extra_args.iter().for_each(|arg| args.add(arg));
         }
@@ -181,11 +199,13 @@ impl CliProvider for Toy {
         let retries = params
             .cli_retries
             .map(|n| ("TOY_RETRIES".to_owned(), n.to_string()));
+        env.extend(retries);
         let (args, private_files) = args.into_parts();
         Ok(Launch {
             args,
             private_files,
-            env: retries.into_iter().collect(),
+            env,
+            config,
             stdin,
             ..Launch::default()
         })
@@ -392,9 +412,9 @@ pub(crate) fn suite(fault: Fault) -> Suite {
         fs::write(dir.join(META), meta.to_string()).unwrap();
     }
     let mut ask = ArgvModel::new(Parser::Clap)
-        .one(&["--session|-s", "--rules", "--effort"])
+        .one(&["--session|-s", "--rules", "--effort", "--servers"])
         .each(&["--dir"])
-        .switches(&["--help|-h"]);
+        .switches(&["--help|-h", "--only-these"]);
     if fault == Fault::DashesProtectNothing {
         ask = ask.without_double_dash();
     }

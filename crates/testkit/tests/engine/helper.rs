@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{drain, runtime};
+use crate::{drain, private_files, runtime};
 
 const ROLE: &str = "TEAMSTER_ENGINE_TEST_ROLE";
 const PLACE: &str = "TEAMSTER_ENGINE_TEST_PLACE";
@@ -30,6 +30,7 @@ fn a_role_is_played_when_asked() {
     match role.as_str() {
         "slow consumer" => drain::be_slow(place),
         "soak" => runtime::soak(place),
+        "host with private files" => private_files::be_host(place),
         "host" => runtime::be_host(place, false),
         "host that takes its agents along" => runtime::be_host(place, true),
         other => panic!("no such role: {other}"),

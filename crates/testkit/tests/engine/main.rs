@@ -9,6 +9,8 @@ mod framing;
 mod helper;
 mod hooks;
 mod launch;
+mod private_files;
+mod private_home;
 mod provider;
 mod recorded;
 mod runtime;

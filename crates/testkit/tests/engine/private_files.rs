@@ -1,0 +1,175 @@
+//! What a run has in private files is gone afterwards, also if we are killed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use teamster_core::{FilePlace, PrivateFile, RunStatus};
+use teamster_process::sweep_private_files;
+use teamster_testkit::fake_agent::{Report, Script};
+use teamster_testkit::proc;
+
+use crate::{END, LIMIT, Place, Run, agent, helper, next, shell, wait_until};
+
+/// With a private file in `$SECRET_FILE`.
+fn with_secret(run: Run) -> Run {
+    run.launch(|launch| {
+        for name in ["SECRET_FILE", "OTHER_FILE"] {
+            launch.private_files.push(PrivateFile {
+                place: FilePlace::Variable(name.into()),
+                content: b"secret".to_vec(),
+            });
+        }
+    })
+}
+
+/// The folder that the file in this report's `$SECRET_FILE` is in.
+fn folder(report: &Report) -> PathBuf {
+    let file = Path::new(&report.env["SECRET_FILE"]);
+    assert_eq!(fs::read(file).unwrap(), b"secret");
+    file.parent().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn all_private_files_of_a_run_are_in_one_folder_for_this_user_only() {
+    let place = Place::new();
+    let script = Script::new()
+        .report(place.path("report"))
+        .line(r#"{"t":"x"}"#)
+        .wait_for_file(place.path("go"))
+        .line(END);
+    let mut stream = with_secret(agent(&script)).start();
+    next(&mut stream).await;
+    let report = Report::read(place.path("report")).unwrap();
+    let folder = folder(&report);
+    assert_eq!(
+        folder,
+        Path::new(&report.env["OTHER_FILE"]).parent().unwrap()
+    );
+    assert_eq!(folder.parent().unwrap(), std::env::temp_dir());
+    let mode = folder.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o700);
+    // Neither another run nor a sweep takes it from a living one.
+    let other = with_secret(agent(&Script::new().line(END))).finish().await;
+    assert_eq!(other.result.status, RunStatus::Completed);
+    assert!(!sweep_private_files().contains(&folder));
+    assert!(folder.exists());
+    fs::write(place.path("go"), "").unwrap();
+    assert_eq!(stream.result().await.status, RunStatus::Completed);
+    assert!(!folder.exists());
+}
+
+#[tokio::test]
+async fn a_run_without_private_files_makes_no_folder() {
+    let script = "ls -d \"${TMPDIR:-/tmp}\"/teamster-run-* 2>/dev/null";
+    let place = Place::new();
+    let before = place.path("tmp");
+    fs::create_dir(&before).unwrap();
+    let story = shell(&format!("{script}; echo '{END}'")).params(|params| {
+        params
+            .env
+            .insert("TMPDIR".into(), before.display().to_string());
+    });
+    assert_eq!(story.finish().await.result.status, RunStatus::Completed);
+    assert_eq!(fs::read_dir(before).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn the_cli_does_not_inherit_what_tells_that_we_live() {
+    let place = Place::new();
+    let out = place.path("out");
+    let script = format!("ls -l /proc/self/fd/ > {}; echo '{END}'", out.display());
+    let story = with_secret(shell(&script)).finish().await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    let open = fs::read_to_string(out).unwrap();
+    assert!(open.contains("pipe:"), "{open}");
+    assert!(!open.contains("teamster-run-"), "{open}");
+}
+
+#[tokio::test]
+async fn the_files_of_a_run_that_cannot_start_are_gone() {
+    let place = Place::new();
+    let program = place.path("cli");
+    fs::write(&program, "#!/nowhere/node\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mark = format!("secret of {}", place.path("").display());
+    let run = shell("")
+        .config(|config| config.program = Some(program))
+        .launch(|launch| {
+            launch.private_files.push(PrivateFile {
+                place: FilePlace::Variable("SECRET_FILE".into()),
+                content: mark.clone().into_bytes(),
+            });
+        });
+    let story = run.finish().await;
+    assert_eq!(story.types(), ["error", "done"]);
+    assert!(!is_anywhere(&mark));
+}
+
+/// Whether any private file of any run has this content.
+fn is_anywhere(content: &str) -> bool {
+    let folders = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    folders
+        .filter(|folder| {
+            folder
+                .file_name()
+                .to_string_lossy()
+                .starts_with("teamster-run-")
+        })
+        .filter_map(|folder| fs::read_dir(folder.path()).ok())
+        .flat_map(Iterator::flatten)
+        .any(|file| fs::read(file.path()).is_ok_and(|found| found == content.as_bytes()))
+}
+
+/// A process on which only an engine lives: an agent with private files, until it is killed.
+pub(crate) fn be_host(place: &Path) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let script = Script::new()
+        .report(place.join("report"))
+        .line("{}")
+        .forever();
+    runtime.block_on(async {
+        let mut stream = with_secret(agent(&script))
+            .config(|config| config.die_with_parent = true)
+            .start();
+        next(&mut stream).await;
+        fs::write(place.join("ready"), "").unwrap();
+        stream.result().await;
+    });
+}
+
+/// A host that was killed, and the folder that it left.
+async fn killed(place: &Place) -> PathBuf {
+    let mut host = helper::role("host with private files", &place.path(""))
+        .spawn()
+        .unwrap();
+    let guard = proc::KillOnDrop::new(host.id());
+    wait_until(|| place.path("ready").exists()).await;
+    let report = Report::read(place.path("report")).unwrap();
+    let folder = folder(&report);
+    assert!(!sweep_private_files().contains(&folder), "its owner lives");
+    assert!(folder.exists());
+    host.kill().unwrap();
+    host.wait().unwrap();
+    drop(guard);
+    assert!(proc::wait_gone(report.pid, LIMIT));
+    folder
+}
+
+#[tokio::test]
+async fn what_a_killed_run_left_is_removed_by_the_next() {
+    let place = Place::new();
+    let folder = killed(&place).await;
+    let story = with_secret(agent(&Script::new().line(END))).finish().await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert!(!folder.exists());
+}
+
+#[tokio::test]
+async fn what_a_killed_run_left_is_removed_by_a_sweep() {
+    let place = Place::new();
+    let folder = killed(&place).await;
+    // Another test's run may be faster.
+    sweep_private_files();
+    assert!(!folder.exists());
+}
