@@ -178,3 +178,6 @@ fn variable(params: &ExecuteParams, name: &str) -> Option<PathBuf> {
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
 }
+
+#[cfg(test)]
+mod tests;

@@ -274,3 +274,6 @@ pub(super) fn check_size(name: &str, text: &str) -> Result<(), AgentError> {
 pub(super) fn may_exist(path: &Path) -> bool {
     path.try_exists().unwrap_or(true)
 }
+
+#[cfg(test)]
+mod tests;
