@@ -1,0 +1,301 @@
+//! Every change that a lease makes on the disk. A test can stop or fail each of them here; otherwise
+//! this adds nothing to the calls of the system.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+macro_rules! steps {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A change on the disk.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs)] // The names say it.
+        pub enum Step { $($(#[$doc])* $name,)* }
+
+        impl Step {
+            /// All there are.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+        }
+    };
+}
+
+steps! {
+    MakeJournalFolder,
+    CreateLock,
+    CreateIgnore,
+    WriteIgnore,
+    CreateHolder,
+    LinkOriginal,
+    CreateCopy,
+    OwnCopy,
+    WriteCopy,
+    ModeCopy,
+    TimeCopy,
+    SyncCopy,
+    CreateJournal,
+    WriteJournal,
+    SyncJournal,
+    RenameJournal,
+    SyncJournalFolder,
+    SyncPlace,
+    MakeFolder,
+    CreateNew,
+    OwnNew,
+    WriteNew,
+    ModeNew,
+    SyncNew,
+    ReplaceFile,
+    SyncFolder,
+    ModeOriginal,
+    RestoreFile,
+    RemoveFile,
+    RemoveFolder,
+    RemoveJournal,
+    RemoveHolder,
+    RemoveOriginal,
+    RemoveNew,
+    RemoveDraft,
+    RemoveIgnore,
+    RemoveLock,
+    RemoveJournalFolder,
+}
+
+/// Where in a step the hook is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Before it.
+    Before,
+    /// After the first half of the bytes.
+    Middle,
+}
+
+type Hook = dyn Fn(Step, Moment) -> io::Result<()> + Send + Sync;
+
+/// The disk, and what a test does to it.
+#[derive(Clone)]
+pub struct Disk {
+    hook: Option<Arc<Hook>>,
+    /// How long to wait for others.
+    pub(super) patience: Duration,
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self {
+            hook: None,
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Disk")
+    }
+}
+
+impl Disk {
+    /// A disk on which this is asked before each step. Its error takes the place of the step.
+    pub fn with_hook(
+        hook: impl Fn(Step, Moment) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            hook: Some(Arc::new(hook)),
+            ..Self::default()
+        }
+    }
+
+    /// With another limit for the waiting for others.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    fn ask(&self, step: Step, moment: Moment) -> io::Result<()> {
+        match &self.hook {
+            Some(hook) => hook(step, moment),
+            None => Ok(()),
+        }
+    }
+
+    /// A new folder; for this user only if it is private.
+    pub(super) fn make_folder(&self, step: Step, path: &Path, private: bool) -> io::Result<()> {
+        self.ask(step, Moment::Before)?;
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        if private {
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        }
+        let _ = private;
+        builder.create(path)
+    }
+
+    /// A new file for this user only.
+    pub(super) fn create(&self, step: Step, path: &Path) -> io::Result<File> {
+        self.ask(step, Moment::Before)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path)
+    }
+
+    /// A new file for this user only, with a name that no other has. Gives the name.
+    pub(super) fn create_named(
+        &self,
+        step: Step,
+        folder: &Path,
+        prefix: &str,
+    ) -> io::Result<(File, String)> {
+        self.ask(step, Moment::Before)?;
+        let (file, path) = tempfile::Builder::new()
+            .prefix(prefix)
+            .rand_bytes(16)
+            .tempfile_in(folder)?
+            .keep()
+            .map_err(|error| error.error)?;
+        // The name is made of the prefix and ASCII letters and digits.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok((file, name.into_owned()))
+    }
+
+    pub(super) fn write(&self, step: Step, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+        self.ask(step, Moment::Before)?;
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        file.write_all(first)?;
+        self.ask(step, Moment::Middle)?;
+        file.write_all(second)
+    }
+
+    pub(super) fn sync(&self, step: Step, file: &File) -> io::Result<()> {
+        self.ask(step, Moment::Before)?;
+        file.sync_all()
+    }
+
+    /// Makes what was created, renamed or removed in a folder last.
+    pub(super) fn sync_folder(&self, step: Step, path: &Path) -> io::Result<()> {
+        self.ask(step, Moment::Before)?;
+        if cfg!(not(unix)) {
+            return Ok(());
+        }
+        match File::open(path)?.sync_all() {
+            // Some file systems do not know it.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::InvalidInput | ErrorKind::Unsupported
+                ) =>
+            {
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Gives a file to the owner and the group of another, if it has others.
+    pub(super) fn own(&self, step: Step, file: &File, like: &fs::Metadata) -> io::Result<()> {
+        self.ask(step, Moment::Before)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            let now = file.metadata()?;
+            let other = |new: u32, old: u32| (new != old).then_some(new);
+            let owner = other(like.uid(), now.uid());
+            let group = other(like.gid(), now.gid());
+            if owner.is_some() || group.is_some() {
+                std::os::unix::fs::fchown(file, owner, group)?;
+            }
+        }
+        let _ = (file, like);
+        Ok(())
+    }
+
+    /// Gives a file the mode of another.
+    pub(super) fn mode(&self, step: Step, file: &File, like: &fs::Metadata) -> io::Result<()> {
+        self.ask(step, Moment::Before)?;
+        file.set_permissions(like.permissions())
+    }
+
+    /// Gives a file the time of the last change of another.
+    pub(super) fn time(&self, step: Step, file: &File, like: &fs::Metadata) -> io::Result<()> {
+        self.ask(step, Moment::Before)?;
+        file.set_times(fs::FileTimes::new().set_modified(like.modified()?))
+    }
+
+    pub(super) fn link(&self, step: Step, from: &Path, to: &Path) -> io::Result<()> {
+        self.ask(step, Moment::Before)?;
+        fs::hard_link(from, to)
+    }
+
+    pub(super) fn rename(&self, step: Step, from: &Path, to: &Path) -> io::Result<()> {
+        self.ask(step, Moment::Before)?;
+        fs::rename(from, to)
+    }
+
+    /// Removes a file that may be gone.
+    pub(super) fn remove_file(&self, step: Step, path: &Path) -> io::Result<()> {
+        if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return Ok(());
+        }
+        self.ask(step, Moment::Before)?;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Removes a folder that is empty. Says whether there is none now.
+    pub(super) fn remove_folder(&self, step: Step, path: &Path) -> io::Result<bool> {
+        self.ask(step, Moment::Before)?;
+        match fs::remove_dir(path) {
+            Ok(()) => Ok(true),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(true),
+                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => Ok(false),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+/// Whether a path still leads to an open file.
+pub(super) fn is_same(path: &Path, file: &File) -> io::Result<bool> {
+    let there = match fs::symlink_metadata(path) {
+        Ok(there) => there,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let open = file.metadata()?;
+        Ok(there.dev() == open.dev() && there.ino() == open.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        // An open file cannot be replaced there.
+        let _ = (there, file);
+        Ok(true)
+    }
+}
+
+/// Whether two files have the same mode.
+pub(super) fn same_mode(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        a.permissions().mode() == b.permissions().mode()
+    }
+    #[cfg(not(unix))]
+    {
+        a.permissions() == b.permissions()
+    }
+}

@@ -1,0 +1,415 @@
+//! The folder of a journal, under its lock.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::disk::{Disk, Step, is_same};
+use super::journal::{Journal, Unreadable};
+use super::paths::Place;
+
+/// Why something was not done.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The state of the disk has changed: look again.
+    Again,
+    /// What is wrong, with the next step.
+    Failed(String),
+}
+
+/// What is said of an operation that the system refused.
+pub(super) fn refused(what: &str, path: &Path, error: &io::Error) -> Stop {
+    let advice = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; make room on the disk",
+        ErrorKind::ReadOnlyFilesystem => "; its file system must be writable",
+        ErrorKind::PermissionDenied => {
+            "; this user must be allowed to write there, and to give files their owner"
+        }
+        ErrorKind::ResourceBusy => "; a file that is mounted by itself cannot be replaced",
+        _ => "",
+    };
+    Stop::Failed(format!("cannot {what} {}: {error}{advice}", path.display()))
+}
+
+/// What is said if others do not get done with it.
+pub(super) fn busy(disk: &Disk) -> Stop {
+    Stop::Failed(format!(
+        "other runs have been changing it for {} s; try again later",
+        disk.patience.as_secs()
+    ))
+}
+
+/// Names in the folder.
+const LOCK: &str = "lock";
+const IGNORE: &str = ".gitignore";
+const JOURNAL: &str = "journal.json";
+const DRAFT: &str = "journal.tmp";
+const ORIGINAL: &str = "original";
+const NEW: &str = "new";
+/// How the names of the holders' files begin.
+const HOLDER: &str = "holder-";
+
+/// Waits in ever longer steps until it has been too long.
+pub(super) struct Patience {
+    until: Instant,
+    pause: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self {
+            until: Instant::now() + limit,
+            pause: Duration::from_millis(1),
+        }
+    }
+
+    /// Waits a little; `false` if it has been too long.
+    pub(super) fn wait(&mut self) -> bool {
+        if Instant::now() >= self.until {
+            return false;
+        }
+        thread::sleep(self.pause);
+        self.pause = (self.pause * 2).min(Duration::from_millis(50));
+        true
+    }
+}
+
+/// The folder of a journal while its lock is ours.
+#[derive(Debug)]
+pub(super) struct Folder {
+    pub(super) disk: Disk,
+    pub(super) place: Place,
+    path: PathBuf,
+    /// What was found in it.
+    pub(super) journal: Option<Journal>,
+    /// Unlocked when it is closed.
+    _lock: File,
+}
+
+impl Folder {
+    /// Waits for the lock of a file's journal. Makes a folder for it if there is none and `make` says
+    /// so.
+    pub(super) fn enter(disk: &Disk, file: &Path, make: bool) -> Result<Option<Self>, Stop> {
+        let mut patience = Patience::new(disk.patience);
+        loop {
+            let natural = Place::for_new(file)
+                .map_err(|error| refused("find the folder of", file, &error))?;
+            let taken = Place::taken(file);
+            if taken.is_empty() && !make {
+                return Ok(None);
+            }
+            let place = taken.first().unwrap_or(&natural).clone();
+            if let Some(folder) = Self::open(disk, place, taken.is_empty())? {
+                // A journal has to be where all others find it: a folder of our own making has its
+                // journal above it. So without one, look again now that we hold the lock.
+                let natural = Place::for_new(file);
+                let right = natural.is_ok_and(|natural| natural == folder.place);
+                let alone = Place::taken(file).len() == 1;
+                if folder.journal.is_some() || right && alone {
+                    return Ok(Some(folder));
+                }
+                folder.remove(None)?;
+            }
+            if !patience.wait() {
+                return Err(busy(disk));
+            }
+        }
+    }
+
+    /// Waits for the lock of a file's journal if there is one, in whatever state it is.
+    pub(super) fn find(disk: &Disk, file: &Path) -> Result<Option<Self>, Stop> {
+        let mut patience = Patience::new(disk.patience);
+        loop {
+            let Some(place) = Place::taken(file).into_iter().next() else {
+                return Ok(None);
+            };
+            if let Some(folder) = Self::open(disk, place, false)? {
+                return Ok(Some(folder));
+            }
+            if !patience.wait() {
+                return Err(busy(disk));
+            }
+        }
+    }
+
+    /// Takes the lock, if it is free and the folder is still the one that it was.
+    fn open(disk: &Disk, place: Place, make: bool) -> Result<Option<Self>, Stop> {
+        let path = place.journal_folder();
+        if make {
+            match disk.make_folder(Step::MakeJournalFolder, &path, true) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                // Its own folder is gone again.
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(refused("make", &path, &error)),
+            }
+        }
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => {
+                return Err(Stop::Failed(format!(
+                    "{} is in the way: it is no folder; remove it",
+                    path.display()
+                )));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(refused("look at", &path, &error)),
+        }
+        let name = path.join(LOCK);
+        let opened = match File::open(&name) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                disk.create(Step::CreateLock, &name)
+            }
+            opened => opened,
+        };
+        let lock = match opened {
+            Ok(lock) => lock,
+            // Somebody else was faster: at making the file, or at removing the folder.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => {
+                // If the folder was made for this, it is still empty.
+                let _ = fs::remove_dir(&path);
+                return Err(refused("open", &name, &error));
+            }
+        };
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(refused("lock", &name, &error)),
+        }
+        // Who was here before may have removed the file while we waited.
+        if !is_same(&name, &lock).map_err(|error| refused("look at", &name, &error))? {
+            return Ok(None);
+        }
+        let journal = read_journal(&path, &place)?;
+        Ok(Some(Self {
+            disk: disk.clone(),
+            place,
+            path,
+            journal,
+            _lock: lock,
+        }))
+    }
+
+    /// The journal as it is now.
+    pub(super) fn read_journal(&self) -> Result<Option<Journal>, Stop> {
+        read_journal(&self.path, &self.place)
+    }
+
+    /// The names of the holders that live. Others' files are removed.
+    pub(super) fn living(&self, own: Option<&str>) -> Result<Vec<String>, Stop> {
+        let mut living = Vec::new();
+        for (name, path) in self.holders()? {
+            if own != Some(&*name) {
+                if is_held(&path)? {
+                    living.push(name);
+                } else {
+                    self.drop_holder(&name)?;
+                }
+            }
+        }
+        Ok(living)
+    }
+
+    /// How many holders live. Nothing is changed.
+    pub(super) fn count_living(&self) -> Result<usize, Stop> {
+        let mut living = 0;
+        for (_, path) in self.holders()? {
+            living += usize::from(is_held(&path)?);
+        }
+        Ok(living)
+    }
+
+    fn holders(&self) -> Result<Vec<(String, PathBuf)>, Stop> {
+        let list = || -> io::Result<Vec<_>> {
+            let mut holders = Vec::new();
+            for found in fs::read_dir(&self.path)? {
+                let found = found?;
+                if let Some(name) = found.file_name().to_str()
+                    && name.starts_with(HOLDER)
+                {
+                    holders.push((name.to_owned(), found.path()));
+                }
+            }
+            Ok(holders)
+        };
+        list().map_err(|error| refused("list", &self.path, &error))
+    }
+
+    /// A new holder, which lives for as long as the file is open. Gives its name.
+    pub(super) fn add_holder(&self) -> Result<(File, String), Stop> {
+        let failed = |error: &io::Error| refused("make a file in", &self.path, error);
+        let (file, name) = self
+            .disk
+            .create_named(Step::CreateHolder, &self.path, HOLDER)
+            .map_err(|error| failed(&error))?;
+        match file.try_lock() {
+            Ok(()) => Ok((file, name)),
+            Err(TryLockError::WouldBlock) => Err(Stop::Again),
+            Err(TryLockError::Error(error)) => Err(failed(&error)),
+        }
+    }
+
+    pub(super) fn drop_holder(&self, name: &str) -> Result<(), Stop> {
+        self.remove_file(Step::RemoveHolder, name)
+    }
+
+    /// Keeps git from seeing the folder.
+    pub(super) fn hide(&self) -> Result<(), Stop> {
+        let path = self.path.join(IGNORE);
+        let write = || match self.disk.create(Step::CreateIgnore, &path) {
+            Ok(mut file) => self.disk.write(Step::WriteIgnore, &mut file, b"*\n"),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        };
+        write().map_err(|error| refused("write", &path, &error))
+    }
+
+    /// Writes the journal so that it is there after a power cut, or the old one is.
+    pub(super) fn write_journal(&self, journal: &Journal) -> Result<(), Stop> {
+        self.remove_file(Step::RemoveDraft, DRAFT)?;
+        let draft = self.path.join(DRAFT);
+        let write = || {
+            let mut file = self.disk.create(Step::CreateJournal, &draft)?;
+            let bytes = journal.to_bytes();
+            self.disk.write(Step::WriteJournal, &mut file, &bytes)?;
+            self.disk.sync(Step::SyncJournal, &file)?;
+            let name = self.path.join(JOURNAL);
+            self.disk.rename(Step::RenameJournal, &draft, &name)?;
+            self.disk.sync_folder(Step::SyncJournalFolder, &self.path)
+        };
+        write().map_err(|error| refused("write", &draft, &error))
+    }
+
+    /// The original, or a copy of it.
+    pub(super) fn original(&self) -> PathBuf {
+        self.path.join(ORIGINAL)
+    }
+
+    /// The path for a new text of the file, at which nothing is now.
+    pub(super) fn clear_new(&self) -> Result<PathBuf, Stop> {
+        self.remove_file(Step::RemoveNew, NEW)?;
+        Ok(self.path.join(NEW))
+    }
+
+    /// Removes what an acquisition that was killed before its journal was written has left.
+    pub(super) fn clear_original(&self) -> Result<(), Stop> {
+        self.remove_file(Step::RemoveOriginal, ORIGINAL)
+    }
+
+    /// Makes the folder of the journal itself last.
+    pub(super) fn sync_place(&self) -> Result<(), Stop> {
+        let base = &self.place.base;
+        self.disk
+            .sync_folder(Step::SyncPlace, base)
+            .map_err(|error| refused("sync", base, &error))
+    }
+
+    /// Removes the folders that we have made and that are empty; then the journal, which ends the undo;
+    /// then all else.
+    pub(super) fn finish(self, journal: &Journal, own: Option<&str>) -> Result<(), Stop> {
+        let mut folders = journal.folders.clone();
+        folders.sort_unstable();
+        for parts in folders.into_iter().rev() {
+            // Only folders on the way, whatever the journal says.
+            if (1..self.place.rest.len()).contains(&parts) {
+                self.remove_made(parts)?;
+            }
+        }
+        self.remove_file(Step::RemoveJournal, JOURNAL)?;
+        self.remove(own)
+    }
+
+    /// Removes a folder of our making if nothing is in it.
+    fn remove_made(&self, parts: usize) -> Result<(), Stop> {
+        let path = self.place.way(parts);
+        let mut patience = Patience::new(Duration::from_secs(1));
+        loop {
+            match self.disk.remove_folder(Step::RemoveFolder, &path) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) => return Err(refused("remove", &path, &error)),
+            }
+            // One who came while we were at it may have begun a journal in there. He will see ours and
+            // take his away, unless he was killed.
+            let below = self.place.below(parts);
+            let name = below.journal_folder();
+            let only_his = fs::read_dir(&path).is_ok_and(|mut list| {
+                list.all(|found| found.is_ok_and(|found| found.path() == name))
+            });
+            if !only_his || !patience.wait() {
+                return Ok(());
+            }
+            if let Some(his) = Self::open(&self.disk, below, false)?
+                && his.journal.is_none()
+            {
+                his.remove(None)?;
+            }
+        }
+    }
+
+    /// Removes all that is ours in the folder, and it. Whoever waits for the lock sees that it is gone.
+    pub(super) fn remove(self, own: Option<&str>) -> Result<(), Stop> {
+        self.living(own)?;
+        if let Some(own) = own {
+            self.drop_holder(own)?;
+        }
+        self.remove_file(Step::RemoveDraft, DRAFT)?;
+        self.remove_file(Step::RemoveNew, NEW)?;
+        self.remove_file(Step::RemoveOriginal, ORIGINAL)?;
+        self.remove_file(Step::RemoveIgnore, IGNORE)?;
+        self.remove_file(Step::RemoveLock, LOCK)?;
+        // The next one may have begun in it already: then it stays.
+        self.disk
+            .remove_folder(Step::RemoveJournalFolder, &self.path)
+            .map_err(|error| refused("remove", &self.path, &error))?;
+        Ok(())
+    }
+
+    fn remove_file(&self, step: Step, name: &str) -> Result<(), Stop> {
+        let path = self.path.join(name);
+        self.disk
+            .remove_file(step, &path)
+            .map_err(|error| refused("remove", &path, &error))
+    }
+}
+
+fn read_journal(folder: &Path, place: &Place) -> Result<Option<Journal>, Stop> {
+    let path = folder.join(JOURNAL);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refused("read", &path, &error)),
+    };
+    let what = match Journal::parse(&bytes) {
+        Ok(journal) if journal.file == place.name() => return Ok(Some(journal)),
+        Ok(_) => "belongs to another file",
+        Err(Unreadable::Damaged) => "cannot be read",
+        Err(Unreadable::OtherVersion) => "is of another version of teamster: use that",
+    };
+    Err(Stop::Failed(format!(
+        "its journal {} {what}; or compare the file with `original` beside the journal yourself, and \
+         then remove the folder",
+        path.display()
+    )))
+}
+
+/// Whether the one who made this file lives.
+fn is_held(path: &Path) -> Result<bool, Stop> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(refused("open", path, &error)),
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(refused("lock", path, &error)),
+    }
+}

@@ -1,0 +1,288 @@
+//! Where a file really is, and where its journal lies.
+//!
+//! The journal of `D/file` lies in `D/.teamster-lease-file`. If `D` has to be made, it lies beside the
+//! topmost folder that is missing: `A/.teamster-lease-d+file` for `A/d/file`, so that what we have
+//! made is known even if we end right after making it.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+
+/// How the names of all journal folders begin.
+const PREFIX: &str = ".teamster-lease-";
+
+/// Links in one path; a longer chain is a ring.
+const MOST_LINKS: u32 = 40;
+
+/// Longest part of a journal folder's name that is made of the file's.
+const LONGEST_NAME: usize = 150;
+
+/// The file behind all symbolic links, which need not be there; nor the folders that it is in.
+pub(super) fn real_file(path: &Path) -> io::Result<PathBuf> {
+    let real = follow(&std::path::absolute(path)?)?;
+    if real.file_name().is_none() {
+        return Err(io::Error::other("this is no path of a file"));
+    }
+    // The file itself is left out: another of its names could be found instead.
+    let mut missing = Vec::new();
+    let mut existing = real.as_path();
+    while let (Some(folder), Some(name)) = (existing.parent(), existing.file_name()) {
+        missing.push(name);
+        existing = folder;
+        match fs::canonicalize(existing) {
+            Ok(mut found) => {
+                found.extend(missing.iter().rev());
+                return Ok(found);
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(real)
+}
+
+/// Follows links by hand, because one may lead to what is not there.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    let mut todo = parts(path);
+    let mut done = PathBuf::new();
+    let mut links = 0;
+    let mut missing = false;
+    while let Some(part) = todo.pop() {
+        let name = match part.components().next() {
+            Some(Component::Normal(name)) => name,
+            Some(Component::ParentDir) if missing => return Err(ErrorKind::NotFound.into()),
+            Some(Component::ParentDir) => {
+                done.pop();
+                continue;
+            }
+            Some(Component::CurDir) | None => continue,
+            Some(Component::Prefix(_) | Component::RootDir) => {
+                done.push(&part);
+                continue;
+            }
+        };
+        let next = done.join(name);
+        if !missing {
+            match fs::symlink_metadata(&next) {
+                Ok(found) if found.is_symlink() => {
+                    links += 1;
+                    if links > MOST_LINKS {
+                        return Err(io::Error::other("too many symbolic links"));
+                    }
+                    todo.extend(parts(&fs::read_link(&next)?));
+                    continue;
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => missing = true,
+                Err(error) => return Err(error),
+            }
+        }
+        done = next;
+    }
+    Ok(done)
+}
+
+/// The parts of a path, last first.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    let mut parts: Vec<_> = path
+        .components()
+        .map(|part| PathBuf::from(part.as_os_str()))
+        .collect();
+    parts.reverse();
+    parts
+}
+
+/// A folder in which the journal of a file may lie, and the way from it to the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The folder.
+    pub(super) base: PathBuf,
+    /// Folders, and the file's name.
+    pub(super) rest: Vec<OsString>,
+}
+
+impl Place {
+    /// All places of a file, the nearest first.
+    pub(super) fn all(file: &Path) -> Vec<Self> {
+        let mut places = Vec::new();
+        let mut rest = Vec::new();
+        let mut at = file;
+        while let (Some(base), Some(name)) = (at.parent(), at.file_name()) {
+            rest.insert(0, name.to_owned());
+            places.push(Self {
+                base: base.to_owned(),
+                rest: rest.clone(),
+            });
+            at = base;
+        }
+        places
+    }
+
+    /// The place for a new journal: the nearest folder that is there.
+    pub(super) fn for_new(file: &Path) -> io::Result<Self> {
+        for place in Self::all(file) {
+            match fs::metadata(&place.base) {
+                Ok(found) if found.is_dir() => return Ok(place),
+                Ok(_) => return Err(ErrorKind::NotADirectory.into()),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ErrorKind::NotFound.into())
+    }
+
+    /// The places at which a journal folder is, the nearest first.
+    ///
+    /// The order of the looks matters: whoever makes a folder for a file has its journal higher up
+    /// before, so who has seen the folder must look there after.
+    pub(super) fn taken(file: &Path) -> Vec<Self> {
+        Self::all(file)
+            .into_iter()
+            // One that we cannot see was not made by this user.
+            .filter(|place| fs::symlink_metadata(place.journal_folder()).is_ok())
+            .collect()
+    }
+
+    /// The file.
+    pub(super) fn file(&self) -> PathBuf {
+        self.way(self.rest.len())
+    }
+
+    /// The folder in which the file is.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.way(self.rest.len() - 1)
+    }
+
+    /// What is reached by the first parts of the way.
+    pub(super) fn way(&self, parts: usize) -> PathBuf {
+        let mut path = self.base.clone();
+        path.extend(&self.rest[..parts]);
+        path
+    }
+
+    /// The same file, seen from a folder on the way.
+    pub(super) fn below(&self, parts: usize) -> Self {
+        Self {
+            base: self.way(parts),
+            rest: self.rest[parts..].to_vec(),
+        }
+    }
+
+    /// The folder of the journal.
+    pub(super) fn journal_folder(&self) -> PathBuf {
+        self.base.join(format!("{PREFIX}{}", self.short_name()))
+    }
+
+    /// The way as one name; another way has another.
+    pub(super) fn name(&self) -> String {
+        let parts: Vec<_> = self.rest.iter().map(|part| encode(part)).collect();
+        parts.join("+")
+    }
+
+    fn short_name(&self) -> String {
+        let mut name = self.name();
+        if name.len() > LONGEST_NAME {
+            let hash = fnv(name.as_bytes());
+            let mut end = LONGEST_NAME - 20;
+            while !name.is_char_boundary(end) {
+                end -= 1;
+            }
+            name.truncate(end);
+            // Writing to a string cannot fail.
+            let _ = write!(name, "+{hash:016x}");
+        }
+        name
+    }
+}
+
+/// A part of a path with `+`, `%` and what is not UTF-8 as `%` and two digits.
+fn encode(part: &OsStr) -> String {
+    let mut name = String::new();
+    for chunk in part.as_encoded_bytes().utf8_chunks() {
+        for char in chunk.valid().chars() {
+            match char {
+                '+' => name.push_str("%2B"),
+                '%' => name.push_str("%25"),
+                _ => name.push(char),
+            }
+        }
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(name, "%{byte:02X}");
+        }
+    }
+    name
+}
+
+/// The hash FNV-1a. Two files with the same are told apart by the name in the journal.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(rest: &[&str]) -> Place {
+        Place {
+            base: PathBuf::from("/a"),
+            rest: rest.iter().map(OsString::from).collect(),
+        }
+    }
+
+    #[test]
+    fn two_ways_never_share_a_journal_folder() {
+        let names = [
+            place(&["a+b"]).name(),
+            place(&["a", "b"]).name(),
+            place(&["a%2Bb"]).name(),
+            place(&["a+", "b"]).name(),
+            place(&["a", "+b"]).name(),
+        ];
+        for (i, a) in names.iter().enumerate() {
+            assert!(!names[i + 1..].contains(a), "{names:?}");
+        }
+        assert_eq!(
+            place(&[".gemini", "settings.json"]).journal_folder(),
+            Path::new("/a/.teamster-lease-.gemini+settings.json")
+        );
+    }
+
+    #[test]
+    fn a_long_way_has_a_name_that_fits() {
+        let long = "ü".repeat(120);
+        let folder = place(&[&long, &long]).journal_folder();
+        let other = place(&[&long, &long, "x"]).journal_folder();
+        assert!(folder.file_name().unwrap().len() <= 255);
+        assert_ne!(folder, other);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_also_where_they_lead_to_nothing() {
+        use std::os::unix::fs::symlink;
+        let temp = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(temp.path()).unwrap();
+        fs::create_dir(root.join("real")).unwrap();
+        symlink("real", root.join("dir")).unwrap();
+        symlink("../gone/file", root.join("real/link")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        assert_eq!(
+            real_file(&root.join("dir/link")).unwrap(),
+            root.join("gone/file")
+        );
+        symlink("missing", root.join("home")).unwrap();
+        assert_eq!(
+            real_file(&root.join("home/x/y")).unwrap(),
+            root.join("missing/x/y")
+        );
+        assert!(real_file(&root.join("loop")).is_err());
+        fs::write(root.join("plain"), "").unwrap();
+        assert!(real_file(&root.join("plain/below")).is_err());
+        assert!(real_file(&root.join("nothing/../x")).is_err());
+    }
+}

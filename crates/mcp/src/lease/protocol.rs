@@ -1,0 +1,359 @@
+//! How a lease begins and ends.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use teamster_core::ConfigEdit;
+
+use super::Released;
+use super::content;
+use super::disk::{Disk, Step};
+use super::folder::{Folder, Patience, Stop, busy, refused};
+use super::journal::{Entry, Holder, Journal, union};
+use crate::edit::EditError;
+
+/// A lease that is held.
+#[derive(Debug)]
+pub(super) struct Held {
+    disk: Disk,
+    pub(super) file: PathBuf,
+    id: String,
+    /// As it was when the lease began, in case that the folder does not live as long.
+    journal: Journal,
+    /// Locked for as long as the lease lives.
+    _lock: File,
+}
+
+/// Does something until the disk holds still.
+fn until_done<T>(disk: &Disk, mut attempt: impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
+    let mut patience = Patience::new(disk.patience);
+    loop {
+        match attempt() {
+            Err(Stop::Again) if patience.wait() => {}
+            Err(Stop::Again) => return Err(busy(disk)),
+            done => return done,
+        }
+    }
+}
+
+fn unreadable(error: &EditError) -> Stop {
+    Stop::Failed(format!("{error}; mend the file"))
+}
+
+/// Puts entries into a file.
+pub(super) fn acquire(disk: &Disk, file: &Path, edit: &ConfigEdit) -> Result<Held, Stop> {
+    let entries = union([&*edit.entries]);
+    if let Some((name, _)) = edit.entries.iter().find(|entry| !entries.contains(entry)) {
+        return Err(Stop::Failed(format!("two servers have the name `{name}`")));
+    }
+    until_done(disk, || {
+        let folder = Folder::enter(disk, file, true)?.ok_or(Stop::Again)?;
+        let Some(journal) = folder.journal.clone() else {
+            return begin(&folder, edit, &entries).map_err(|stop| {
+                match (leave(disk, folder, None), stop) {
+                    (Err(_), Stop::Failed(what)) => Stop::Failed(format!(
+                        "{what}; after that, `teamster mcp restore {}` removes what is left of it",
+                        file.display()
+                    )),
+                    (_, stop) => stop,
+                }
+            });
+        };
+        let living = folder.living(None)?;
+        if living.is_empty() {
+            undo(folder, journal, None)?;
+            return Err(Stop::Again);
+        }
+        // If it fails, those who live undo it with their own.
+        join(&folder, journal, &living, edit, &entries).inspect_err(|_| {
+            let _ = leave(disk, folder, None);
+        })
+    })
+}
+
+/// The first lease of a file.
+fn begin(folder: &Folder, edit: &ConfigEdit, entries: &[Entry]) -> Result<Held, Stop> {
+    let table = &edit.table;
+    folder.hide()?;
+    let original = folder.keep_original()?;
+    let text = original.as_ref().map(|content| content.text.clone());
+    let mut journal = Journal::new(
+        folder.place.name(),
+        table.format,
+        table.key,
+        text,
+        Vec::new(),
+    );
+    let current = original.as_ref().map(|content| &*content.text);
+    refuse_names_of_the_user(&journal, entries)?;
+    let next = journal
+        .plan(current, entries)
+        .map_err(|error| unreadable(&error))?;
+    if next.is_some() {
+        journal.folders = missing_folders(folder);
+    }
+    let (lock, id) = folder.add_holder()?;
+    journal.holders.push(Holder {
+        id: id.clone(),
+        entries: entries.to_vec(),
+    });
+    // From here on an undo knows all that may happen; it has to be on the disk before that does.
+    folder.write_journal(&journal)?;
+    folder.sync_place()?;
+    if let Some(next) = &next
+        && Some(&**next) != current
+    {
+        make_folders(folder, &mut journal)?;
+        folder.replace(original.as_ref(), next)?;
+    }
+    Ok(Held {
+        disk: folder.disk.clone(),
+        file: folder.place.file(),
+        id,
+        journal,
+        _lock: lock,
+    })
+}
+
+/// A further lease of a file.
+fn join(
+    folder: &Folder,
+    mut journal: Journal,
+    living: &[String],
+    edit: &ConfigEdit,
+    entries: &[Entry],
+) -> Result<Held, Stop> {
+    let table = &edit.table;
+    if journal.format() != table.format || journal.key != table.key {
+        return Err(Stop::Failed(format!(
+            "another run uses its table `{}`; wait for its end",
+            journal.key
+        )));
+    }
+    journal.holders.retain(|holder| living.contains(&holder.id));
+    let theirs = union(journal.holders.iter().map(|holder| &*holder.entries));
+    if let Some((name, _)) = entries.iter().find(|(name, definition)| {
+        theirs
+            .iter()
+            .any(|(other, other_definition)| other == name && other_definition != definition)
+    }) {
+        return Err(Stop::Failed(format!(
+            "another run has a server `{name}` with other settings in it; choose another name, or wait \
+             for its end"
+        )));
+    }
+    let (lock, id) = folder.add_holder()?;
+    journal.holders.push(Holder {
+        id: id.clone(),
+        entries: entries.to_vec(),
+    });
+    settle(folder, &mut journal, Some(entries))?;
+    Ok(Held {
+        disk: folder.disk.clone(),
+        file: folder.place.file(),
+        id,
+        journal,
+        _lock: lock,
+    })
+}
+
+/// Brings the file in line with the holders of the journal: some are new, or some are gone.
+fn settle(folder: &Folder, journal: &mut Journal, new: Option<&[Entry]>) -> Result<(), Stop> {
+    let found = folder.read()?;
+    let current = found.as_ref().map(|content| &*content.text);
+    let mut wanted = union(journal.holders.iter().map(|holder| &*holder.entries));
+    if new.is_none() && (current.is_none() || same(&wanted, &journal.entries)) {
+        // A file that somebody has removed stays away, and one that needs no change is left alone.
+        return Ok(());
+    }
+    let mut looked = journal.clone();
+    looked.look(current).map_err(|error| unreadable(&error))?;
+    refuse_names_of_the_user(&looked, new.unwrap_or_default())?;
+    // One of ours that somebody has changed has become his.
+    let taken = looked.base_names().map_err(|error| unreadable(&error))?;
+    wanted.retain(|(name, _)| !taken.contains(name));
+    let complete = same(&wanted, &journal.entries) && {
+        let there = names(journal, current)?;
+        wanted.iter().all(|(name, _)| there.contains(name))
+    };
+    if complete {
+        return folder.write_journal(journal);
+    }
+    *journal = looked;
+    let next = journal
+        .plan(current, &wanted)
+        .map_err(|error| unreadable(&error))?;
+    if next.as_deref() != current {
+        if next.is_some() {
+            journal.folders.extend(missing_folders(folder));
+            journal.folders.sort_unstable();
+            journal.folders.dedup();
+        }
+        folder.write_journal(journal)?;
+        make_folders(folder, journal)?;
+        match (&next, &found) {
+            (Some(next), _) => folder.replace(found.as_ref(), next)?,
+            (None, Some(old)) => {
+                folder.remove_target(old)?;
+                folder.sync_folder()?;
+            }
+            (None, None) => {}
+        }
+    }
+    // An entry that is out of the file must not be taken for ours if the user puts the like in.
+    if journal.settle(next, wanted) {
+        folder.write_journal(journal)?;
+    }
+    Ok(())
+}
+
+fn names(journal: &Journal, text: Option<&str>) -> Result<Vec<String>, Stop> {
+    crate::edit::names(text.unwrap_or_default(), journal.format(), &journal.key)
+        .map_err(|error| unreadable(&error))
+}
+
+fn same(a: &[Entry], b: &[Entry]) -> bool {
+    a.len() == b.len() && a.iter().all(|entry| b.contains(entry))
+}
+
+fn refuse_names_of_the_user(journal: &Journal, entries: &[Entry]) -> Result<(), Stop> {
+    let taken = journal.base_names().map_err(|error| unreadable(&error))?;
+    match entries.iter().find(|(name, _)| taken.contains(name)) {
+        None => Ok(()),
+        Some((name, _)) => Err(Stop::Failed(format!(
+            "it has a server `{name}` of its own; choose another name"
+        ))),
+    }
+}
+
+/// The folders on the way to the file that are not there.
+fn missing_folders(folder: &Folder) -> Vec<usize> {
+    (1..folder.place.rest.len())
+        .filter(|parts| !folder.place.way(*parts).is_dir())
+        .collect()
+}
+
+fn make_folders(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
+    for parts in missing_folders(folder) {
+        let path = folder.place.way(parts);
+        match folder.disk.make_folder(Step::MakeFolder, &path, false) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                // Somebody made it at this moment: it is not ours to remove.
+                journal.folders.retain(|made| *made != parts);
+                folder.write_journal(journal)?;
+                return Err(Stop::Again);
+            }
+            Err(error) => return Err(refused("make", &path, &error)),
+        }
+    }
+    Ok(())
+}
+
+impl Held {
+    /// Ends the lease.
+    pub(super) fn release(&self) -> Result<Released, Stop> {
+        until_done(&self.disk, || {
+            match Folder::enter(&self.disk, &self.file, false)? {
+                Some(folder) if folder.journal.is_some() => {
+                    leave(&self.disk, folder, Some(&self.id))
+                }
+                folder => self.release_without_journal(folder),
+            }
+        })
+    }
+
+    /// Somebody has removed the journal: what this lease knows has to do.
+    fn release_without_journal(&self, folder: Option<Folder>) -> Result<Released, Stop> {
+        let folder = match folder {
+            Some(folder) => folder,
+            None if content::read(&self.file)?.is_none() => return Ok(Released::Cleaned),
+            None => Folder::enter(&self.disk, &self.file, true)?.ok_or(Stop::Again)?,
+        };
+        let mut journal = self.journal.clone();
+        journal.only(&self.id);
+        undo(folder, journal, Some(&self.id))
+    }
+}
+
+/// Takes out what nobody needs who lives; all, and the journal, if nobody lives.
+fn leave(disk: &Disk, folder: Folder, own: Option<&str>) -> Result<Released, Stop> {
+    // What was found on entering may have been changed since.
+    let Some(mut journal) = folder.read_journal()? else {
+        folder.remove(own)?;
+        return Ok(Released::Nothing);
+    };
+    let living = folder.living(own)?;
+    if living.is_empty() {
+        return undo(folder, journal, own);
+    }
+    journal.holders.retain(|holder| living.contains(&holder.id));
+    until_done(disk, || settle(&folder, &mut journal.clone(), None))?;
+    if let Some(own) = own {
+        folder.drop_holder(own)?;
+    }
+    Ok(Released::Shared)
+}
+
+/// Makes the file what it is without us, and removes the journal.
+fn undo(folder: Folder, mut journal: Journal, own: Option<&str>) -> Result<Released, Stop> {
+    until_done(&folder.disk, || {
+        put_back(&folder, &mut journal)?;
+        // Before the journal goes.
+        folder.sync_folder()
+    })?;
+    folder.finish(&journal, own)?;
+    Ok(if journal.edited {
+        Released::Cleaned
+    } else {
+        Released::Restored
+    })
+}
+
+fn put_back(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
+    let Some(found) = folder.read()? else {
+        // Removed by us, or by somebody who does not want it.
+        journal.edited |= journal.base.is_some();
+        return Ok(());
+    };
+    journal
+        .look(Some(&found.text))
+        .map_err(|error| unreadable(&error))?;
+    match &journal.base {
+        Some(base) if *base == found.text => Ok(()),
+        Some(base) => {
+            if journal.edited || !folder.restore_original(&found)? {
+                folder.replace(Some(&found), base)?;
+            }
+            Ok(())
+        }
+        None => folder.remove_target(&found),
+    }
+}
+
+/// Finishes the undo of what the dead have left.
+pub(super) fn restore(disk: &Disk, file: &Path) -> Result<Released, Stop> {
+    let mut done = Released::Nothing;
+    // There is more than one only if a run was killed while it looked for the place.
+    while let Some(folder) = Folder::find(disk, file)? {
+        if folder.count_living()? > 0 {
+            return Ok(Released::Shared);
+        }
+        let released = leave(disk, folder, None)?;
+        if released != Released::Nothing {
+            done = released;
+        }
+    }
+    Ok(done)
+}
+
+/// How many leases live, and the servers that may be in the file; nothing if there is no journal.
+pub(super) fn pending(disk: &Disk, file: &Path) -> Result<Option<(usize, Vec<String>)>, Stop> {
+    let Some(folder) = Folder::find(disk, file)? else {
+        return Ok(None);
+    };
+    let living = folder.count_living()?;
+    let servers = folder.journal.as_ref().map(Journal::names);
+    Ok(Some((living, servers.unwrap_or_default())))
+}

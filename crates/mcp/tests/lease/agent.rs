@@ -1,0 +1,207 @@
+//! Another process that takes leases: this test program, run again.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, io};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use teamster_core::ConfigFormat;
+use teamster_mcp::lease::disk::{Disk, Step};
+use teamster_mcp::lease::{Lease, restore_on};
+
+use crate::support::edit_of;
+
+/// Says to this program that it is the other process: the number of the operation before which it
+/// kills itself, 0 for none.
+const MARK: &str = "TEAMSTER_LEASE_TEST_AGENT";
+
+/// With this, its file system knows no second names for files.
+const NO_LINKS: &str = "TEAMSTER_LEASE_TEST_NO_LINKS";
+
+/// Kills this process, as nothing can be caught or cleaned up after.
+pub(crate) fn die() -> ! {
+    let _ = kill(Pid::this(), Signal::SIGKILL);
+    loop {
+        std::thread::park();
+    }
+}
+
+/// A disk on which the process dies before its `at`th operation, and says which one that was.
+pub(crate) fn deadly_disk(at: usize, links: bool) -> Disk {
+    let count = AtomicUsize::new(0);
+    Disk::with_hook(move |step, moment| {
+        if at != 0 && count.fetch_add(1, Ordering::Relaxed) + 1 == at {
+            say(&format!("died {} {moment:?}", step.name()));
+            die();
+        }
+        if step == Step::LinkOriginal && !links {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Ok(())
+    })
+}
+
+/// One line for the process that started this one; the test harness writes lines of its own.
+fn say(line: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "\n@{line}");
+    let _ = out.flush();
+}
+
+/// Does nothing, unless this is the other process.
+#[test]
+fn agent_process() {
+    let Ok(at) = env::var(MARK) else {
+        return;
+    };
+    let disk = deadly_disk(at.parse().unwrap(), env::var(NO_LINKS).is_err());
+    let mut leases: Vec<(String, Lease)> = Vec::new();
+    for line in io::stdin().lines() {
+        let order: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let text = |key: &str| order[key].as_str().unwrap_or_default();
+        let file = Path::new(text("file"));
+        let done = match text("do") {
+            "acquire" => {
+                let format = match text("format") {
+                    "toml" => ConfigFormat::Toml,
+                    _ => ConfigFormat::Json,
+                };
+                let name = text("name");
+                Lease::acquire_on(&disk, &edit_of(file, format, &[name]))
+                    .map(|lease| leases.push((name.to_owned(), lease)))
+                    .map_err(|error| error.to_string())
+                    .map(|()| "acquired".to_owned())
+            }
+            "release" => {
+                let at = leases.iter().position(|(name, _)| name == text("name"));
+                let (_, lease) = leases.remove(at.unwrap());
+                lease
+                    .release()
+                    .map(|released| format!("{released:?}"))
+                    .map_err(|error| error.to_string())
+            }
+            "restore" => restore_on(&disk, file)
+                .map(|released| format!("{released:?}"))
+                .map_err(|error| error.to_string()),
+            "user" => {
+                let id = nix::unistd::Uid::from_raw(65_534);
+                nix::unistd::seteuid(id)
+                    .map(|()| "changed".to_owned())
+                    .map_err(|error| error.to_string())
+            }
+            other => panic!("unknown order {other}"),
+        };
+        match done {
+            Ok(what) => say(&format!("ok {what}")),
+            Err(what) => say(&format!("error {what}")),
+        }
+    }
+}
+
+/// The other process, seen from the one that started it.
+pub(crate) struct Agent {
+    child: Child,
+    orders: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+/// What it answered to an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Ok(String),
+    Error(String),
+    /// It was killed at this operation.
+    Died(String),
+}
+
+/// This program, to be run as the other process.
+pub(crate) fn command(test: &str) -> Command {
+    let mut command = Command::new(Arc::new(env::current_exe().unwrap()).as_path());
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+impl Agent {
+    /// A process that is killed before the operation of this number; never, for 0.
+    pub(crate) fn start(at: usize, links: bool) -> Self {
+        let mut command = command("agent::agent_process");
+        command.env(MARK, at.to_string()).stdin(Stdio::piped());
+        if !links {
+            command.env(NO_LINKS, "1");
+        }
+        Self::spawn(command)
+    }
+
+    /// The same, by another program that is given this one's command line.
+    pub(crate) fn start_by(program: &str, args: &[&str]) -> Self {
+        let own = command("agent::agent_process");
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .arg(own.get_program())
+            .args(own.get_args());
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        command.env(MARK, "0").stdin(Stdio::piped());
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let orders = child.stdin.take();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Self {
+            child,
+            orders,
+            answers,
+        }
+    }
+
+    /// Gives an order and waits for the answer.
+    pub(crate) fn order(&mut self, what: &str, file: &Path, toml: bool, name: &str) -> Answer {
+        let format = if toml { "toml" } else { "json" };
+        let order = json!({"do": what, "file": file, "format": format, "name": name});
+        if let Some(orders) = &mut self.orders {
+            // If it is dead, the answers say so.
+            let _ = writeln!(orders, "{order}");
+        }
+        let mut died = None;
+        for line in (&mut self.answers).lines() {
+            let line = line.unwrap();
+            if let Some(what) = line.strip_prefix("@ok ") {
+                return Answer::Ok(what.to_owned());
+            }
+            if let Some(what) = line.strip_prefix("@error ") {
+                return Answer::Error(what.to_owned());
+            }
+            if let Some(what) = line.strip_prefix("@died ") {
+                died = Some(what.to_owned());
+            }
+        }
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.signal(), Some(Signal::SIGKILL as i32), "{status}");
+        Answer::Died(died.unwrap_or_default())
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Tells it that there is nothing more to do, and waits for its end.
+    pub(crate) fn end(mut self) {
+        self.orders = None;
+        // It must be able to write its last lines.
+        for line in (&mut self.answers).lines() {
+            line.unwrap();
+        }
+        assert!(self.child.wait().unwrap().success());
+    }
+}

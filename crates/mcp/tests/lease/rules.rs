@@ -1,0 +1,368 @@
+//! What a lease does when nothing goes wrong, and what it refuses.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use serde_json::json;
+use teamster_core::ConfigFormat;
+use teamster_mcp::lease::disk::Disk;
+use teamster_mcp::lease::{Lease, Released, pending, restore};
+
+use crate::agent::{Agent, Answer};
+use crate::support::{WORLDS, World, definition};
+
+#[test]
+fn a_lease_puts_servers_in_and_leaves_no_trace() {
+    for name in WORLDS {
+        let world = World::new(name);
+        let before = world.servers();
+        let lease = Lease::acquire(&world.edit(&["ours", "too"])).unwrap();
+        let mut expected = before.clone();
+        expected.extend(["ours".to_owned(), "too".to_owned()]);
+        expected.sort();
+        assert_eq!(world.servers(), expected, "{name}");
+        assert_eq!(lease.release().unwrap(), Released::Restored, "{name}");
+        world.assert_as_before("after the release");
+        assert_eq!(restore(&world.file).unwrap(), Released::Nothing);
+    }
+}
+
+#[test]
+fn dropping_a_lease_ends_it() {
+    let world = World::new("no folder");
+    let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    assert_eq!(world.servers(), ["ours"]);
+    drop(lease);
+    world.assert_as_before("after the drop");
+}
+
+#[test]
+fn the_last_of_several_leases_restores_in_whatever_order_they_end() {
+    for name in WORLDS {
+        for order in [
+            [0, 1, 2],
+            [0, 2, 1],
+            [1, 0, 2],
+            [1, 2, 0],
+            [2, 0, 1],
+            [2, 1, 0],
+        ] {
+            let world = World::new(name);
+            let mut leases: Vec<_> = ["a", "b", "c"]
+                .iter()
+                .map(|own| Some(Lease::acquire(&world.edit(&[own, "shared"])).unwrap()))
+                .collect();
+            for (i, at) in order.into_iter().enumerate() {
+                let released = leases[at].take().unwrap().release().unwrap();
+                let last = i == 2;
+                let expected = if last {
+                    Released::Restored
+                } else {
+                    Released::Shared
+                };
+                assert_eq!(released, expected, "{name} {order:?}");
+                let servers = world.servers();
+                for (j, own) in ["a", "b", "c"].iter().enumerate() {
+                    let there = servers.iter().any(|server| server == own);
+                    assert_eq!(there, leases[j].is_some(), "{name} {order:?} {own}");
+                }
+                assert_eq!(servers.contains(&"shared".to_owned()), !last, "{name}");
+            }
+            world.assert_as_before("after the last");
+        }
+    }
+}
+
+#[test]
+fn a_name_of_the_users_is_refused_and_nothing_is_touched() {
+    for name in ["plain", "toml", "jsonc", "link"] {
+        let world = World::new(name);
+        let error = Lease::acquire(&world.edit(&["ours", "mine"])).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("`mine` of its own; choose another name"),
+            "{text}"
+        );
+        assert!(text.contains(&*world.file.to_string_lossy()), "{text}");
+        world.assert_as_before("after the refusal");
+    }
+}
+
+#[test]
+fn a_name_of_another_run_is_shared_only_with_the_same_settings() {
+    let world = World::new("plain");
+    let first = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    let mut other = world.edit(&["ours"]);
+    other.entries[0].1 = json!({"command": "secret-thing"});
+    let error = Lease::acquire(&other).unwrap_err().to_string();
+    assert!(error.contains("another run has a server `ours`"), "{error}");
+    assert!(!error.contains("secret-thing"), "{error}");
+    let second = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    assert_eq!(first.release().unwrap(), Released::Shared);
+    assert_eq!(world.servers(), ["mine", "ours"]);
+    assert_eq!(second.release().unwrap(), Released::Restored);
+    world.assert_as_before("after both");
+}
+
+#[test]
+fn two_entries_of_one_lease_cannot_share_a_name() {
+    let world = World::new("plain");
+    let mut edit = world.edit(&["ours", "ours"]);
+    edit.entries[1].1 = json!({"command": "x"});
+    let error = Lease::acquire(&edit).unwrap_err().to_string();
+    assert!(
+        error.contains("two servers have the name `ours`"),
+        "{error}"
+    );
+    world.assert_as_before("after the refusal");
+}
+
+#[test]
+fn what_is_no_text_of_the_format_is_refused_and_not_shown() {
+    for text in [
+        "{ \"key\": \"hunter2\" ",
+        "hunter2",
+        "[1]",
+        "{\"mcpServers\": [\"hunter2\"]}",
+    ] {
+        let world = World::with_text(text, ConfigFormat::Json);
+        let error = Lease::acquire(&world.edit(&["ours"]))
+            .unwrap_err()
+            .to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+        world.assert_as_before(text);
+    }
+    let world = World::new("no file");
+    fs::create_dir(&world.file).unwrap();
+    let error = Lease::acquire(&world.edit(&["ours"]))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("not a regular file"), "{error}");
+    fs::remove_dir(&world.file).unwrap();
+    nix::unistd::mkfifo(&world.file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let error = Lease::acquire(&world.edit(&["ours"]))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("not a regular file"), "{error}");
+    fs::remove_file(&world.file).unwrap();
+    fs::write(&world.file, b"{\"a\": \"\xff\"}").unwrap();
+    let error = Lease::acquire(&world.edit(&["ours"]))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("not UTF-8"), "{error}");
+    fs::remove_file(&world.file).unwrap();
+    world.assert_as_before("after the refusals");
+}
+
+#[test]
+fn the_journal_is_private_and_git_does_not_see_it() {
+    let world = World::new("plain");
+    let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    let folder = world.file.with_file_name(".teamster-lease-settings.json");
+    assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o7777, 0o700);
+    assert_eq!(
+        fs::read_to_string(folder.join(".gitignore")).unwrap(),
+        "*\n"
+    );
+    let mut names: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|found| found.unwrap())
+        .map(|found| {
+            (
+                found.file_name().into_string().unwrap(),
+                found.metadata().unwrap(),
+            )
+        })
+        .filter(|(name, _)| name != "original")
+        .map(|(name, meta)| {
+            assert_eq!(meta.permissions().mode() & 0o7777, 0o600, "{name}");
+            name
+        })
+        .collect();
+    names.sort();
+    assert!(names[1].starts_with("holder-"), "{names:?}");
+    names.remove(1);
+    assert_eq!(names, [".gitignore", "journal.json", "lock"]);
+    // The original is the very file, under a second name.
+    let original = fs::metadata(folder.join("original")).unwrap();
+    assert_eq!(original.nlink(), 1);
+    lease.release().unwrap();
+    assert_eq!(fs::metadata(&world.file).unwrap().ino(), original.ino());
+    world.assert_as_before("after the release");
+}
+
+#[test]
+fn pending_leases_are_told_by_file_and_say_who_lives() {
+    let world = World::new("link");
+    assert_eq!(pending(&world.file).unwrap(), None);
+    let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    let mut agent = Agent::start(0, true);
+    let answer = agent.order("acquire", &world.file, false, "other");
+    assert_eq!(answer, Answer::Ok("acquired".to_owned()));
+    let found = pending(&world.file).unwrap().unwrap();
+    assert_eq!((found.running, found.servers.len()), (2, 2));
+    assert!(found.file.ends_with("dotfiles/gemini.json"));
+    assert_eq!(found.file, lease.file());
+    assert_eq!(restore(&world.file).unwrap(), Released::Shared);
+    assert_eq!(world.servers(), ["mine", "other", "ours"]);
+    lease.release().unwrap();
+    agent.kill();
+    let found = pending(&world.file).unwrap().unwrap();
+    assert_eq!(
+        (found.running, found.servers),
+        (0, vec!["other".to_owned()])
+    );
+    assert_eq!(restore(&world.file).unwrap(), Released::Restored);
+    world.assert_as_before("after the restore");
+    assert_eq!(pending(&world.file).unwrap(), None);
+}
+
+#[test]
+fn a_run_that_was_killed_is_undone_by_the_next_lease() {
+    for name in WORLDS {
+        let world = World::new(name);
+        let toml = world.format == ConfigFormat::Toml;
+        let mut agent = Agent::start(0, true);
+        agent.order("acquire", &world.file, toml, "dead");
+        agent.kill();
+        assert!(world.servers().contains(&"dead".to_owned()), "{name}");
+        let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
+        assert!(!world.servers().contains(&"dead".to_owned()), "{name}");
+        assert_eq!(lease.release().unwrap(), Released::Restored);
+        world.assert_as_before("after the next lease");
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_beside_another_is_undone_by_that() {
+    let world = World::new("plain");
+    let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    let mut agent = Agent::start(0, true);
+    agent.order("acquire", &world.file, false, "dead");
+    agent.kill();
+    // The next who comes takes its server out, while the first still runs.
+    let next = Lease::acquire(&world.edit(&["next"])).unwrap();
+    assert_eq!(world.servers(), ["mine", "next", "ours"]);
+    next.release().unwrap();
+    assert_eq!(lease.release().unwrap(), Released::Restored);
+    world.assert_as_before("after both");
+}
+
+#[test]
+fn a_journal_that_is_not_ours_is_left_alone() {
+    let texts = [
+        "",
+        "{\"teamster_lease\": 1, \"file\":",
+        "{\"teamster_lease\": 2}",
+        "{\"teamster_lease\": 1, \"hunter2\": 1}",
+        "[]",
+    ];
+    for text in texts {
+        let mut world = World::new("plain");
+        let folder = world.file.with_file_name(".teamster-lease-settings.json");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("lock"), "").unwrap();
+        fs::write(folder.join("journal.json"), text).unwrap();
+        world.remember();
+        let error = Lease::acquire(&world.edit(&["ours"]))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("journal.json"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+        restore(&world.file).unwrap_err();
+        world.assert_as_before(text);
+    }
+    // A journal folder of another file, under the name of ours.
+    let world = World::new("plain");
+    let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    let folder = world.file.with_file_name(".teamster-lease-settings.json");
+    let copy = world.root.path().join(".teamster-lease-other");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(folder.join("journal.json"), copy.join("journal.json")).unwrap();
+    let error = restore(&world.root.path().join("other"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("belongs to another file"), "{error}");
+    fs::remove_dir_all(copy).unwrap();
+    lease.release().unwrap();
+    world.assert_as_before("after all");
+}
+
+#[test]
+fn a_folder_of_the_journals_name_that_is_none_is_left_alone() {
+    let mut world = World::new("plain");
+    let elsewhere = world.root.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join("original"), "precious").unwrap();
+    let folder = world.file.with_file_name(".teamster-lease-settings.json");
+    std::os::unix::fs::symlink(&elsewhere, &folder).unwrap();
+    world.remember();
+    let error = Lease::acquire(&world.edit(&["ours"]))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("in the way"), "{error}");
+    restore(&world.file).unwrap_err();
+    world.assert_as_before("after the refusals");
+}
+
+#[test]
+fn half_made_folders_and_drafts_are_swept() {
+    for files in [
+        &[][..],
+        &["lock"],
+        &["lock", "new", "journal.tmp", "original", "holder-x"],
+    ] {
+        let world = World::new("plain");
+        let folder = world.file.with_file_name(".teamster-lease-settings.json");
+        let make = || {
+            fs::create_dir(&folder).unwrap();
+            for name in files {
+                fs::write(folder.join(name), "x").unwrap();
+            }
+        };
+        make();
+        assert_eq!(restore(&world.file).unwrap(), Released::Nothing);
+        world.assert_as_before("after the restore");
+        make();
+        Lease::acquire(&world.edit(&["ours"]))
+            .unwrap()
+            .release()
+            .unwrap();
+        world.assert_as_before("after a lease");
+    }
+}
+
+#[test]
+fn who_cannot_get_the_lock_is_told_and_changes_nothing() {
+    let mut world = World::new("plain");
+    let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    world.remember();
+    let folder = world.file.with_file_name(".teamster-lease-settings.json");
+    let lock = fs::File::open(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let disk = Disk::default().with_patience(std::time::Duration::from_millis(100));
+    let error = Lease::acquire_on(&disk, &world.edit(&["other"])).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("other runs have been changing it"),
+        "{error}"
+    );
+    world.assert_as_before("after the refusal");
+    lock.unlock().unwrap();
+    lease.release().unwrap();
+    assert_eq!(definition("mine")["command"], "/bin/mine");
+    assert_eq!(world.servers(), ["mine"]);
+}
+
+#[test]
+fn a_lease_without_servers_changes_nothing() {
+    for name in ["plain", "no folder", "empty"] {
+        let world = World::new(name);
+        let text = world.text();
+        let lease = Lease::acquire(&world.edit(&[])).unwrap();
+        assert_eq!(world.text(), text);
+        assert_eq!(lease.release().unwrap(), Released::Restored);
+        world.assert_as_before("after the release");
+    }
+}
