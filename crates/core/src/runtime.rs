@@ -200,9 +200,13 @@ pub enum ConfigPlace {
     PrivateHome(PrivateHome),
 }
 
-/// A private home for a CLI that finds its configuration only there: a folder in which everything but
-/// the changed file leads to the user's own.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A private home for a CLI that finds its configuration only there: everything in it but the changed
+/// file leads to the user's own.
+///
+/// What the CLI writes through these links is the user's at once. What it makes new beside them, or
+/// puts in the place of one, is brought to the user's folder after the run, but never over a change
+/// that somebody else made meanwhile. The changed file itself is thrown away.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrivateHome {
     /// The environment variable that tells the CLI its home.
     pub variable: &'static str,
@@ -210,6 +214,17 @@ pub struct PrivateHome {
     pub home: PathBuf,
     /// The folder in it that holds the CLI's files, such as `.gemini`.
     pub folder: &'static str,
+    /// Folders in that folder which the CLI makes in every run. Where the user does not have them yet,
+    /// they are made before the run, so that what is in them survives however the run ends.
+    pub folders: &'static [&'static str],
+    /// Files in it that the CLI writes in place, such as logins: for the same reason the link is there
+    /// also if the file is not.
+    pub files: &'static [&'static str],
+    /// Files in it that the CLI can make anew from others: lost without a word if the user's own has
+    /// changed as well.
+    pub caches: &'static [&'static str],
+    /// Extensions of names that are never brought back, such as `lock`.
+    pub litter: &'static [&'static str],
 }
 
 /// A value that goes to the CLI in a file which only this user can read, and which is gone after the

@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Exit, Phase, Stop};
-use tempfile::TempPath;
 use tokio::io::AsyncReadExt;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::framing::LineBuf;
+use crate::on_disk::{Notice, OnDisk};
 use crate::orders::Orders;
 use crate::queue::Producer;
 use crate::reading::Reading;
@@ -50,8 +51,8 @@ pub(crate) struct Driver {
     pub(crate) exit_grace: Duration,
     pub(crate) drain_grace: Duration,
     pub(crate) keep_background: bool,
-    /// What the CLI was given in files, which go with the run.
-    pub(crate) files: Vec<TempPath>,
+    /// What the run has on disk, until it is given back.
+    pub(crate) on_disk: Option<OnDisk>,
     pub(crate) record: Option<Record>,
     pub(crate) alarm: Pin<Box<Alarm>>,
     pub(crate) clock: Clock,
@@ -109,7 +110,11 @@ impl Driver {
                 .unwrap_or_default(),
             None => Vec::new(),
         };
-        self.finish(stop, record);
+        let notices = match self.on_disk.take() {
+            Some(on_disk) => on_disk.release_elsewhere(&Handle::current()).await,
+            None => Vec::new(),
+        };
+        self.finish(stop, record, notices);
     }
 
     /// Until the process has exited, or must be stopped for the reason given.
@@ -231,14 +236,16 @@ impl Driver {
     }
 
     /// The stream gets its end.
-    fn finish(&mut self, stop: Option<Stop>, record: Vec<String>) {
+    fn finish(&mut self, stop: Option<Stop>, record: Vec<String>, notices: Vec<Notice>) {
         while let Some(frame) = self.lines.next() {
             self.reading.frame(frame);
         }
         if let Some(frame) = self.lines.finish() {
             self.reading.frame(frame);
         }
-        self.files.clear();
+        for notice in notices {
+            self.reading.notice(notice);
+        }
         let (code, signal) = self.tree.status().map_or((None, None), describe);
         let exit = Exit {
             code,
@@ -352,6 +359,7 @@ impl Drop for Driver {
                 "the run was ended because the asynchronous runtime that drove it was shut down",
             ))
         });
-        self.finish(Some(stop), Vec::new());
+        let notices = self.on_disk.take().map(OnDisk::release);
+        self.finish(Some(stop), Vec::new(), notices.unwrap_or_default());
     }
 }

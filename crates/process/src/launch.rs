@@ -3,20 +3,18 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use teamster_core::{
-    AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, FilePlace, Launch,
+    AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch,
 };
-use tempfile::TempPath;
 
 use crate::config::{EnvPolicy, RuntimeConfig};
 use crate::os;
 use crate::program::{check_program, find_program, native_program, not_found};
-use crate::record::Record;
 
 /// Linux takes no argument and no variable of this many bytes or more (`MAX_ARG_STRLEN`), whatever
 /// the limit for all together is.
@@ -29,9 +27,9 @@ pub(crate) struct Plan {
     pub(crate) env: Env,
     pub(crate) directory: Option<PathBuf>,
     pub(crate) run_id: RunId,
-    /// Removed when dropped.
-    pub(crate) files: Vec<TempPath>,
-    pub(crate) record: Option<Record>,
+    /// The CLI's own name, and those of the MCP servers of the run.
+    pub(crate) cli: &'static str,
+    pub(crate) servers: Vec<String>,
 }
 
 /// The whole environment, or the changes to ours.
@@ -49,7 +47,7 @@ impl Plan {
         config: &RuntimeConfig,
         params: &ExecuteParams,
     ) -> Result<Self, AgentError> {
-        let mut launch = provider.launch(params)?;
+        let launch = provider.launch(params)?;
         let directory = params.working_directory.clone();
         if let Some(directory) = &directory {
             check_directory("working_directory", directory)?;
@@ -58,7 +56,7 @@ impl Plan {
             check_directory("add_dirs", directory)?;
         }
         let run_id = RunId::new();
-        let mut env = Env::new(&launch, config, params, &run_id)?;
+        let env = Env::new(&launch, config, params, &run_id)?;
         check_arguments(&launch.args)?;
         let program = match &config.program {
             Some(program) if program.components().count() > 1 => check_program(program)?,
@@ -66,16 +64,14 @@ impl Plan {
             None => find(provider.info().program, &env, provider.info())?,
         };
         let program = native_program(provider, program);
-        let files = write_files(&mut launch, &mut env)?;
-        let record = launch.record.take().map(Record::begin);
         Ok(Self {
             program,
             launch,
             env,
             directory,
             run_id,
-            files,
-            record,
+            cli: provider.info().name,
+            servers: params.mcp_servers.iter().map(|s| s.name.clone()).collect(),
         })
     }
 
@@ -150,6 +146,13 @@ impl Env {
         })
     }
 
+    /// Sets a variable over everybody else's.
+    pub(crate) fn set_path(&mut self, name: &str, value: &Path) -> Result<(), AgentError> {
+        check_variable_size(name, value.as_os_str().len())?;
+        self.set.insert(name.into(), value.into());
+        Ok(())
+    }
+
     /// The `PATH` that the child will see: its program is searched there.
     fn path(&self) -> Option<OsString> {
         match self.set.get("PATH".as_ref() as &std::ffi::OsStr) {
@@ -207,49 +210,6 @@ fn check_directory(parameter: &str, directory: &Path) -> Result<(), AgentError> 
     ))
 }
 
-/// Writes the private files and puts their paths where the CLI looks for them.
-fn write_files(launch: &mut Launch, env: &mut Env) -> Result<Vec<TempPath>, AgentError> {
-    let mut paths = Vec::new();
-    for file in std::mem::take(&mut launch.private_files) {
-        let suffix = match &file.place {
-            FilePlace::ArgumentNamed(_, suffix) => *suffix,
-            _ => "",
-        };
-        // Readable by this user alone: that is what tempfile makes.
-        let written = tempfile::Builder::new()
-            .prefix("teamster-")
-            .suffix(suffix)
-            .tempfile()
-            .and_then(|mut temporary| {
-                temporary.write_all(&file.content)?;
-                Ok(temporary.into_temp_path())
-            });
-        let path = written.map_err(|error| {
-            let message = format!(
-                "a private file for the CLI cannot be written in {}: {error}",
-                std::env::temp_dir().display()
-            );
-            AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
-        })?;
-        match file.place {
-            FilePlace::Argument(index) | FilePlace::ArgumentNamed(index, _) => {
-                if let Some(argument) = launch.args.get_mut(index) {
-                    argument.push(&path);
-                }
-            }
-            // What the caller sets counts more.
-            FilePlace::Variable(name) => {
-                env.set
-                    .entry(name.into())
-                    .or_insert_with(|| path.as_os_str().to_owned());
-            }
-            _ => {}
-        }
-        paths.push(path);
-    }
-    Ok(paths)
-}
-
 /// Never names an argument by its content, which may be a prompt or a secret.
 fn check_arguments(args: &[OsString]) -> Result<(), AgentError> {
     for (index, argument) in args.iter().enumerate() {
@@ -281,11 +241,14 @@ fn check_variable(name: &str, value: &str) -> Result<(), AgentError> {
             "the environment variable {name} holds a NUL byte, which none can"
         )));
     }
-    if name.len() + value.len() + 1 >= MAX_ARG_BYTES {
+    check_variable_size(name, value.len())
+}
+
+fn check_variable_size(name: &str, bytes: usize) -> Result<(), AgentError> {
+    if name.len() + bytes + 1 >= MAX_ARG_BYTES {
         return Err(too_large(format!(
-            "the environment variable {name} is {} bytes long and the system takes less than \
-             {MAX_ARG_BYTES} with its name",
-            value.len()
+            "the environment variable {name} is {bytes} bytes long and the system takes less than \
+             {MAX_ARG_BYTES} with its name"
         )));
     }
     Ok(())
@@ -326,5 +289,37 @@ impl RunId {
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_in_a_variable_has_the_same_limit_and_counts_most() {
+        let mut env = Env {
+            inherit: true,
+            remove: Vec::new(),
+            set: BTreeMap::from([("CLI_HOME".into(), "the caller's".into())]),
+        };
+        let path = |bytes: usize| PathBuf::from("x".repeat(bytes));
+        let error = env
+            .set_path("CLI_HOME", &path(MAX_ARG_BYTES - 9))
+            .unwrap_err();
+        assert_eq!(error.code, ErrorCode::PromptTooLarge);
+        assert!(
+            error.message.contains("CLI_HOME is 131063 bytes long"),
+            "{error}"
+        );
+        assert_eq!(
+            env.set["CLI_HOME".as_ref() as &std::ffi::OsStr],
+            "the caller's"
+        );
+        env.set_path("CLI_HOME", &path(MAX_ARG_BYTES - 10)).unwrap();
+        assert_eq!(
+            env.set["CLI_HOME".as_ref() as &std::ffi::OsStr].len(),
+            131_062
+        );
     }
 }

@@ -57,6 +57,12 @@
 //! **Our own death.** With [`die_with_parent`](RuntimeConfig::die_with_parent) the kernel ends the
 //! CLI with us. Otherwise [`leftovers()`] finds it afterwards.
 //!
+//! **Files.** Private files of a run, and the private home that some CLIs need for their MCP servers,
+//! are in one folder which only this user can enter, and gone at `done`. If we are killed, the next
+//! run that has any removes them, or [`sweep_private_files`] does. A configuration file that is
+//! changed for the run ([`ConfigPlace::Lease`](teamster_core::ConfigPlace)) is restored when the last
+//! process of the run is gone, before `done`; after a kill, by the next run that looks at it.
+//!
 //! # Where it runs
 //!
 //! Each run is one task on the Tokio runtime in whose context the stream is first polled; that
@@ -65,6 +71,7 @@
 //! single thread, a consumer that blocks this thread also stops the reading. Unix only.
 #![warn(missing_docs)]
 
+mod carry_back;
 mod config;
 mod driver;
 mod engine;
@@ -72,12 +79,15 @@ pub mod framing;
 mod guard;
 mod launch;
 mod leftovers;
+mod on_disk;
 mod orders;
 mod os;
+mod private_home;
 mod program;
 mod queue;
 mod reading;
 mod record;
+mod run_folder;
 mod runtime;
 mod spawn;
 mod spill;
@@ -89,4 +99,5 @@ mod watchdog;
 pub use config::{EnvPolicy, RuntimeConfig};
 pub use leftovers::{Leftover, leftovers};
 pub use program::{find_program, native_program};
+pub use run_folder::sweep_private_files;
 pub use runtime::CliRuntime;

@@ -7,6 +7,7 @@ use teamster_core::{AgentError, Events, Exit, Phase, RunAssembler};
 
 use crate::framing::Frame;
 use crate::guard::{Panicked, panic_error};
+use crate::on_disk::Notice;
 use crate::queue::Producer;
 
 /// Decodes lines and hands the events over.
@@ -26,6 +27,13 @@ impl Reading {
             out: Events::new(),
             panicked,
             failed: None,
+        }
+    }
+
+    /// Something that the engine itself has to say.
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        if self.assembler.is_some() {
+            self.out.push(notice.event());
         }
     }
 

@@ -1,13 +1,16 @@
 //! The runtime of any CLI.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, ErrorCode, ErrorKind,
     EventStream, ExecuteParams, RunAssembler,
 };
-
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::config::RuntimeConfig;
@@ -16,9 +19,11 @@ use crate::engine;
 use crate::framing::LineBuf;
 use crate::guard::Guarded;
 use crate::launch::{Plan, make_absolute};
+use crate::on_disk::{Notice, OnDisk};
 use crate::orders::Orders;
 use crate::queue::{Consumer, queue};
 use crate::reading::Reading;
+use crate::record::Record;
 use crate::spawn::{Spawned, spawn};
 use crate::spill::Spill;
 use crate::stderr_tail::Tail;
@@ -83,9 +88,12 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
         let provider = self.provider.clone();
         let config = self.config.clone();
         let events = async_stream::stream! {
-            let queue = match start(&*provider, &config, &params, &run_abort) {
+            let queue = match start(&*provider, &config, &params, &run_abort).await {
                 Ok(queue) => queue,
-                Err(error) => {
+                Err(Refused { notices, error }) => {
+                    for notice in notices {
+                        yield notice.event();
+                    }
                     for event in RunAssembler::refuse(error) {
                         yield event;
                     }
@@ -105,29 +113,64 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
     }
 }
 
+/// A run that was not started.
+struct Refused {
+    notices: Vec<Notice>,
+    error: AgentError,
+}
+
+impl From<AgentError> for Refused {
+    fn from(error: AgentError) -> Self {
+        let notices = Vec::new();
+        Self { notices, error }
+    }
+}
+
 /// Starts the process and the task that drives it.
-fn start(
+async fn start(
     provider: &impl CliProvider,
     config: &RuntimeConfig,
     params: &ExecuteParams,
     abort: &AbortHandle,
-) -> Result<Consumer, AgentError> {
+) -> Result<Consumer, Refused> {
     if abort.is_aborted() {
-        return Err(RunAssembler::aborted_error());
+        return Err(RunAssembler::aborted_error().into());
     }
-    let mut plan = Plan::new(provider, config, params)?;
+    let plan = Plan::new(provider, config, params)?;
     let handle = engine::handle().map_err(|error| {
         let message = format!("no asynchronous runtime could be started for the run: {error}");
         AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
     })?;
     let (decoder, panicked) = Guarded::new(provider.decoder(params));
+    let (mut plan, mut on_disk) = on_disk(plan, &handle, abort).await?;
+    let mut reading = Reading::new(
+        RunAssembler::new(Box::new(decoder), params.include_native),
+        panicked,
+    );
+    let notices = on_disk.take_notices();
+    let record = plan.launch.record.take().map(Record::begin);
     let clock = Clock::start();
+    let spawned = if abort.is_aborted() {
+        Err(RunAssembler::aborted_error())
+    } else {
+        spawn(&plan, &handle, config.die_with_parent).map_err(|error| plan.spawn_error(&error))
+    };
     let Spawned {
         child,
         stdin,
         events,
         other,
-    } = spawn(&plan, &handle, config.die_with_parent).map_err(|error| plan.spawn_error(&error))?;
+    } = match spawned {
+        Ok(spawned) => spawned,
+        Err(error) => {
+            let later = on_disk.release_elsewhere(&handle).await;
+            let notices = notices.into_iter().chain(later).collect();
+            return Err(Refused { notices, error });
+        }
+    };
+    for notice in notices {
+        reading.notice(notice);
+    }
     let spill = Spill::new(config.spill_dir.as_deref(), config.spill_limit_bytes);
     let (producer, consumer) = queue(config.queue_memory_bytes, spill);
     let timeouts = params.timeouts.or(config.timeouts).or(plan.launch.timeouts);
@@ -140,10 +183,7 @@ fn start(
         tail: Tail::new(config.stderr_tail_bytes),
         stdin: stdin.map(|pipe| StdinWriter::new(pipe, input)),
         queue: producer,
-        reading: Reading::new(
-            RunAssembler::new(Box::new(decoder), params.include_native),
-            panicked,
-        ),
+        reading,
         orders: Orders::new(abort),
         limits: Limits::new(timeouts),
         ladder: ladder(&plan.launch, config),
@@ -153,11 +193,42 @@ fn start(
             .unwrap_or(EXIT_GRACE),
         drain_grace: config.drain_grace,
         keep_background: params.keep_background,
-        files: plan.files,
-        record: plan.record,
+        on_disk: Some(on_disk),
+        record,
         alarm: Box::pin(Alarm::new()),
         clock,
     };
     handle.spawn(driver.run());
     Ok(consumer)
+}
+
+/// Makes what the run needs on disk, on a thread that may wait for it. An abort does not: what comes
+/// after it is given back as soon as it is there.
+async fn on_disk(
+    mut plan: Plan,
+    handle: &Handle,
+    abort: &AbortHandle,
+) -> Result<(Plan, OnDisk), AgentError> {
+    if !OnDisk::is_needed(&plan.launch) {
+        return Ok((plan, OnDisk::default()));
+    }
+    let order = abort.clone();
+    let mut task = handle.spawn_blocking(move || {
+        let on_disk = OnDisk::make(&mut plan, &order)?;
+        Ok((plan, on_disk))
+    });
+    let mut aborted = pin!(abort.aborted());
+    poll_fn(|cx| match pin!(&mut task).poll(cx) {
+        Poll::Ready(Ok(made)) => Poll::Ready(made),
+        Poll::Ready(Err(error)) => Poll::Ready(Err(AgentError::new(
+            ErrorCode::Io,
+            ErrorKind::Internal,
+            format!("the files of the run could not be made: {error}"),
+        ))),
+        Poll::Pending => aborted
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(RunAssembler::aborted_error())),
+    })
+    .await
 }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{drain, private_files, runtime};
+use teamster_process::sweep_private_files;
+
+use crate::{drain, mcp, private_files, runtime};
 
 const ROLE: &str = "TEAMSTER_ENGINE_TEST_ROLE";
 const PLACE: &str = "TEAMSTER_ENGINE_TEST_PLACE";
@@ -30,6 +32,9 @@ fn a_role_is_played_when_asked() {
     match role.as_str() {
         "slow consumer" => drain::be_slow(place),
         "soak" => runtime::soak(place),
+        "host with a lease" => mcp::be_host(place),
+        "run with private files" => private_files::be_short(),
+        "sweep" => drop(sweep_private_files()),
         "host with private files" => private_files::be_host(place),
         "host" => runtime::be_host(place, false),
         "host that takes its agents along" => runtime::be_host(place, true),

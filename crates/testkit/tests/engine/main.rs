@@ -9,6 +9,8 @@ mod framing;
 mod helper;
 mod hooks;
 mod launch;
+mod mcp;
+mod mcp_names;
 mod private_files;
 mod private_home;
 mod provider;

@@ -3,13 +3,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use teamster_core::{FilePlace, PrivateFile, RunStatus};
 use teamster_process::sweep_private_files;
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
 
-use crate::{END, LIMIT, Place, Run, agent, helper, next, shell, wait_until};
+use crate::{END, LIMIT, Place, Run, agent, helper, next, shell, wait_for};
 
 /// With a private file in `$SECRET_FILE`.
 fn with_secret(run: Run) -> Run {
@@ -57,21 +58,6 @@ async fn all_private_files_of_a_run_are_in_one_folder_for_this_user_only() {
     fs::write(place.path("go"), "").unwrap();
     assert_eq!(stream.result().await.status, RunStatus::Completed);
     assert!(!folder.exists());
-}
-
-#[tokio::test]
-async fn a_run_without_private_files_makes_no_folder() {
-    let script = "ls -d \"${TMPDIR:-/tmp}\"/teamster-run-* 2>/dev/null";
-    let place = Place::new();
-    let before = place.path("tmp");
-    fs::create_dir(&before).unwrap();
-    let story = shell(&format!("{script}; echo '{END}'")).params(|params| {
-        params
-            .env
-            .insert("TMPDIR".into(), before.display().to_string());
-    });
-    assert_eq!(story.finish().await.result.status, RunStatus::Completed);
-    assert_eq!(fs::read_dir(before).unwrap().count(), 0);
 }
 
 #[tokio::test]
@@ -138,38 +124,47 @@ pub(crate) fn be_host(place: &Path) {
     });
 }
 
-/// A host that was killed, and the folder that it left.
-async fn killed(place: &Place) -> PathBuf {
-    let mut host = helper::role("host with private files", &place.path(""))
-        .spawn()
-        .unwrap();
+/// A process with one short run.
+pub(crate) fn be_short() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let run = with_secret(agent(&Script::new().line(END)));
+    let story = runtime.block_on(run.finish());
+    assert_eq!(story.result.status, RunStatus::Completed);
+}
+
+/// A process in this role which has its temporary files where no other test has its own.
+fn role(name: &str, place: &Place) -> Command {
+    let mut command = helper::role(name, &place.path(""));
+    command.env("TMPDIR", place.path("tmp"));
+    command
+}
+
+async fn a_killed_run_is_cleaned_up_by(name: &str) {
+    let place = Place::new();
+    fs::create_dir(place.path("tmp")).unwrap();
+    let mut host = role("host with private files", &place).spawn().unwrap();
     let guard = proc::KillOnDrop::new(host.id());
-    wait_until(|| place.path("ready").exists()).await;
+    wait_for(&place.path("ready")).await;
     let report = Report::read(place.path("report")).unwrap();
     let folder = folder(&report);
-    assert!(!sweep_private_files().contains(&folder), "its owner lives");
-    assert!(folder.exists());
+    assert_eq!(folder.parent().unwrap(), place.path("tmp"));
+    assert!(role(name, &place).status().unwrap().success());
+    assert!(folder.exists(), "its owner lives");
     host.kill().unwrap();
     host.wait().unwrap();
     drop(guard);
     assert!(proc::wait_gone(report.pid, LIMIT));
-    folder
+    assert!(folder.exists());
+    assert!(role(name, &place).status().unwrap().success());
+    assert_eq!(fs::read_dir(place.path("tmp")).unwrap().count(), 0);
 }
 
 #[tokio::test]
 async fn what_a_killed_run_left_is_removed_by_the_next() {
-    let place = Place::new();
-    let folder = killed(&place).await;
-    let story = with_secret(agent(&Script::new().line(END))).finish().await;
-    assert_eq!(story.result.status, RunStatus::Completed);
-    assert!(!folder.exists());
+    a_killed_run_is_cleaned_up_by("run with private files").await;
 }
 
 #[tokio::test]
 async fn what_a_killed_run_left_is_removed_by_a_sweep() {
-    let place = Place::new();
-    let folder = killed(&place).await;
-    // Another test's run may be faster.
-    sweep_private_files();
-    assert!(!folder.exists());
+    a_killed_run_is_cleaned_up_by("sweep").await;
 }

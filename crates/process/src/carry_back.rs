@@ -1,0 +1,300 @@
+//! Bringing files from a private home to the user's own, without loss on either side.
+
+use std::fs::{self, File, FileTimes, Metadata};
+use std::io;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+
+use crate::on_disk::Notice;
+
+/// What a file was, to see whether somebody has changed it since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    device: u64,
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    /// That of what is there now, also at the end of links; `None` if nothing is.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        path.metadata().ok().map(|data| Self {
+            device: data.dev(),
+            inode: data.ino(),
+            length: data.len(),
+            modified: (data.mtime(), data.mtime_nsec()),
+        })
+    }
+}
+
+/// Brings a file or a folder to its place. What is there is only replaced if it is still as `known`.
+/// Folders are joined. Nothing is deleted.
+pub(crate) fn carry_back(from: &Path, to: &Path, known: Option<&Stamp>, notices: &mut Vec<Notice>) {
+    let result = from
+        .symlink_metadata()
+        .and_then(|data| carry(from, to, &data, known, notices));
+    match result {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            notices.push(Notice::warning(format!(
+                "{}: changed by somebody else during the run as well; that stays, and what the CLI \
+                 wrote there is lost",
+                to.display()
+            )));
+        }
+        Err(error) => notices.push(Notice::warning(format!(
+            "{}: what the CLI wrote there is lost: {error}",
+            to.display()
+        ))),
+    }
+}
+
+/// `AlreadyExists` if something else is there that must not be replaced.
+fn carry(
+    from: &Path,
+    to: &Path,
+    data: &Metadata,
+    known: Option<&Stamp>,
+    notices: &mut Vec<Notice>,
+) -> io::Result<()> {
+    if data.is_dir() {
+        return carry_folder(from, to, data, notices);
+    }
+    if data.is_symlink() {
+        let leads_to = fs::read_link(from)?;
+        if fs::read_link(to).is_ok_and(|there| there == leads_to) {
+            return Ok(());
+        }
+        make_parent(to)?;
+        return symlink(leads_to, to);
+    }
+    if !data.is_file() || same_content(from, to) {
+        // A socket is of no use without its process.
+        return Ok(());
+    }
+    if known.is_some() && Stamp::of(to).as_ref() != known {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    // Through a link of the user's own.
+    let to = match to.canonicalize() {
+        Ok(to) if known.is_some() => to,
+        _ => to.to_owned(),
+    };
+    make_parent(&to)?;
+    // The place for temporary files may be on another disk, and a file must appear whole.
+    let folder = to.parent().unwrap_or(Path::new("/"));
+    let mut copy = tempfile::NamedTempFile::new_in(folder)?;
+    io::copy(&mut File::open(from)?, copy.as_file_mut())?;
+    copy.as_file().set_permissions(data.permissions())?;
+    if let Ok(modified) = data.modified() {
+        copy.as_file()
+            .set_times(FileTimes::new().set_modified(modified))?;
+    }
+    copy.as_file().sync_all()?;
+    let placed = if known.is_some() {
+        copy.persist(to)
+    } else {
+        copy.persist_noclobber(to)
+    };
+    placed.map(drop).map_err(|error| error.error)
+}
+
+fn carry_folder(
+    from: &Path,
+    to: &Path,
+    data: &Metadata,
+    notices: &mut Vec<Notice>,
+) -> io::Result<()> {
+    if to.symlink_metadata().is_err() {
+        make_parent(to)?;
+        // Fails on another disk, and then its files are copied.
+        if fs::rename(from, to).is_ok() {
+            return Ok(());
+        }
+        fs::create_dir(to)?;
+        fs::set_permissions(to, data.permissions())?;
+    } else if !to.is_dir() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        carry_back(&entry.path(), &to.join(entry.file_name()), None, notices);
+    }
+    Ok(())
+}
+
+/// The user's folder itself may not be there yet.
+fn make_parent(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    match path.parent() {
+        Some(parent) => fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent),
+        None => Ok(()),
+    }
+}
+
+fn same_content(one: &Path, other: &Path) -> bool {
+    let same_length = match (one.metadata(), other.metadata()) {
+        (Ok(one), Ok(other)) => other.is_file() && one.len() == other.len(),
+        _ => false,
+    };
+    same_length && matches!((fs::read(one), fs::read(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
+    use std::time::{Duration, SystemTime};
+
+    /// A private folder and the user's.
+    struct Place {
+        from: PathBuf,
+        to: PathBuf,
+        _folders: [tempfile::TempDir; 2],
+    }
+
+    impl Place {
+        fn new() -> Self {
+            Self::with(tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap())
+        }
+
+        fn with(one: tempfile::TempDir, other: tempfile::TempDir) -> Self {
+            Self {
+                from: one.path().join("private"),
+                to: other.path().join("users"),
+                _folders: [one, other],
+            }
+        }
+
+        fn carry(&self, known: Option<&Stamp>) -> Vec<String> {
+            let mut notices = Vec::new();
+            carry_back(&self.from, &self.to, known, &mut notices);
+            notices.into_iter().map(|notice| notice.message).collect()
+        }
+    }
+
+    fn read(path: &Path) -> String {
+        fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn a_new_file_comes_with_its_mode_and_its_time_also_into_a_new_folder() {
+        let mut place = Place::new();
+        fs::write(&place.from, "token").unwrap();
+        fs::set_permissions(&place.from, fs::Permissions::from_mode(0o640)).unwrap();
+        let time = SystemTime::now() - Duration::from_hours(1);
+        let file = File::options().append(true).open(&place.from).unwrap();
+        file.set_times(FileTimes::new().set_modified(time)).unwrap();
+        place.to = place.to.join("deeper/file");
+        assert_eq!(place.carry(None), [""; 0]);
+        assert_eq!(read(&place.to), "token");
+        let data = place.to.metadata().unwrap();
+        assert_eq!(data.permissions().mode() & 0o7777, 0o640);
+        assert_eq!(data.modified().unwrap(), time);
+    }
+
+    #[test]
+    fn a_known_file_is_replaced_only_while_it_is_what_it_was() {
+        let place = Place::new();
+        fs::write(&place.to, "old").unwrap();
+        let known = Stamp::of(&place.to);
+        fs::write(&place.from, "new").unwrap();
+        assert_eq!(place.carry(known.as_ref()), [""; 0]);
+        assert_eq!(read(&place.to), "new");
+
+        fs::write(&place.from, "newer").unwrap();
+        let lost = format!(
+            "{}: changed by somebody else during the run as well; that stays, and what the CLI \
+             wrote there is lost",
+            place.to.display()
+        );
+        assert_eq!(place.carry(known.as_ref()), [lost.as_str()]);
+        assert_eq!(read(&place.to), "new");
+        // Nor one that was not there before.
+        assert_eq!(place.carry(None), [lost.as_str()]);
+        assert_eq!(read(&place.to), "new");
+        // What was deleted meanwhile stays so: it may have been a logout.
+        fs::remove_file(&place.to).unwrap();
+        assert_eq!(place.carry(known.as_ref()), [lost]);
+        assert!(!place.to.exists());
+    }
+
+    #[test]
+    fn the_same_content_is_no_conflict() {
+        let place = Place::new();
+        fs::write(&place.to, "same").unwrap();
+        fs::write(&place.from, "same").unwrap();
+        assert_eq!(place.carry(None), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_that_the_user_has_behind_a_link_is_replaced_there() {
+        let place = Place::new();
+        let real = place.to.with_file_name("real");
+        fs::write(&real, "old").unwrap();
+        symlink(&real, &place.to).unwrap();
+        fs::write(&place.from, "new").unwrap();
+        assert_eq!(place.carry(Stamp::of(&place.to).as_ref()), [""; 0]);
+        assert!(place.to.is_symlink());
+        assert_eq!(read(&real), "new");
+    }
+
+    fn folders_are_joined(place: &Place) {
+        fs::create_dir_all(place.from.join("both")).unwrap();
+        fs::create_dir_all(place.from.join("new")).unwrap();
+        fs::write(place.from.join("both/mine"), "1").unwrap();
+        fs::write(place.from.join("both/clash"), "2").unwrap();
+        fs::write(place.from.join("new/file"), "3").unwrap();
+        symlink("file", place.from.join("new/link")).unwrap();
+        fs::create_dir_all(place.to.join("both")).unwrap();
+        fs::write(place.to.join("both/theirs"), "4").unwrap();
+        fs::write(place.to.join("both/clash"), "5").unwrap();
+        let notices = place.carry(None);
+        assert_eq!(notices.len(), 1, "{notices:?}");
+        let clash = place.to.join("both/clash");
+        assert!(notices[0].starts_with(&format!("{}: ", clash.display())));
+        for (file, content) in [
+            ("both/mine", "1"),
+            ("both/theirs", "4"),
+            ("both/clash", "5"),
+            ("new/file", "3"),
+            ("new/link", "3"),
+        ] {
+            assert_eq!(read(&place.to.join(file)), content, "{file}");
+        }
+        assert!(place.to.join("new/link").is_symlink());
+    }
+
+    #[test]
+    fn folders_are_joined_and_new_ones_come_whole() {
+        folders_are_joined(&Place::new());
+    }
+
+    #[test]
+    fn folders_come_from_another_disk_too() {
+        let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
+            return;
+        };
+        folders_are_joined(&Place::with(memory, tempfile::tempdir().unwrap()));
+    }
+
+    #[test]
+    fn a_folder_does_not_replace_a_file_nor_a_file_a_folder() {
+        let place = Place::new();
+        fs::create_dir(&place.from).unwrap();
+        fs::write(&place.to, "file").unwrap();
+        assert_eq!(place.carry(None).len(), 1);
+        assert_eq!(read(&place.to), "file");
+
+        let place = Place::new();
+        fs::write(&place.from, "file").unwrap();
+        fs::create_dir(&place.to).unwrap();
+        assert_eq!(place.carry(Stamp::of(&place.to).as_ref()).len(), 1);
+        assert!(place.to.is_dir());
+    }
+}

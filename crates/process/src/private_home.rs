@@ -1,0 +1,177 @@
+//! A home for a CLI that finds its configuration nowhere else: one changed file, and links to what
+//! the user has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+
+use teamster_core::{AgentError, ConfigEdit, ErrorCode, ErrorKind, PrivateHome};
+use teamster_mcp::edit::{Clash, merge};
+
+use crate::carry_back::{Stamp, carry_back};
+use crate::on_disk::Notice;
+use crate::run_folder::create_private;
+
+/// A private home of a run.
+#[derive(Debug)]
+pub(crate) struct Home {
+    spec: PrivateHome,
+    /// What the CLI is told.
+    path: PathBuf,
+    /// The user's folder and ours.
+    users: PathBuf,
+    private: PathBuf,
+    /// The changed file's name in both.
+    changed: OsString,
+    /// The links of ours, and what was there.
+    links: BTreeMap<OsString, Option<Stamp>>,
+}
+
+impl Home {
+    /// Makes it in `place`, a folder which only this user can enter. Blocks.
+    pub(crate) fn make(
+        place: &Path,
+        edit: &ConfigEdit,
+        home: &PrivateHome,
+    ) -> Result<Self, AgentError> {
+        let mut spec = home.clone();
+        spec.home = std::path::absolute(&home.home)
+            .map_err(|error| cannot("make a private home like", &home.home, &error))?;
+        let users = spec.home.join(home.folder);
+        let file = &edit.table.file;
+        let changed = match file.file_name() {
+            Some(name) if std::path::absolute(file).is_ok_and(|f| f == users.join(name)) => name,
+            _ => {
+                return Err(AgentError::new(
+                    ErrorCode::ConfigLease,
+                    ErrorKind::Internal,
+                    format!("{} is not in {}", file.display(), users.display()),
+                ));
+            }
+        };
+        let content = merged(edit)?;
+        let path = place.join("home");
+        let mut made = Self {
+            private: path.join(home.folder),
+            spec,
+            path,
+            users,
+            changed: changed.to_owned(),
+            links: BTreeMap::new(),
+        };
+        made.fill(content.as_bytes())
+            .map_err(|error| cannot("make a private home in", place, &error))?;
+        Ok(made)
+    }
+
+    fn fill(&mut self, content: &[u8]) -> io::Result<()> {
+        DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(&self.private)?;
+        for name in names_in(&self.spec.home)? {
+            if name != self.spec.folder {
+                symlink(self.spec.home.join(&name), self.path.join(name))?;
+            }
+        }
+        create_private(&self.private.join(&self.changed))?.write_all(content)?;
+        for name in self.spec.folders {
+            fs::create_dir_all(self.users.join(name))?;
+        }
+        let mut names: BTreeSet<OsString> = names_in(&self.users)?.into_iter().collect();
+        if self.users.is_dir() {
+            names.extend(self.spec.files.iter().map(OsString::from));
+        }
+        names.remove(&self.changed);
+        for name in names {
+            let users = self.users.join(&name);
+            symlink(&users, self.private.join(&name))?;
+            self.links.insert(name, Stamp::of(&users));
+        }
+        Ok(())
+    }
+
+    /// The folder that the CLI shall take for the user's home.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Brings to the user's folder what the CLI has put beside the links or in their place. Blocks.
+    pub(crate) fn carry_back(&self) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        for name in names_in(&self.private).unwrap_or_default() {
+            if name == self.changed || self.is_litter(&name) {
+                continue;
+            }
+            let (private, users) = (self.private.join(&name), self.users.join(&name));
+            let known = self.links.get(&name);
+            let is_our_link =
+                known.is_some() && fs::read_link(&private).is_ok_and(|leads_to| leads_to == users);
+            if is_our_link {
+                continue;
+            }
+            let before = notices.len();
+            carry_back(
+                &private,
+                &users,
+                known.and_then(Option::as_ref),
+                &mut notices,
+            );
+            if self.spec.caches.iter().any(|cache| name == *cache) {
+                notices.truncate(before);
+            }
+        }
+        notices
+    }
+
+    fn is_litter(&self, name: &OsStr) -> bool {
+        let name = name.to_string_lossy();
+        name.split('.')
+            .skip(1)
+            .any(|extension| self.spec.litter.contains(&extension))
+    }
+}
+
+/// The names of what is in a folder; nothing is in one that is not there.
+fn names_in(folder: &Path) -> io::Result<Vec<OsString>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?
+            .map(|entry| entry.map(|entry| entry.file_name()))
+            .collect(),
+    }
+}
+
+/// The text of the user's file with the entries of the run.
+fn merged(edit: &ConfigEdit) -> Result<String, AgentError> {
+    let table = &edit.table;
+    let text = match fs::read_to_string(&table.file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        result => result.map_err(|error| cannot("read", &table.file, &error))?,
+    };
+    merge(
+        &text,
+        table.format,
+        table.key,
+        &edit.entries,
+        Clash::Replace,
+    )
+    .map_err(|error| {
+        AgentError::new(
+            ErrorCode::ConfigLease,
+            ErrorKind::Mcp,
+            format!(
+                "{}: the MCP servers of this run cannot be added to a private copy of it: {error}",
+                table.file.display()
+            ),
+        )
+    })
+}
+
+fn cannot(what: &str, path: &Path, error: &io::Error) -> AgentError {
+    let message = format!("cannot {what} {}: {error}", path.display());
+    AgentError::new(ErrorCode::ConfigLease, ErrorKind::Mcp, message)
+}

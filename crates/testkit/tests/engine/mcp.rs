@@ -1,0 +1,417 @@
+//! Servers in the CLI's own configuration file: there for the run, and gone at its end.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use teamster_core::{
+    AgentError, AgentEvent, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ErrorCode,
+    ErrorKind, EventStream, McpServer, RunStatus,
+};
+use teamster_testkit::fake_agent::Script;
+use teamster_testkit::proc;
+
+use crate::{
+    END, LIMIT, Place, Run, SHORT, Story, agent, helper, next, shell, wait_for, wait_until,
+};
+
+/// The user's file, with what must not get lost.
+const USERS: &str = "{\n  // mine\n  \"theme\" : \"dark\",\n  \"mcpServers\": { \"own\": {\"command\": \"own\"}, },\n}\n";
+
+fn table(file: &Path) -> ConfigTable {
+    let (format, key) = match file.extension() {
+        Some(extension) if extension == "toml" => (ConfigFormat::Toml, "mcp_servers"),
+        _ => (ConfigFormat::Json, "mcpServers"),
+    };
+    ConfigTable {
+        file: file.to_owned(),
+        format,
+        key,
+    }
+}
+
+/// The run with a server of this name in the file.
+fn leased(run: Run, file: &Path, name: &str) -> Run {
+    let edit = ConfigEdit {
+        table: table(file),
+        entries: vec![(name.into(), json!({"command": "docs-mcp"}))],
+        place: ConfigPlace::Lease,
+    };
+    with_server(run, name).launch(|launch| launch.config = Some(edit))
+}
+
+fn with_server(run: Run, name: &str) -> Run {
+    let server = McpServer::stdio(name, "docs-mcp", [""; 0]);
+    run.params(|params| params.mcp_servers.push(server))
+}
+
+/// The user's file in a folder of its own.
+fn users_file(place: &Place, content: &str) -> PathBuf {
+    let folder = place.path("config");
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("settings.json");
+    fs::write(&file, content).unwrap();
+    file
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+/// Nothing of ours is left.
+fn assert_restored(file: &Path, content: &str) {
+    assert_eq!(read(file), content);
+    assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1);
+}
+
+/// An agent that has begun and goes on until `go` is there.
+fn waiting(place: &Place) -> Script {
+    Script::new()
+        .report(place.path("report"))
+        .line(r#"{"t":"x"}"#)
+        .wait_for_file(place.path("go"))
+        .line(END)
+}
+
+async fn refused(run: Run) -> AgentError {
+    let story = run.finish().await;
+    assert_eq!(story.types(), ["error", "done"]);
+    story.error().clone()
+}
+
+#[tokio::test]
+async fn the_cli_finds_the_server_in_its_file_and_at_done_that_is_what_it_was() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let seen = place.path("seen");
+    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    let mut stream = leased(shell(&script), &file, "docs").start();
+    let mut types = Vec::new();
+    while let Some(event) = stream.next().await {
+        if event.type_name() == "done" {
+            assert_restored(&file, USERS);
+        }
+        types.push(event.type_name());
+    }
+    assert_eq!(types, ["turn_end", "done"]);
+    let seen = read(seen);
+    assert!(seen.contains("docs-mcp") && seen.contains("own") && seen.contains("// mine"));
+}
+
+#[tokio::test]
+async fn a_file_that_was_not_there_is_gone_again_with_its_folder() {
+    let place = Place::new();
+    let file = place.path("new/config.toml");
+    let seen = place.path("seen");
+    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    let story = leased(shell(&script), &file, "docs").finish().await;
+    assert_eq!(story.types(), ["turn_end", "done"]);
+    assert_eq!(read(seen), "[mcp_servers.docs]\ncommand = \"docs-mcp\"\n");
+    assert!(!place.path("new").exists());
+}
+
+#[tokio::test]
+async fn the_file_is_restored_when_the_cli_cannot_be_started() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let program = place.path("cli");
+    fs::write(&program, "#!/nowhere/node\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = shell("").config(|config| config.program = Some(program));
+    let error = refused(leased(run, &file, "docs")).await;
+    assert_eq!(error.code, ErrorCode::CliNotFound);
+    assert_restored(&file, USERS);
+}
+
+#[tokio::test]
+async fn the_file_is_restored_after_an_abort_a_timeout_and_a_panic() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
+    next(&mut stream).await;
+    assert!(read(&file).contains("docs-mcp"));
+    stream.abort();
+    assert_eq!(stream.result().await.status, RunStatus::Aborted);
+    assert_restored(&file, USERS);
+
+    let silent = agent(&Script::new().forever()).config(|c| c.timeouts.startup = Some(SHORT));
+    let story = leased(silent, &file, "docs").finish().await;
+    assert_eq!(story.result.status, RunStatus::TimedOut);
+    assert_restored(&file, USERS);
+
+    for panic in [r#"{"panic":0}"#, r#"{"panic":1}"#] {
+        let script = Script::new().line(panic).line(END);
+        let story = leased(agent(&script), &file, "docs").finish().await;
+        assert_eq!(story.error().kind, ErrorKind::Internal);
+        assert_restored(&file, USERS);
+    }
+}
+
+#[tokio::test]
+async fn the_file_is_restored_when_the_stream_is_dropped() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
+    next(&mut stream).await;
+    assert!(read(&file).contains("docs-mcp"));
+    drop(stream);
+    let folder = file.parent().unwrap();
+    wait_until(|| fs::read_dir(folder).unwrap().count() == 1).await;
+    assert_restored(&file, USERS);
+}
+
+#[test]
+fn the_file_is_restored_when_the_runtime_is_shut_down() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
+    runtime.block_on(next(&mut stream));
+    assert!(read(&file).contains("docs-mcp"));
+    drop(runtime);
+    assert_restored(&file, USERS);
+}
+
+#[tokio::test]
+async fn the_file_is_changed_until_the_tree_is_gone() {
+    // What the CLI still does when it is stopped, it does with its servers.
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let (seen, ready) = (place.path("seen"), place.path("ready"));
+    let script = format!(
+        "trap 'cp {} {}; exit 0' TERM; : > {}; while :; do sleep 0.02; done",
+        file.display(),
+        seen.display(),
+        ready.display()
+    );
+    let stream = leased(shell(&script), &file, "docs")
+        .config(|config| config.term_grace = LIMIT)
+        .start();
+    let abort = stream.abort_handle();
+    let end = tokio::spawn(stream.result());
+    wait_for(&ready).await;
+    abort.abort();
+    assert_eq!(end.await.unwrap().status, RunStatus::Aborted);
+    assert!(read(seen).contains("docs-mcp"));
+    assert_restored(&file, USERS);
+}
+
+#[tokio::test]
+async fn two_runs_at_once_share_one_file_and_the_last_restores_it() {
+    let (place, other) = (Place::new(), Place::new());
+    let file = users_file(&place, USERS);
+    let start = |place: &Place, name: &str| leased(agent(&waiting(place)), &file, name).start();
+    let mut one = start(&place, "docs");
+    let mut two = start(&other, "tracker");
+    next(&mut one).await;
+    next(&mut two).await;
+    assert!(read(&file).contains("\"docs\"") && read(&file).contains("\"tracker\""));
+    fs::write(place.path("go"), "").unwrap();
+    assert_eq!(one.result().await.status, RunStatus::Completed);
+    assert!(read(&file).contains("\"tracker\""));
+    fs::write(other.path("go"), "").unwrap();
+    assert_eq!(two.result().await.status, RunStatus::Completed);
+    assert_restored(&file, USERS);
+}
+
+/// The rest of a run that has begun.
+async fn finish_after(first: AgentEvent, mut stream: EventStream) -> Story {
+    let mut events = vec![first];
+    while !matches!(events.last(), Some(AgentEvent::Done(_))) {
+        events.push(next(&mut stream).await);
+    }
+    Story::of(events)
+}
+
+#[tokio::test]
+async fn what_somebody_edited_meanwhile_stays_and_is_told() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
+    let first = next(&mut stream).await;
+    fs::write(&file, read(&file).replace("dark", "light")).unwrap();
+    fs::write(place.path("go"), "").unwrap();
+    let story = finish_after(first, stream).await;
+    assert_eq!(story.types(), ["text", "turn_end", "notice", "done"]);
+    let told = format!(
+        "{}: somebody changed it during the run, so only the MCP servers of the run were taken out \
+         of it",
+        file.display()
+    );
+    assert_eq!(story.notices(), [told]);
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert_restored(&file, &USERS.replace("dark", "light"));
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_restored_is_told() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
+    let first = next(&mut stream).await;
+    let broken = read(&file).replace("\"theme\" :", "theme");
+    fs::write(&file, &broken).unwrap();
+    fs::write(place.path("go"), "").unwrap();
+    let story = finish_after(first, stream).await;
+    assert_eq!(story.types(), ["text", "turn_end", "notice", "done"]);
+    let notice = story.notices()[0];
+    assert!(notice.starts_with(&file.display().to_string()), "{notice}");
+    assert!(notice.contains("teamster mcp restore"), "{notice}");
+    assert_eq!(read(&file), broken);
+}
+
+#[tokio::test]
+async fn a_server_that_the_file_has_already_is_refused() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let ran = place.path("ran");
+    let run = shell(&format!("touch {}", ran.display()));
+    let error = refused(leased(run, &file, "own")).await;
+    assert_eq!(
+        (error.code, error.kind),
+        (ErrorCode::ConfigLease, ErrorKind::Mcp)
+    );
+    let begin = format!("{}: ", file.display());
+    assert!(error.message.starts_with(&begin), "{}", error.message);
+    assert!(error.message.contains("`own`"), "{}", error.message);
+    assert!(!ran.exists());
+    assert_restored(&file, USERS);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_written_is_named() {
+    let place = Place::new();
+    let ran = place.path("ran");
+    // A folder in which nobody can write, not even root.
+    let file = Path::new("/sys/teamster/settings.json");
+    let run = shell(&format!("touch {}", ran.display()));
+    let error = refused(leased(run, file, "docs")).await;
+    assert_eq!(error.code, ErrorCode::ConfigLease);
+    let begin = format!("{}: ", file.display());
+    assert!(error.message.starts_with(&begin), "{}", error.message);
+    assert!(!ran.exists());
+}
+
+#[tokio::test]
+async fn nothing_is_changed_for_a_run_that_is_refused_for_another_reason() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    // Watched from the outside: neither its content nor its time or folder changes.
+    let before = file.metadata().unwrap().modified().unwrap();
+    let run = shell("").config(|config| config.program = Some("/nowhere/cli".into()));
+    let error = refused(leased(run, &file, "docs")).await;
+    assert_eq!(error.code, ErrorCode::CliNotFound);
+    assert_eq!(file.metadata().unwrap().modified().unwrap(), before);
+    assert_restored(&file, USERS);
+}
+
+#[tokio::test]
+async fn an_abort_does_not_wait_for_the_lock_and_a_lease_that_comes_late_is_given_back() {
+    let (place, other) = (Place::new(), Place::new());
+    let file = users_file(&place, USERS);
+    let mut first = leased(agent(&waiting(&place)), &file, "docs").start();
+    next(&mut first).await;
+    // As a process that is just changing the file.
+    let folder = file.parent().unwrap();
+    let journal = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    let lock = fs::File::open(journal.join("lock")).unwrap();
+    lock.lock().unwrap();
+
+    let start = Instant::now();
+    let second = leased(agent(&waiting(&other)), &file, "tracker").start();
+    let abort = second.abort_handle();
+    let end = tokio::spawn(second.result());
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!end.is_finished(), "it waits");
+    abort.abort();
+    let result = end.await.unwrap();
+    assert_eq!(result.status, RunStatus::Aborted);
+    assert!(start.elapsed() < Duration::from_secs(8));
+    assert!(!other.path("report").exists(), "nothing was started");
+
+    // The same for a stream that is dropped.
+    let mut third = leased(agent(&waiting(&other)), &file, "third").start();
+    let waits = tokio::time::timeout(Duration::from_millis(200), third.next()).await;
+    assert!(waits.is_err());
+    drop(third);
+
+    drop(lock);
+    fs::write(place.path("go"), "").unwrap();
+    assert_eq!(first.result().await.status, RunStatus::Completed);
+    wait_until(|| fs::read_dir(folder).unwrap().count() == 1).await;
+    assert_restored(&file, USERS);
+    assert!(!other.path("report").exists());
+}
+
+/// A process on which only an engine lives: an agent with a lease, until it is killed.
+pub(crate) fn be_host(place: &Path) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let script = Script::new()
+        .report(place.join("report"))
+        .line("{}")
+        .forever();
+    let file = place.join("config/settings.json");
+    runtime.block_on(async {
+        let mut stream = leased(agent(&script), &file, "docs")
+            .config(|config| config.die_with_parent = true)
+            .start();
+        next(&mut stream).await;
+        fs::write(place.join("ready"), "").unwrap();
+        stream.result().await;
+    });
+}
+
+#[tokio::test]
+async fn what_a_killed_run_left_in_the_file_is_undone_by_the_next() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let mut host = helper::role("host with a lease", &place.path(""))
+        .spawn()
+        .unwrap();
+    let guard = proc::KillOnDrop::new(host.id());
+    wait_for(&place.path("ready")).await;
+    host.kill().unwrap();
+    host.wait().unwrap();
+    drop(guard);
+    assert!(read(&file).contains("docs-mcp"));
+
+    // The same name is no clash: it is not the user's. Nor for a run that only looks at the file.
+    let seen = place.path("seen");
+    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    let looks = with_server(shell(&script), "docs")
+        .launch(|launch| launch.names_taken = vec![table(&file)]);
+    let story = looks.finish().await;
+    assert_eq!(story.types(), ["turn_end", "done"]);
+    assert_eq!(read(seen), USERS);
+    assert_restored(&file, USERS);
+}
+
+#[tokio::test]
+async fn a_lease_undoes_what_a_killed_run_left() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let mut host = helper::role("host with a lease", &place.path(""))
+        .spawn()
+        .unwrap();
+    let guard = proc::KillOnDrop::new(host.id());
+    wait_for(&place.path("ready")).await;
+    host.kill().unwrap();
+    host.wait().unwrap();
+    drop(guard);
+    let seen = place.path("seen");
+    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    let story = leased(shell(&script), &file, "tracker").finish().await;
+    assert_eq!(story.types(), ["turn_end", "done"]);
+    let seen = read(seen);
+    assert!(
+        seen.contains("\"tracker\"") && !seen.contains("\"docs\""),
+        "{seen}"
+    );
+    assert_restored(&file, USERS);
+}

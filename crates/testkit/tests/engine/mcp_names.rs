@@ -1,0 +1,139 @@
+//! Names that the CLI would mix with those of the user's own servers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use teamster_core::{
+    ConfigFormat, ConfigTable, ErrorCode, ErrorKind, FilePlace, McpServer, PrivateFile, RunStatus,
+};
+
+use crate::{END, Place, Run, shell};
+
+fn json(file: PathBuf) -> ConfigTable {
+    ConfigTable {
+        file,
+        format: ConfigFormat::Json,
+        key: "mcp",
+    }
+}
+
+fn toml(file: PathBuf) -> ConfigTable {
+    ConfigTable {
+        file,
+        format: ConfigFormat::Toml,
+        key: "mcp_servers",
+    }
+}
+
+/// A run with servers of these names, which leaves a mark.
+fn run(mark: &Path, tables: Vec<ConfigTable>, names: &[&str]) -> Run {
+    shell(&format!("touch {}; echo '{END}'", mark.display()))
+        .launch(|launch| launch.names_taken = tables)
+        .params(|params| {
+            for name in names {
+                let server = McpServer::http(*name, "https://mcp.example.com");
+                params.mcp_servers.push(server);
+            }
+        })
+}
+
+#[tokio::test]
+async fn a_name_that_the_users_file_has_is_refused_before_anything_is_started() {
+    let place = Place::new();
+    let mark = place.path("ran");
+    let (one, two) = (place.path("opencode.jsonc"), place.path("config.toml"));
+    fs::write(
+        &one,
+        "{\n // mine\n \"mcp\": {\"docs\": {\"url\": \"x\"}}\n}",
+    )
+    .unwrap();
+    fs::write(&two, "[mcp_servers.\"tracker\"]\ncommand = \"x\"\n").unwrap();
+    for (names, name, file) in [
+        (["other", "docs"], "docs", &one),
+        (["tracker", "other"], "tracker", &two),
+    ] {
+        let tables = vec![json(one.clone()), toml(two.clone())];
+        let story = run(&mark, tables, &names).finish().await;
+        assert_eq!(story.types(), ["error", "done"]);
+        let error = story.error();
+        assert_eq!(
+            (error.code, error.kind),
+            (ErrorCode::InvalidParams, ErrorKind::Invalid)
+        );
+        assert_eq!(
+            error.message,
+            format!(
+                "mcp_servers: {name}: {} has a server of this name too, and Fake Agent would mix \
+                 the two; choose another name",
+                file.display()
+            )
+        );
+        assert!(!mark.exists());
+    }
+}
+
+#[tokio::test]
+async fn other_names_and_files_that_are_not_there_are_fine() {
+    let place = Place::new();
+    let file = place.path("config.toml");
+    // Only the same name is the same.
+    fs::write(&file, "[mcp_servers.docs]\ncommand = \"x\"\n[other.Docs]\n").unwrap();
+    let tables = vec![toml(file), json(place.path("nowhere/opencode.json"))];
+    let mark = place.path("ran");
+    let story = run(&mark, tables, &["Docs", "docs2"]).finish().await;
+    assert_eq!(story.types(), ["turn_end", "done"]);
+    assert!(mark.exists());
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_told_and_left_to_the_cli() {
+    let place = Place::new();
+    let broken = place.path("opencode.json");
+    fs::write(
+        &broken,
+        "{\"mcp\": {\"docs\": {\"key\": \"sk-secret\" \"x\"}}",
+    )
+    .unwrap();
+    let folder = place.path("folder.json");
+    fs::create_dir(&folder).unwrap();
+    let tables = vec![json(broken.clone()), json(folder.clone())];
+    let mark = place.path("ran");
+    let story = run(&mark, tables.clone(), &["docs"]).finish().await;
+    assert_eq!(story.types(), ["notice", "notice", "turn_end", "done"]);
+    for (notice, file) in story.notices().iter().zip([broken, folder]) {
+        let begin = format!(
+            "{}: the names of its MCP servers are not known: ",
+            file.display()
+        );
+        assert!(notice.starts_with(&begin), "{notice}");
+        assert!(!notice.contains("sk-"), "{notice}");
+    }
+    assert!(mark.exists());
+
+    // Without servers nobody looks.
+    let story = run(&mark, tables, &[]).finish().await;
+    assert_eq!(story.types(), ["turn_end", "done"]);
+}
+
+#[tokio::test]
+async fn what_a_run_says_before_its_start_is_said_although_it_cannot_be_started() {
+    let place = Place::new();
+    let broken = place.path("config.toml");
+    fs::write(&broken, "[mcp_servers").unwrap();
+    let program = place.path("cli");
+    fs::write(&program, "#!/nowhere/node\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&program, mode).unwrap();
+    let story = run(&place.path("ran"), vec![toml(broken)], &["docs"])
+        .config(|config| config.program = Some(program))
+        .launch(|launch| {
+            launch.private_files.push(PrivateFile {
+                place: FilePlace::Variable("X".into()),
+                content: Vec::new(),
+            });
+        })
+        .finish()
+        .await;
+    assert_eq!(story.types(), ["notice", "error", "done"]);
+    assert_eq!(story.result.status, RunStatus::Failed);
+}
