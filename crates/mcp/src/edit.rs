@@ -7,6 +7,8 @@
 mod json;
 mod node;
 mod splice;
+#[cfg(test)]
+mod tests;
 mod toml;
 
 use serde_json::Value;
@@ -103,17 +105,7 @@ pub fn merge(
         _ => return Err(unknown_format()),
     };
 
-    let after = read(&result, format, key).map_err(|error| fault(&error.0))?;
-    let ours: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
-    if before.without(key, &ours) != after.without(key, &ours) {
-        return Err(fault("something else would change"));
-    }
-    for (name, value) in entries {
-        let found: Vec<&Node> = after.entries(key, name).collect();
-        if found.len() != 1 || !found[0].same_as(value) {
-            return Err(fault(&format!("`{name}` would not arrive as it is")));
-        }
-    }
+    verify_merged(&before, &result, format, key, entries)?;
     Ok(format!("{bom}{result}"))
 }
 
@@ -152,11 +144,45 @@ pub fn remove(
         _ => return Err(unknown_format()),
     };
 
-    let after = read(&result, format, key).map_err(|error| fault(&error.0))?;
-    if before.without(key, &gone) != after.without(key, &[]) {
+    verify_removed(&before, &result, format, key, &gone)?;
+    Ok(format!("{bom}{result}"))
+}
+
+/// Reads the result again: it holds the entries, and whatever else was there.
+fn verify_merged(
+    before: &Node,
+    result: &str,
+    format: ConfigFormat,
+    key: &str,
+    entries: &[(String, Value)],
+) -> Result<(), EditError> {
+    let after = read(result, format, key).map_err(|error| fault(&error.0))?;
+    let ours: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
+    if before.without(key, &ours) != after.without(key, &ours) {
         return Err(fault("something else would change"));
     }
-    Ok(format!("{bom}{result}"))
+    for (name, value) in entries {
+        let found: Vec<&Node> = after.entries(key, name).collect();
+        if found.len() != 1 || !found[0].same_as(value) {
+            return Err(fault(&format!("`{name}` would not arrive as it is")));
+        }
+    }
+    Ok(())
+}
+
+/// Reads the result again: it holds whatever was there, but these entries.
+fn verify_removed(
+    before: &Node,
+    result: &str,
+    format: ConfigFormat,
+    key: &str,
+    gone: &[&str],
+) -> Result<(), EditError> {
+    let after = read(result, format, key).map_err(|error| fault(&error.0))?;
+    if before.without(key, gone) != after.without(key, &[]) {
+        return Err(fault("something else would change"));
+    }
+    Ok(())
 }
 
 /// Refuses what can be no entry.

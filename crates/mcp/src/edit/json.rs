@@ -29,11 +29,10 @@ fn parse<'a>(body: &'a str, key: &str) -> Result<Option<Object<'a>>, EditError> 
         allow_extended_string_escapes: false,
     };
     let parsed = parse_to_ast(body, &CollectOptions::default(), &options).map_err(|error| {
-        EditError(format!(
-            "line {}: {}",
-            line(body, error.range().start),
-            error.kind()
-        ))
+        let what = error.kind().to_string();
+        let (first, rest) = what.split_at_checked(1).unwrap_or_default();
+        let at = line(body, error.range().start);
+        EditError(format!("line {at}: {}{rest}", first.to_ascii_lowercase()))
     })?;
     let root = match parsed.value {
         None => return Ok(None),

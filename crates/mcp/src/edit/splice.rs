@@ -164,7 +164,9 @@ impl Comments {
             Some(comma) if comma == item.end => comma + 1,
             _ => item.end,
         };
-        let line_goes_on = !text[end..].starts_with(['\n', '\r']);
+        let line_goes_on = !text[end..]
+            .trim_start_matches([' ', '\t'])
+            .starts_with(['\n', '\r']);
         let start = if open_comment && line_goes_on {
             item.start
         } else {

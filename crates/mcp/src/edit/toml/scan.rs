@@ -110,8 +110,8 @@ pub(super) fn items(text: &str, value: Range<usize>) -> Result<Vec<InlineItem>, 
 /// The places of the keys and of the value of `key = value`.
 fn pair(text: &str, start: usize) -> Result<(Range<usize>, Range<usize>), EditError> {
     let equals = key_end(text, start, b'=')?;
-    let rest = &text[equals + 1..];
-    let value = equals + 1 + rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    // In braces, the value may begin in another line.
+    let (value, _) = Comments::Toml.skip(text, equals + 1);
     let end = value_end(text, value)?;
     Ok((start..equals, value..end))
 }
@@ -128,7 +128,7 @@ fn key_end(text: &str, mut at: usize, stop: u8) -> Result<usize, EditError> {
         match text.as_bytes().get(at) {
             Some(b'"' | b'\'') => at = string_end(text, at).ok_or_else(|| lost(text, start))?,
             Some(byte) if *byte == stop => return Ok(at),
-            Some(b'\n') | None => return Err(lost(text, start)),
+            None => return Err(lost(text, start)),
             Some(_) => at += 1,
         }
     }

@@ -1,9 +1,7 @@
 //! What a file looks like with our entries in it, for each way of writing it, and that they go again.
-#![allow(clippy::unwrap_used)]
 
-mod edit_support;
-
-use edit_support::{JSON_KEY, TOML_KEY, docs};
+use crate::support::{JSON_KEY, TOML_KEY, docs};
+use serde_json::json;
 use teamster_core::ConfigFormat::{Json, Toml};
 use teamster_mcp::edit::{Clash, merge, remove};
 
@@ -111,6 +109,23 @@ fn json_with_a_comma_at_the_end_keeps_that_style() {
 }
 
 #[test]
+fn json_comments_that_end_in_spaces_keep_them() {
+    let merged = json("{\n  \"a\": 1 // end  \n}\n");
+    assert!(
+        merged.starts_with("{\n  \"a\": 1, // end\n  \"mcpServers\": {"),
+        "{merged}"
+    );
+    assert!(merged.ends_with("\n  }  \n}\n"), "{merged}");
+}
+
+#[test]
+fn json_with_a_lone_carriage_return_at_its_end_keeps_it() {
+    assert!(json("// a\r").starts_with("// a\r\r\n{"));
+    json("// a\r\n// b\r");
+    json("{\r\"a\": 1\r}\r");
+}
+
+#[test]
 fn json_in_one_line_stays_in_one_line() {
     assert_eq!(
         json(r#"{"theme": "dark"}"#),
@@ -184,5 +199,36 @@ fn toml_with_dotted_keys_gets_another() {
     assert_eq!(
         toml("mcp_servers.mine.url = \"u\""),
         format!("mcp_servers.mine.url = \"u\"\nmcp_servers.{INLINE}")
+    );
+}
+
+#[test]
+fn toml_values_in_braces_may_begin_in_another_line() {
+    let text = "mcp_servers = { # a\n  mine =\n { url = \"u\", }, # b\n}\n";
+    assert_eq!(toml(text), text.replacen('{', &format!("{{ {INLINE},"), 1));
+}
+
+#[test]
+fn toml_values_are_written_in_one_line() {
+    let entry = json!({
+        "text": "a\"b\\c\r\n\u{7f}\u{1}é",
+        "list": [1, -2, 0.5, true, [], {}],
+        "a.b": {"": {"c d": 1e300}},
+    });
+    let merged = merge(
+        "",
+        Toml,
+        TOML_KEY,
+        &[("x.y".to_owned(), entry)],
+        Clash::Refuse,
+    )
+    .unwrap();
+    assert_eq!(
+        merged,
+        r#"[mcp_servers."x.y"]
+text = "a\"b\\c\r\n\u007F\u0001é"
+list = [1, -2, 0.5, true, [], {}]
+"a.b" = { "" = { "c d" = 1e+300 } }
+"#
     );
 }

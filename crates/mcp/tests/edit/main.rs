@@ -1,0 +1,12 @@
+//! Entries in and out of configuration files.
+#![allow(clippy::unwrap_used)]
+
+mod dice;
+mod forms;
+mod json_files;
+mod json_properties;
+mod refused;
+mod removed;
+mod support;
+mod toml_files;
+mod toml_properties;
