@@ -76,6 +76,31 @@ impl Patience {
     }
 }
 
+/// A lock on an open file, for as long as this lives.
+///
+/// It is given up by name, not by closing the file: a program that is being started in another thread
+/// has the file open as well, for a moment.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Lock {
+    /// The lock; nothing if somebody else has it.
+    fn take(file: File) -> io::Result<Option<Self>> {
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // If this fails, closing the file does it.
+        let _ = self.0.unlock();
+    }
+}
+
 /// The folder of a journal while its lock is ours.
 #[derive(Debug)]
 pub(super) struct Folder {
@@ -84,8 +109,7 @@ pub(super) struct Folder {
     path: PathBuf,
     /// What was found in it.
     pub(super) journal: Option<Journal>,
-    /// Unlocked when it is closed.
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Folder {
@@ -178,13 +202,13 @@ impl Folder {
                 return Err(refused("open", &name, &error));
             }
         };
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(refused("lock", &name, &error)),
-        }
+        let lock = match Lock::take(lock) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(refused("lock", &name, &error)),
+        };
         // Who was here before may have removed the file while we waited.
-        if !is_same(&name, &lock).map_err(|error| refused("look at", &name, &error))? {
+        if !is_same(&name, &lock.0).map_err(|error| refused("look at", &name, &error))? {
             return Ok(None);
         }
         let journal = read_journal(&path, &place)?;
@@ -243,16 +267,16 @@ impl Folder {
     }
 
     /// A new holder, which lives for as long as the file is open. Gives its name.
-    pub(super) fn add_holder(&self) -> Result<(File, String), Stop> {
+    pub(super) fn add_holder(&self) -> Result<(Lock, String), Stop> {
         let failed = |error: &io::Error| refused("make a file in", &self.path, error);
         let (file, name) = self
             .disk
             .create_named(Step::CreateHolder, &self.path, HOLDER)
             .map_err(|error| failed(&error))?;
-        match file.try_lock() {
-            Ok(()) => Ok((file, name)),
-            Err(TryLockError::WouldBlock) => Err(Stop::Again),
-            Err(TryLockError::Error(error)) => Err(failed(&error)),
+        match Lock::take(file) {
+            Ok(Some(lock)) => Ok((lock, name)),
+            Ok(None) => Err(Stop::Again),
+            Err(error) => Err(failed(&error)),
         }
     }
 
@@ -407,9 +431,6 @@ fn is_held(path: &Path) -> Result<bool, Stop> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(refused("open", path, &error)),
     };
-    match file.try_lock() {
-        Ok(()) => Ok(false),
-        Err(TryLockError::WouldBlock) => Ok(true),
-        Err(TryLockError::Error(error)) => Err(refused("lock", path, &error)),
-    }
+    let lock = Lock::take(file).map_err(|error| refused("lock", path, &error))?;
+    Ok(lock.is_none())
 }

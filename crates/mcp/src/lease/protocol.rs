@@ -1,6 +1,5 @@
 //! How a lease begins and ends.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -9,8 +8,9 @@ use teamster_core::ConfigEdit;
 use super::Released;
 use super::content;
 use super::disk::{Disk, Step};
-use super::folder::{Folder, Patience, Stop, busy, refused};
+use super::folder::{Folder, Lock, Patience, Stop, busy, refused};
 use super::journal::{Entry, Holder, Journal, union};
+use super::paths::Place;
 use crate::edit::EditError;
 
 /// A lease that is held.
@@ -18,11 +18,13 @@ use crate::edit::EditError;
 pub(super) struct Held {
     disk: Disk,
     pub(super) file: PathBuf,
+    /// Where the journal was.
+    place: Place,
     id: String,
     /// As it was when the lease began, in case that the folder does not live as long.
     journal: Journal,
     /// Locked for as long as the lease lives.
-    _lock: File,
+    _lock: Lock,
 }
 
 /// Does something until the disk holds still.
@@ -110,6 +112,7 @@ fn begin(folder: &Folder, edit: &ConfigEdit, entries: &[Entry]) -> Result<Held, 
     Ok(Held {
         disk: folder.disk.clone(),
         file: folder.place.file(),
+        place: folder.place.clone(),
         id,
         journal,
         _lock: lock,
@@ -152,6 +155,7 @@ fn join(
     Ok(Held {
         disk: folder.disk.clone(),
         file: folder.place.file(),
+        place: folder.place.clone(),
         id,
         journal,
         _lock: lock,
@@ -273,7 +277,16 @@ impl Held {
         };
         let mut journal = self.journal.clone();
         journal.only(&self.id);
-        undo(folder, journal, Some(&self.id))
+        // They count from where the journal was.
+        let folders = std::mem::take(&mut journal.folders);
+        let released = undo(folder, journal, Some(&self.id))?;
+        for parts in folders.into_iter().rev() {
+            let path = self.place.way(parts);
+            self.disk
+                .remove_folder(Step::RemoveFolder, &path)
+                .map_err(|error| refused("remove", &path, &error))?;
+        }
+        Ok(released)
     }
 }
 

@@ -140,6 +140,7 @@ impl Agent {
     }
 
     /// The same, by another program that is given this one's command line.
+    #[allow(dead_code)]
     pub(crate) fn start_by(program: &str, args: &[&str]) -> Self {
         let own = command("agent::agent_process");
         let mut command = Command::new(program);

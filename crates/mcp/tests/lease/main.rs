@@ -1,6 +1,11 @@
 //! Leases, with real processes that are killed, disks that fail, and users who edit.
 #![cfg(unix)]
+// All of this is test code.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod agent;
+mod crash;
+mod edits;
+mod faults;
 mod rules;
 mod support;

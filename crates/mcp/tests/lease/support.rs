@@ -71,7 +71,6 @@ impl World {
         let root = temp();
         let dir = root.path().join("project");
         fs::create_dir(&dir).unwrap();
-        fs::write(root.path().join("other"), "other").unwrap();
         let json = dir.join("settings.json");
         let toml = dir.join("config.toml");
         let write = |path: &Path, text: &str, mode: u32| {
@@ -82,6 +81,7 @@ impl World {
             let times = fs::FileTimes::new().set_modified(time);
             fs::File::open(path).unwrap().set_times(times).unwrap();
         };
+        write(&root.path().join("other"), "other", 0o644);
         let file = match name {
             "no file" => json,
             "no folder" => dir.join(".gemini/settings.json"),
@@ -164,6 +164,12 @@ impl World {
         let mut names = edit::names(&text, self.format, key(self.format)).unwrap();
         names.sort();
         names
+    }
+
+    /// Becomes a copy of another world, with the journal as it is now.
+    pub(crate) fn take_over(&self, other: &Self) {
+        fs::remove_dir_all(self.root.path().join("project")).unwrap();
+        copy(other.root.path(), self.root.path());
     }
 
     /// What is there now is what was there before.
@@ -259,4 +265,13 @@ pub(crate) fn edit_of(file: &Path, format: ConfigFormat, names: &[&str]) -> Conf
             .collect(),
         place: ConfigPlace::Lease,
     }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let status = std::process::Command::new("cp")
+        .args(["-a", "--"])
+        .arg(from.join("."))
+        .arg(to)
+        .status();
+    assert!(status.unwrap().success());
 }

@@ -1,0 +1,258 @@
+//! A disk that refuses an operation: it is reported, nothing is damaged, and all can be undone later.
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use teamster_mcp::lease::disk::{Disk, Step};
+use teamster_mcp::lease::{Lease, LeaseError, Released, restore};
+
+use crate::support::{WORLDS, World};
+
+/// ENOSPC, EROFS, EIO, EDQUOT: what the system says of a full, a read-only, a broken disk, and of a
+/// quota. EACCES: of a folder whose mode somebody changes meanwhile.
+const ERRORS: [i32; 5] = [28, 30, 5, 122, 13];
+
+/// Which operations fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fails {
+    Once,
+    FromThenOn,
+}
+
+/// A disk that fails, and how many operations it was asked for.
+fn bad_disk(at: usize, fails: Fails, error: i32, links: bool) -> (Disk, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::clone(&count);
+    let disk = Disk::with_hook(move |step, _| {
+        let now = asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if now == at || now > at && fails == Fails::FromThenOn {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        if step == Step::LinkOriginal && !links {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Ok(())
+    });
+    (disk, count)
+}
+
+fn assert_helpful(error: &LeaseError) {
+    let text = error.to_string();
+    assert!(text.contains("os error"), "{text}");
+    assert!(text.contains("cannot "), "{text}");
+}
+
+/// What is in the file is all of the user's, whatever happened.
+fn assert_whole(world: &World, users: &[String], when: &str) {
+    let servers = world.servers();
+    assert!(users.iter().all(|user| servers.contains(user)), "{when}");
+}
+
+#[test]
+fn an_error_at_any_operation_is_reported_and_undone() {
+    let mut failed = 0;
+    for name in WORLDS {
+        for fails in [Fails::Once, Fails::FromThenOn] {
+            for links in [true, false] {
+                for at in 1.. {
+                    let error = ERRORS[at % ERRORS.len()];
+                    // A refusal of links alone is not an error, but the reason for a copy.
+                    let (disk, count) = bad_disk(at, fails, error, links);
+                    let world = World::new(name);
+                    let users = world.servers();
+                    let when = format!("{name}: {fails:?} at {at}, error {error}");
+                    let ended =
+                        Lease::acquire_on(&disk, &world.edit(&["ours"])).and_then(Lease::release);
+                    if count.load(Ordering::Relaxed) < at {
+                        assert_eq!(ended.unwrap(), Released::Restored, "{when}");
+                        break;
+                    }
+                    failed += 1;
+                    match ended {
+                        Err(error) => assert_helpful(&error),
+                        // The one error that has another answer: EACCES for a second name.
+                        Ok(_) => assert!(fails == Fails::Once && error == 13, "{when}"),
+                    }
+                    assert_whole(&world, &users, &when);
+                    restore(&world.file).unwrap();
+                    if links && error != 13 {
+                        world.assert_as_before(&when);
+                    } else {
+                        world.assert_copied_as_before(&when);
+                    }
+                }
+            }
+        }
+    }
+    println!("{failed} errors");
+    assert!(failed > 1_000, "{failed}");
+}
+
+#[test]
+fn an_acquisition_that_fails_once_leaves_nothing_behind() {
+    for name in WORLDS {
+        for at in 1.. {
+            let error = ERRORS[at % 4];
+            let (disk, count) = bad_disk(at, Fails::Once, error, true);
+            let world = World::new(name);
+            let lease = Lease::acquire_on(&disk, &world.edit(&["ours"]));
+            if count.load(Ordering::Relaxed) < at {
+                assert!(lease.is_ok(), "{name}");
+                break;
+            }
+            assert_helpful(&lease.unwrap_err());
+            world.assert_as_before(&format!("error {error} at {at}"));
+        }
+    }
+}
+
+#[test]
+fn a_release_that_fails_can_be_finished_by_a_lease_or_a_restore() {
+    for name in WORLDS {
+        for fails in [Fails::Once, Fails::FromThenOn] {
+            let mut reached = false;
+            for at in 1.. {
+                let world = World::new(name);
+                let (disk, count) = bad_disk(at, fails, 28, true);
+                let Ok(lease) = Lease::acquire_on(&disk, &world.edit(&["ours"])) else {
+                    continue;
+                };
+                let released = lease.release();
+                if count.load(Ordering::Relaxed) < at {
+                    break;
+                }
+                reached = true;
+                let error = released.unwrap_err().to_string();
+                assert!(error.contains("make room on the disk"), "{error}");
+                let command = format!("`teamster mcp restore {}`", world.file.display());
+                assert!(error.contains(&command), "{error}");
+                let next = Lease::acquire(&world.edit(&["ours"])).unwrap();
+                next.release().unwrap();
+                world.assert_as_before(&format!("{fails:?} at {at}"));
+            }
+            assert!(reached, "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_error_beside_another_lease_does_that_no_harm() {
+    for name in WORLDS {
+        for fails in [Fails::Once, Fails::FromThenOn] {
+            for at in 1.. {
+                let world = World::new(name);
+                let when = format!("{name}: {fails:?} at {at}");
+                let first = Lease::acquire(&world.edit(&["first"])).unwrap();
+                let (disk, count) = bad_disk(at, fails, 28, true);
+                let ended =
+                    Lease::acquire_on(&disk, &world.edit(&["ours"])).and_then(Lease::release);
+                let done = count.load(Ordering::Relaxed) < at;
+                assert_eq!(ended.is_ok(), done, "{when}");
+                assert!(world.servers().contains(&"first".to_owned()), "{when}");
+                // The next one is not kept from the name.
+                let again = Lease::acquire(&world.edit(&["ours"])).unwrap();
+                assert_eq!(again.release().unwrap(), Released::Shared, "{when}");
+                assert!(!world.servers().contains(&"ours".to_owned()), "{when}");
+                assert_eq!(first.release().unwrap(), Released::Restored, "{when}");
+                world.assert_as_before(&when);
+                if done {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_restore_that_fails_can_be_repeated() {
+    for name in ["plain", "no folder", "link", "toml"] {
+        for fails in [Fails::Once, Fails::FromThenOn] {
+            for at in 1.. {
+                let world = World::new(name);
+                let (dead, _) = bad_disk(usize::MAX, Fails::Once, 5, true);
+                let lease = Lease::acquire_on(&dead, &world.edit(&["ours"])).unwrap();
+                // As if it had been killed: nobody holds it, and nothing was undone.
+                let copy = World::new(name);
+                copy.take_over(&world);
+                drop(lease);
+                let (disk, count) = bad_disk(at, fails, 28, true);
+                let restored = teamster_mcp::lease::restore_on(&disk, &copy.file);
+                let done = count.load(Ordering::Relaxed) < at;
+                assert_eq!(restored.is_ok(), done, "{name} {fails:?} {at}");
+                restore(&copy.file).unwrap();
+                copy.assert_copied_as_before(&format!("{fails:?} {at}"));
+                if done {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mounted_file_that_cannot_be_replaced_is_named() {
+    let world = World::new("plain");
+    let disk = Disk::with_hook(|step, _| match step {
+        Step::ReplaceFile => Err(io::Error::from_raw_os_error(16)),
+        _ => Ok(()),
+    });
+    let error = Lease::acquire_on(&disk, &world.edit(&["ours"])).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("a file that is mounted by itself"), "{text}");
+    world.assert_as_before("after the refusal");
+}
+
+#[test]
+fn the_journal_is_on_the_disk_before_the_file_changes_and_goes_after_it() {
+    let world = World::new("no folder");
+    let steps = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::clone(&steps);
+    let disk = Disk::with_hook(move |step, moment| {
+        if moment == teamster_mcp::lease::disk::Moment::Before {
+            seen.lock().unwrap().push(step);
+        }
+        Ok(())
+    });
+    let lease = Lease::acquire_on(&disk, &world.edit(&["ours"])).unwrap();
+    let acquired = std::mem::take(&mut *steps.lock().unwrap());
+    assert_eq!(
+        acquired,
+        [
+            Step::MakeJournalFolder,
+            Step::CreateLock,
+            Step::CreateIgnore,
+            Step::WriteIgnore,
+            Step::CreateHolder,
+            Step::CreateJournal,
+            Step::WriteJournal,
+            Step::SyncJournal,
+            Step::RenameJournal,
+            Step::SyncJournalFolder,
+            Step::SyncPlace,
+            Step::MakeFolder,
+            Step::CreateNew,
+            Step::WriteNew,
+            Step::SyncNew,
+            Step::ReplaceFile,
+            Step::SyncFolder,
+        ]
+    );
+    lease.release().unwrap();
+    assert_eq!(
+        *steps.lock().unwrap(),
+        [
+            Step::RemoveFile,
+            Step::SyncFolder,
+            Step::RemoveFolder,
+            Step::RemoveJournal,
+            Step::RemoveHolder,
+            Step::RemoveIgnore,
+            Step::RemoveLock,
+            Step::RemoveJournalFolder,
+        ]
+    );
+    assert!(fs::metadata(world.file.parent().unwrap()).is_err());
+    world.assert_as_before("after the release");
+}
