@@ -94,13 +94,22 @@ async fn a_file_that_cannot_be_read_is_told_and_left_to_the_cli() {
         "{\"mcp\": {\"docs\": {\"key\": \"sk-secret\" \"x\"}}",
     )
     .unwrap();
+    let other = place.path("config.toml");
+    fs::write(&other, "[mcp_servers.docs.env]\nKEY = \"sk-secret\" x\n").unwrap();
     let folder = place.path("folder.json");
     fs::create_dir(&folder).unwrap();
-    let tables = vec![json(broken.clone()), json(folder.clone())];
+    let tables = vec![
+        json(broken.clone()),
+        toml(other.clone()),
+        json(folder.clone()),
+    ];
     let mark = place.path("ran");
     let story = run(&mark, tables.clone(), &["docs"]).finish().await;
-    assert_eq!(story.types(), ["notice", "notice", "turn_end", "done"]);
-    for (notice, file) in story.notices().iter().zip([broken, folder]) {
+    assert_eq!(
+        story.types(),
+        ["notice", "notice", "notice", "turn_end", "done"]
+    );
+    for (notice, file) in story.notices().iter().zip([broken, other, folder]) {
         let begin = format!(
             "{}: the names of its MCP servers are not known: ",
             file.display()

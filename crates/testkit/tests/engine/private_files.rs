@@ -12,8 +12,8 @@ use teamster_testkit::proc;
 
 use crate::{END, LIMIT, Place, Run, agent, helper, next, shell, wait_for};
 
-/// With a private file in `$SECRET_FILE`.
-fn with_secret(run: Run) -> Run {
+/// With private files in `$SECRET_FILE` and `$OTHER_FILE`.
+pub(crate) fn with_secret(run: Run) -> Run {
     run.launch(|launch| {
         for name in ["SECRET_FILE", "OTHER_FILE"] {
             launch.private_files.push(PrivateFile {
@@ -133,7 +133,7 @@ pub(crate) fn be_short() {
 }
 
 /// A process in this role which has its temporary files where no other test has its own.
-fn role(name: &str, place: &Place) -> Command {
+pub(crate) fn role(name: &str, place: &Place) -> Command {
     let mut command = helper::role(name, &place.path(""));
     command.env("TMPDIR", place.path("tmp"));
     command

@@ -9,7 +9,9 @@ use teamster_core::{
     AgentError, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ErrorCode, ErrorKind,
     PrivateHome, RunStatus,
 };
+use teamster_testkit::proc;
 
+use crate::private_files::role;
 use crate::{END, Place, Run, SHORT, next, shell, wait_for};
 
 /// What the user's own configuration holds.
@@ -289,4 +291,47 @@ async fn a_file_of_the_users_keeps_its_mode_when_it_is_written_through_the_link(
         token.metadata().unwrap().permissions().mode() & 0o777,
         0o600
     );
+}
+
+/// A process on which only an engine lives: an agent in a private home, until it is killed.
+pub(crate) fn be_host(place: &Path) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let script = "echo s > .cli/sessions/1; pwd > $OUT; mv $OUT $OUT.2; sleep 600";
+    let run = run(&place.join("home"), script).config(|config| config.die_with_parent = true);
+    runtime.block_on(run.finish());
+}
+
+#[tokio::test]
+async fn the_home_of_a_killed_run_goes_and_what_its_links_led_to_stays() {
+    let place = Place::new();
+    let home = home(&place);
+    fs::create_dir(place.path("tmp")).unwrap();
+    let mut host = role("host with a private home", &place).spawn().unwrap();
+    let guard = proc::KillOnDrop::new(host.id());
+    wait_for(&place.path("out.2")).await;
+    host.kill().unwrap();
+    host.wait().unwrap();
+    drop(guard);
+    let private = read(place.path("out.2"));
+    assert!(
+        Path::new(private.trim())
+            .join(".cli/settings.json")
+            .exists()
+    );
+    assert!(
+        role("run with private files", &place)
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(fs::read_dir(place.path("tmp")).unwrap().count(), 0);
+    for (file, content) in [
+        (".profile", "profile"),
+        (".cli/settings.json", SETTINGS),
+        (".cli/history", "old"),
+        (".cli/sessions/1", "s\n"),
+        (".cli/skills/one", "skill"),
+    ] {
+        assert_eq!(read(home.join(file)), content, "{file}");
+    }
 }

@@ -12,6 +12,7 @@ use teamster_core::{AgentRuntime, ErrorKind, ExecuteParams, RunStatus};
 use teamster_testkit::fake_agent::{Report, Script, Spawn, SpawnKind, Text};
 use teamster_testkit::proc;
 
+use crate::private_files::with_secret;
 use crate::{END, Place, Story, agent, collect, finish, helper, next, wait_until};
 
 fn short() -> Script {
@@ -189,6 +190,9 @@ pub(crate) fn soak(place: &Path) {
                 1 => run = agent(&Script::new().spawn(SpawnKind::Setsid).line(END)),
                 2 => run.config.program = Some("/nowhere/cli".into()),
                 _ => {}
+            }
+            if n.is_multiple_of(2) {
+                run = with_secret(run);
             }
             run.config.exit_grace = Some(std::time::Duration::from_millis(10));
             run.config.drain_grace = std::time::Duration::from_millis(10);
