@@ -1,6 +1,9 @@
 //! How Gemini CLI is started.
 
+mod mcp;
+mod places;
 mod policy;
+mod settings;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,6 +16,7 @@ use teamster_core::{
 
 use crate::{CAPABILITIES, INFO};
 
+pub(crate) use mcp::ALLOWED_SERVERS;
 pub(crate) use policy::is_needed as needs_policy;
 
 /// The CLI cuts off what is longer on stdin (measured: "stdin input truncated to 8388608 bytes").
@@ -42,6 +46,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
         // are read beside them. The CLI takes no file with another ending, and does not say so.
         args.private_file_named("--admin-policy=", ".toml", rules);
     }
+    let mcp = mcp::deliver(params, &mut args)?;
     for arg in &params.extra_args {
         args.add(arg);
     }
@@ -56,7 +61,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     Ok(Launch {
         args,
         private_files,
-        env: environment(),
+        env: environment().into_iter().chain(mcp.env).collect(),
         env_remove: MARKS_OF_A_SESSION.to_vec(),
         stdin,
         exit_grace: Some(EXIT_GRACE),
@@ -64,11 +69,13 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
             idle: Some(IDLE),
             ..Timeouts::default()
         },
+        config: mcp.config,
+        names_taken: mcp.names_taken,
         ..Launch::default()
     })
 }
 
-fn environment() -> Vec<(String, String)> {
+fn environment() -> [(String, String); 3] {
     [
         // Otherwise the program only starts another and ignores signals.
         ("GEMINI_CLI_NO_RELAUNCH", "true"),
@@ -78,7 +85,6 @@ fn environment() -> Vec<(String, String)> {
         ("NO_COLOR", "1"),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .to_vec()
 }
 
 fn options(params: &ExecuteParams, args: &mut Args) {

@@ -9,8 +9,8 @@ mod launch;
 mod recorded;
 
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, PermissionMode,
-    SystemPromptSupport,
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
+    PermissionMode, SystemPromptSupport,
 };
 
 pub use decoder::GeminiDecoder;
@@ -45,6 +45,20 @@ static CAPABILITIES: Capabilities = {
     ];
     can.allowed_tools = true;
     can.denied_tools = true;
+    can.mcp.transports = &["stdio", "http", "sse"];
+    can.mcp.name_marks = "-_.";
+    can.mcp.deliveries = &[
+        McpDelivery::Private,
+        McpDelivery::ProjectConfig,
+        McpDelivery::UserConfig,
+    ];
+    can.mcp.strict = true;
+    can.mcp.cwd = true;
+    // The one limit that there is holds for the start as well, so it is no limit of the start alone.
+    can.mcp.startup_timeout = false;
+    can.mcp.tool_timeout = true;
+    can.mcp.only_tools = true;
+    can.mcp.except_tools = true;
     can.prompt_on_stdin = true;
     can.text_deltas = true;
     can.usage = true;

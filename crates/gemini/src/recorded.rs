@@ -2,6 +2,8 @@
 
 use teamster_core::{ExecuteParams, PermissionMode};
 
+use crate::launch::ALLOWED_SERVERS;
+
 /// The flags that a decoder must know of.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Flags {
@@ -11,6 +13,8 @@ pub(crate) struct Flags {
     pub(crate) session_id: Option<String>,
     /// Flags of rules, each as one word: whatever is allowed, they may deny.
     pub(crate) policies: Vec<String>,
+    /// The MCP servers that may be started, where that is said: these names and no others.
+    pub(crate) servers: Vec<String>,
 }
 
 impl Flags {
@@ -42,6 +46,11 @@ impl Flags {
                     let value = value().unwrap_or_default();
                     flags.policies.push(format!("{flag}={value}"));
                 }
+                "--allowed-mcp-server-names" | "--allowedMcpServerNames" => {
+                    let names = value().unwrap_or_default().split(',').map(str::trim);
+                    let names = names.filter(|name| !name.is_empty());
+                    flags.servers.extend(names.map(str::to_owned));
+                }
                 _ => {}
             }
         }
@@ -64,6 +73,9 @@ pub(crate) fn params(argv: &[String], params: &mut ExecuteParams) {
         params.session_id = flags.session_id;
     }
     params.extra_args.extend(flags.policies);
+    let servers = flags.servers.iter();
+    let servers = servers.map(|name| format!("{ALLOWED_SERVERS}={name}"));
+    params.extra_args.extend(servers);
 }
 
 /// Mode `plan` is none of ours: it denies as the default does.
@@ -146,6 +158,15 @@ mod tests {
             recorded(&format!("gemini --session-id {ID}")).session_id,
             None
         );
+    }
+
+    #[test]
+    fn servers_of_a_command_line() {
+        let line = "gemini --allowed-mcp-server-names=a_b,c --allowed-mcp-server-names d --yolo";
+        let found = recorded(line);
+        let flags = ["a_b", "c", "d"].map(|name| format!("--allowed-mcp-server-names={name}"));
+        assert_eq!(found.extra_args, flags);
+        assert_eq!(Flags::of(&found.extra_args).servers, ["a_b", "c", "d"]);
     }
 
     #[test]

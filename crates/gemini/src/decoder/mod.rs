@@ -2,6 +2,7 @@
 
 mod end;
 mod errors;
+mod mcp;
 mod shell;
 mod stderr;
 mod tools;
@@ -15,13 +16,15 @@ use serde_json::value::RawValue;
 use teamster_core::json_line::{self, parse, type_of};
 use teamster_core::surrogates::{self, Chars, Joiner};
 use teamster_core::{
-    AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id, Permission,
-    PermissionMode, RunSummary, Session, Text, ToolResult, ToolUse,
+    AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id, NoticeLevel,
+    NoticeSource, Permission, PermissionMode, RunSummary, Session, Text, ToolKind, ToolResult,
+    ToolUse,
 };
 
 use crate::launch::needs_policy;
 use crate::recorded::Flags;
 use end::End;
+use mcp::Servers;
 use tools::{Ended, Tools};
 use wire::{
     ErrorLine, ErrorObject, InitLine, MessageLine, ResultLine, ToolResultLine, ToolUseLine,
@@ -34,8 +37,11 @@ pub(crate) use tools::is_own as is_own_tool;
 pub struct GeminiDecoder {
     /// The session that is to be resumed.
     asked: Option<String>,
-    /// Nothing is denied.
+    /// No rules deny anything.
+    nothing_denied: bool,
+    /// And no mode does.
     everything_allowed: bool,
+    servers: Servers,
     session: Option<Id>,
     /// Puts together what was cut between two deltas.
     joiner: Joiner,
@@ -50,10 +56,11 @@ impl GeminiDecoder {
     pub fn new(params: &ExecuteParams) -> Self {
         let given = Flags::of(&params.extra_args);
         let permission = given.permission.unwrap_or(params.permission);
+        let nothing_denied = params.denied_tools.is_empty() && given.policies.is_empty();
         Self {
-            everything_allowed: permission == PermissionMode::Bypass
-                && params.denied_tools.is_empty()
-                && given.policies.is_empty(),
+            nothing_denied,
+            everything_allowed: nothing_denied && permission == PermissionMode::Bypass,
+            servers: Servers::new(params, &given),
             end: End::new(needs_policy(params) || given.has_admin_policy()),
             asked: params.session_id.clone().or(given.session_id),
             ..Self::default()
@@ -145,12 +152,14 @@ impl GeminiDecoder {
         self.end.goes_on(out);
         let input = line.parameters.map_or(Value::Null, value);
         let id = self.tools.start(line.tool_id.as_deref(), name, &input);
+        let kind = tools::kind(name);
+        let mcp = (kind == ToolKind::Mcp).then(|| self.servers.tool(name));
         out.push(AgentEvent::ToolUse(Box::new(ToolUse {
             tool_name: name.to_owned(),
             tool_id: id,
             input,
-            kind: tools::kind(name),
-            mcp: tools::mcp_tool(name),
+            kind,
+            mcp: mcp.flatten(),
             parent_tool_id: None,
             native: None,
         })));
@@ -169,7 +178,7 @@ impl GeminiDecoder {
             error: error.as_ref(),
         });
         if let Some(error) = &error
-            && call.is_denied(error, self.everything_allowed)
+            && call.is_denied(error, self.must_be_there(&call.name))
         {
             out.push(AgentEvent::Permission(Box::new(Permission {
                 tool_name: call.name.clone(),
@@ -194,6 +203,12 @@ impl GeminiDecoder {
         }
         Some(())
     }
+
+    /// Whether nothing would keep a tool of this name from the model: if it is not there, it is not
+    /// there.
+    fn must_be_there(&self, tool: &str) -> bool {
+        self.everything_allowed || (self.nothing_denied && self.servers.permit(tool))
+    }
 }
 
 impl Decoder for GeminiDecoder {
@@ -204,6 +219,9 @@ impl Decoder for GeminiDecoder {
     }
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        if let Some(trouble) = self.servers.trouble(&exit.stderr) {
+            out.notice(NoticeLevel::Warning, NoticeSource::Stderr, trouble);
+        }
         self.end.finish(exit, out)
     }
 

@@ -3,6 +3,7 @@
 use teamster_core::{ErrorKind, without_colors};
 
 use super::errors::kind_of_text;
+use super::mcp::TROUBLE;
 
 /// Between the number of the attempt that failed and the error, which Node prints with where it was
 /// thrown.
@@ -145,7 +146,8 @@ fn is_noise(line: &str) -> bool {
         "YOLO mode is enabled",
         "Approval mode overridden",
         "Ripgrep is not available",
-        "MCP issues detected",
+        TROUBLE,
+        "Blocked dangerous environment variable",
         "Error executing tool ",
         "[STARTUP]",
     ]

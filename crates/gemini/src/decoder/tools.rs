@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use teamster_core::{
-    AgentEvent, ChangeKind, FileChange, Id, McpTool, Plan, PlanEntry, PlanStatus, ToolKind,
+    AgentEvent, ChangeKind, FileChange, Id, Plan, PlanEntry, PlanStatus, ToolKind,
 };
 
 use super::shell;
@@ -117,15 +117,15 @@ impl Call {
     }
 
     /// Whether the call was not permitted.
-    pub(super) fn is_denied(&self, error: &ErrorObject<'_>, everything_allowed: bool) -> bool {
+    /// `must_be_there` says that nothing would have kept the tool from the model.
+    pub(super) fn is_denied(&self, error: &ErrorObject<'_>, must_be_there: bool) -> bool {
         let message = error.message.as_deref().unwrap_or_default();
         match error.kind.as_deref().unwrap_or_default() {
             "policy_violation" => true,
             // It is there, but not in this mode, or denied by a policy: then the model is not told of
-            // it. With everything allowed, what is not there is not there.
+            // it.
             "tool_not_registered" => {
-                !everything_allowed
-                    && (is_always_there(&self.name) || self.name.starts_with("mcp_"))
+                !must_be_there && (is_always_there(&self.name) || self.name.starts_with("mcp_"))
             }
             "unhandled_exception" => message.contains("requires user confirmation"),
             _ => false,
@@ -231,17 +231,4 @@ fn is_always_there(name: &str) -> bool {
             | "write_file"
             | "write_todos"
     )
-}
-
-/// Server and tool in a name like `mcp_server_tool`. The CLI puts nothing between them that a name
-/// cannot hold, and nowhere lists the servers; its own policies split at the first `_` too.
-pub(super) fn mcp_tool(name: &str) -> Option<McpTool> {
-    if kind(name) != ToolKind::Mcp {
-        return None;
-    }
-    let (server, tool) = name.strip_prefix("mcp_")?.split_once('_')?;
-    Some(McpTool {
-        server: server.to_owned(),
-        tool: tool.to_owned(),
-    })
 }

@@ -1,5 +1,6 @@
 //! What may not be done, as rules of the CLI's policy engine.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -27,6 +28,12 @@ const SYSTEM_POLICIES: &str = "/Library/Application Support/GeminiCli/policies";
 const SYSTEM_POLICIES: &str = r"C:\ProgramData\gemini-cli\policies";
 #[cfg(not(any(target_os = "macos", windows)))]
 const SYSTEM_POLICIES: &str = "/etc/gemini-cli/policies";
+
+/// The CLI cuts the middle out of the name of an MCP tool that is longer.
+const LONGEST_TOOL_NAME: usize = 63;
+
+/// As much stays of such a name at each end, with `...` between.
+const SEEN_OF_A_CUT_NAME: usize = 30;
 
 /// Whether anything is to be denied.
 pub(crate) fn is_needed(params: &ExecuteParams) -> bool {
@@ -110,6 +117,12 @@ fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
         || name.starts_with("mcp_")
         || name.starts_with("discovered_tool_")
         || is_own_tool(name);
+    if name.starts_with("mcp_") && name.ends_with("_*") && name.len() > SEEN_OF_A_CUT_NAME + 1 {
+        return refuse(
+            "Gemini CLI cuts the middle out of long names of tools, so this would not deny all of them; \
+             name them one by one",
+        );
+    }
     // Of a name that it does not know the CLI says nothing, and denies nothing.
     if !can_be || !name.chars().all(is_name) {
         return refuse(
@@ -120,12 +133,25 @@ fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
     Ok((name, prefix))
 }
 
+/// A tool's name as the CLI gives it to the model: of one that is too long without its middle.
+fn as_offered(name: &str) -> Cow<'_, str> {
+    let is_cut = name.starts_with("mcp_") && name.len() > LONGEST_TOOL_NAME;
+    // Names are ASCII: `parts` has looked.
+    match (
+        name.get(..SEEN_OF_A_CUT_NAME),
+        name.len().checked_sub(SEEN_OF_A_CUT_NAME),
+    ) {
+        (Some(begin), Some(end)) if is_cut => Cow::Owned(format!("{begin}...{}", &name[end..])),
+        _ => Cow::Borrowed(name),
+    }
+}
+
 /// Adds a rule that counts more than any other. All texts were checked to hold nothing that TOML
 /// would read in another way than JSON.
 fn rule(rules: &mut String, tool: &str, prefix: Option<&str>) {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     // Writing to a string cannot fail.
-    let _ = writeln!(rules, "[[rule]]\ntoolName = {}", quoted(tool));
+    let _ = writeln!(rules, "[[rule]]\ntoolName = {}", quoted(&as_offered(tool)));
     if let Some(prefix) = prefix {
         let _ = writeln!(rules, "commandPrefix = {}", quoted(prefix));
     }
@@ -135,6 +161,24 @@ fn rule(rules: &mut String, tool: &str, prefix: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_the_cli_cuts_is_denied_as_it_is_cut() {
+        let denied = |tool: &str| {
+            let mut params = ExecuteParams::new("hi");
+            params.denied_tools = vec![tool.to_owned()];
+            rules(&params).map(|rules| rules.unwrap().lines().nth(1).unwrap().to_owned())
+        };
+        let tool = |middle: usize| format!("mcp_srv_{}_end", "x".repeat(middle));
+        let whole = tool(51);
+        assert_eq!(denied(&whole).unwrap(), format!("toolName = \"{whole}\""));
+        let cut = format!("mcp_srv_{}...{}_end", "x".repeat(22), "x".repeat(26));
+        assert_eq!(denied(&tool(52)).unwrap(), format!("toolName = \"{cut}\""));
+        let server = |length: usize| format!("mcp_{}_*", "s".repeat(length));
+        assert!(denied(&server(25)).is_ok());
+        let error = denied(&server(26)).unwrap_err();
+        assert!(error.message.starts_with("denied_tools: "), "{error}");
+    }
 
     #[test]
     fn only_policies_in_the_place_of_the_system_count() {

@@ -8,6 +8,7 @@ use super::GeminiDecoder;
 
 mod end;
 mod lines;
+mod mcp;
 mod shapes;
 mod stderr;
 mod tools;

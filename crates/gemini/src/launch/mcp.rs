@@ -1,0 +1,280 @@
+//! MCP servers of a run, as Gemini CLI reads them.
+//!
+//! The CLI has no flag for servers; it finds them in `settings.json` only.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+use teamster_core::{
+    AgentError, Args, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams,
+    McpDelivery, McpServer, McpTransport, mcp_variable,
+};
+
+use super::places::Places;
+use super::settings;
+
+/// The flag that names the servers which may be started. The rest are not.
+pub(crate) const ALLOWED_SERVERS: &str = "--allowed-mcp-server-names";
+
+/// For that flag when no server may be started: with an empty name the CLI crashes.
+const NO_SERVER: &str = "/";
+
+/// Where the table of servers is in the settings.
+const TABLE: &str = "mcpServers";
+
+/// The longest name with which a tool is surely permitted. The CLI cuts what is in the middle out of
+/// `mcp_SERVER_TOOL` when it is longer than 63 characters, and keeps the first 30: a server is only
+/// trusted by a tool's name which begins with all of `mcp_SERVER_`.
+const LONGEST_NAME: usize = 25;
+
+/// The CLI drops these from a server's environment, and says so on stderr only.
+const BLOCKED_VARIABLES: &[&str] = &[
+    "BASH_ENV",
+    "CLASSPATH",
+    "CORECLR_ENABLE_PROFILING",
+    "CORECLR_PROFILER_PATH",
+    "DOTNET_STARTUP_HOOKS",
+    "DYLD_FALLBACK_FRAMEWORK_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH",
+    "DYLD_FORCE_FLAT_NAMESPACE",
+    "DYLD_FRAMEWORK_PATH",
+    "DYLD_INSERT_LIBRARIES",
+    "DYLD_LIBRARY_PATH",
+    "ELECTRON_RUN_AS_NODE",
+    "ENV",
+    "JAVA_TOOL_OPTIONS",
+    "LD_AUDIT",
+    "LD_DEBUG",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "LD_PROFILE",
+    "NODE_CLI_FLAGS",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PERL5DB",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "RUBYLIB",
+    "RUBYOPT",
+    "_FORCE_NODE_OPTIONS",
+    "_JAVA_OPTIONS",
+];
+
+/// What the servers of a run ask of its launch beside arguments.
+#[derive(Debug, Default)]
+pub(super) struct Delivered {
+    pub(super) config: Option<ConfigEdit>,
+    pub(super) names_taken: Vec<ConfigTable>,
+    /// Variables for the CLI.
+    pub(super) env: Vec<(String, String)>,
+}
+
+/// Gives the CLI the servers of this run, or says why that cannot be.
+pub(super) fn deliver(params: &ExecuteParams, args: &mut Args) -> Result<Delivered, AgentError> {
+    if params.mcp_servers.is_empty() {
+        if params.mcp_strict {
+            args.value(ALLOWED_SERVERS, NO_SERVER);
+        }
+        return Ok(Delivered::default());
+    }
+    for server in &params.mcp_servers {
+        if let Some(problem) = problem_of(server) {
+            return Err(refuse(server, &problem));
+        }
+    }
+    let places = Places::of(params)?;
+    for name in settings::allowed_servers(params, &places)? {
+        args.value(ALLOWED_SERVERS, name);
+    }
+    let (file, place) = match params.mcp_delivery {
+        McpDelivery::ProjectConfig => (places.project_settings(), ConfigPlace::Lease),
+        McpDelivery::UserConfig => (places.user_settings(), ConfigPlace::Lease),
+        // The default; `check` has refused what is not known.
+        _ => (
+            places.user_settings(),
+            ConfigPlace::PrivateHome(places.private_home()),
+        ),
+    };
+    let in_place = place == ConfigPlace::Lease;
+    let mut env = Vec::new();
+    let entries = params.mcp_servers.iter().map(|server| {
+        let secrets = in_place.then_some(&mut env);
+        (server.name.clone(), Value::Object(entry(server, secrets)))
+    });
+    let entries = entries.collect();
+    Ok(Delivered {
+        names_taken: places
+            .over(params.mcp_delivery)
+            .into_iter()
+            .filter(|over| !in_place || *over != file)
+            .map(table)
+            .collect(),
+        config: Some(ConfigEdit {
+            table: table(file),
+            entries,
+            place,
+        }),
+        env,
+    })
+}
+
+fn table(file: PathBuf) -> ConfigTable {
+    ConfigTable {
+        file,
+        format: ConfigFormat::Json,
+        key: TABLE,
+    }
+}
+
+pub(super) fn refuse(server: &McpServer, problem: &str) -> AgentError {
+    AgentError::invalid_params(format!("mcp_servers: {}: {problem}", server.name))
+}
+
+/// What Gemini CLI would silently do in another way: the field and what to do.
+fn problem_of(server: &McpServer) -> Option<String> {
+    let name = server.name.as_str();
+    if name == "mcp" || name.starts_with("mcp_") {
+        return Some(
+            "name: Gemini CLI leaves such a beginning out of the names of the server's tools, and then \
+             does not permit them; give it another name"
+                .to_owned(),
+        );
+    }
+    if name == "__proto__" {
+        return Some("name: Gemini CLI ignores a server of this name".to_owned());
+    }
+    if name.len() > LONGEST_NAME {
+        return Some(format!(
+            "name: Gemini CLI cuts the names of tools, and then may not permit them; give it a name of \
+             at most {LONGEST_NAME} characters"
+        ));
+    }
+    match &server.transport {
+        McpTransport::Stdio { env, cwd, .. } => {
+            if let Some(cwd) = cwd.as_ref().filter(|cwd| cwd.to_str().is_none()) {
+                return Some(format!(
+                    "cwd: {}: Gemini CLI takes paths in UTF-8 only",
+                    cwd.display()
+                ));
+            }
+            let is_blocked = |name: &str| BLOCKED_VARIABLES.contains(&name.to_uppercase().as_str());
+            if let Some(name) = env.keys().find(|name| is_blocked(name)) {
+                return Some(format!(
+                    "env.{name}: Gemini CLI does not hand this variable to a server; let the server's \
+                     command set it"
+                ));
+            }
+            unsafe_on_windows("env", env)
+        }
+        McpTransport::Http { headers, .. } | McpTransport::Sse { headers, .. } => {
+            let is_sent = |c: char| matches!(c, '\t' | ' '..='~' | '\u{80}'..='\u{ff}');
+            let wrong = headers
+                .iter()
+                .find(|(_, value)| !value.chars().all(is_sent));
+            if let Some((name, _)) = wrong {
+                return Some(format!(
+                    "headers.{name}: Gemini CLI sends only printable characters of Latin-1; encode the \
+                     value"
+                ));
+            }
+            unsafe_on_windows("headers", headers)
+        }
+        other => Some(format!(
+            "type: Gemini CLI takes no {} servers",
+            other.as_str()
+        )),
+    }
+}
+
+/// On Windows the CLI replaces `%NAME%` too, and nothing keeps it from that (from its source).
+fn unsafe_on_windows(field: &str, values: &BTreeMap<String, String>) -> Option<String> {
+    let (name, _) = values
+        .iter()
+        .find(|(_, value)| cfg!(windows) && value.matches('%').count() > 1)?;
+    Some(format!(
+        "{field}.{name}: on Windows Gemini CLI would replace what is between two `%`"
+    ))
+}
+
+/// The definition of a server. Without a list for variables its secrets stand in it.
+fn entry(
+    server: &McpServer,
+    mut variables: Option<&mut Vec<(String, String)>>,
+) -> Map<String, Value> {
+    let mut entry = Map::new();
+    let mut secrets = |values: &BTreeMap<String, String>| {
+        let secret = |(key, value): (&String, &String)| {
+            let value = kept_by_second_reading(value);
+            let value = match &mut variables {
+                None => kept_by_first_reading(&value),
+                Some(variables) => {
+                    let name = mcp_variable(&server.name, key);
+                    let reference = format!("${{{name}}}");
+                    variables.push((name, value));
+                    reference
+                }
+            };
+            (key.clone(), Value::from(value))
+        };
+        Value::Object(values.iter().map(secret).collect())
+    };
+    let text = |text: &str| Value::from(kept_by_first_reading(text));
+    let list = |list: &[String]| Value::Array(list.iter().map(|item| text(item)).collect());
+    match &server.transport {
+        McpTransport::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            entry.insert("command".into(), text(command));
+            entry.insert("args".into(), list(args));
+            entry.insert("env".into(), secrets(env));
+            if let Some(cwd) = cwd.as_ref().and_then(|cwd| cwd.to_str()) {
+                entry.insert("cwd".into(), text(cwd));
+            }
+        }
+        McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
+            entry.insert("type".into(), server.transport.as_str().into());
+            entry.insert("url".into(), text(url));
+            entry.insert("headers".into(), secrets(headers));
+        }
+        // `problem_of` has refused it.
+        _ => {}
+    }
+    if let Some(limit) = server.tool_timeout {
+        /// A longer one is none at all: Node's timers end it at once.
+        const LONGEST: u128 = i32::MAX.unsigned_abs() as u128;
+        // It fits: the least of the two does.
+        let ms = u64::try_from(limit.as_millis().min(LONGEST)).unwrap_or(u64::MAX);
+        entry.insert("timeout".into(), ms.into());
+    }
+    if let Some(only) = &server.tools.only {
+        entry.insert("includeTools".into(), list(only));
+    }
+    if !server.tools.except.is_empty() {
+        entry.insert("excludeTools".into(), list(&server.tools.except));
+    }
+    // Nobody is asked whether its tools may be used.
+    entry.insert("trust".into(), true.into());
+    entry
+}
+
+/// A text that is this one after the CLI has read its settings, in which it replaces `$NAME`,
+/// `${NAME}` and `${NAME:-text}` in every value, once. There is no escape; but a variable that there
+/// cannot be becomes its default.
+fn kept_by_first_reading(text: &str) -> String {
+    text.replace('$', "${=:-$}")
+}
+
+/// A text that is this one after the CLI has replaced variables in it once more, as it does with the
+/// values of a server's environment and headers: by other rules, again and again, and with an escape.
+fn kept_by_second_reading(text: &str) -> String {
+    text.replace('$', r"\$")
+}
+
+#[cfg(test)]
+mod tests;

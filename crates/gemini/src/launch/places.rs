@@ -1,0 +1,218 @@
+//! Where Gemini CLI keeps its settings.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use teamster_core::{AgentError, ExecuteParams, McpDelivery, PrivateHome};
+
+/// The variable that names the user's home to the CLI, in place of the system's.
+const HOME: &str = "GEMINI_CLI_HOME";
+
+/// The CLI's folder in the home, and in a directory that it works in.
+const FOLDER: &str = ".gemini";
+
+const SETTINGS: &str = "settings.json";
+
+const MANIFEST: &str = "gemini-extension.json";
+
+/// The variable that names an administrator's settings.
+const SYSTEM: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
+
+/// Where they are without it.
+#[cfg(target_os = "macos")]
+const SYSTEM_SETTINGS: &str = "/Library/Application Support/GeminiCli/settings.json";
+#[cfg(windows)]
+const SYSTEM_SETTINGS: &str = r"C:\ProgramData\gemini-cli\settings.json";
+#[cfg(not(any(target_os = "macos", windows)))]
+const SYSTEM_SETTINGS: &str = "/etc/gemini-cli/settings.json";
+
+/// The places of a run. What is named need not be there.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// The user's home.
+    home: PathBuf,
+    /// Where the agent works.
+    directory: PathBuf,
+    system_settings: PathBuf,
+}
+
+impl Places {
+    pub(super) fn of(params: &ExecuteParams) -> Result<Self, AgentError> {
+        let variable = |name: &str| {
+            let value = match params.env.get(name) {
+                Some(value) => value.into(),
+                None => std::env::var_os(name)?,
+            };
+            (!value.is_empty()).then(|| PathBuf::from(value))
+        };
+        let users = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+        let home = variable(HOME).or_else(|| variable(users)).ok_or_else(|| {
+            AgentError::invalid_params(format!(
+                "mcp_servers: without {users} in the environment Gemini CLI's settings cannot be found; set \
+                 it, or {HOME}"
+            ))
+        })?;
+        let directory = params.working_directory.as_deref();
+        let directory =
+            std::path::absolute(directory.unwrap_or(Path::new("."))).map_err(|error| {
+                AgentError::invalid_params(format!(
+                    "working_directory: it cannot be found: {error}"
+                ))
+            })?;
+        Ok(Self {
+            home: directory.join(home),
+            system_settings: variable(SYSTEM).unwrap_or_else(|| SYSTEM_SETTINGS.into()),
+            directory,
+        })
+    }
+
+    /// A home that differs from the user's own in its settings.
+    pub(super) fn private_home(&self) -> PrivateHome {
+        PrivateHome {
+            variable: HOME,
+            home: self.home.clone(),
+            folder: FOLDER,
+            // Sessions are in the first.
+            folders: &["tmp", "history"],
+            files: &[
+                "oauth_creds.json",
+                "gemini-credentials.json",
+                "google_accounts.json",
+                "installation_id",
+                "mcp-oauth-tokens.json",
+                "a2a-oauth-tokens.json",
+            ],
+            // Which folder is whose is written in the folders too, and the CLI looks there.
+            caches: &["projects.json"],
+            litter: &["lock", "tmp"],
+        }
+    }
+
+    /// The user's folder of the CLI.
+    pub(super) fn users_folder(&self) -> PathBuf {
+        self.home.join(FOLDER)
+    }
+
+    pub(super) fn user_settings(&self) -> PathBuf {
+        self.users_folder().join(SETTINGS)
+    }
+
+    pub(super) fn project_settings(&self) -> PathBuf {
+        self.directory.join(FOLDER).join(SETTINGS)
+    }
+
+    /// All settings, those that count more after those that count less.
+    pub(super) fn settings(&self) -> [PathBuf; 4] {
+        [
+            self.system_settings.with_file_name("system-defaults.json"),
+            self.user_settings(),
+            self.project_settings(),
+            self.system_settings.clone(),
+        ]
+    }
+
+    /// The files whose servers would take the place of those that are delivered so, or be mixed with
+    /// them.
+    pub(super) fn over(&self, delivery: McpDelivery) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        if delivery != McpDelivery::ProjectConfig {
+            // A private home is another than the directory, also where the two were one.
+            files.push(self.project_settings());
+        }
+        if self.system_settings.is_file() {
+            files.push(self.system_settings.clone());
+        }
+        let entries = std::fs::read_dir(self.users_folder().join("extensions"));
+        let entries = entries.into_iter().flatten().flatten();
+        let manifests = entries.map(|entry| manifest(&entry.path()));
+        files.extend(manifests.filter(|file| file.is_file()));
+        files.sort();
+        files
+    }
+}
+
+/// The manifest of an extension that is in this folder, or that this folder leads to.
+fn manifest(folder: &Path) -> PathBuf {
+    let linked = || {
+        let text = std::fs::read(folder.join(".gemini-extension-install.json")).ok()?;
+        let data: Value = serde_json::from_slice(&text).ok()?;
+        let source = data["source"].as_str()?;
+        (data["type"] == "link").then(|| folder.join(source))
+    };
+    linked().unwrap_or_else(|| folder.to_owned()).join(MANIFEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn places(dir: &Path) -> Places {
+        let mut params = ExecuteParams::new("hi");
+        let text = |name: &str| dir.join(name).to_str().unwrap().to_owned();
+        params.env.insert(HOME.into(), text("home"));
+        params
+            .env
+            .insert(SYSTEM.into(), text("system/settings.json"));
+        params.working_directory = Some(dir.join("work"));
+        Places::of(&params).unwrap()
+    }
+
+    #[test]
+    fn the_home_is_the_cli_s_own_variable_s_or_the_user_s() {
+        let mut params = ExecuteParams::new("hi");
+        params.working_directory = Some("/work".into());
+        params.env.insert("HOME".into(), "/home/me".into());
+        params.env.insert("USERPROFILE".into(), "/home/me".into());
+        params.env.insert(HOME.into(), String::new());
+        let home = |params: &ExecuteParams| Places::of(params).unwrap().home;
+        assert_eq!(home(&params), Path::new("/home/me"));
+        params.env.insert(HOME.into(), "rel".into());
+        assert_eq!(home(&params), Path::new("/work/rel"));
+        params.env.insert(HOME.into(), String::new());
+        params.env.insert("HOME".into(), String::new());
+        params.env.insert("USERPROFILE".into(), String::new());
+        let error = Places::of(&params).unwrap_err();
+        assert!(error.message.starts_with("mcp_servers: "), "{error}");
+    }
+
+    #[test]
+    fn every_file_that_would_hide_or_mix_a_server_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let put = |name: &str, text: &str| {
+            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            fs::write(at(name), text).unwrap();
+        };
+        let places = places(dir.path());
+        let project = at("work/.gemini/settings.json");
+        assert_eq!(
+            places.over(McpDelivery::Private),
+            std::slice::from_ref(&project)
+        );
+        assert_eq!(
+            places.over(McpDelivery::ProjectConfig),
+            [""; 0].map(PathBuf::from)
+        );
+        put("system/settings.json", "{}");
+        put("home/.gemini/extensions/a/gemini-extension.json", "{}");
+        put("home/.gemini/extensions/extension-enablement.json", "{}");
+        put("linked/gemini-extension.json", "{}");
+        let install = serde_json::json!({"type": "link", "source": at("linked")});
+        put(
+            "home/.gemini/extensions/b/.gemini-extension-install.json",
+            &install.to_string(),
+        );
+        let beside = [
+            at("home/.gemini/extensions/a/gemini-extension.json"),
+            at("linked/gemini-extension.json"),
+            at("system/settings.json"),
+        ];
+        assert_eq!(places.over(McpDelivery::ProjectConfig), beside);
+        let mut all = beside.to_vec();
+        all.push(project);
+        assert_eq!(places.over(McpDelivery::Private), all);
+        assert_eq!(places.over(McpDelivery::UserConfig), all);
+    }
+}

@@ -1,0 +1,193 @@
+//! Settings of the user's that would keep a server of the run, or its tools, from the agent. The CLI
+//! says nothing of it.
+
+use std::path::Path;
+
+use serde_json::Value;
+use teamster_core::{AgentError, ExecuteParams, McpServer, PermissionMode};
+
+use super::is_changed_in_list;
+use super::mcp::refuse;
+use super::places::Places;
+use crate::recorded::Flags;
+
+/// Which servers the flag for it must name so that those of the run may be started: none if it is not
+/// needed. An error if the settings keep one of them from the agent whatever the flag says.
+pub(super) fn allowed_servers(
+    params: &ExecuteParams,
+    places: &Places,
+) -> Result<Vec<String>, AgentError> {
+    check_disabled(params, places)?;
+    let servers = &params.mcp_servers;
+    let mut allowed: Option<Vec<String>> = None;
+    let mut excluded = Vec::new();
+    let mut mode = None;
+    for file in places.settings() {
+        let Some(settings) = read(&file) else {
+            continue;
+        };
+        let mcp = &settings["mcp"];
+        let names = texts(&mcp["excluded"]).unwrap_or_default();
+        if let Some(server) = named(servers, &names) {
+            return Err(hidden(
+                server,
+                "mcp.excluded",
+                &file,
+                "names it",
+                "take it out",
+            ));
+        }
+        excluded.extend(names);
+        if let Some(core) = texts(&settings["tools"]["core"])
+            && let Some(server) = servers.iter().find(|server| !has_tools_of(&core, server))
+        {
+            let add = format!("add \"mcp_{}_*\"", server.name);
+            return Err(hidden(
+                server,
+                "tools.core",
+                &file,
+                "leaves out its tools",
+                &add,
+            ));
+        }
+        if let Some(names) = texts(&mcp["allowed"]) {
+            let both = |name: &String| is_in(name, &names);
+            allowed = Some(match allowed {
+                None => names.clone(),
+                Some(allowed) => allowed.into_iter().filter(both).collect(),
+            });
+        }
+        let said = settings["general"]["defaultApprovalMode"].as_str();
+        mode = said.map(str::to_owned).or(mode);
+    }
+    let asked = params.permission != PermissionMode::Default
+        || Flags::of(&params.extra_args).permission.is_some();
+    if mode.as_deref() == Some("plan") && !asked {
+        return Err(AgentError::invalid_params(
+            "permission: by the user's setting general.defaultApprovalMode it is `plan`, in which Gemini \
+             CLI gives no MCP server's tools to the agent; ask for another than the default",
+        ));
+    }
+    let ours = servers.iter().map(|server| server.name.clone());
+    if params.mcp_strict {
+        return Ok(ours.collect());
+    }
+    let Some(mut allowed) = allowed.filter(|allowed| !allowed.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let missing: Vec<_> = ours.filter(|name| !allowed.contains(name)).collect();
+    if missing.is_empty() {
+        return Ok(missing);
+    }
+    // With the flag, nothing is excluded any more.
+    allowed.retain(|name| !excluded.contains(name));
+    if let Some(name) = allowed.iter().find(|name| is_changed_in_list(name)) {
+        return Err(AgentError::invalid_params(format!(
+            "mcp_servers: {}: the user's setting mcp.allowed leaves it out; add it there (it cannot be \
+             done for the run, because of {name:?} in it)",
+            missing[0]
+        )));
+    }
+    allowed.extend(missing);
+    Ok(allowed)
+}
+
+/// Refuses a server of a name that the user has disabled: it would not be started.
+fn check_disabled(params: &ExecuteParams, places: &Places) -> Result<(), AgentError> {
+    let file = places.users_folder().join("mcp-server-enablement.json");
+    let Some(states) = read(&file) else {
+        return Ok(());
+    };
+    let is_disabled =
+        |server: &&McpServer| states[server.name.to_lowercase()]["enabled"] == Value::Bool(false);
+    match params.mcp_servers.iter().find(is_disabled) {
+        None => Ok(()),
+        Some(server) => Err(refuse(
+            server,
+            &format!(
+                "name: `gemini mcp disable` was given this name, so Gemini CLI would not start it; enable \
+                 it with `gemini mcp enable {}`, or give it another name",
+                server.name
+            ),
+        )),
+    }
+}
+
+fn hidden(server: &McpServer, setting: &str, file: &Path, how: &str, what: &str) -> AgentError {
+    let problem = format!(
+        "name: the setting {setting} in {} {how}; {what} there",
+        file.display()
+    );
+    refuse(server, &problem)
+}
+
+fn named<'a>(servers: &'a [McpServer], names: &[String]) -> Option<&'a McpServer> {
+    let is_named = |server: &&McpServer| names.iter().any(|n| *n == server.name || n == "*");
+    servers.iter().find(is_named)
+}
+
+/// As the CLI compares names of several lists.
+fn is_in(name: &str, names: &[String]) -> bool {
+    let plain = |name: &str| name.trim().to_lowercase();
+    names.iter().any(|other| plain(other) == plain(name))
+}
+
+/// Whether some tools of the server are in a list of those that are let.
+fn has_tools_of(tools: &[String], server: &McpServer) -> bool {
+    let begin = format!("mcp_{}_", server.name);
+    let is_of = |tool: &String| tool == "*" || tool == "mcp_*" || tool.starts_with(&begin);
+    tools.iter().any(is_of)
+}
+
+fn texts(value: &Value) -> Option<Vec<String>> {
+    let texts = value.as_array()?.iter().filter_map(Value::as_str);
+    Some(texts.map(str::to_owned).collect())
+}
+
+/// A file of settings. What cannot be read says nothing here: the CLI itself refuses it.
+fn read(file: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(file).ok()?;
+    serde_json::from_str(&without_comments(&text)).ok()
+}
+
+/// JSON without comments, which the CLI lets be in its settings.
+fn without_comments(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '/']) {
+        let (before, from) = rest.split_at(at);
+        plain.push_str(before);
+        let end = if from.starts_with('"') {
+            let end = end_of_string(from);
+            plain.push_str(&from[..end]);
+            end
+        } else if from.starts_with("//") {
+            from.find('\n').unwrap_or(from.len())
+        } else if from.starts_with("/*") {
+            from.find("*/").map_or(from.len(), |end| end + 2)
+        } else {
+            plain.push('/');
+            1
+        };
+        rest = &from[end..];
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Where a text that begins with a string goes on after it.
+fn end_of_string(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests;
