@@ -133,10 +133,10 @@ impl Suite {
                 }
             }),
             ("startup_timeout", can.startup_timeout, |server| {
-                server.startup_timeout = Some(Duration::from_secs(7));
+                server.startup_timeout = Some(Duration::from_secs(90));
             }),
             ("tool_timeout", can.tool_timeout, |server| {
-                server.tool_timeout = Some(Duration::from_secs(7));
+                server.tool_timeout = Some(Duration::from_secs(90));
             }),
             ("tools.only", can.only_tools, |server| {
                 server.tools.only = Some(vec!["read".into()]);
