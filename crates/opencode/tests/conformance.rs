@@ -228,7 +228,7 @@ fn system_prompt(sent: &Sent<'_>, config: &Value) -> Option<SystemPrompt> {
 // All but `reports`, which takes a message of two whole blocks [two_texts] for deltas; what it checks
 // beside that is checked below.
 teamster_testkit::conformance_tests!(@ suite(); grammar chunks cut_short text_once texts tools
-    statuses truths garbled parameters delivery prompts arguments recorded);
+    statuses truths garbled parameters delivery prompts arguments mcp recorded);
 
 #[test]
 fn reports() {
