@@ -211,7 +211,8 @@ fn cut_property(text: &str, object: &Object<'_>, index: usize) -> String {
     )
 }
 
-/// The whole content of a file that had none.
+/// The whole content of a file that had none. The spaces in the outer braces are a sign of that: an
+/// editor that formats the file does away with them, and then its object is the user's.
 fn new_root(key: &str, entries: &[(String, Value)], newline: &'static str) -> String {
     let style = Style {
         newline,
@@ -219,8 +220,8 @@ fn new_root(key: &str, entries: &[(String, Value)], newline: &'static str) -> St
         one_line: false,
     };
     let table = Value::Object(entries.iter().cloned().collect());
-    let table = style.render(&table, UNIT, false);
-    format!("{{{newline}{UNIT}{}: {table}{newline}}}", quoted(key))
+    let table = style.render(&table, "", false);
+    format!("{{ {}: {table} }}", quoted(key))
 }
 
 /// How the file is written.

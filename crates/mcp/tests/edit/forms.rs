@@ -30,16 +30,14 @@ fn toml(text: &str) -> String {
 
 #[test]
 fn json_without_content_becomes_an_object() {
-    let made = r#"{
-  "mcpServers": {
-    "docs": {
-      "command": "docs-mcp",
-      "env": {
-        "KEY": "$TEAMSTER_KEY"
-      }
+    let made = r#"{ "mcpServers": {
+  "docs": {
+    "command": "docs-mcp",
+    "env": {
+      "KEY": "$TEAMSTER_KEY"
     }
   }
-}"#;
+} }"#;
     assert_eq!(json(""), format!("{made}\n"));
     assert_eq!(json("\n"), format!("\n{made}\n"));
     assert_eq!(json("// mine\n"), format!("// mine\n{made}\n"));

@@ -181,6 +181,20 @@ fn the_table_goes_only_if_it_is_asked_for_and_nothing_is_left_in_it() {
 }
 
 #[test]
+fn an_object_that_somebody_formatted_is_theirs() {
+    for text in ["", "// a\n", "{}\n"] {
+        let merged = merge(text, Json, JSON_KEY, &docs(), Clash::Refuse).unwrap();
+        let (comment, object) = merged.split_at(if text.starts_with('/') { 5 } else { 0 });
+        let object: serde_json::Value = serde_json::from_str(object).unwrap();
+        let formatted = format!(
+            "{comment}{}\n",
+            serde_json::to_string_pretty(&object).unwrap()
+        );
+        assert_eq!(json(&formatted, true), format!("{comment}{{}}\n"));
+    }
+}
+
+#[test]
 fn a_replaced_entry_is_ours_and_the_rest_stays() {
     let text = "{\n  \"mcpServers\": {\n    \"docs\" : {\"url\": \"u\"}, // mine\n    \"b\": {\n      \"x\": 1\n    }\n  }\n}\n";
     assert_eq!(
