@@ -90,10 +90,12 @@ fn timeouts(params: &ExecuteParams) -> Timeouts {
     } else {
         STARTUP
     };
+    let start = mcp::longest(params, |server| server.startup_timeout);
+    let call = mcp::longest(params, |server| server.tool_timeout);
     Timeouts {
         // A server is given its limit for each of two ways to reach it, and for the list of its tools.
-        startup: Some(startup.saturating_add(mcp::longest_start(params).saturating_mul(3))),
-        idle: Some(IDLE.max(mcp::longest_call(params).saturating_add(AFTER_A_CALL))),
+        startup: Some(startup.saturating_add(start.saturating_mul(3))),
+        idle: Some(IDLE.max(call.saturating_add(AFTER_A_CALL))),
         ..Timeouts::default()
     }
 }

@@ -7,7 +7,6 @@ use teamster_core::{
     AgentError, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams, McpDelivery,
 };
 
-use super::mcp::{is_on, may_exist};
 use super::settings::callers;
 use super::{directory, invalid, option};
 
@@ -139,8 +138,15 @@ fn is_repository(directory: &Path) -> bool {
     git.is_file() || git.join("HEAD").exists()
 }
 
+/// Whether the CLI reads a project's files, as far as the environment tells.
 fn reads_projects(params: &ExecuteParams) -> bool {
-    !is_on(callers(params, "OPENCODE_DISABLE_PROJECT_CONFIG").as_deref())
+    let value = callers(params, "OPENCODE_DISABLE_PROJECT_CONFIG").unwrap_or_default();
+    value != "1" && !value.eq_ignore_ascii_case("true")
+}
+
+/// Whether a file is there, or something that cannot be looked at.
+fn may_exist(file: &Path) -> bool {
+    file.try_exists().unwrap_or(true)
 }
 
 /// The user's folder of configuration.

@@ -7,7 +7,6 @@
 //! file whose path is in a variable, and the white space around it stands beside that.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -237,22 +236,12 @@ fn refused(server: &str, problem: &str) -> AgentError {
     AgentError::invalid_params(format!("mcp_servers: {server}: {problem}"))
 }
 
-/// Whether the caller's variables keep the CLI from reading a project's files.
-pub(super) fn is_on(value: Option<&str>) -> bool {
-    value.is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
-}
-
-/// The longest that a server of this run may take to start, where that is set.
-pub(super) fn longest_start(params: &ExecuteParams) -> Duration {
-    let limits = params.mcp_servers.iter();
-    let limits = limits.filter_map(|server| server.startup_timeout);
-    limits.max().unwrap_or_default()
-}
-
-/// The longest that a call may take, where that is set.
-pub(super) fn longest_call(params: &ExecuteParams) -> Duration {
-    let limits = params.mcp_servers.iter();
-    let limits = limits.filter_map(|server| server.tool_timeout);
+/// The longest of the servers' limits.
+pub(super) fn longest(
+    params: &ExecuteParams,
+    limit: impl Fn(&McpServer) -> Option<Duration>,
+) -> Duration {
+    let limits = params.mcp_servers.iter().filter_map(limit);
     limits.max().unwrap_or_default()
 }
 
@@ -268,11 +257,6 @@ pub(super) fn check_size(name: &str, text: &str) -> Result<(), AgentError> {
         "mcp_servers: with them {name} would have {size} bytes, and the system takes less than \
          {TOO_LARGE} in a variable; give fewer or shorter arguments, or another mcp_delivery"
     )))
-}
-
-/// Whether a path is there, or something that cannot be looked at.
-pub(super) fn may_exist(path: &Path) -> bool {
-    path.try_exists().unwrap_or(true)
 }
 
 #[cfg(test)]

@@ -309,3 +309,28 @@ fn a_recording_that_does_not_tell_how_the_process_ended_may_be_complete() {
     let (_, result) = run_with(OpenCodeDecoder::new(), &answer()[..2], Exit::default());
     assert_eq!(result.status, RunStatus::Failed);
 }
+
+#[test]
+fn a_server_that_is_missing_is_a_notice_and_no_evidence() {
+    let log = "timestamp=2026-11-22T04:18:31.244Z level=WARN run=f94403d0 \
+        message=\"server unavailable\" key=probe type=local status=failed";
+    let stderr = format!("{log}\n{log}\n");
+    let (events, result) = run_with(OpenCodeDecoder::new(), &answer(), with_stderr(0, &stderr));
+    let notices: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Notice(notice) => Some((notice.level, notice.message.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert_eq!(notices[0].0, NoticeLevel::Warning);
+    assert!(notices[0].1.starts_with("the MCP server probe is missing"));
+    assert_eq!(result.status, RunStatus::Completed);
+
+    // Its words would make the service overloaded.
+    let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, &stderr));
+    let error = result.errors.last().unwrap();
+    assert_eq!(error.code, ErrorCode::CliExitError, "{error}");
+    assert_eq!(error.kind, ErrorKind::Internal, "{error}");
+}

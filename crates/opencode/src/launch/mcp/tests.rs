@@ -62,7 +62,7 @@ fn read(launch: &Launch) -> Value {
         let (name, after) = after.split_once('}').unwrap();
         let place = FilePlace::Variable(name.to_owned());
         let file = launch.private_files.iter().position(|f| f.place == place);
-        with_paths += &format!("{before}{}", file.unwrap());
+        with_paths.extend([before, &file.unwrap().to_string()]);
         rest = after;
     }
     with_paths += rest;
@@ -76,7 +76,7 @@ fn read(launch: &Launch) -> Value {
         let content =
             content.trim_matches(|c: char| c == '\u{feff}' || c.is_whitespace() && c != '\u{85}');
         let quoted = json!(content).to_string();
-        with_files += &format!("{before}{}", &quoted[1..quoted.len() - 1]);
+        with_files.extend([before, &quoted[1..quoted.len() - 1]]);
         rest = after;
     }
     with_files += rest;
@@ -241,7 +241,7 @@ fn verdict(rules: &Value, tool: &str) -> Option<String> {
         let all = matches(pattern, tool) || bare.is_some_and(|bare| matches(bare, tool));
         all.then(|| action.as_str().unwrap().to_owned())
     };
-    rules.filter_map(of).last()
+    rules.filter_map(of).next_back()
 }
 
 /// The same of a run: by the rules for all, and by those of the agent that the run begins with.
