@@ -1,5 +1,6 @@
 //! How Codex is started.
 
+mod mcp;
 mod toml;
 
 use std::fs::{self, File};
@@ -13,6 +14,7 @@ use teamster_core::{
 };
 
 use crate::{CAPABILITIES, INFO};
+use mcp::Servers;
 
 /// The CLI refuses a larger prompt, but only after it has begun a session (measured: "Input exceeds
 /// the maximum length of 1048576 characters").
@@ -71,6 +73,10 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     if let Some(schema) = &params.output_schema {
         args.private_file("--output-schema=", schema.to_string());
     }
+    let servers = Servers::of(params)?;
+    for setting in servers.settings {
+        args.add(setting);
+    }
     for arg in &params.extra_args {
         args.add(arg);
     }
@@ -85,6 +91,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     Ok(Launch {
         args,
         private_files,
+        env: servers.env,
         env_remove: MARKS_OF_A_SESSION.to_vec(),
         stdin,
         stop_first: Some(STOP_FIRST),
@@ -93,6 +100,8 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
             idle: Some(IDLE),
             ..Timeouts::default()
         },
+        config: servers.config,
+        names_taken: servers.names_taken,
         ..Launch::default()
     })
 }

@@ -12,8 +12,8 @@ mod rollout;
 use std::path::{Path, PathBuf};
 
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, PermissionMode,
-    SystemPromptSupport,
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
+    PermissionMode, SystemPromptSupport,
 };
 
 pub use decoder::CodexDecoder;
@@ -49,6 +49,14 @@ static CAPABILITIES: Capabilities = {
     ];
     can.output_schema = true;
     can.images = true;
+    can.mcp.transports = &["stdio", "http"];
+    can.mcp.name_marks = "-_";
+    can.mcp.deliveries = &[McpDelivery::Private, McpDelivery::UserConfig];
+    can.mcp.cwd = true;
+    can.mcp.startup_timeout = true;
+    can.mcp.tool_timeout = true;
+    can.mcp.only_tools = true;
+    can.mcp.except_tools = true;
     can.prompt_on_stdin = true;
     can.thinking = true;
     can.usage = true;

@@ -31,7 +31,7 @@ pub(crate) fn baseline(params: &ExecuteParams) -> Baseline {
 }
 
 /// The CLI's home: `CODEX_HOME`, or `.codex` in the user's.
-fn home(params: &ExecuteParams) -> Option<PathBuf> {
+pub(crate) fn home(params: &ExecuteParams) -> Option<PathBuf> {
     let variable = |name: &str| {
         let value = match params.env.get(name) {
             Some(value) => value.into(),

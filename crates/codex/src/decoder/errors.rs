@@ -100,7 +100,7 @@ pub(super) fn evidence(stderr: &str) -> String {
 }
 
 /// The level and the rest of a line of the CLI's log: `2026-11-21T21:00:33.363870Z  WARN target: …`.
-fn log_line(line: &str) -> Option<(&str, &str)> {
+pub(super) fn log_line(line: &str) -> Option<(&str, &str)> {
     let (time, rest) = line.split_once(' ')?;
     let is_time = time.ends_with('Z') && time.contains('T') && time.starts_with("20");
     let (level, rest) = rest.trim_start().split_once(' ')?;

@@ -4,6 +4,7 @@ mod errors;
 mod ids;
 mod items;
 mod messages;
+mod servers;
 mod turns;
 pub(crate) mod wire;
 
@@ -187,8 +188,9 @@ impl Decoder for CodexDecoder {
         }
     }
 
-    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         self.items.finish(out);
+        servers::notices(&exit.stderr, out);
         if let Some(message) = self.pending.take() {
             self.failed = true;
             out.error(errors::of_message(&message));

@@ -1,11 +1,69 @@
 //! Settings for `--config`, whose values are TOML. A value that is not becomes a string as it is, so
 //! a string must be quoted lest it be taken for a number, a list or a table.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+
+use serde_json::Value;
 
 /// `--config=key="value"`.
 pub(super) fn setting(key: &str, value: &str) -> String {
     format!("--config={key}={}", quoted(value))
+}
+
+/// `--config=key=value`, with a value of any kind: a table is written inline.
+pub(super) fn setting_of(key: &str, value: &Value) -> String {
+    let mut setting = format!("--config={key}=");
+    write_value(value, &mut setting);
+    setting
+}
+
+/// A value on one line, its keys in alphabetical order. TOML has no null: what is null is left out.
+fn write_value(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => {}
+        // Numbers of JSON are numbers of TOML.
+        Value::Bool(_) | Value::Number(_) => {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{value}");
+        }
+        Value::String(text) => out.push_str(&quoted(text)),
+        Value::Array(items) => {
+            out.push('[');
+            let items = items.iter().filter(|item| !item.is_null());
+            for (index, item) in items.enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_value(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(table) => {
+            out.push('{');
+            let entries: BTreeMap<_, _> = table.iter().collect();
+            let entries = entries.into_iter().filter(|(_, value)| !value.is_null());
+            for (index, (key, value)) in entries.enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&key_of(key));
+                out.push('=');
+                write_value(value, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// A key, quoted where it has to be.
+fn key_of(key: &str) -> String {
+    let is_bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    if !key.is_empty() && key.bytes().all(is_bare) {
+        key.to_owned()
+    } else {
+        quoted(key)
+    }
 }
 
 /// A string of TOML, on one line.
@@ -32,34 +90,17 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use proptest::collection::{btree_map, vec};
     use proptest::prelude::*;
+    use serde_json::json;
 
-    /// The text of a basic string of TOML; `None` if it is none. By the rules of TOML 1.0: no
-    /// control characters but the tab, no quote, and the escapes that are listed there.
-    fn unquoted(toml: &str) -> Option<String> {
-        let mut chars = toml.strip_prefix('"')?.strip_suffix('"')?.chars();
-        let mut text = String::new();
-        while let Some(c) = chars.next() {
-            text.push(match c {
-                '"' | '\0'..='\x08' | '\x0a'..='\x1f' | '\x7f' => return None,
-                '\\' => match chars.next()? {
-                    'b' => '\x08',
-                    't' => '\t',
-                    'n' => '\n',
-                    'f' => '\x0c',
-                    'r' => '\r',
-                    c @ ('"' | '\\') => c,
-                    'u' => {
-                        let digits: String = chars.by_ref().take(4).collect();
-                        char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?
-                    }
-                    _ => return None,
-                },
-                c => c,
-            });
-        }
-        Some(text)
+    use super::*;
+
+    /// The value of a setting, as a parser of TOML reads it.
+    fn read(setting: &str) -> toml::Value {
+        let value = setting.strip_prefix("--config=k=").unwrap();
+        let mut table: toml::Table = toml::from_str(&format!("k = {value}\n")).unwrap();
+        table.remove("k").unwrap()
     }
 
     #[test]
@@ -70,15 +111,42 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_table_stands_on_one_line() {
+        let value = json!({
+            "args": ["-x", "a b"],
+            "e": {},
+            "n": [1, 2.5, true, null],
+            "none": null,
+            "x.y": {"": "z"},
+        });
+        assert_eq!(
+            setting_of("k", &value),
+            r#"--config=k={args=["-x","a b"],e={},n=[1,2.5,true],"x.y"={""="z"}}"#
+        );
+    }
+
     proptest! {
         #[test]
         fn any_text_survives(text in any::<String>()) {
-            prop_assert_eq!(unquoted(&quoted(&text)), Some(text));
+            prop_assert_eq!(read(&setting("k", &text)), toml::Value::String(text));
         }
 
         #[test]
         fn text_of_special_characters_survives(text in "[\\x00-\\x22\\\\u\\x7f=]{0,40}") {
-            prop_assert_eq!(unquoted(&quoted(&text)), Some(text));
+            prop_assert_eq!(read(&setting("k", &text)), toml::Value::String(text));
+        }
+
+        #[test]
+        fn any_table_survives(
+            table in btree_map(any::<String>(), vec(any::<String>(), 0..3), 0..4),
+            seconds in 0.001..1e9,
+        ) {
+            let value = json!({"table": table, "seconds": seconds});
+            let read = read(&setting_of("k", &value));
+            prop_assert_eq!(read["seconds"].as_float(), Some(seconds));
+            let read: BTreeMap<String, Vec<String>> = read["table"].clone().try_into().unwrap();
+            prop_assert_eq!(read, table);
         }
     }
 }

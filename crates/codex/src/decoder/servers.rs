@@ -1,0 +1,133 @@
+//! MCP servers that did not start. No event tells of them, only the log on stderr.
+
+use std::collections::BTreeSet;
+
+use teamster_core::{Events, NoticeLevel, NoticeSource, excerpt};
+
+use super::errors::log_line;
+
+/// What stands before the name of such a server, in quotes, and before the reason.
+const NOT_STARTED: &str = "codex_mcp::rmcp_client: MCP server startup failed server_name=\"";
+const REASON: &str = "\" error=";
+
+/// How much of a reason is shown, in bytes: the answer of a server can be a whole page.
+const LONGEST_REASON: usize = 1024;
+
+/// Says of each server that did not start why, once.
+pub(super) fn notices(stderr: &str, out: &mut Events) {
+    let mut seen = BTreeSet::new();
+    for line in stderr.lines() {
+        let failed =
+            log_line(line).and_then(|(_, rest)| rest.split_once(NOT_STARTED)?.1.split_once(REASON));
+        if let Some((name, reason)) = failed
+            && seen.insert(name)
+        {
+            let reason = excerpt(in_short(reason.trim()), LONGEST_REASON);
+            out.notice(
+                NoticeLevel::Warning,
+                NoticeSource::Stderr,
+                format!("the MCP server {name} did not start: {reason}"),
+            );
+        }
+    }
+}
+
+/// A reason without what the CLI says around it, and twice.
+fn in_short(reason: &str) -> &str {
+    let reason = reason
+        .strip_prefix("handshaking with MCP server failed: ")
+        .unwrap_or(reason);
+    let half = reason.len().saturating_sub(2) / 2;
+    let reason = match (reason.get(..half), reason.get(half..)) {
+        (Some(first), Some(rest)) if half > 0 && rest.strip_prefix(": ") == Some(first) => first,
+        _ => reason,
+    };
+    // The names of the CLI's own types, in brackets.
+    let reason = reason
+        .strip_prefix("Send message error Transport [")
+        .and_then(|rest| rest.split_once("] error: "))
+        .map_or(reason, |(_, reason)| reason);
+    reason
+        .strip_suffix(", when send initialize request")
+        .unwrap_or(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(stderr: &str) -> Vec<String> {
+        let mut out = Events::new();
+        notices(stderr, &mut out);
+        let json = out
+            .as_slice()
+            .iter()
+            .map(|event| serde_json::to_value(event).unwrap());
+        json.map(|event| {
+            assert_eq!(event["type"], "notice");
+            assert_eq!(event["level"], "warning");
+            assert_eq!(event["source"], "stderr");
+            event["message"].as_str().unwrap().to_owned()
+        })
+        .collect()
+    }
+
+    /// The lines are those of the real program; that of the HTTP server has fewer type names in it.
+    #[test]
+    fn a_server_that_did_not_start_is_named_with_the_reason() {
+        for (line, message) in [
+            (
+                "2026-11-22T04:24:47.327161Z  WARN codex_mcp::rmcp_client: MCP server startup failed server_name=\"t\" error=handshaking with MCP server failed: connection closed: initialize response: connection closed: initialize response",
+                "the MCP server t did not start: connection closed: initialize response",
+            ),
+            (
+                "2026-11-22T04:24:50.055704Z  WARN codex_mcp::rmcp_client: MCP server startup failed server_name=\"my-srv\" error=timed out handshaking with MCP server after 1.499999529s: deadline has elapsed",
+                "the MCP server my-srv did not start: timed out handshaking with MCP server after 1.499999529s: deadline has elapsed",
+            ),
+            (
+                "2026-11-22T04:24:51.664138Z  WARN codex_mcp::rmcp_client: MCP server startup failed server_name=\"t\" error=No such file or directory (os error 2)",
+                "the MCP server t did not start: No such file or directory (os error 2)",
+            ),
+            (
+                "2026-11-22T04:24:54.639979Z  WARN codex_mcp::rmcp_client: MCP server startup failed server_name=\"t\" error=handshaking with MCP server failed: Send message error Transport [codex_rmcp_client::X<Y>] error: unexpected server response: HTTP 401: {\"error\": \"no\"}, when send initialize request: Send message error Transport [codex_rmcp_client::X<Y>] error: unexpected server response: HTTP 401: {\"error\": \"no\"}, when send initialize request",
+                "the MCP server t did not start: unexpected server response: HTTP 401: {\"error\": \"no\"}",
+            ),
+            (
+                "2026-11-22T04:22:08.858819Z  WARN app_server.request{otel.kind=\"server\"}:new{server_name=t}:mcp.request: codex_mcp::rmcp_client: MCP server startup failed server_name=\"t\" error=it rained",
+                "the MCP server t did not start: it rained",
+            ),
+        ] {
+            assert_eq!(said(line), [message]);
+        }
+    }
+
+    #[test]
+    fn each_server_is_named_once_and_nothing_else_is() {
+        let failed = |name: &str, why: &str| {
+            format!(
+                "2026-11-22T04:24:51.664138Z  WARN codex_mcp::rmcp_client: MCP server startup failed server_name=\"{name}\" error={why}\n"
+            )
+        };
+        let stderr = [
+            failed("a", "one"),
+            "2026-11-22T04:24:51.924279Z  WARN codex_mcp::rmcp_client: failed to initialize MCP client during shutdown: MCP startup failed: one\n".into(),
+            "codex_mcp::rmcp_client: MCP server startup failed server_name=\"c\" error=no line of the log\n".into(),
+            failed("b", &"é".repeat(2000)),
+            failed("a", "two"),
+        ]
+        .concat();
+        let said = said(&stderr);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert_eq!(said[0], "the MCP server a did not start: one");
+        assert!(said[1].starts_with("the MCP server b did not start: éé"));
+        assert!(said[1].len() < 1200);
+    }
+
+    #[test]
+    fn a_reason_that_is_said_once_stays_whole() {
+        for reason in ["", "a", ": ", "aa", "a: b", "é: é!", "x: y: z"] {
+            assert_eq!(in_short(reason), reason);
+        }
+        assert_eq!(in_short("é: é"), "é");
+    }
+}

@@ -1,0 +1,230 @@
+//! MCP servers of one run: settings for the CLI, and what of them is secret in its environment.
+
+mod address;
+mod shell;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use teamster_core::{
+    AgentError, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams, McpDelivery,
+    McpServer, McpTransport, mcp_variable,
+};
+
+use super::toml;
+use crate::rollout::home;
+
+/// The table of the servers in the CLI's configuration.
+const TABLE: &str = "mcp_servers";
+
+/// The CLI has a server of this name for itself, and silently does without one that is configured.
+const RESERVED: &str = "codex_apps";
+
+/// How long the CLI lets a server start where nothing else is said (measured).
+const DEFAULT_STARTUP: Duration = Duration::from_secs(30);
+/// By how much longer the CLI waits than a server may take, so that its failure is known by then.
+const MARGIN: Duration = Duration::from_secs(1);
+/// The CLI ends with a panic on a limit that no clock can hold.
+const LONGEST_LIMIT: Duration = Duration::from_secs(1_000_000_000);
+
+/// The part of the CLI's log that tells which server did not start, and how much of it is wanted.
+const STARTUP_LOG: &str = "codex_mcp::rmcp_client=warn";
+/// What the CLI logs where `RUST_LOG` is not set.
+const DEFAULT_LOG: &str = "error";
+
+/// The part of a launch that is about MCP servers.
+#[derive(Debug, Default)]
+pub(super) struct Servers {
+    /// Arguments.
+    pub(super) settings: Vec<String>,
+    /// What is secret, by the variables that the definitions name, and what the CLI shall log.
+    pub(super) env: Vec<(String, String)>,
+    /// The servers, where the CLI shall find them in its own file.
+    pub(super) config: Option<ConfigEdit>,
+    /// Files whose servers the CLI would mix with those of the same name.
+    pub(super) names_taken: Vec<ConfigTable>,
+}
+
+impl Servers {
+    pub(super) fn of(params: &ExecuteParams) -> Result<Self, AgentError> {
+        let mut servers = Self::default();
+        if params.mcp_servers.is_empty() {
+            return Ok(servers);
+        }
+        let mut entries = Vec::new();
+        for server in &params.mcp_servers {
+            let definition = definition(server, &mut servers.env).map_err(|problem| {
+                AgentError::invalid_params(format!("mcp_servers: {}: {problem}", server.name))
+            })?;
+            entries.push((server.name.clone(), Value::Object(definition)));
+        }
+        servers.keep_from_tools();
+        servers.wait_for(&params.mcp_servers);
+        let log = log_of(std::env::var("RUST_LOG").ok().as_deref());
+        servers.env.push(("RUST_LOG".to_owned(), log));
+        let users = home(params).map(|home| home.join("config.toml"));
+        servers.names_taken = other_files(params).map(table).collect();
+        if params.mcp_delivery == McpDelivery::UserConfig {
+            let file = users.ok_or_else(|| {
+                AgentError::invalid_params(
+                    "mcp_delivery: neither CODEX_HOME nor HOME is set, so Codex has no \
+                     configuration file of the user's",
+                )
+            })?;
+            servers.config = Some(ConfigEdit {
+                table: table(file),
+                entries,
+                place: ConfigPlace::Lease,
+            });
+        } else {
+            servers.names_taken.extend(users.map(table));
+            for (name, definition) in &entries {
+                let key = format!("{TABLE}.{name}");
+                servers.settings.push(toml::setting_of(&key, definition));
+            }
+        }
+        Ok(servers)
+    }
+
+    /// Keeps the secrets from the commands that the agent runs, which inherit the CLI's environment,
+    /// and from the file in the CLI's home into which it writes what they inherit. Names that are set
+    /// for them are merged with those that the user sets; lists of what to leave out would take the
+    /// place of his.
+    fn keep_from_tools(&mut self) {
+        if self.env.is_empty() {
+            return;
+        }
+        let names: BTreeMap<_, _> = self.env.iter().map(|(name, _)| (name, "")).collect();
+        let setting = toml::setting_of("shell_environment_policy.set", &json!(names));
+        self.settings.push(setting);
+    }
+
+    /// Makes the CLI ask the model when the servers are there. By itself it waits for 1 s, and the
+    /// model then has no tools of a server that takes longer.
+    fn wait_for(&mut self, servers: &[McpServer]) {
+        let longest = servers
+            .iter()
+            .map(|server| server.startup_timeout.unwrap_or(DEFAULT_STARTUP))
+            .max()
+            .unwrap_or_default();
+        let wait = longest.min(LONGEST_LIMIT) + MARGIN;
+        self.settings.push(format!(
+            "--config=mcp_optional_startup_grace_ms={}",
+            wait.as_millis()
+        ));
+    }
+}
+
+/// What the CLI shall log: what it would, and which server did not start, which nothing else tells.
+/// Its commands inherit this, as they would inherit the user's own.
+fn log_of(inherited: Option<&str>) -> String {
+    let log = inherited.filter(|log| !log.trim().is_empty());
+    format!("{},{STARTUP_LOG}", log.unwrap_or(DEFAULT_LOG))
+}
+
+/// A server as the CLI wants it, without secrets: they are added to `env`, by the variables that it
+/// names. The error names the field.
+fn definition(
+    server: &McpServer,
+    env: &mut Vec<(String, String)>,
+) -> Result<Map<String, Value>, String> {
+    if server.name == RESERVED {
+        return Err("name: Codex keeps it for a server of its own; choose another".to_owned());
+    }
+    let mut table = Map::new();
+    let mut secret = |key: &str, value: &str| {
+        let variable = mcp_variable(&server.name, key);
+        env.push((variable.clone(), value.to_owned()));
+        variable
+    };
+    match &server.transport {
+        McpTransport::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            let variables: Vec<_> = env
+                .iter()
+                .map(|(key, value)| (key.as_str(), secret(key, value)))
+                .collect();
+            let program = shell::with_variables(&server.name, command, args, &variables)?;
+            table.insert("command".to_owned(), program.command.into());
+            table.insert("args".to_owned(), program.args.into());
+            if !variables.is_empty() {
+                let names: Vec<_> = variables.into_iter().map(|(_, name)| name).collect();
+                table.insert("env_vars".to_owned(), names.into());
+            }
+            if let Some(cwd) = cwd {
+                let cwd = cwd.to_str().ok_or("cwd: it is no UTF-8")?;
+                table.insert("cwd".to_owned(), cwd.into());
+            }
+        }
+        McpTransport::Http { url, headers } => {
+            address::check(url)?;
+            table.insert("url".to_owned(), url.as_str().into());
+            let (empty, full) = address::sorted(headers)?;
+            if !empty.is_empty() {
+                let empty: BTreeMap<_, _> = empty.into_iter().map(|name| (name, "")).collect();
+                table.insert("http_headers".to_owned(), json!(empty));
+            }
+            if !full.is_empty() {
+                let full: BTreeMap<_, _> = full
+                    .into_iter()
+                    .map(|(name, value)| (name, secret(name, value)))
+                    .collect();
+                table.insert("env_http_headers".to_owned(), json!(full));
+            }
+        }
+        other => return Err(format!("type: Codex takes no {} servers", other.as_str())),
+    }
+    // Without it no tool of the server runs: nobody is there to approve.
+    table.insert("default_tools_approval_mode".to_owned(), "approve".into());
+    for (key, limit) in [
+        ("startup_timeout_sec", server.startup_timeout),
+        ("tool_timeout_sec", server.tool_timeout),
+    ] {
+        if let Some(limit) = limit {
+            table.insert(
+                key.to_owned(),
+                limit.min(LONGEST_LIMIT).as_secs_f64().into(),
+            );
+        }
+    }
+    if let Some(only) = &server.tools.only {
+        table.insert("enabled_tools".to_owned(), json!(only));
+    }
+    if !server.tools.except.is_empty() {
+        table.insert("disabled_tools".to_owned(), json!(server.tools.except));
+    }
+    Ok(table)
+}
+
+/// The files, beside the user's own, from which the CLI takes servers: the machine's, and those of the
+/// project if it is trusted. Where the project begins is not looked for: each directory above counts.
+fn other_files(params: &ExecuteParams) -> impl Iterator<Item = PathBuf> {
+    let machine = cfg!(unix).then(|| PathBuf::from("/etc/codex/config.toml"));
+    let directory = match &params.working_directory {
+        Some(directory) => std::path::absolute(directory).ok(),
+        None => std::env::current_dir().ok(),
+    };
+    let above: Vec<_> = directory
+        .iter()
+        .flat_map(|directory| directory.ancestors())
+        .map(|directory| directory.join(".codex/config.toml"))
+        .collect();
+    machine.into_iter().chain(above)
+}
+
+fn table(file: PathBuf) -> ConfigTable {
+    ConfigTable {
+        file,
+        format: ConfigFormat::Toml,
+        key: TABLE,
+    }
+}
+
+#[cfg(test)]
+mod tests;
