@@ -17,7 +17,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::args::DoctorArgs;
-use crate::{exit_code, params, tokio_runtime, words};
+use crate::{exit_code, mcp, params, tokio_runtime, words};
 
 /// How long a CLI may take to say its version. Some start slowly the first time, and all are asked at
 /// once.
@@ -38,6 +38,8 @@ const ANSWER_LIMIT: u64 = 64 * 1024;
 struct Report {
     providers: Vec<Provider>,
     leftovers: Vec<Left>,
+    /// Configuration files that killed runs left changed.
+    changed_files: Vec<mcp::Left>,
 }
 
 /// One CLI.
@@ -87,6 +89,9 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
             .context("cannot start the runtime")?
             .block_on(providers()),
         leftovers: examine_leftovers(args.kill_leftovers),
+        changed_files: env::current_dir()
+            .map(|here| mcp::left(&here))
+            .unwrap_or_default(),
     };
     let usable = report.providers.iter().any(|provider| provider.usable);
     let printed = if args.json {
@@ -320,7 +325,8 @@ fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
         }
     }
     writeln!(out)?;
-    print_leftovers(&report.leftovers, out)
+    print_leftovers(&report.leftovers, out)?;
+    print_changed_files(&report.changed_files, out)
 }
 
 fn print_leftovers(leftovers: &[Left], out: &mut impl Write) -> io::Result<()> {
@@ -343,6 +349,17 @@ fn print_leftovers(leftovers: &[Left], out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "End them with `teamster doctor --kill-leftovers`.")?;
     }
     Ok(())
+}
+
+fn print_changed_files(files: &[mcp::Left], out: &mut impl Write) -> io::Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "Configuration files that killed runs left changed:")?;
+    for left in files {
+        writeln!(out, "    {}", left.file.display())?;
+    }
+    writeln!(out, "Restore them with `teamster mcp restore`.")
 }
 
 #[cfg(test)]

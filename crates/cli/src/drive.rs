@@ -6,6 +6,7 @@ use std::future::ready;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
@@ -33,8 +34,8 @@ pub(crate) fn run(
     keep_background: bool,
     start: impl FnOnce() -> EventStream,
 ) -> anyhow::Result<u8> {
+    let guard = Guard::start(view.directory.as_deref().map(Path::new));
     let mut sink = sink(output, view);
-    let guard = Guard::start();
     if !keep_background {
         orphans::adopt();
     }

@@ -6,6 +6,7 @@
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,9 @@ pub(crate) struct Guard(Child);
 
 impl Guard {
     /// Without one a run is as good; only being killed leaves more behind. So failing is no error.
-    pub(crate) fn start() -> Option<Self> {
+    /// `directory` is where the agent works: a killed run may have left a configuration file changed
+    /// there.
+    pub(crate) fn start(directory: Option<&Path>) -> Option<Self> {
         if !cfg!(target_os = "linux") {
             // Nothing left behind could be found.
             return None;
@@ -31,6 +34,9 @@ impl Guard {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        if let Some(directory) = directory.filter(|it| it.is_dir()) {
+            command.current_dir(directory);
+        }
         // Ctrl-C at the terminal is not meant for it.
         command.process_group(0);
         command.spawn().ok().map(Self)
@@ -52,7 +58,8 @@ impl Drop for Guard {
     }
 }
 
-/// Waits for the end of the process with the id given and ends what it left behind.
+/// Waits for the end of the process with the id given, ends what it left behind, and undoes what it
+/// changed.
 pub(crate) fn main(owner: Option<&str>) -> ExitCode {
     let Some(owner) = owner.and_then(|pid| pid.parse::<u32>().ok()) else {
         return ExitCode::from(crate::exit_code::USAGE);
@@ -73,6 +80,10 @@ pub(crate) fn main(owner: Option<&str>) -> ExitCode {
             let _ = process.kill();
         }
         std::thread::sleep(PAUSE);
+    }
+    teamster::process::sweep_private_files();
+    if let Ok(directory) = std::env::current_dir() {
+        crate::mcp::restore_quietly(&directory);
     }
     ExitCode::SUCCESS
 }

@@ -31,6 +31,10 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
         }
         // What is wrong with a parameter says what to do about it.
         (ErrorCode::InvalidParams | ErrorCode::PromptTooLarge, _) => return None,
+        (ErrorCode::ConfigLease, _) => {
+            "see to that and try again; `teamster mcp restore` undoes what killed runs have left, and --mcp-via private changes no file"
+                .to_owned()
+        }
         (_, ErrorKind::Auth) => info.login.to_owned(),
         (_, ErrorKind::RateLimit) => {
             wait().unwrap_or_else(|| "wait a little and try again".to_owned())
@@ -58,7 +62,10 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
         (_, ErrorKind::Budget) => "allow more with --max-budget-usd, or go on with --resume".to_owned(),
         (_, ErrorKind::MaxTurns) => "allow more with --max-turns, or go on with --resume".to_owned(),
         (_, ErrorKind::Mcp) => {
-            format!("look at the MCP servers that {} has configured", info.name)
+            format!(
+                "`teamster mcp check` tells whether a server starts; look also at those that {} has configured",
+                info.name
+            )
         }
         _ => return None,
     };
@@ -100,6 +107,9 @@ pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
         "max_budget_usd" => "--max-budget-usd",
         "output_schema" => "--output-schema",
         "images" => "--image",
+        "mcp_servers" => "--mcp-config, --mcp",
+        "mcp_delivery" => "--mcp-via",
+        "mcp_strict" => "--mcp-strict",
         "cli_retries" => "--cli-retries",
         "extra_args" => "CLI ARGS",
         "include_native" => "--native",
@@ -134,6 +144,8 @@ mod tests {
         );
         let start = step(ErrorCode::StartupTimeout, ErrorKind::Timeout).unwrap();
         assert!(start.contains("--startup-timeout"), "{start}");
+        let lease = step(ErrorCode::ConfigLease, ErrorKind::Mcp).unwrap();
+        assert!(lease.contains("teamster mcp restore"), "{lease}");
         assert_eq!(step(ErrorCode::Aborted, ErrorKind::Aborted), None);
         assert_eq!(step(ErrorCode::InvalidParams, ErrorKind::Permission), None);
         assert_eq!(step(ErrorCode::PromptTooLarge, ErrorKind::Invalid), None);
@@ -146,6 +158,11 @@ mod tests {
                 ErrorCode::InvalidParams,
                 "new_session_id: a UUID: only",
                 "--session-id: a UUID: only",
+            ),
+            (
+                ErrorCode::InvalidParams,
+                "mcp_servers: a: cwd: X cannot",
+                "--mcp-config, --mcp: a: cwd: X cannot",
             ),
             (ErrorCode::InvalidParams, "what: is it", "what: is it"),
             (ErrorCode::CliError, "model: no such", "model: no such"),
@@ -165,6 +182,7 @@ mod tests {
             (ErrorKind::Budget, "--max-budget-usd"),
             (ErrorKind::MaxTurns, "--max-turns"),
             (ErrorKind::RateLimit, "wait a little"),
+            (ErrorKind::Mcp, "teamster mcp check"),
         ] {
             let step = step(ErrorCode::CliError, kind).unwrap();
             assert!(step.contains(word), "{kind:?}: {step}");

@@ -7,6 +7,7 @@ mod drive;
 mod exit_code;
 mod guard;
 mod hints;
+mod mcp;
 mod orphans;
 mod params;
 mod render;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::main(&args),
         Command::Doctor(args) => doctor::main(&args),
+        Command::Mcp(args) => mcp::main(&args.command),
         Command::Demo(args) => demo::main(&args),
         Command::Completions(args) => {
             // Written to memory first: the generator panics if it cannot write.
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
             }
         }
         Command::FakeAgent(args) => return fake_agent(args.args.into_iter()),
+        Command::FakeMcp(args) => return teamster_testkit::mcp_server::main(args.args.into_iter()),
     };
     match code {
         Ok(code) => ExitCode::from(code),
@@ -68,6 +71,15 @@ pub(crate) fn fail(error: &anyhow::Error) {
         .bold();
     // Nobody is left to tell if stderr is gone.
     let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {error:#}");
+}
+
+/// Says what was given but has no effect.
+pub(crate) fn warn(ignored: &[String]) {
+    let style = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Yellow.into()));
+    for what in ignored {
+        // As above.
+        let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {what}");
+    }
 }
 
 /// A runtime whose worker threads go on while the main thread waits for a slow reader of stdout:

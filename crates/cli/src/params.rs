@@ -10,19 +10,23 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use teamster::{
-    CliInfo, EnvPolicy, ExecuteParams, Image, ImageSource, PermissionMode, PromptDelivery,
-    RuntimeConfig, SystemPrompt, Timeouts,
+    CliInfo, EnvPolicy, ExecuteParams, Image, ImageSource, McpDelivery, PermissionMode,
+    PromptDelivery, RuntimeConfig, SystemPrompt, Timeouts,
 };
 
-use crate::args::{EnvVar, Permission, PromptVia, RunArgs};
+use crate::args::{EnvVar, McpVia, Permission, PromptVia, RunArgs};
+use crate::mcp;
 
 /// What `--clean-env` keeps: without these most CLIs find neither their programs nor their login.
 const CLEAN_ENV: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
 
-/// What to run. Every error is one of usage.
-pub(crate) fn execute_params(args: &RunArgs, stdin: impl Read) -> anyhow::Result<ExecuteParams> {
+/// What to run, and what was given but has no effect. Every error is one of usage.
+pub(crate) fn execute_params(
+    args: &RunArgs,
+    stdin: impl Read,
+) -> anyhow::Result<(ExecuteParams, Vec<String>)> {
     let mut params = ExecuteParams::new(prompt(args, stdin)?);
     params.prompt_delivery = match args.input.prompt_via {
         PromptVia::Auto => PromptDelivery::default(),
@@ -63,6 +67,14 @@ pub(crate) fn execute_params(args: &RunArgs, stdin: impl Read) -> anyhow::Result
         .iter()
         .map(|file| image(file))
         .collect::<anyhow::Result<_>>()?;
+    let mcp = mcp_servers(args, &params.env)?;
+    params.mcp_servers = mcp.servers;
+    params.mcp_delivery = match args.mcp.mcp_via {
+        McpVia::Private => McpDelivery::Private,
+        McpVia::ProjectConfig => McpDelivery::ProjectConfig,
+        McpVia::UserConfig => McpDelivery::UserConfig,
+    };
+    params.mcp_strict = args.mcp.mcp_strict;
     params.cli_retries = args.limits.cli_retries;
     params.extra_args.clone_from(&args.extra_args);
     params.include_native = args.output.native;
@@ -72,7 +84,15 @@ pub(crate) fn execute_params(args: &RunArgs, stdin: impl Read) -> anyhow::Result
         idle: args.limits.idle_timeout,
         tool: args.limits.tool_timeout,
     };
-    Ok(params)
+    Ok((params, mcp.ignored))
+}
+
+/// The servers, with the variables that the agent gets and then our own.
+fn mcp_servers(args: &RunArgs, env: &BTreeMap<String, String>) -> anyhow::Result<mcp::Given> {
+    let sources = mcp::sources(&args.mcp.servers)?;
+    mcp::given(&sources, &|name| {
+        env.get(name).cloned().or_else(|| env::var(name).ok())
+    })
 }
 
 /// With which runtime.
@@ -223,6 +243,7 @@ mod tests {
     use crate::args::{Cli, Command};
     use clap::Parser;
     use std::time::Duration;
+    use teamster::McpServer;
 
     fn args(line: &[&str]) -> RunArgs {
         let line = ["teamster", "run", "claude"].iter().chain(line);
@@ -233,7 +254,9 @@ mod tests {
     }
 
     fn params(line: &[&str]) -> ExecuteParams {
-        execute_params(&args(line), "from stdin".as_bytes()).unwrap()
+        let (params, ignored) = execute_params(&args(line), "from stdin".as_bytes()).unwrap();
+        assert_eq!(ignored, [""; 0]);
+        params
     }
 
     fn error(line: &[&str]) -> String {
@@ -266,6 +289,10 @@ mod tests {
             "--max-budget-usd=0.5",
             "--output-schema={\"type\":\"object\"}",
             "--image=a.PNG",
+            "--mcp-config={\"b\": {\"command\": \"x\", \"env\": {\"V\": \"${A}\"}}}",
+            "--mcp=c=https://example.com/mcp",
+            "--mcp-via=user-config",
+            "--mcp-strict",
             "--cli-retries=2",
             "--json",
             "--native",
@@ -302,6 +329,15 @@ mod tests {
             Some(serde_json::json!({"type": "object"}))
         );
         assert_eq!(params.images[0].media_type, "image/png");
+        assert_eq!(
+            params.mcp_servers,
+            [
+                McpServer::stdio("b", "x", Vec::<String>::new()).with_env("V", "1"),
+                McpServer::http("c", "https://example.com/mcp"),
+            ]
+        );
+        assert_eq!(params.mcp_delivery, McpDelivery::UserConfig);
+        assert!(params.mcp_strict);
         assert_eq!(params.cli_retries, Some(2));
         assert_eq!(params.extra_args, ["--extra", "x"]);
         assert!(params.include_native);

@@ -14,13 +14,16 @@ use crate::{drive, exit_code, params};
 pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
     let provider = teamster::provider(&args.provider).context("this provider is not built in")?;
     let info = provider.info();
-    let params = match params::execute_params(args, io::stdin().lock()) {
-        Ok(params) => params,
+    let (params, ignored) = match params::execute_params(args, io::stdin().lock()) {
+        Ok(asked) => asked,
         Err(error) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
+    if !args.output.quiet {
+        crate::warn(&ignored);
+    }
     let config = params::runtime_config(args, info);
     let view = drive::View {
         info,

@@ -74,14 +74,16 @@ async fn run_ended(more: Duration) {
     sleep(more).await;
 }
 
-struct Source {
+/// The signals that ask for an end.
+pub(crate) struct Source {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Option<Signal>,
 }
 
 impl Source {
-    fn new() -> io::Result<Self> {
+    /// From now on, they do not end the program by themselves.
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -94,7 +96,8 @@ impl Source {
         })
     }
 
-    async fn next(&mut self) {
+    /// Waits for the next one. Cancel-safe.
+    pub(crate) async fn next(&mut self) {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => signal.recv().await,

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod mcp;
 mod prompt;
 mod provider;
 mod run;
@@ -10,6 +11,9 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use mcp::{
+    McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, McpVia, ServerArgs,
+};
 pub(crate) use run::{Permission, PromptVia, RunArgs};
 pub(crate) use value::EnvVar;
 
@@ -22,7 +26,8 @@ Examples:
   teamster run claude \"What does this repository do?\"
   teamster run claude \"Fix the failing test\" --permission accept-edits
   git diff | teamster run claude - --append-system-prompt \"Review this diff.\"
-  teamster run claude \"List the crates\" --json   every event as one line of JSON";
+  teamster run claude \"List the crates\" --json   every event as one line of JSON
+  teamster mcp check                             do the MCP servers of ./.mcp.json work";
 
 /// Runs coding-agent CLIs such as Claude Code and shows what they do.
 ///
@@ -60,16 +65,18 @@ impl Cli {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Doctor(DoctorArgs),
+    Mcp(McpCommandArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
     FakeAgent(FakeAgentArgs),
+    FakeMcp(FakeMcpArgs),
 }
 
 /// Shows which agent CLIs are here and whether they can be used.
 ///
 /// For every CLI that teamster knows: where it was found, its version, and the versions that
 /// teamster is tested with; for a missing one, how to install it. Also lists processes that earlier
-/// runs left behind.
+/// runs left behind, and configuration files that killed runs left changed.
 ///
 /// No agent is started and nothing is sent anywhere: each CLI is only asked for its version.
 /// The exit code is 0 if at least one CLI can be used, else 3.
@@ -115,6 +122,19 @@ pub(crate) struct FakeAgentArgs {
     /// `--script FILE`; with the variable `TEAMSTER_FAKE_SCRIPT` set, anything, and all of it ignored
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) args: Vec<OsString>,
+}
+
+/// Is a small MCP server, for trying things out and for tests.
+///
+/// It has the tools echo, fail, slow and env, and misbehaves if it is told to:
+/// `teamster fake-mcp --help` lists how. For example:
+/// teamster mcp check --mcp "fake=teamster fake-mcp"
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct FakeMcpArgs {
+    /// A fault, such as `--hang`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) args: Vec<String>,
 }
 
 /// How a run is shown.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::mcp::McpArgs;
 use super::provider::ProviderParser;
 use super::{EnvVar, OutputArgs, value};
 use crate::exit_code;
@@ -15,6 +16,7 @@ Examples:
   teamster run claude \"Fix the failing test\" --permission accept-edits --allow-tool \"Bash(cargo *)\"
   teamster run claude --prompt-file task.md --max-turns 20 --max-budget-usd 2
   git diff | teamster run claude - --append-system-prompt \"Review this diff.\"
+  teamster run claude \"Which issues are open?\" --mcp-config .mcp.json --mcp \"tracker=tracker-mcp\"
   teamster run claude \"And now the docs\" --resume 15a95919-ea0a-4b0d-a4a0-45e8d7697535
   teamster run claude \"List the crates\" --json | jq -c 'select(.type == \"tool_use\")'
   teamster run claude \"Name three colours\" --quiet --output-schema colours.schema.json
@@ -65,6 +67,8 @@ pub(crate) struct RunArgs {
     pub(crate) session: SessionArgs,
     #[command(flatten)]
     pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) mcp: McpArgs,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     #[command(flatten)]

@@ -37,6 +37,10 @@ fn the_report_says_what_to_do() {
             left(true, None),
             left(false, Some("why")),
         ],
+        changed_files: vec![mcp::Left {
+            file: "/w/opencode.json".into(),
+            servers: vec!["a".into()],
+        }],
     };
     assert_eq!(
         printed(&report),
@@ -55,6 +59,9 @@ Processes that earlier runs left behind:
     7  claude  ended
     7  claude  cannot be ended: why
 End them with `teamster doctor --kill-leftovers`.
+Configuration files that killed runs left changed:
+    /w/opencode.json
+Restore them with `teamster mcp restore`.
 "
     );
 }

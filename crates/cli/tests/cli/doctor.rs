@@ -118,7 +118,7 @@ fn the_same_as_json() {
 
 /// Kills the process that would end what a killed `teamster` leaves behind.
 #[cfg(target_os = "linux")]
-fn end_guard_of(owner: u32) {
+pub(crate) fn end_guard_of(owner: u32) {
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
 

@@ -20,6 +20,23 @@ help!(program_short, ["-h"], "snapshots/program_short.txt");
 help!(run_long, ["run", "--help"], "snapshots/run.txt");
 help!(run_short, ["run", "-h"], "snapshots/run_short.txt");
 help!(doctor, ["doctor", "--help"], "snapshots/doctor.txt");
+help!(mcp, ["mcp", "--help"], "snapshots/mcp.txt");
+help!(
+    mcp_list,
+    ["mcp", "list", "--help"],
+    "snapshots/mcp_list.txt"
+);
+help!(
+    mcp_check,
+    ["mcp", "check", "--help"],
+    "snapshots/mcp_check.txt"
+);
+help!(
+    mcp_restore,
+    ["mcp", "restore", "--help"],
+    "snapshots/mcp_restore.txt"
+);
+help!(fake_mcp, ["help", "fake-mcp"], "snapshots/fake_mcp.txt");
 help!(demo, ["demo", "--help"], "snapshots/demo.txt");
 help!(
     completions,
@@ -59,7 +76,7 @@ fn every_shell_gets_its_completions() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let ended = run(&mut teamster(["completions", shell]));
         assert_eq!(ended.code, Some(0), "{shell}");
-        for word in ["teamster", "max-budget-usd", "doctor"] {
+        for word in ["teamster", "max-budget-usd", "doctor", "mcp-via"] {
             assert!(ended.stdout.contains(word), "{shell}: {word}");
         }
     }

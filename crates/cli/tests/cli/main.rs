@@ -8,6 +8,10 @@
 mod demo;
 mod doctor;
 mod help;
+mod mcp_check;
+mod mcp_list;
+mod mcp_restore;
+mod mcp_run;
 mod run;
 mod stop;
 mod terminal;

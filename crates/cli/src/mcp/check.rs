@@ -1,0 +1,305 @@
+//! `teamster mcp check`.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context, anyhow};
+use serde::Serialize;
+use teamster::{McpServer, McpTools, McpTransport};
+use tokio::task::JoinSet;
+
+use super::list::reached_by;
+use super::probe::{self, Probed, probe};
+use super::servers::{own_variable, sources_or_default};
+use super::{Failure, Given, given};
+use crate::args::McpCheckArgs;
+use crate::guard::Guard;
+use crate::signals::Source;
+use crate::{exit_code, orphans, tokio_runtime, words};
+
+/// How long a server may take to answer where nobody says.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The JSON form of `--json`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    servers: Vec<Checked>,
+    /// What has no effect.
+    ignored: Vec<String>,
+}
+
+/// One server.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Checked {
+    name: String,
+    transport: &'static str,
+    state: State,
+    /// What it calls itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    tools: Vec<Tool>,
+    /// What is odd, but no failure.
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    /// The last lines that it wrote on stderr, if it failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stderr: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Ok,
+    Failed,
+    /// It is at an address.
+    NotContacted,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool {
+    name: String,
+    /// The first line of its description.
+    description: String,
+    /// Whether an agent gets it.
+    offered: bool,
+}
+
+pub(super) fn main(args: &McpCheckArgs) -> Result<u8, Failure> {
+    let given = chosen(args).map_err(Failure::Usage)?;
+    let warnings = given.ignored;
+    if !args.json {
+        crate::warn(&warnings);
+    }
+    let guard = Guard::start(None);
+    orphans::adopt();
+    let code = tokio_runtime()
+        .context("cannot start the runtime")
+        .map_err(Failure::Other)
+        .and_then(|runtime| {
+            let code = runtime.block_on(check(args, given.servers, warnings));
+            // A task that does not come to its end must not hold up ours.
+            runtime.shutdown_timeout(Duration::from_secs(2));
+            code
+        });
+    orphans::end(guard.as_ref().map(Guard::pid));
+    code
+}
+
+/// The servers that are to be tried.
+fn chosen(args: &McpCheckArgs) -> anyhow::Result<Given> {
+    let sources = sources_or_default(&args.servers)?;
+    let mut given = given(&sources, &own_variable)?;
+    for name in &args.names {
+        if !given.servers.iter().any(|it| it.name == *name) {
+            let names: Vec<_> = given.servers.iter().map(|it| &*it.name).collect();
+            return Err(anyhow!(
+                "there is no MCP server `{name}`; there is: {}",
+                names.join(", ")
+            ));
+        }
+    }
+    if !args.names.is_empty() {
+        given.servers.retain(|it| args.names.contains(&it.name));
+    }
+    Ok(given)
+}
+
+/// Tries all at once and tells of each as soon as those before it are through.
+async fn check(
+    args: &McpCheckArgs,
+    servers: Vec<McpServer>,
+    ignored: Vec<String>,
+) -> Result<u8, Failure> {
+    let mut signals = Source::new()
+        .context("cannot listen for signals")
+        .map_err(Failure::Other)?;
+    let mut done: Vec<Option<Checked>> = servers.iter().map(|_| None).collect();
+    let mut printed = 0;
+    let mut tasks = JoinSet::new();
+    for (index, server) in servers.into_iter().enumerate() {
+        let asked = args.timeout;
+        tasks.spawn(async move { (index, checked(server, asked).await) });
+    }
+    if done.is_empty() && !args.json {
+        let _ = writeln!(io::stdout(), "No MCP servers.");
+    }
+    let mut out = anstream::stdout();
+    loop {
+        let next = tokio::select! {
+            biased;
+            () = signals.next() => return Ok(exit_code::ABORTED),
+            next = tasks.join_next() => next,
+        };
+        let Some(next) = next else { break };
+        let (index, checked) = next
+            .context("a check came to no end")
+            .map_err(Failure::Other)?;
+        done[index] = Some(checked);
+        while !args.json
+            && let Some(Some(checked)) = done.get(printed)
+        {
+            if print(checked, &mut out).and_then(|()| out.flush()).is_err() {
+                return Ok(exit_code::ABORTED);
+            }
+            printed += 1;
+        }
+    }
+    let report = Report {
+        servers: done.into_iter().flatten().collect(),
+        ignored,
+    };
+    if args.json {
+        let text = serde_json::to_string_pretty(&report).map_err(io::Error::from);
+        if text
+            .and_then(|text| writeln!(io::stdout(), "{text}"))
+            .is_err()
+        {
+            return Ok(exit_code::ABORTED);
+        }
+    }
+    let failed = report.servers.iter().any(|it| it.state == State::Failed);
+    Ok(if failed {
+        exit_code::AGENT_ERROR
+    } else {
+        exit_code::SUCCESS
+    })
+}
+
+/// Tries one server.
+async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
+    let mut checked = Checked {
+        name: words::one_line(&server.name),
+        transport: server.transport.as_str(),
+        state: State::NotContacted,
+        server_name: None,
+        server_version: None,
+        duration_ms: None,
+        tools: Vec::new(),
+        warnings: Vec::new(),
+        problem: None,
+        stderr: Vec::new(),
+    };
+    if !matches!(server.transport, McpTransport::Stdio { .. }) {
+        let what = format!("{} is not contacted", reached_by(&server.transport));
+        checked.warnings.push(what);
+        return checked;
+    }
+    let limit = asked.or(server.startup_timeout).unwrap_or(LIMIT);
+    let start = Instant::now();
+    let mark = orphans::mark();
+    let Probed {
+        answer,
+        garbage,
+        stderr,
+    } = probe(&server.transport, limit, (mark.0, &mark.1)).await;
+    let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+    checked.duration_ms = Some(millis);
+    if let Some(line) = garbage {
+        let what = format!("it prints what is no message on stdout, such as: {line}");
+        checked.warnings.push(what);
+    }
+    checked.stderr = stderr;
+    match answer {
+        Err(problem) => {
+            checked.state = State::Failed;
+            checked.problem = Some(problem);
+        }
+        Ok(answer) => {
+            checked.state = State::Ok;
+            let (name, version) = answer.server.unzip();
+            checked.server_name = name.map(|it| probe::text(&it));
+            checked.server_version = version.map(|it| probe::text(&it));
+            checked
+                .warnings
+                .extend(not_there(&server.tools, &answer.tools));
+            let tools = answer.tools.iter();
+            checked.tools = tools.map(|tool| describe(tool, &server.tools)).collect();
+        }
+    }
+    checked
+}
+
+fn describe(tool: &rmcp::model::Tool, filter: &McpTools) -> Tool {
+    let description = tool.description.as_deref().unwrap_or_default();
+    let first = description
+        .lines()
+        .map(probe::text)
+        .find(|it| !it.is_empty());
+    Tool {
+        name: probe::text(&tool.name),
+        description: first.unwrap_or_default(),
+        offered: is_offered(&tool.name, filter),
+    }
+}
+
+fn is_offered(tool: &str, filter: &McpTools) -> bool {
+    let is = |it: &String| it == tool;
+    filter.only.as_ref().is_none_or(|only| only.iter().any(is)) && !filter.except.iter().any(is)
+}
+
+/// Names in the filter that mean no tool of the server's: most likely a slip.
+fn not_there(filter: &McpTools, tools: &[rmcp::model::Tool]) -> Option<String> {
+    let named = filter.only.iter().flatten().chain(&filter.except);
+    let missing: Vec<_> = named
+        .filter(|name| !tools.iter().any(|tool| tool.name == **name))
+        .map(|name| words::one_line(name))
+        .collect();
+    (!missing.is_empty()).then(|| format!("it has no tool {}", missing.join(", ")))
+}
+
+fn print(checked: &Checked, out: &mut impl Write) -> io::Result<()> {
+    let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
+    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+    let warn = colour(AnsiColor::Yellow);
+    let (mark, style) = match checked.state {
+        State::Ok => ("✓", colour(AnsiColor::Green)),
+        State::Failed => ("✗", colour(AnsiColor::Red)),
+        State::NotContacted => ("-", warn),
+    };
+    write!(out, "{style}{mark}{style:#} {bold}{}{bold:#}", checked.name)?;
+    if let Some(name) = &checked.server_name {
+        let version = checked.server_version.as_deref().unwrap_or_default();
+        write!(out, "  {}", format!("{name} {version}").trim_end())?;
+    }
+    if checked.state == State::Ok {
+        let tools = u64::try_from(checked.tools.len()).unwrap_or(u64::MAX);
+        write!(out, "  {}", words::plural(tools, "tool"))?;
+    }
+    if let Some(millis) = checked.duration_ms {
+        write!(out, "  {dim}{}{dim:#}", words::duration_ms(millis))?;
+    }
+    writeln!(out)?;
+    if let Some(problem) = &checked.problem {
+        writeln!(out, "    {problem}")?;
+    }
+    for line in &checked.stderr {
+        writeln!(out, "    {dim}stderr{dim:#}  {line}")?;
+    }
+    let width = checked
+        .tools
+        .iter()
+        .map(|it| console::measure_text_width(&it.name));
+    let width = width.max().unwrap_or_default();
+    for tool in &checked.tools {
+        let pad = " ".repeat(width - console::measure_text_width(&tool.name));
+        let line = format!("{}{pad}  {dim}{}{dim:#}", tool.name, tool.description);
+        if tool.offered {
+            writeln!(out, "    {}", line.trim_end())?;
+        } else {
+            writeln!(out, "    {line} {warn}(left out){warn:#}")?;
+        }
+    }
+    for warning in &checked.warnings {
+        writeln!(out, "    {warn}warning{warn:#}  {warning}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,306 @@
+//! `teamster mcp list`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use teamster::{ExecuteParams, McpServer, McpTransport};
+
+use super::servers::{own_variable, sources_or_default};
+use super::{Failure, given};
+use crate::args::McpListArgs;
+use crate::{exit_code, words};
+
+/// The JSON form of `--json`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    servers: Vec<Listed>,
+    /// What has no effect.
+    ignored: Vec<String>,
+}
+
+/// One server, without what may be secret.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    name: String,
+    transport: &'static str,
+    /// The command or the address.
+    reached_by: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    /// The names of its variables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    env: Vec<String>,
+    /// The names of its headers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    headers: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    only_tools: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    except_tools: Vec<String>,
+    /// Where it comes from.
+    source: String,
+    not_for: Vec<NotFor>,
+}
+
+/// A CLI that cannot take the server as it is.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NotFor {
+    provider: &'static str,
+    reason: String,
+}
+
+pub(super) fn main(args: &McpListArgs) -> Result<u8, Failure> {
+    let sources = sources_or_default(&args.servers).map_err(Failure::Usage)?;
+    let real = given(&sources, &own_variable).map_err(Failure::Usage)?;
+    // Once more with the names of the variables in place of their values, which may be secret.
+    let shown = given(&sources, &name_of_variable).map(|given| given.servers);
+    let shown = shown.unwrap_or_default();
+    let servers = real.servers.iter().zip(&real.places);
+    let report = Report {
+        servers: servers
+            .map(|(server, place)| {
+                let shown = shown.iter().find(|it| it.name == server.name);
+                listed(server, shown, place)
+            })
+            .collect(),
+        ignored: real.ignored,
+    };
+    let printed = if args.json {
+        serde_json::to_string_pretty(&report)
+            .map_err(io::Error::from)
+            .and_then(|text| writeln!(io::stdout(), "{text}"))
+    } else {
+        crate::warn(&report.ignored);
+        print(&report, &mut anstream::stdout())
+    };
+    Ok(match printed {
+        Ok(()) => exit_code::SUCCESS,
+        Err(_) => exit_code::ABORTED,
+    })
+}
+
+/// `${NAME}` for a variable that is set, so that its default does not show. An address has to stay one.
+fn name_of_variable(name: &str) -> Option<String> {
+    let value = own_variable(name)?;
+    let scheme = ["https://", "http://"]
+        .into_iter()
+        .find(|it| value.starts_with(it));
+    Some(format!("{}${{{name}}}", scheme.unwrap_or_default()))
+}
+
+fn listed(server: &McpServer, shown: Option<&McpServer>, place: &str) -> Listed {
+    let names = |map: &BTreeMap<String, String>| map.keys().map(|it| words::one_line(it)).collect();
+    let (cwd, env, headers) = match &server.transport {
+        McpTransport::Stdio { env, cwd, .. } => {
+            let shown = shown.map(|it| &it.transport);
+            let cwd = cwd.as_ref().map(|_| match shown {
+                Some(McpTransport::Stdio { cwd: Some(cwd), .. }) => {
+                    words::one_line(&cwd.to_string_lossy())
+                }
+                _ => "…".to_owned(),
+            });
+            (cwd, names(env), Vec::new())
+        }
+        McpTransport::Http { headers, .. } | McpTransport::Sse { headers, .. } => {
+            (None, Vec::new(), names(headers))
+        }
+        _ => (None, Vec::new(), Vec::new()),
+    };
+    Listed {
+        name: words::one_line(&server.name),
+        transport: server.transport.as_str(),
+        reached_by: shown.map_or_else(|| "…".to_owned(), |it| reached_by(&it.transport)),
+        cwd,
+        env,
+        headers,
+        only_tools: server.tools.only.clone(),
+        except_tools: server.tools.except.clone(),
+        source: place.to_owned(),
+        not_for: not_for(server),
+    }
+}
+
+/// The command or the address, in one line and without what may be secret.
+pub(super) fn reached_by(transport: &McpTransport) -> String {
+    match transport {
+        McpTransport::Stdio { command, args, .. } => {
+            let list = std::iter::once(command).chain(args).map(String::as_str);
+            words::one_line(&without_secrets(list).join(" "))
+        }
+        McpTransport::Http { url, .. } | McpTransport::Sse { url, .. } => {
+            words::one_line(&without_query(url))
+        }
+        _ => "…".to_owned(),
+    }
+}
+
+/// Arguments, quoted as for a shell, with `…` for the value of a flag that is called like a secret and
+/// for what may be secret in an address.
+fn without_secrets<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut secret_next = false;
+    words
+        .map(|word| {
+            if std::mem::take(&mut secret_next) {
+                return "…".to_owned();
+            }
+            match word.split_once('=') {
+                Some((name, value)) if is_secret(name) && !value.is_empty() => {
+                    return format!("{name}=…");
+                }
+                None if word.starts_with('-') && is_secret(word) => secret_next = true,
+                _ => {}
+            }
+            if word.contains("://") {
+                without_query(word)
+            } else {
+                shell_words::quote(word).into_owned()
+            }
+        })
+        .collect()
+}
+
+fn is_secret(name: &str) -> bool {
+    const TELLING: [&str; 8] = [
+        "key",
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "auth",
+        "header",
+        "credential",
+    ];
+    let name = name.to_ascii_lowercase();
+    TELLING.iter().any(|word| name.contains(word))
+}
+
+/// An address without user, password and query.
+fn without_query(url: &str) -> String {
+    let (base, query) = match url.split_once(['?', '#']) {
+        Some((base, _)) => (base, "?…"),
+        None => (url, ""),
+    };
+    let Some((scheme, rest)) = base.split_once("://") else {
+        return format!("{base}{query}");
+    };
+    let (host, path) = match rest.find('/') {
+        Some(slash) => rest.split_at(slash),
+        None => (rest, ""),
+    };
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    format!("{scheme}://{host}{path}{query}")
+}
+
+/// The CLIs that cannot take it, by their own rules.
+fn not_for(server: &McpServer) -> Vec<NotFor> {
+    let mut params = ExecuteParams::new("x");
+    params.mcp_servers = vec![server.clone()];
+    let prefix = format!("mcp_servers: {}: ", server.name);
+    let providers = teamster::providers().into_iter();
+    providers
+        .filter_map(|provider| {
+            let error = provider.launch(&params).err()?;
+            let message = error.message.as_str();
+            // Anything else is wrong with this machine, not with the server.
+            let about_it = message.starts_with("mcp_");
+            about_it.then(|| NotFor {
+                provider: provider.info().id,
+                reason: words::one_line(message.strip_prefix(&prefix).unwrap_or(message)),
+            })
+        })
+        .collect()
+}
+
+fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    if report.servers.is_empty() {
+        return writeln!(out, "No MCP servers.");
+    }
+    let bold = Style::new().bold();
+    let dim = Style::new().dimmed();
+    let warn = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
+    let width = report
+        .servers
+        .iter()
+        .map(|it| console::measure_text_width(&it.name));
+    let width = width.max().unwrap_or_default();
+    for server in &report.servers {
+        let name = &server.name;
+        let pad = " ".repeat(width - console::measure_text_width(name));
+        writeln!(
+            out,
+            "{bold}{name}{bold:#}{pad}  {:<5}  {}",
+            server.transport, server.reached_by
+        )?;
+        let mut line = |what: &str, text: &str| writeln!(out, "    {dim}{what:<8}{dim:#} {text}");
+        if let Some(cwd) = &server.cwd {
+            line("cwd", cwd)?;
+        }
+        for (what, names) in [("env", &server.env), ("headers", &server.headers)] {
+            if !names.is_empty() {
+                line(what, &names.join(", "))?;
+            }
+        }
+        if let Some(only) = &server.only_tools {
+            let only = if only.is_empty() {
+                "none".to_owned()
+            } else {
+                only.join(", ")
+            };
+            line("tools", &format!("only {only}"))?;
+        }
+        if !server.except_tools.is_empty() {
+            line("tools", &format!("not {}", server.except_tools.join(", ")))?;
+        }
+        for NotFor { provider, reason } in &server.not_for {
+            writeln!(
+                out,
+                "    {warn}{:<8}{warn:#} {provider}: {reason}",
+                "not for"
+            )?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_that_are_secret_by_their_name_are_not_shown() {
+        for (words, shown) in [
+            (&["npx", "-y", "a b"][..], "npx -y 'a b'"),
+            (&["x", "--api-key", "sk-1", "y"], "x --api-key … y"),
+            (&["x", "--token=sk-1"], "x --token=…"),
+            (&["env", "API_KEY=sk-1", "x"], "env API_KEY=… x"),
+            (
+                &[
+                    "npx",
+                    "mcp-remote",
+                    "https://me:sk-1@h/p?k=sk-2",
+                    "--header",
+                    "A: sk-3",
+                ],
+                "npx mcp-remote https://h/p?… --header …",
+            ),
+        ] {
+            assert_eq!(without_secrets(words.iter().copied()).join(" "), shown);
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_user_and_query() {
+        for (url, shown) in [
+            ("https://h", "https://h"),
+            ("https://u:p@h:1/a@b?c=d#e", "https://h:1/a@b?…"),
+            ("http://h#f", "http://h?…"),
+        ] {
+            assert_eq!(without_query(url), shown);
+        }
+    }
+}

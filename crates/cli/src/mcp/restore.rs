@@ -1,0 +1,198 @@
+//! `teamster mcp restore`, and what it would find.
+
+use std::env;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use teamster::mcp::lease::{self, LeaseError, Pending, Released};
+use teamster::{ExecuteParams, McpDelivery, McpServer};
+
+use crate::args::McpRestoreArgs;
+use crate::{exit_code, words};
+
+/// A configuration file that killed runs have left changed.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Left {
+    /// The file.
+    pub(crate) file: PathBuf,
+    /// The servers that may be in it.
+    pub(crate) servers: Vec<String>,
+}
+
+/// The files that killed runs have left changed, as far as they are where such a run puts its servers
+/// when it works in this directory.
+pub(crate) fn left(directory: &Path) -> Vec<Left> {
+    let pending = places(directory).into_iter();
+    let pending = pending.filter_map(|file| lease::pending(&file).ok().flatten());
+    let mut left: Vec<Left> = Vec::new();
+    for Pending {
+        file,
+        servers,
+        running,
+        ..
+    } in pending
+    {
+        if running == 0 && !left.iter().any(|it| it.file == file) {
+            left.push(Left { file, servers });
+        }
+    }
+    left
+}
+
+/// Restores what [`left`] finds, without a word.
+pub(crate) fn restore_quietly(directory: &Path) {
+    for left in left(directory) {
+        // Whoever looks for it is told why it cannot be.
+        let _ = lease::restore(&left.file);
+    }
+}
+
+pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
+    let all = args.files.is_empty();
+    let files = if all {
+        places(&env::current_dir()?)
+    } else {
+        args.files.clone()
+    };
+    let mut out = anstream::stdout();
+    let (mut failed, mut to_undo, mut told) = (false, false, 0);
+    for file in &files {
+        let said = match lease::pending(file) {
+            Ok(None) if all => continue,
+            Ok(None) => "nothing to undo".to_owned(),
+            Ok(Some(pending)) if args.dry_run => {
+                to_undo |= pending.running == 0;
+                what_is_there(&pending)
+            }
+            Ok(Some(pending)) => match lease::restore(file) {
+                Ok(released) => what_was_done(released, &pending),
+                Err(error) => {
+                    failed = true;
+                    cannot(&error);
+                    continue;
+                }
+            },
+            Err(error) => {
+                failed = true;
+                cannot(&error);
+                continue;
+            }
+        };
+        told += 1;
+        if writeln!(out, "{}: {said}", file.display()).is_err() {
+            return Ok(exit_code::ABORTED);
+        }
+    }
+    if all && !args.dry_run {
+        for folder in teamster::process::sweep_private_files() {
+            told += 1;
+            let _ = writeln!(
+                out,
+                "{}: private files of a killed run, removed",
+                folder.display()
+            );
+        }
+    }
+    if all && !failed && told == 0 {
+        let _ = writeln!(out, "Nothing to undo: no file has servers of a killed run.");
+    }
+    Ok(if failed {
+        exit_code::AGENT_ERROR
+    } else if to_undo {
+        exit_code::INCOMPLETE
+    } else {
+        exit_code::SUCCESS
+    })
+}
+
+fn cannot(error: &LeaseError) {
+    crate::fail(&anyhow::anyhow!("{error}"));
+}
+
+fn what_is_there(pending: &Pending) -> String {
+    let servers = names(pending);
+    match pending.running {
+        0 => format!("a killed run has left {servers}"),
+        1 => format!("{servers} of a run that is alive"),
+        n => format!("{servers} of {n} runs that are alive"),
+    }
+}
+
+fn what_was_done(released: Released, pending: &Pending) -> String {
+    let servers = names(pending);
+    match released {
+        Released::Restored => "restored, as it was before the run".to_owned(),
+        Released::Cleaned => {
+            format!("{servers} taken out; the rest was changed meanwhile and stays as it is")
+        }
+        Released::Shared => "a run that is alive uses it and will restore it".to_owned(),
+        _ => "nothing to undo".to_owned(),
+    }
+}
+
+fn names(pending: &Pending) -> String {
+    let names: Vec<_> = pending
+        .servers
+        .iter()
+        .map(|it| words::one_line(it))
+        .collect();
+    names.join(", ")
+}
+
+/// The files that a run in this directory may have changed, or that its CLI reads beside those: which
+/// of them a run takes depends on which are there.
+fn places(directory: &Path) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    let mut add = |file: PathBuf| {
+        if !places.contains(&file) {
+            places.push(file);
+        }
+    };
+    for file in known(directory) {
+        add(file);
+    }
+    let mut params = ExecuteParams::new("x");
+    params.working_directory = Some(directory.to_owned());
+    params.mcp_servers = vec![McpServer::stdio("x", "x", Vec::<String>::new())];
+    for provider in teamster::providers() {
+        for way in provider.capabilities().mcp.deliveries {
+            if *way == McpDelivery::Private {
+                continue;
+            }
+            params.mcp_delivery = *way;
+            // A CLI that cannot be launched from here has not been, and the usual places are known.
+            let Ok(launch) = provider.launch(&params) else {
+                continue;
+            };
+            let config = launch.config.map(|edit| edit.table.file);
+            let others = launch.names_taken.into_iter().map(|table| table.file);
+            config.into_iter().chain(others).for_each(&mut add);
+        }
+    }
+    places
+}
+
+/// Where they usually are.
+fn known(directory: &Path) -> Vec<PathBuf> {
+    let set = |name: &str| {
+        env::var_os(name)
+            .filter(|it| !it.is_empty())
+            .map(PathBuf::from)
+    };
+    let home = env::home_dir();
+    let in_home = |path: &str| home.as_ref().map(|home| home.join(path));
+    let codex = set("CODEX_HOME").or_else(|| in_home(".codex"));
+    let config = set("XDG_CONFIG_HOME").or_else(|| in_home(".config"));
+    let opencode = config.map(|config| config.join("opencode"));
+    let mut files = vec![directory.join(".gemini/settings.json")];
+    files.extend(in_home(".gemini/settings.json"));
+    files.extend(codex.map(|codex| codex.join("config.toml")));
+    for name in ["opencode.jsonc", "opencode.json"] {
+        files.push(directory.join(name));
+        files.push(directory.join(".opencode").join(name));
+        files.extend(opencode.as_ref().map(|folder| folder.join(name)));
+    }
+    files
+}

@@ -1,0 +1,249 @@
+//! The servers that the command line names.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use serde_json::{Map, Value, json};
+use teamster::McpServer;
+use teamster::mcp::config;
+
+use crate::args::ServerArgs;
+
+/// What is read where nothing is named, if it is there.
+const DEFAULT: &str = ".mcp.json";
+
+/// A text with servers.
+pub(crate) struct Source {
+    /// Where it comes from, for a message.
+    place: String,
+    text: String,
+}
+
+/// The servers of all sources.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    /// The servers.
+    pub(crate) servers: Vec<McpServer>,
+    /// Where each of them comes from.
+    pub(crate) places: Vec<String>,
+    /// What has no effect, for a person.
+    pub(crate) ignored: Vec<String>,
+}
+
+/// The texts that these arguments name. Each is read once: it may be a pipe.
+pub(crate) fn sources(args: &ServerArgs) -> anyhow::Result<Vec<Source>> {
+    let configs = args.mcp_config.iter().map(|config| from_config(config));
+    let commands = args.mcp.iter().map(|server| from_command(server));
+    configs.chain(commands).collect()
+}
+
+/// The same; `.mcp.json` of this directory if they name nothing.
+pub(super) fn sources_or_default(args: &ServerArgs) -> anyhow::Result<Vec<Source>> {
+    if !args.mcp_config.is_empty() || !args.mcp.is_empty() {
+        return sources(args);
+    }
+    if !Path::new(DEFAULT).exists() {
+        bail!(
+            "there is no {DEFAULT} here; name servers with --mcp-config FILE or --mcp NAME=COMMAND"
+        );
+    }
+    Ok(vec![from_config(DEFAULT)?])
+}
+
+/// The servers of these texts.
+pub(crate) fn given(
+    sources: &[Source],
+    variables: &dyn Fn(&str) -> Option<String>,
+) -> anyhow::Result<Given> {
+    let mut given = Given::default();
+    for Source { place, text } in sources {
+        let parsed = config::parse(text, variables).map_err(|error| anyhow!("{place}: {error}"))?;
+        for server in parsed.servers {
+            let name = &server.name;
+            if let Some(index) = given.servers.iter().position(|it| it.name == *name) {
+                bail!(
+                    "there are two MCP servers called `{name}`: in {} and in {place}",
+                    given.places[index]
+                );
+            }
+            given.servers.push(server);
+            given.places.push(place.clone());
+        }
+        let ignored = parsed.ignored.iter();
+        given
+            .ignored
+            .extend(ignored.map(|it| format!("{place}: {it}")));
+    }
+    Ok(given)
+}
+
+/// The variables of our own environment.
+pub(super) fn own_variable(name: &str) -> Option<String> {
+    env::var(name).ok()
+}
+
+fn from_config(config: &str) -> anyhow::Result<Source> {
+    let (place, text) = if config.trim_start().starts_with('{') {
+        ("--mcp-config".to_owned(), config.to_owned())
+    } else {
+        let bytes =
+            fs::read(config).with_context(|| format!("cannot read MCP servers from {config}"))?;
+        let text = String::from_utf8(bytes).ok();
+        let text = text.with_context(|| format!("{config} is not UTF-8 text"))?;
+        (config.to_owned(), text)
+    };
+    Ok(Source { place, text })
+}
+
+/// A server by `NAME=COMMAND` or `NAME=URL`, as the JSON that would say the same: then all rules are
+/// those of that.
+fn from_command(given: &str) -> anyhow::Result<Source> {
+    // What is not of this form may be anything, also a secret: it is not shown.
+    let Some((name, what)) = given.split_once('=').filter(|(name, _)| is_name(name)) else {
+        bail!("--mcp needs NAME=COMMAND or NAME=URL");
+    };
+    let server = if is_address(what) {
+        json!({ "type": "http", "url": what })
+    } else {
+        let words = shell_words::split(what)
+            .map_err(|_| anyhow!("--mcp {name}: a quotation mark in the command is not closed"))?;
+        let variables = words.iter().take_while(|word| assignment(word).is_some());
+        let (env, command) = words.split_at(variables.count());
+        if command.is_empty() {
+            bail!("--mcp {name}: there is no command");
+        }
+        let env = env.iter().filter_map(|word| assignment(word));
+        let env: Map<_, _> = env.map(|(key, value)| (key.into(), value.into())).collect();
+        json!({ "type": "stdio", "command": command, "env": env })
+    };
+    let servers: Map<String, Value> = [(name.to_owned(), server)].into_iter().collect();
+    Ok(Source {
+        place: "--mcp".to_owned(),
+        text: json!({ "mcpServers": servers }).to_string(),
+    })
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '/' || c == ':')
+}
+
+fn is_address(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+/// `KEY=VALUE` before a command.
+fn assignment(word: &str) -> Option<(&str, &str)> {
+    let (key, value) = word.split_once('=')?;
+    let mut bytes = key.bytes();
+    let first = bytes.next()?;
+    let is_key = (first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    is_key.then_some((key, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(configs: &[&str], servers: &[&str]) -> anyhow::Result<Given> {
+        let args = ServerArgs {
+            mcp_config: configs.iter().map(|&it| it.to_owned()).collect(),
+            mcp: servers.iter().map(|&it| it.to_owned()).collect(),
+        };
+        let variables = |name: &str| (name == "TOKEN").then(|| "sk 1".to_owned());
+        given(&sources(&args)?, &variables)
+    }
+
+    fn server(text: &str) -> McpServer {
+        let mut given = read(&[], &[text]).unwrap();
+        assert_eq!(given.ignored, [""; 0]);
+        given.servers.remove(0)
+    }
+
+    fn error(configs: &[&str], servers: &[&str]) -> String {
+        format!("{:#}", read(configs, servers).unwrap_err())
+    }
+
+    const NO_ARGS: [&str; 0] = [];
+
+    #[test]
+    fn a_command_is_split_as_a_shell_does() {
+        assert_eq!(
+            server(r#"a=my-mcp --root "/my files" 'x y' z\ z"#),
+            McpServer::stdio("a", "my-mcp", ["--root", "/my files", "x y", "z z"])
+        );
+        assert_eq!(
+            server("a=A=1 _B='2 3' cmd C=4"),
+            McpServer::stdio("a", "cmd", ["C=4"])
+                .with_env("A", "1")
+                .with_env("_B", "2 3")
+        );
+    }
+
+    #[test]
+    fn variables_come_after_the_splitting() {
+        assert_eq!(
+            server("a=TOKEN=${TOKEN} cmd ${TOKEN}"),
+            McpServer::stdio("a", "cmd", ["sk 1"]).with_env("TOKEN", "sk 1")
+        );
+        assert_eq!(
+            error(&[], &["a=X=${NOT_SET} cmd"]),
+            "--mcp: a: env.X: the variable NOT_SET is not set"
+        );
+    }
+
+    #[test]
+    fn an_address_is_a_server_over_http() {
+        let url = "https://example.com/mcp?a=b";
+        assert_eq!(server(&format!("a={url}")), McpServer::http("a", url));
+    }
+
+    #[test]
+    fn what_cannot_be_split_is_told_without_what_was_typed() {
+        for (text, message) in [
+            ("sk-1", "--mcp needs NAME=COMMAND or NAME=URL"),
+            ("=sk-1", "--mcp needs NAME=COMMAND or NAME=URL"),
+            ("https://sk-1?a=b", "--mcp needs NAME=COMMAND or NAME=URL"),
+            ("a=", "--mcp a: there is no command"),
+            ("a=KEY=sk-1", "--mcp a: there is no command"),
+            (
+                "a='sk-1",
+                "--mcp a: a quotation mark in the command is not closed",
+            ),
+        ] {
+            assert_eq!(error(&[], &[text]), message);
+        }
+    }
+
+    #[test]
+    fn a_configuration_may_be_the_json_itself() {
+        let given = read(&[r#" {"a": {"command": "x", "arg": []}}"#], &["b=y"]).unwrap();
+        let expected = ["a", "b"].map(str::to_owned);
+        let names: Vec<_> = given.servers.iter().map(|it| it.name.clone()).collect();
+        assert_eq!(names, expected);
+        assert_eq!(
+            given.ignored,
+            ["--mcp-config: a: arg: it is not known; is args meant?"]
+        );
+        assert_eq!(given.servers[0], McpServer::stdio("a", "x", NO_ARGS));
+    }
+
+    #[test]
+    fn two_servers_of_one_name_are_an_error_with_both_places() {
+        assert_eq!(
+            error(&[r#"{"a": {"command": "x"}}"#], &["a=y"]),
+            "there are two MCP servers called `a`: in --mcp-config and in --mcp"
+        );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let message = error(&["/no/such.json"], &[]);
+        assert!(
+            message.starts_with("cannot read MCP servers from /no/such.json: "),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! `teamster mcp restore`, and who else undoes what a killed run has left.
+
+use std::fs;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use snapbox::{assert_data_eq, str};
+use teamster_testkit::proc::{wait_pid_file, wait_until};
+
+use crate::doctor::end_guard_of;
+use crate::mcp_run::OpenCode;
+use crate::{LIMIT, Running, run, teamster};
+
+const BEFORE: &str = "{ \"mcp\": {} } // mine\n";
+
+/// A run that has changed `opencode.json` and is alive.
+fn running() -> (OpenCode, Running) {
+    let opencode = OpenCode::new("exec sleep 100");
+    fs::write(opencode.path("work/opencode.json"), BEFORE).unwrap();
+    let run = Running::start(
+        &mut opencode.run(["--mcp=tracker=tracker-mcp", "--mcp-via=project-config"]),
+    );
+    wait_pid_file(&opencode.path("pid"), LIMIT).unwrap();
+    (opencode, run)
+}
+
+/// The same, killed so that nobody could undo anything.
+#[cfg(target_os = "linux")]
+fn killed() -> OpenCode {
+    let (opencode, mut run) = running();
+    end_guard_of(run.child.id());
+    run.signal(Signal::SIGKILL);
+    run.wait();
+    let pid = wait_pid_file(&opencode.path("pid"), LIMIT).unwrap();
+    assert!(teamster_testkit::proc::wait_gone(pid, LIMIT));
+    opencode
+}
+
+fn command(opencode: &OpenCode, args: &[&str]) -> Command {
+    let mut command = teamster(args.iter().copied());
+    command
+        .current_dir(opencode.path("work"))
+        .env("TMPDIR", opencode.dir.path())
+        .env("HOME", opencode.dir.path());
+    command
+}
+
+fn text(opencode: &OpenCode) -> String {
+    fs::read_to_string(opencode.path("work/opencode.json")).unwrap()
+}
+
+#[test]
+fn where_nothing_is_left_it_says_so() {
+    let opencode = OpenCode::new("");
+    let ended = run(&mut command(&opencode, &["mcp", "restore"]));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    assert_eq!(
+        ended.stdout,
+        "Nothing to undo: no file has servers of a killed run.\n"
+    );
+    let ended = run(&mut command(
+        &opencode,
+        &["mcp", "restore", "opencode.json"],
+    ));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "opencode.json: nothing to undo\n");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_killed_run_left_is_told_and_undone() {
+    let opencode = killed();
+    assert!(text(&opencode).contains("tracker"));
+    let file = opencode.path("work/opencode.json");
+
+    let report = run(&mut command(&opencode, &["doctor", "--json"]));
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let file = file.canonicalize().unwrap();
+    assert_eq!(report["changedFiles"][0]["file"], file.to_str().unwrap());
+    assert_eq!(report["changedFiles"][0]["servers"][0], "tracker");
+    let doctor = run(&mut command(&opencode, &["doctor"]));
+    assert!(
+        doctor
+            .stdout
+            .ends_with("Restore them with `teamster mcp restore`.\n"),
+        "{}",
+        doctor.stdout
+    );
+
+    let dry = run(&mut command(&opencode, &["mcp", "restore", "--dry-run"]));
+    assert_eq!((dry.code, &*dry.stderr), (Some(5), ""));
+    let here = file.parent().unwrap().to_str().unwrap();
+    assert_data_eq!(
+        dry.stdout.replace(here, "DIR"),
+        str![[r#"
+DIR/opencode.json: a killed run has left tracker
+
+"#]]
+    );
+    assert!(text(&opencode).contains("tracker"));
+
+    let ended = run(&mut command(&opencode, &["mcp", "restore"]));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    assert_data_eq!(
+        ended.stdout.replace(here, "DIR"),
+        str![[r#"
+DIR/opencode.json: restored, as it was before the run
+
+"#]]
+    );
+    assert_eq!(text(&opencode), BEFORE);
+    assert_eq!(
+        run(&mut command(&opencode, &["mcp", "restore", "--dry-run"])).code,
+        Some(0)
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_somebody_changed_meanwhile_stays() {
+    let opencode = killed();
+    let changed = text(&opencode).replace("// mine", "// mine too");
+    fs::write(opencode.path("work/opencode.json"), &changed).unwrap();
+    let ended = run(&mut command(
+        &opencode,
+        &["mcp", "restore", "opencode.json"],
+    ));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(
+        ended.stdout,
+        "opencode.json: tracker taken out; the rest was changed meanwhile and stays as it is\n"
+    );
+    let text = text(&opencode);
+    assert!(
+        text.contains("// mine too") && !text.contains("tracker"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_run_that_is_alive_keeps_its_servers() {
+    let (opencode, mut alive) = running();
+    let dry = run(&mut command(
+        &opencode,
+        &["mcp", "restore", "--dry-run", "opencode.json"],
+    ));
+    assert_eq!(dry.code, Some(0), "{}", dry.stderr);
+    assert_eq!(
+        dry.stdout,
+        "opencode.json: tracker of a run that is alive\n"
+    );
+    let ended = run(&mut command(
+        &opencode,
+        &["mcp", "restore", "opencode.json"],
+    ));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(
+        ended.stdout,
+        "opencode.json: a run that is alive uses it and will restore it\n"
+    );
+    assert!(text(&opencode).contains("tracker"));
+    alive.signal(Signal::SIGTERM);
+    assert_eq!(alive.end().code, Some(130));
+    assert_eq!(text(&opencode), BEFORE);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_guard_of_a_killed_run_restores_the_file() {
+    let (opencode, mut killed) = running();
+    killed.signal(Signal::SIGKILL);
+    killed.wait();
+    assert!(wait_until(LIMIT, || text(&opencode) == BEFORE));
+}
