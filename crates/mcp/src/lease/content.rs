@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use super::disk::{Step, same_mode};
+use super::disk::{Step, same_file, same_mode};
 use super::folder::{Folder, Stop, refused};
 
 /// What a file holds.
@@ -114,14 +114,17 @@ impl Folder {
         self.sync_folder()
     }
 
-    /// Puts the original in the place of the file. `false` if it is not there.
+    /// Puts the original in the place of the file. `false` if there is none, because it is there already.
     pub(super) fn restore_original(&self, old: &Content) -> Result<bool, Stop> {
-        let original = self.original();
+        let (file, original) = (self.place.file(), self.original());
         let meta = match fs::symlink_metadata(&original) {
             Ok(meta) => meta,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(refused("look at", &original, &error)),
         };
+        if same_file(&meta, &old.meta) {
+            return Ok(true);
+        }
         // Ours had the mode of the original: another one is what somebody has given it since.
         if !same_mode(&meta, &old.meta) {
             File::open(&original)
@@ -129,7 +132,6 @@ impl Folder {
                 .map_err(|error| refused("change the mode of", &original, &error))?;
         }
         self.unchanged(Some(old))?;
-        let file = self.place.file();
         self.disk
             .rename(Step::RestoreFile, &original, &file)
             .map_err(|error| refused("replace", &file, &error))?;

@@ -31,6 +31,9 @@ pub(super) struct Journal {
     pub(super) base: Option<String>,
     /// Whether `base` is no longer the original: somebody else has changed the file.
     pub(super) edited: bool,
+    /// Whether we have written the file more than once. Then the text of the original may be there
+    /// without being the original.
+    pub(super) rewritten: bool,
     /// Whether the table of servers is ours.
     made_table: bool,
     /// All entries of ours that are or may be in the file.
@@ -86,6 +89,7 @@ impl Journal {
             written: original.iter().cloned().collect(),
             base: original,
             edited: false,
+            rewritten: false,
             made_table: false,
             entries: Vec::new(),
             holders: Vec::new(),

@@ -194,6 +194,7 @@ fn settle(folder: &Folder, journal: &mut Journal, new: Option<&[Entry]>) -> Resu
             journal.folders.sort_unstable();
             journal.folders.dedup();
         }
+        journal.rewritten = true;
         folder.write_journal(journal)?;
         make_folders(folder, journal)?;
         match (&next, &found) {
@@ -334,13 +335,10 @@ fn put_back(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
         .look(Some(&found.text))
         .map_err(|error| unreadable(&error))?;
     match &journal.base {
+        Some(base) if *base == found.text && !journal.rewritten => Ok(()),
+        Some(_) if !journal.edited && folder.restore_original(&found)? => Ok(()),
         Some(base) if *base == found.text => Ok(()),
-        Some(base) => {
-            if journal.edited || !folder.restore_original(&found)? {
-                folder.replace(Some(&found), base)?;
-            }
-            Ok(())
-        }
+        Some(base) => folder.replace(Some(&found), base),
         None => folder.remove_target(&found),
     }
 }

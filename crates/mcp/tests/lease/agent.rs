@@ -89,12 +89,10 @@ fn agent_process() {
             "restore" => restore_on(&disk, file)
                 .map(|released| format!("{released:?}"))
                 .map_err(|error| error.to_string()),
-            "user" => {
-                let id = nix::unistd::Uid::from_raw(65_534);
-                nix::unistd::seteuid(id)
-                    .map(|()| "changed".to_owned())
-                    .map_err(|error| error.to_string())
-            }
+            "user" => nix::unistd::setegid(nix::unistd::Gid::from_raw(65_534))
+                .and_then(|()| nix::unistd::seteuid(nix::unistd::Uid::from_raw(65_534)))
+                .map(|()| "changed".to_owned())
+                .map_err(|error| error.to_string()),
             other => panic!("unknown order {other}"),
         };
         match done {
@@ -140,7 +138,6 @@ impl Agent {
     }
 
     /// The same, by another program that is given this one's command line.
-    #[allow(dead_code)]
     pub(crate) fn start_by(program: &str, args: &[&str]) -> Self {
         let own = command("agent::agent_process");
         let mut command = Command::new(program);
@@ -172,22 +169,44 @@ impl Agent {
             // If it is dead, the answers say so.
             let _ = writeln!(orders, "{order}");
         }
+        match self.answer() {
+            Some(Answer::Died(step)) => {
+                let status = self.child.wait().unwrap();
+                assert_eq!(status.signal(), Some(Signal::SIGKILL as i32), "{status}");
+                Answer::Died(step)
+            }
+            Some(answer) => answer,
+            None => panic!("no answer: {:?}", self.child.wait()),
+        }
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The same as [`Self::order`], of a process that may not have come to be.
+    pub(crate) fn try_order(&mut self, what: &str, file: &Path) -> Option<Answer> {
+        let order = json!({"do": what, "file": file, "format": "json", "name": ""});
+        let _ = writeln!(self.orders.as_mut()?, "{order}");
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Option<Answer> {
         let mut died = None;
         for line in (&mut self.answers).lines() {
             let line = line.unwrap();
             if let Some(what) = line.strip_prefix("@ok ") {
-                return Answer::Ok(what.to_owned());
+                return Some(Answer::Ok(what.to_owned()));
             }
             if let Some(what) = line.strip_prefix("@error ") {
-                return Answer::Error(what.to_owned());
+                return Some(Answer::Error(what.to_owned()));
             }
             if let Some(what) = line.strip_prefix("@died ") {
-                died = Some(what.to_owned());
+                died = Some(Answer::Died(what.to_owned()));
             }
         }
-        let status = self.child.wait().unwrap();
-        assert_eq!(status.signal(), Some(Signal::SIGKILL as i32), "{status}");
-        Answer::Died(died.unwrap_or_default())
+        died
     }
 
     /// Kills it.

@@ -7,5 +7,8 @@ mod agent;
 mod crash;
 mod edits;
 mod faults;
+mod interleaving;
+mod ownership;
+mod property;
 mod rules;
 mod support;

@@ -356,6 +356,17 @@ fn who_cannot_get_the_lock_is_told_and_changes_nothing() {
 }
 
 #[test]
+fn the_very_file_comes_back_even_if_its_text_was_there_before_the_end() {
+    let world = World::new("plain");
+    let nothing = Lease::acquire(&world.edit(&[])).unwrap();
+    let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    assert_eq!(lease.release().unwrap(), Released::Shared);
+    assert_eq!(world.servers(), ["mine"]);
+    assert_eq!(nothing.release().unwrap(), Released::Restored);
+    world.assert_as_before("after both");
+}
+
+#[test]
 fn a_lease_without_servers_changes_nothing() {
     for name in ["plain", "no folder", "empty"] {
         let world = World::new(name);

@@ -108,13 +108,12 @@ impl World {
             }
             _ => {
                 let (text, mode) = match name {
-                    "plain" => (JSON.to_owned(), 0o644),
+                    "plain" | "two names" => (JSON.to_owned(), 0o644),
                     "crlf" => (JSON.trim_end().replace('\n', "\r\n"), 0o664),
                     "bom" => (format!("\u{feff}{JSON}"), 0o644),
                     "no servers" => (BARE.to_owned(), 0o600),
                     "empty" => (String::new(), 0o644),
                     "read-only" => (JSON.to_owned(), 0o444),
-                    "two names" => (JSON.to_owned(), 0o644),
                     "jsonc" => (JSONC.to_owned(), 0o644),
                     _ => panic!("no world {name}"),
                 };

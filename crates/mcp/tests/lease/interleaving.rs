@@ -1,0 +1,243 @@
+//! Many processes on the same files at the same time, some of which are killed.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use teamster_core::ConfigFormat;
+use teamster_mcp::edit;
+use teamster_mcp::lease::disk::{Disk, Step};
+use teamster_mcp::lease::{Lease, Released, pending, restore};
+
+use crate::agent::{command, deadly_disk, die};
+use crate::support::{World, definition, edit_of, key};
+
+/// Says to this program that it is one of the processes, and what it does.
+const MARK: &str = "TEAMSTER_LEASE_TEST_WORKER";
+
+/// Servers of which each lease takes some.
+const SHARED: [&str; 3] = ["alpha", "beta", "gamma"];
+
+/// Random numbers, the same for the same seed (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % sides
+    }
+
+    /// An index below `len`.
+    fn pick(&mut self, len: usize) -> usize {
+        usize::try_from(self.roll(len as u64)).unwrap()
+    }
+}
+
+fn format_of(file: &Path) -> ConfigFormat {
+    match file.extension() {
+        Some(end) if end == "toml" => ConfigFormat::Toml,
+        _ => ConfigFormat::Json,
+    }
+}
+
+/// The file can be read and has these servers, with exactly these definitions: taking them out by
+/// definition takes them all out.
+fn assert_holds(file: &Path, names: &[&str]) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let format = format_of(file);
+    let there = edit::names(&text, format, key(format)).unwrap();
+    for name in names {
+        assert!(there.iter().any(|other| other == name), "{name}: {text}");
+    }
+    let entries: Vec<_> = names
+        .iter()
+        .filter(|name| **name != "mine")
+        .map(|name| ((*name).to_owned(), definition(name)))
+        .collect();
+    let without = edit::remove(&text, format, key(format), &entries, false).unwrap();
+    let left = edit::names(&without, format, key(format)).unwrap();
+    assert_eq!(left.len() + entries.len(), there.len(), "{text}");
+}
+
+/// Does nothing, unless this is one of the processes.
+#[test]
+fn worker_process() {
+    let Ok(plan) = env::var(MARK) else {
+        return;
+    };
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    let seed = plan["seed"].as_u64().unwrap();
+    let rounds = plan["rounds"].as_u64().unwrap();
+    let files: Vec<(PathBuf, bool)> = serde_json::from_value(plan["files"].clone()).unwrap();
+    let mut dice = Dice::new(seed);
+    // Most die somewhere on the way, in the middle of a change or while they hold a lease.
+    let at = match plan["kill"].as_bool() {
+        Some(true) => 1 + dice.pick(500),
+        _ => 0,
+    };
+    let disk = deadly_disk(at, dice.roll(4) != 0);
+    let own = format!("own-{seed}");
+    for _ in 0..rounds {
+        let (file, has_mine) = &files[dice.pick(files.len())];
+        let mut names: Vec<&str> = SHARED.into_iter().filter(|_| dice.roll(2) == 0).collect();
+        names.push(&own);
+        let lease = Lease::acquire_on(&disk, &edit_of(file, format_of(file), &names)).unwrap();
+        let mut expected = names.clone();
+        if *has_mine {
+            expected.push("mine");
+        }
+        for _ in 0..=dice.roll(3) {
+            assert_holds(file, &expected);
+            thread::sleep(Duration::from_micros(dice.roll(2_000)));
+        }
+        if at != 0 && dice.roll(40) == 0 {
+            die();
+        }
+        let released = lease.release().unwrap();
+        assert!(
+            [Released::Shared, Released::Restored].contains(&released),
+            "{released:?}"
+        );
+    }
+}
+
+fn worker(seed: u64, rounds: u64, kill: bool, files: &[(PathBuf, bool)]) -> Child {
+    let plan = json!({"seed": seed, "rounds": rounds, "kill": kill, "files": files});
+    let mut command: Command = command("interleaving::worker_process");
+    command.env(MARK, plan.to_string()).spawn().unwrap()
+}
+
+/// The exit status and what was printed of each, at the latest after a minute.
+fn wait_all(workers: Vec<Child>) -> (usize, usize) {
+    let (mut ended, mut killed) = (0, 0);
+    let until = Instant::now() + Duration::from_secs(60);
+    for mut worker in workers {
+        while worker.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < until, "a process does not end");
+            thread::sleep(Duration::from_millis(2));
+        }
+        let output = worker.wait_with_output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        match output.status.code() {
+            Some(0) => ended += 1,
+            None => killed += 1,
+            Some(_) => panic!("{printed}"),
+        }
+    }
+    (ended, killed)
+}
+
+/// Generations of processes on the same files. Gives how many ended well and how many were killed.
+fn storm(generations: u64, rounds: u64, kill: bool) -> (usize, usize) {
+    let worlds = ["plain", "no folders", "toml", "link"].map(World::new);
+    let files: Vec<_> = worlds
+        .iter()
+        .map(|world| (world.file.clone(), !world.servers().is_empty()))
+        .collect();
+    let (mut ended, mut killed) = (0, 0);
+    for generation in 0..generations {
+        let workers = (0..6)
+            .map(|i| worker(generation * 6 + i, rounds, kill && i != 0, &files))
+            .collect();
+        let (well, dead) = wait_all(workers);
+        ended += well;
+        killed += dead;
+        for world in &worlds {
+            restore(&world.file).unwrap();
+            // One of the processes may have kept a copy only.
+            world.assert_copied_as_before(&format!("generation {generation}"));
+        }
+    }
+    println!("{ended} processes ended, {killed} were killed");
+    (ended, killed)
+}
+
+#[test]
+fn processes_that_come_and_go_on_the_same_files_leave_them_as_they_were() {
+    let (ended, killed) = storm(2, 25, false);
+    assert_eq!((ended, killed), (12, 0));
+}
+
+#[test]
+fn processes_that_are_killed_among_others_do_these_no_harm() {
+    let (ended, killed) = storm(8, 12, true);
+    assert!(ended >= 8, "{ended}");
+    assert!(killed >= 8, "{killed}");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn hundreds_of_processes_that_are_killed_among_others_do_these_no_harm() {
+    let (_, killed) = storm(150, 25, true);
+    assert!(killed >= 300, "{killed}");
+}
+
+#[test]
+fn processes_that_need_the_same_folder_at_once_remove_it_together() {
+    for seed in 0..4 {
+        let world = World::new("no folders");
+        let files = [(world.file.clone(), false)];
+        let workers = (0..3)
+            .map(|i| worker(seed * 10 + i, 30, false, &files))
+            .collect();
+        assert_eq!(wait_all(workers), (3, 0));
+        // Nobody was killed: nothing is left to be done.
+        world.assert_as_before("after all");
+        assert_eq!(pending(&world.file).unwrap(), None);
+    }
+}
+
+#[test]
+fn threads_of_one_process_share_a_file_like_processes() {
+    let world = World::new("no folder");
+    thread::scope(|scope| {
+        for name in ["a", "b", "c", "d"] {
+            let world = &world;
+            scope.spawn(move || {
+                for _ in 0..25 {
+                    let lease = Lease::acquire(&world.edit(&[name, "shared"])).unwrap();
+                    assert_holds(&world.file, &[name, "shared"]);
+                    lease.release().unwrap();
+                }
+            });
+        }
+    });
+    world.assert_as_before("after all");
+}
+
+#[test]
+fn programs_that_are_started_meanwhile_do_not_keep_a_lease_alive() {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let status = Command::new("true").status().unwrap();
+                assert!(status.success());
+            }
+        });
+        let world = World::new("plain");
+        let broken = Disk::with_hook(|step, _| match step {
+            Step::RestoreFile => Err(std::io::Error::from_raw_os_error(5)),
+            _ => Ok(()),
+        });
+        let mut alive = Vec::new();
+        for _ in 0..300 {
+            let lease = Lease::acquire_on(&broken, &world.edit(&["ours"])).unwrap();
+            lease.release().unwrap_err();
+            alive.extend(pending(&world.file).unwrap().map(|found| found.running));
+            restore(&world.file).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(alive, [0; 300]);
+    });
+}
