@@ -23,6 +23,11 @@ fn suite() -> Suite {
         .plain(Plain {
             model: "gemini-2.5-flash",
             tool: "run_shell_command(git status)",
+            // Not the settings of who runs the tests.
+            env: &[
+                ("GEMINI_CLI_HOME", "/no/home"),
+                ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "/no/settings.json"),
+            ],
             ..Plain::default()
         })
         .text("text_auto_model", "Hello, world! 你好，世界 🌍🚀 — done.")

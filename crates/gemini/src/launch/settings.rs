@@ -1,10 +1,10 @@
-//! Settings of the user's that would keep a server of the run, or its tools, from the agent. The CLI
-//! says nothing of it.
+//! What the user has set that would keep a server of the run, or its tools, from the agent, or give the
+//! server what is another's. The CLI says nothing of it.
 
 use std::path::Path;
 
 use serde_json::Value;
-use teamster_core::{AgentError, ExecuteParams, McpServer, PermissionMode};
+use teamster_core::{AgentError, ExecuteParams, McpServer, McpTransport, PermissionMode};
 
 use super::is_changed_in_list;
 use super::mcp::refuse;
@@ -18,6 +18,7 @@ pub(super) fn allowed_servers(
     places: &Places,
 ) -> Result<Vec<String>, AgentError> {
     check_disabled(params, places)?;
+    check_logins(params, places)?;
     let servers = &params.mcp_servers;
     let mut allowed: Option<Vec<String>> = None;
     let mut excluded = Vec::new();
@@ -111,6 +112,34 @@ fn check_disabled(params: &ExecuteParams, places: &Places) -> Result<(), AgentEr
             ),
         )),
     }
+}
+
+/// Refuses a server to which the CLI would send a token that the user has for another: it goes by the
+/// name alone. A header of the server's own takes its place.
+fn check_logins(params: &ExecuteParams, places: &Places) -> Result<(), AgentError> {
+    let logins = read(&places.users_folder().join("mcp-oauth-tokens.json"));
+    let Some(Value::Array(logins)) = logins else {
+        return Ok(());
+    };
+    for server in &params.mcp_servers {
+        let (McpTransport::Http { url, headers } | McpTransport::Sse { url, headers }) =
+            &server.transport
+        else {
+            continue;
+        };
+        let is_other = |login: &Value| {
+            login["serverName"] == server.name.as_str() && login["mcpServerUrl"] != url.as_str()
+        };
+        let is_login = |name: &String| name.eq_ignore_ascii_case("authorization");
+        if logins.iter().any(is_other) && !headers.keys().any(is_login) {
+            return Err(refuse(
+                server,
+                "name: the user is logged in to another server of this name, and Gemini CLI would send \
+                 its token to this one; choose another name, or set the header Authorization",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn hidden(server: &McpServer, setting: &str, file: &Path, how: &str, what: &str) -> AgentError {

@@ -152,6 +152,31 @@ fn a_server_that_the_user_disabled_by_name_is_an_error() {
 }
 
 #[test]
+fn a_server_never_gets_the_token_that_the_user_has_for_another_of_its_name() {
+    let login = r#"[{"serverName": "tiny", "mcpServerUrl": "https://x/mcp"}]"#;
+    let machine = Machine::new(&[("home/.gemini/mcp-oauth-tokens.json", login)]);
+    let with = |server: McpServer| machine.allowed_with(|p| p.mcp_servers = vec![server]);
+    for server in [
+        McpServer::http("tiny", "https://y/mcp"),
+        McpServer::sse("tiny", "https://y/sse").with_header("X-Authorization", "a"),
+    ] {
+        let message = with(server).unwrap_err();
+        assert!(
+            message.starts_with("mcp_servers: tiny: name: "),
+            "{message}"
+        );
+    }
+    for server in [
+        McpServer::http("tiny", "https://x/mcp"),
+        McpServer::http("tiny", "https://y/mcp").with_header("authorization", "a"),
+        McpServer::http("other", "https://y/mcp"),
+        McpServer::stdio("tiny", "cmd", [""; 0]),
+    ] {
+        assert_eq!(with(server), Ok(String::new()));
+    }
+}
+
+#[test]
 fn in_plan_mode_there_are_no_servers_so_another_must_be_asked_for() {
     let plan = r#"{"general": {"defaultApprovalMode": "plan"}}"#;
     let message = with(USERS, plan).unwrap_err();
