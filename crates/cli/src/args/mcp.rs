@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::value;
 
@@ -98,7 +98,7 @@ pub(crate) struct McpCheckArgs {
 /// file does it too. Runs that are alive keep theirs.
 ///
 /// Without FILE, it looks at the files of this directory and of this user that such a run can have
-/// changed.
+/// changed, and removes the private files of killed runs.
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
 pub(crate) struct McpRestoreArgs {
@@ -116,7 +116,7 @@ pub(crate) struct ServerArgs {
     /// MCP servers from a file in the form of `.mcp.json`, or the JSON itself (repeatable)
     ///
     /// `${NAME}` and `${NAME:-default}` in it stand for environment variables.
-    #[arg(long, value_name = "FILE|JSON")]
+    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath)]
     pub(crate) mcp_config: Vec<String>,
     /// An MCP server: its command as in a shell, or its address (repeatable)
     ///

@@ -43,6 +43,20 @@ pub(super) struct Answer {
     pub(super) tools: Vec<Tool>,
 }
 
+impl Answer {
+    /// The same without what `hide` takes out of its texts.
+    fn hidden(mut self, hide: impl Fn(&str) -> String) -> Self {
+        self.server = self
+            .server
+            .map(|(name, version)| (hide(&name), hide(&version)));
+        for tool in &mut self.tools {
+            tool.name = hide(&tool.name).into();
+            tool.description = tool.description.take().map(|it| hide(&it).into());
+        }
+        self
+    }
+}
+
 /// How it went.
 #[derive(Debug)]
 pub(super) struct Probed {
@@ -118,7 +132,9 @@ pub(super) async fn probe(server: &McpTransport, limit: Duration, mark: (&str, &
         Vec::new()
     };
     Probed {
-        answer: answer.map_err(|what| hide(&what)),
+        answer: answer
+            .map(|answer| answer.hidden(hide))
+            .map_err(|what| hide(&what)),
         garbage: lock(&garbage).take().map(|line: String| hide(&line)),
         stderr: stderr.iter().map(|line| hide(line)).collect(),
     }

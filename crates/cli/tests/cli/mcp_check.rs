@@ -253,6 +253,25 @@ fn a_server_has_its_variables_and_its_directory_and_its_secrets_are_not_told() {
 }
 
 #[test]
+fn a_secret_in_what_a_server_answers_is_not_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let tool = r#"{"name":"a","description":"of sk-secret","inputSchema":{"type":"object"}}"#;
+    let list = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{tool}]}}}}"#);
+    let text = format!("{}\necho '{list}'", ANSWER.replace("half", "sk-secret"));
+    let (server, _) = script(&dir, "tells", &text);
+    let server = server.replace("=sh ", "=TOKEN=${SECRET} sh ");
+    for more in [&[][..], &["--json"]] {
+        let args = ["mcp", "check", &server]
+            .into_iter()
+            .chain(more.iter().copied());
+        let ended = run(teamster(args).env("SECRET", "sk-secret"));
+        assert_eq!(ended.code, Some(0), "{}", ended.stdout);
+        assert!(ended.stdout.contains("of …"), "{}", ended.stdout);
+        assert!(!ended.stdout.contains("sk-"), "{}", ended.stdout);
+    }
+}
+
+#[test]
 fn a_signal_ends_the_servers() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let dir = tempfile::tempdir().unwrap();

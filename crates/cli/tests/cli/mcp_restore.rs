@@ -167,6 +167,38 @@ fn a_run_that_is_alive_keeps_its_servers() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn private_files_of_a_killed_run_are_removed() {
+    let opencode = OpenCode::new("exec sleep 100");
+    let temporary = opencode.path("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let private_files = || fs::read_dir(&temporary).unwrap().count();
+    let mut run = Running::start(
+        opencode
+            .run(["--mcp=tracker=TOKEN=sk-1 tracker-mcp"])
+            .env("TMPDIR", &temporary),
+    );
+    let pid = wait_pid_file(&opencode.path("pid"), LIMIT).unwrap();
+    assert_eq!(private_files(), 1);
+    end_guard_of(run.child.id());
+    run.signal(Signal::SIGKILL);
+    run.wait();
+    assert!(teamster_testkit::proc::wait_gone(pid, LIMIT));
+    assert_eq!(private_files(), 1);
+
+    let restore = || {
+        let mut restore = command(&opencode, &["mcp", "restore"]);
+        crate::run(restore.env("TMPDIR", &temporary))
+    };
+    let ended = restore();
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let said = ": private files of a killed run, removed\n";
+    assert!(ended.stdout.ends_with(said), "{}", ended.stdout);
+    assert_eq!(private_files(), 0);
+    assert!(restore().stdout.starts_with("Nothing to undo"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn the_guard_of_a_killed_run_restores_the_file() {
     let (opencode, mut killed) = running();
     killed.signal(Signal::SIGKILL);
