@@ -61,8 +61,8 @@ pub(super) fn allowed_servers(
         let said = settings["general"]["defaultApprovalMode"].as_str();
         mode = said.map(str::to_owned).or(mode);
     }
-    let asked = params.permission != PermissionMode::Default
-        || Flags::of(&params.extra_args).permission.is_some();
+    let given = Flags::of(&params.extra_args);
+    let asked = params.permission != PermissionMode::Default || given.permission.is_some();
     if mode.as_deref() == Some("plan") && !asked {
         return Err(AgentError::invalid_params(
             "permission: by the user's setting general.defaultApprovalMode it is `plan`, in which Gemini \
@@ -72,6 +72,10 @@ pub(super) fn allowed_servers(
     let ours = servers.iter().map(|server| server.name.clone());
     if params.mcp_strict {
         return Ok(ours.collect());
+    }
+    if !given.servers.is_empty() {
+        // The caller's own flag: with it the settings' list does not count.
+        return Ok(ours.filter(|name| !given.servers.contains(name)).collect());
     }
     let Some(mut allowed) = allowed.filter(|allowed| !allowed.is_empty()) else {
         return Ok(Vec::new());

@@ -99,6 +99,14 @@ fn servers_that_a_list_leaves_out_are_named_beside_those_in_it() {
 }
 
 #[test]
+fn the_caller_s_own_flag_does_not_leave_out_the_servers_of_the_run() {
+    let machine = Machine::new(&[(USERS, r#"{"mcp": {"allowed": ["mine"]}}"#)]);
+    let flag = "--allowed-mcp-server-names=b,theirs".to_owned();
+    let allowed = machine.allowed_with(|p| p.extra_args = vec![flag]);
+    assert_eq!(allowed, Ok("tiny".into()));
+}
+
+#[test]
 fn a_name_that_the_flag_cannot_say_is_an_error() {
     let message = with(USERS, r#"{"mcp": {"allowed": ["a,b"]}}"#).unwrap_err();
     assert!(message.starts_with("mcp_servers: tiny: "), "{message}");
