@@ -3,10 +3,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use teamster_core::ConfigFormat;
 use teamster_mcp::edit::{self, Clash};
+use teamster_mcp::lease::disk::{Disk, Step};
 use teamster_mcp::lease::{Lease, Released, pending, restore};
 
 use crate::support::{World, key};
@@ -366,4 +368,55 @@ fn a_project_that_is_moved_after_a_crash_is_still_undone() {
         fs::rename(&new, &old).unwrap();
         world.assert_as_before("after the restore");
     }
+}
+
+/// A disk on which somebody edits the file in the middle of our `nth` change of it.
+fn disk_with_editor(at: Step, nth: usize, world: &World, edit: Edit) -> Disk {
+    let file = world.file.clone();
+    let count = AtomicUsize::new(0);
+    Disk::with_hook(move |step, _| {
+        if step == at && count.fetch_add(1, Ordering::Relaxed) + 1 == nth {
+            save(&file, &edit(&fs::read_to_string(&file).unwrap()));
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn an_edit_in_the_middle_of_our_change_is_not_lost() {
+    let light: Edit = |text| text.replace("dark", "light");
+    for step in [
+        Step::MakeJournalFolder,
+        Step::LinkOriginal,
+        Step::CreateJournal,
+        Step::SyncNew,
+    ] {
+        let world = World::new("plain");
+        let original = world.text().unwrap();
+        let disk = disk_with_editor(step, 1, &world, light);
+        let lease = Lease::acquire_on(&disk, &world.edit(&["a"])).unwrap();
+        assert_eq!(world.servers(), ["a", "mine"]);
+        assert!(world.text().unwrap().contains("light"), "{step:?}");
+        assert_eq!(lease.release().unwrap(), Released::Restored);
+        assert_eq!(world.text().unwrap(), light(&original));
+        world.assert_no_litter("after the release");
+    }
+    // The second text is written over the first, which is edited meanwhile.
+    let world = World::new("plain");
+    let original = world.text().unwrap();
+    let first = Lease::acquire(&world.edit(&["a"])).unwrap();
+    let disk = disk_with_editor(Step::SyncNew, 1, &world, light);
+    let second = Lease::acquire_on(&disk, &world.edit(&["b"])).unwrap();
+    assert_eq!(world.servers(), ["a", "b", "mine"]);
+    assert!(world.text().unwrap().contains("light"));
+    first.release().unwrap();
+    assert_eq!(second.release().unwrap(), Released::Cleaned);
+    assert_eq!(world.text().unwrap(), light(&original));
+    // The text without us is written over one that is edited again.
+    let disk = disk_with_editor(Step::SyncNew, 2, &world, light);
+    let lease = Lease::acquire_on(&disk, &world.edit(&["a"])).unwrap();
+    save(&world.file, &world.text().unwrap().replace("light", "dark"));
+    assert_eq!(lease.release().unwrap(), Released::Cleaned);
+    assert_eq!(world.text().unwrap(), light(&original));
+    world.assert_no_litter("after all");
 }
