@@ -34,7 +34,7 @@
 //! | `cwd` | a text |
 //! | `url` or `httpUrl`, `headers` | a text, and texts by name |
 //! | `startup_timeout_sec`, `tool_timeout_sec` | seconds, as in Codex |
-//! | `timeout` | milliseconds that a call of a tool may take, as in all other CLIs |
+//! | `timeout` | milliseconds that a call of a tool may take. In Gemini CLI and OpenCode the start too; here not |
 //! | `tools`, `includeTools` or `enabled_tools` | a list; `"tools": ["*"]` is all of them |
 //! | `excludeTools` or `disabled_tools` | a list |
 //! | `disabled`, `enabled` | a server that is disabled is left out |

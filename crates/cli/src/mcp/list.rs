@@ -1,11 +1,13 @@
 //! `teamster mcp list`.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use teamster::{ExecuteParams, McpServer, McpTransport};
+use teamster::mcp::edit;
+use teamster::{ConfigTable, ExecuteParams, McpServer, McpTransport};
 
 use super::servers::{own_variable, sources_or_default};
 use super::{Failure, given};
@@ -204,16 +206,35 @@ fn not_for(server: &McpServer) -> Vec<NotFor> {
     let providers = teamster::providers().into_iter();
     providers
         .filter_map(|provider| {
-            let error = provider.launch(&params).err()?;
-            let message = error.message.as_str();
-            // Anything else is wrong with this machine, not with the server.
-            let about_it = message.starts_with("mcp_");
-            about_it.then(|| NotFor {
+            let reason = match provider.launch(&params) {
+                Ok(launch) => {
+                    let taken = launch.names_taken.iter();
+                    let table = taken.into_iter().find(|table| has(table, &server.name))?;
+                    let file = table.file.display();
+                    format!("{file} has a server of this name too, and they would be mixed")
+                }
+                // Anything else is wrong with this machine, not with the server.
+                Err(error) if !error.message.starts_with("mcp_") => return None,
+                Err(error) => {
+                    let message = error.message.as_str();
+                    message.strip_prefix(&prefix).unwrap_or(message).to_owned()
+                }
+            };
+            Some(NotFor {
                 provider: provider.info().id,
-                reason: words::one_line(message.strip_prefix(&prefix).unwrap_or(message)),
+                reason: words::one_line(&reason),
             })
         })
         .collect()
+}
+
+/// Whether a configuration file has a server of this name. One that cannot be read is the CLI's own
+/// business.
+fn has(table: &ConfigTable, name: &str) -> bool {
+    let names = fs::read_to_string(&table.file)
+        .ok()
+        .and_then(|text| edit::names(&text, table.format, table.key).ok());
+    names.is_some_and(|names| names.iter().any(|it| it == name))
 }
 
 fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {

@@ -146,6 +146,27 @@ fn an_agent_that_cannot_take_a_server_is_named_with_the_reason() {
 }
 
 #[test]
+fn a_name_that_a_cli_would_mix_with_one_of_the_users_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("opencode.json");
+    let own = r#"{ "mcp": { "tracker": { "type": "local", "command": ["x"] } } }"#;
+    fs::write(&file, own).unwrap();
+    let ended = run(
+        teamster(["mcp", "list", "--mcp=tracker=x", "--mcp=other=x"])
+            .current_dir(home.path())
+            .env("HOME", home.path()),
+    );
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let (tracker, other) = ended.stdout.split_once("\nother ").unwrap();
+    let reason = "opencode.json has a server of this name too, and they would be mixed";
+    assert!(
+        tracker.contains("    not for  opencode: ") && tracker.contains(reason),
+        "{tracker}"
+    );
+    assert!(!other.contains(reason), "{other}");
+}
+
+#[test]
 fn without_servers_it_says_how_to_name_some() {
     let empty = tempfile::tempdir().unwrap();
     for command in ["list", "check"] {
