@@ -1,4 +1,59 @@
 //! Changes of a configuration file for the time of a run.
+//!
+//! Many runs, in many processes, may hold a lease on the same file. It has the entries of all of them,
+//! and each entry goes with the last who needs it. The last lease restores the file; if one is killed,
+//! whoever comes next does it: the next lease, the others, or [`restore`].
+//!
+//! # What there is on the disk
+//!
+//! Beside the file `D/file` (the one behind all symbolic links) lies the folder
+//! `D/.teamster-lease-file`, for this user only. If folders have to be made, it lies beside the topmost
+//! of these. In it are:
+//!
+//! - `lock`, which is held by whoever changes anything here or in the file, and never for long;
+//! - `original`, a second name of the original file. Renaming it back restores not just the bytes but
+//!   the file itself: owner, mode, time, attributes, other names. Where the file system knows no second
+//!   names it is a copy, with owner, mode and time;
+//! - `journal.json`: what the file is without us, what we have written, which entries are ours, which
+//!   folders we have made, who the holders are. Paths in it are relative: a project can be moved;
+//! - `holder-…`, one for each lease, which the holder keeps locked for as long as it lives. A lock goes
+//!   with the process, however that ends. No process id is stored, so none can be taken for another's;
+//! - `.gitignore`, which keeps git from seeing any of this.
+//!
+//! # The order of things, and why
+//!
+//! Begin: `original`, holder, journal; then folders and file. The journal is on the disk, with all
+//! that is going to happen, before any of it happens. A text is written beside the file first and then
+//! renamed, so that the file is always either the old or the new one; if it is no longer what the change
+//! was made from, the change is begun again.
+//!
+//! End: file; then the folders that we made, if they are empty; then `journal.json` goes, which is the
+//! end of the undo; then the rest, `lock` last. Each step may be the last one, and can be repeated:
+//!
+//! | what is found | what was going on | what the next one does |
+//! |---|---|---|
+//! | a folder without a journal | a beginning before, or an end after anything that counts | removes it |
+//! | the file is the original, or there is none and was none | between the journal and the change, or between the undo and the end | the rest of the end |
+//! | the file has a text of ours | a lease was held, or its end had begun | puts the original in its place |
+//! | the file has some other text | somebody edited it during the lease | takes our entries out of that, and nothing else |
+//! | the file is gone | somebody removed it, or we did that had made it | leaves it so, and the rest of the end |
+//! | the file cannot be parsed | somebody is at it | nothing; it says so |
+//! | a holder that lives | others use the file | takes out what the dead have left |
+//! | a journal that cannot be read or of another version | none of ours | nothing; it says so |
+//!
+//! From an edit on, the file is no longer restored from `original` but from what it is without our
+//! entries. An entry of ours that somebody has changed is his.
+//!
+//! Whoever waits for `lock` may find it gone: then the folder was removed by the one before, and he
+//! begins anew. Who has found a place for the folder looks again when he holds the lock, because the
+//! folder that it would lie in may be of another lease's making, and that has its journal higher up.
+//!
+//! # What this does not do
+//!
+//! An editor that saves in the moment between our last look at the file and the rename, some
+//! microseconds, loses against us. During a lease the file is another one than the original: attributes
+//! beside owner and mode are those of a new file, and other names of it lead to the original.
+//! If a folder is made for one file and a lease on another file in it lasts longer, the folder stays.
 
 use std::path::{Path, PathBuf};
 
@@ -60,6 +115,27 @@ pub enum Released {
 }
 
 /// A changed configuration file; it is restored when this is released or dropped.
+///
+/// ```no_run
+/// use serde_json::json;
+/// use teamster_core::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
+/// use teamster_mcp::lease::{Lease, Released};
+///
+/// # fn main() -> Result<(), teamster_mcp::lease::LeaseError> {
+/// let lease = Lease::acquire(&ConfigEdit {
+///     table: ConfigTable {
+///         file: ".gemini/settings.json".into(),
+///         format: ConfigFormat::Json,
+///         key: "mcpServers",
+///     },
+///     entries: vec![("docs".to_owned(), json!({"command": "docs-mcp"}))],
+///     place: ConfigPlace::Lease,
+/// })?;
+/// // Run the CLI here.
+/// assert_eq!(lease.release()?, Released::Restored);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Lease {
     /// The path that was asked for.
@@ -146,7 +222,8 @@ pub struct Pending {
     pub servers: Vec<String>,
 }
 
-/// The leases on a file, if there are any.
+/// The leases on a file, if there are any. Waits for others as [`Lease::acquire`] does, and changes
+/// nothing.
 pub fn pending(file: &Path) -> Result<Option<Pending>, LeaseError> {
     let real = real_file(file)?;
     let found =

@@ -8,27 +8,29 @@ use super::disk::{Step, same_file, same_mode};
 use super::folder::{Folder, Stop, refused};
 
 /// What a file holds.
-#[derive(Debug)]
 pub(super) struct Content {
     pub(super) text: String,
     meta: fs::Metadata,
 }
 
+/// What the system says of a file, if it is there.
+pub(super) fn look(path: &Path) -> Result<Option<fs::Metadata>, Stop> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_file() => Ok(Some(meta)),
+        Ok(meta) if meta.is_symlink() => Err(Stop::Failed(
+            "it has become a symbolic link; put a file there again".to_owned(),
+        )),
+        Ok(_) => Err(Stop::Failed("it is not a regular file".to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(refused("look at", path, &error)),
+    }
+}
+
 /// The text of a file, if it is there.
 pub(super) fn read(path: &Path) -> Result<Option<Content>, Stop> {
-    let meta = match fs::symlink_metadata(path) {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(refused("look at", path, &error)),
+    let Some(meta) = look(path)? else {
+        return Ok(None);
     };
-    if meta.is_symlink() {
-        return Err(Stop::Failed(
-            "it has become a symbolic link; put a file there again".to_owned(),
-        ));
-    }
-    if !meta.is_file() {
-        return Err(Stop::Failed("it is not a regular file".to_owned()));
-    }
     match fs::read(path).map(String::from_utf8) {
         Ok(Ok(text)) => Ok(Some(Content { text, meta })),
         Ok(Err(_)) => Err(Stop::Failed("it is not UTF-8: convert it".to_owned())),

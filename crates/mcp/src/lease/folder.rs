@@ -1,6 +1,6 @@
 //! The folder of a journal, under its lock.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -182,30 +182,35 @@ impl Folder {
             Err(error) => return Err(refused("look at", &path, &error)),
         }
         let name = path.join(LOCK);
-        let opened = match File::open(&name) {
+        let mut made = false;
+        let opened = match open_for_lock(&name) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
+                made = true;
                 disk.create(Step::CreateLock, &name)
             }
             opened => opened,
         };
         let lock = match opened {
-            Ok(lock) => lock,
+            Ok(lock) => Lock::take(lock),
             // Somebody else was faster: at making the file, or at removing the folder.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) =>
             {
                 return Ok(None);
             }
-            Err(error) => {
-                // If the folder was made for this, it is still empty.
-                let _ = fs::remove_dir(&path);
-                return Err(refused("open", &name, &error));
-            }
+            Err(error) => Err(error),
         };
-        let lock = match Lock::take(lock) {
+        let lock = match lock {
             Ok(Some(lock)) => lock,
             Ok(None) => return Ok(None),
-            Err(error) => return Err(refused("lock", &name, &error)),
+            Err(error) => {
+                // Where nothing can be locked, nobody is in here. If there is more, it stays.
+                if made {
+                    let _ = disk.remove_file(Step::RemoveLock, &name);
+                    let _ = disk.remove_folder(Step::RemoveJournalFolder, &path);
+                }
+                return Err(refused("lock", &name, &error));
+            }
         };
         // Who was here before may have removed the file while we waited.
         if !is_same(&name, &lock.0).map_err(|error| refused("look at", &name, &error))? {
@@ -424,9 +429,24 @@ fn read_journal(folder: &Path, place: &Place) -> Result<Option<Journal>, Stop> {
     )))
 }
 
+/// Some file systems lock only what is open for writing; some are read-only.
+fn open_for_lock(path: &Path) -> io::Result<File> {
+    match OpenOptions::new().read(true).write(true).open(path) {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            File::open(path)
+        }
+        opened => opened,
+    }
+}
+
 /// Whether the one who made this file lives.
 fn is_held(path: &Path) -> Result<bool, Stop> {
-    let file = match File::open(path) {
+    let file = match open_for_lock(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(refused("open", path, &error)),

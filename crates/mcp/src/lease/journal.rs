@@ -1,5 +1,7 @@
 //! What is kept of a change so that it can be undone, and what a file's text becomes.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_core::ConfigFormat;
@@ -15,7 +17,7 @@ pub(super) type Entry = (String, Value);
 /// Everything that is needed to undo the changes of a file, beside the original itself.
 ///
 /// It says nothing of where the folder of the journal is: both may be moved together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Journal {
     teamster_lease: u32,
@@ -44,8 +46,18 @@ pub(super) struct Journal {
     pub(super) written: Vec<String>,
 }
 
+/// Without the texts: the user's secrets may be in them.
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal")
+            .field("file", &self.file)
+            .field("servers", &self.names())
+            .finish_non_exhaustive()
+    }
+}
+
 /// One lease.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Holder {
     /// The name of the file that it holds locked for as long as it lives.
     pub(super) id: String,

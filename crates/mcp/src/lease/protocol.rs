@@ -49,6 +49,8 @@ pub(super) fn acquire(disk: &Disk, file: &Path, edit: &ConfigEdit) -> Result<Hel
     if let Some((name, _)) = edit.entries.iter().find(|entry| !entries.contains(entry)) {
         return Err(Stop::Failed(format!("two servers have the name `{name}`")));
     }
+    // Before anything is made beside what may be a device.
+    content::look(file)?;
     until_done(disk, || {
         let folder = Folder::enter(disk, file, true)?.ok_or(Stop::Again)?;
         let Some(journal) = folder.journal.clone() else {
@@ -273,7 +275,7 @@ impl Held {
     fn release_without_journal(&self, folder: Option<Folder>) -> Result<Released, Stop> {
         let folder = match folder {
             Some(folder) => folder,
-            None if content::read(&self.file)?.is_none() => return Ok(Released::Cleaned),
+            None if content::look(&self.file)?.is_none() => return Ok(Released::Cleaned),
             None => Folder::enter(&self.disk, &self.file, true)?.ok_or(Stop::Again)?,
         };
         let mut journal = self.journal.clone();

@@ -120,7 +120,7 @@ fn worker(seed: u64, rounds: u64, kill: bool, files: &[(PathBuf, bool)]) -> Chil
 /// The exit status and what was printed of each, at the latest after a minute.
 fn wait_all(workers: Vec<Child>) -> (usize, usize) {
     let (mut ended, mut killed) = (0, 0);
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     for mut worker in workers {
         while worker.try_wait().unwrap().is_none() {
             assert!(Instant::now() < until, "a process does not end");

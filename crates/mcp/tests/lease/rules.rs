@@ -132,6 +132,12 @@ fn what_is_no_text_of_the_format_is_refused_and_not_shown() {
         assert!(!error.contains("hunter2"), "{error}");
         world.assert_as_before(text);
     }
+    let world = World::with_text("key = hunter2\n", ConfigFormat::Toml);
+    let error = Lease::acquire(&world.edit(&["ours"]))
+        .unwrap_err()
+        .to_string();
+    assert!(!error.contains("hunter2"), "{error}");
+    world.assert_as_before("after the refusal");
     let world = World::new("no file");
     fs::create_dir(&world.file).unwrap();
     let error = Lease::acquire(&world.edit(&["ours"]))
@@ -152,6 +158,27 @@ fn what_is_no_text_of_the_format_is_refused_and_not_shown() {
     assert!(error.contains("not UTF-8"), "{error}");
     fs::remove_file(&world.file).unwrap();
     world.assert_as_before("after the refusals");
+}
+
+#[test]
+fn what_is_in_the_file_is_not_shown_by_debug() {
+    let world = World::new("plain");
+    let first = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    let shown = format!("{first:?}");
+    assert!(shown.contains("settings.json"), "{shown}");
+    assert!(!shown.contains("dark"), "{shown}");
+    assert!(!shown.contains("/bin/"), "{shown}");
+}
+
+#[test]
+fn a_link_to_a_device_is_refused_before_anything_is_made_beside_that() {
+    let mut world = World::new("no file");
+    std::os::unix::fs::symlink("/dev/null", &world.file).unwrap();
+    world.remember();
+    let disk = Disk::with_hook(|step, _| panic!("{step:?}"));
+    let error = Lease::acquire_on(&disk, &world.edit(&["ours"])).unwrap_err();
+    assert!(error.to_string().contains("not a regular file"), "{error}");
+    world.assert_as_before("after the refusal");
 }
 
 #[test]
