@@ -1,5 +1,7 @@
 //! How Claude Code is started.
 
+mod mcp;
+
 use std::borrow::Cow;
 use std::fs;
 use std::time::Duration;
@@ -21,7 +23,7 @@ const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
 const LARGEST_SYSTEM_PROMPT_ARGUMENT: usize = 32 * 1024;
 
 /// The CLI's own tools that change nothing.
-const READ_ONLY_TOOLS: &str = "Read,Glob,Grep,LS,WebFetch,WebSearch";
+const READ_ONLY_TOOLS: &str = "Read,Glob,Grep,LS,WebFetch,WebSearch,WaitForMcpServers";
 
 /// The CLI sets these for its own children; one that finds them believes that it is such a child.
 const MARKS_OF_A_SESSION: &[&str] = &[
@@ -53,6 +55,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     args.add("--verbose");
     args.add("--include-partial-messages");
     options(params, &mut args);
+    mcp::options(params, &mut args);
     system_prompt(params, &mut args);
     for arg in &params.extra_args {
         args.add(arg);
@@ -200,6 +203,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
             "new_session_id: Claude Code takes a UUID only",
         ));
     }
+    mcp::check(params)?;
     if params.permission == PermissionMode::Bypass && is_root() && !is_sandbox(params) {
         return Err(AgentError::new(
             ErrorCode::InvalidParams,

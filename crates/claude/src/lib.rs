@@ -8,8 +8,8 @@ mod decoder;
 mod launch;
 
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, PermissionMode,
-    SystemPromptSupport,
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
+    PermissionMode, SystemPromptSupport,
 };
 
 pub use decoder::ClaudeDecoder;
@@ -50,6 +50,12 @@ static CAPABILITIES: Capabilities = {
     can.max_budget_usd = true;
     can.output_schema = true;
     can.images = true;
+    can.mcp.transports = &["stdio", "http", "sse"];
+    can.mcp.name_marks = "-_";
+    can.mcp.deliveries = &[McpDelivery::Private];
+    can.mcp.strict = true;
+    can.mcp.tool_timeout = true;
+    can.mcp.except_tools = true;
     can.cli_retries = true;
     can.prompt_on_stdin = true;
     can.text_deltas = true;
@@ -74,7 +80,7 @@ impl CliProvider for Claude {
         launch::launch(params)
     }
 
-    fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(ClaudeDecoder::new())
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(ClaudeDecoder::for_run(params))
     }
 }

@@ -83,7 +83,9 @@ impl ClaudeDecoder {
         let tool_id = Id::from(block.id.unwrap_or_default());
         let input = block.input.unwrap_or_default();
         let servers = self.session.as_ref().and_then(|s| s.mcp_servers.as_deref());
-        let mcp = tools::mcp_tool(&tool_name, servers.unwrap_or_default());
+        let servers = servers.unwrap_or_default().iter().map(|s| s.name.as_str());
+        let asked = self.servers.iter().map(String::as_str);
+        let mcp = tools::mcp_tool(&tool_name, servers.chain(asked));
         let kind = tools::kind(&tool_name);
         self.tools.started(&tool_id, &tool_name, kind, lane > 0);
         let plan = tools::plan(&tool_name, &input);

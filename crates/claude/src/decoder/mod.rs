@@ -14,8 +14,8 @@ use std::borrow::Cow;
 
 use teamster_core::json_line::{self, parse, type_of};
 use teamster_core::{
-    Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, Exit, Id, NoticeLevel,
-    NoticeSource, Permission, RateLimit, RunSummary, Session,
+    Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id,
+    NoticeLevel, NoticeSource, Permission, RateLimit, RunSummary, Session,
 };
 
 use fast::FastDelta;
@@ -37,6 +37,10 @@ const NOTICE_BYTES: usize = 1000;
 #[derive(Debug)]
 pub struct ClaudeDecoder {
     session: Option<Session>,
+    /// The names of the MCP servers that were asked for.
+    servers: Vec<String>,
+    /// It was told which of them the CLI does not have.
+    servers_told: bool,
     /// The main agent first, then sub-agents.
     lanes: Vec<Lane>,
     tools: Tools,
@@ -100,10 +104,21 @@ impl Decoder for ClaudeDecoder {
 }
 
 impl ClaudeDecoder {
-    /// A decoder for one run.
+    /// A decoder for one run with these parameters.
+    pub fn for_run(params: &ExecuteParams) -> Self {
+        let servers = params.mcp_servers.iter();
+        Self {
+            servers: servers.map(|server| server.name.clone()).collect(),
+            ..Self::new()
+        }
+    }
+
+    /// A decoder for one run of which nothing is known.
     pub fn new() -> Self {
         Self {
             session: None,
+            servers: Vec::new(),
+            servers_told: false,
             lanes: vec![Lane::new(None)],
             tools: Tools::default(),
             background: Background::default(),

@@ -167,26 +167,36 @@ impl ClaudeDecoder {
             let message = format!("this is Claude Code {version}; tested with {tested}");
             out.notice(NoticeLevel::Info, NoticeSource::Runtime, message);
         }
-        let before = self.session.as_ref().and_then(|s| s.mcp_servers.clone());
-        let before = before.unwrap_or_default();
-        let missing: Vec<McpServerStatus> = session
-            .mcp_servers
-            .iter()
-            .flatten()
-            .filter(|server| matches!(server.status.as_str(), "failed" | "needs-auth"))
-            .filter(|server| !before.contains(server))
-            .cloned()
-            .collect();
+        let missing = self.missing_servers(session.mcp_servers.as_deref().unwrap_or_default());
         self.session_is(session, out);
-        for McpServerStatus { name, status } in missing {
-            let why = if status == "failed" {
-                "failed to start"
-            } else {
-                "needs a login first"
-            };
-            let message = format!("the MCP server {name} {why}, so its tools are missing");
+        for (server, why) in missing {
+            let message = format!("the MCP server {server} {why}, so its tools are missing");
             out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
         }
+    }
+
+    /// Servers that did not come up, and of which that was not told before: their names and why.
+    fn missing_servers(&mut self, now: &[McpServerStatus]) -> Vec<(String, &'static str)> {
+        let before = self.session.as_ref().and_then(|s| s.mcp_servers.as_deref());
+        let mut missing = Vec::new();
+        for server in now {
+            let why = match server.status.as_str() {
+                "failed" => "failed to start",
+                "needs-auth" => "needs a login first",
+                // The user's own may well be.
+                "disabled" if self.servers.contains(&server.name) => "is switched off",
+                _ => continue,
+            };
+            if !before.is_some_and(|before| before.contains(server)) {
+                missing.push((server.name.clone(), why));
+            }
+        }
+        if !std::mem::replace(&mut self.servers_told, true) {
+            let unknown = |name: &&String| !now.iter().any(|server| server.name == **name);
+            let left_out = self.servers.iter().filter(unknown);
+            missing.extend(left_out.map(|name| (name.clone(), "was not loaded by the CLI")));
+        }
+        missing
     }
 }
 
