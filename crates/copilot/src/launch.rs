@@ -1,5 +1,7 @@
 //! How GitHub Copilot CLI is started.
 
+mod mcp;
+
 use std::env;
 use std::fs::File;
 use std::io;
@@ -37,6 +39,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     args.add("--no-color");
     session(params, &mut args);
     options(params, &mut args);
+    mcp::options(params, &mut args)?;
     add_dirs(params, &mut args);
     for image in &params.images {
         attach(image, &mut args)?;
@@ -206,6 +209,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
              session_id",
         ));
     }
+    mcp::check(params)?;
     check_extra_args(params)
 }
 

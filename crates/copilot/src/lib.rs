@@ -11,7 +11,8 @@ mod recorded;
 use std::path::{Path, PathBuf};
 
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, PermissionMode,
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
+    PermissionMode,
 };
 
 pub use decoder::CopilotDecoder;
@@ -48,6 +49,13 @@ static CAPABILITIES: Capabilities = {
     can.allowed_tools = true;
     can.denied_tools = true;
     can.images = true;
+    can.mcp.transports = &["stdio", "http", "sse"];
+    can.mcp.name_marks = "-_";
+    can.mcp.deliveries = &[McpDelivery::Private];
+    can.mcp.cwd = true;
+    can.mcp.tool_timeout = true;
+    can.mcp.only_tools = true;
+    can.mcp.except_tools = true;
     can.prompt_on_stdin = true;
     can.text_deltas = true;
     can.thinking = true;

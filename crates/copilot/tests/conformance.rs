@@ -149,6 +149,7 @@ fn command_line() -> ArgvModel {
             "--attachment",
             "--additional-mcp-config",
             "--disable-mcp-server",
+            "--enable-mcp-server",
         ])
         .optional(&["--resume|-r", "--share"])
         .many(&[

@@ -88,7 +88,12 @@ impl CopilotDecoder {
             .session_id
             .as_ref()
             .or(params.new_session_id.as_ref());
-        Self::with(SessionState::new(chosen.map(String::as_str), is_new))
+        let asked = params.mcp_servers.iter().map(|server| server.name.clone());
+        Self::with(SessionState::new(
+            chosen.map(String::as_str),
+            is_new,
+            asked.collect(),
+        ))
     }
 
     fn with(session: SessionState) -> Self {

@@ -23,6 +23,7 @@ impl CopilotDecoder {
                     for server in &line.data.servers {
                         self.session.server_is(server, out);
                     }
+                    self.session.servers_are_known(out);
                 }
             }
             "session.mcp_server_status_changed" => {

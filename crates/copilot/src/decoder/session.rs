@@ -18,15 +18,18 @@ pub(super) struct SessionState {
     complete: bool,
     model: Option<String>,
     servers: Vec<McpServerStatus>,
+    /// The names of the servers that were asked for.
+    asked: Vec<String>,
     /// Servers of which it was said that they failed.
     failed: Vec<String>,
 }
 
 impl SessionState {
-    pub(super) fn new(chosen: Option<&str>, is_new: bool) -> Self {
+    pub(super) fn new(chosen: Option<&str>, is_new: bool, asked: Vec<String>) -> Self {
         Self {
             chosen: chosen.map(Id::from),
             is_new,
+            asked,
             ..Self::default()
         }
     }
@@ -76,18 +79,17 @@ impl SessionState {
                 status: status.to_owned(),
             }),
         }
+        let asked = self.asked.iter().any(|a| a == name);
         let trouble = match status {
             "failed" => "failed",
             "needs-auth" => "needs a login",
+            // The user's own may well be.
+            "disabled" if asked => "is switched off",
+            "stopped" | "not_configured" if asked => "does not run",
             _ => "",
         };
-        if !trouble.is_empty() && !self.failed.iter().any(|f| f == name) {
-            self.failed.push(name.to_owned());
-            let mut message = format!("the MCP server {name:?} {trouble}");
-            if let Some(error) = server.error.get() {
-                message = format!("{message}: {error}");
-            }
-            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+        if !trouble.is_empty() {
+            self.trouble(name, trouble, server.error.get(), out);
         }
         // Until the model is known the servers still come up.
         if changed
@@ -96,6 +98,28 @@ impl SessionState {
         {
             self.tell(id, out);
         }
+    }
+
+    /// The list of servers is complete. One that was asked for and is not on it was left out.
+    pub(super) fn servers_are_known(&mut self, out: &mut Events) {
+        let known = |name: &&String| self.servers.iter().any(|s| s.name == **name);
+        let left_out = self.asked.iter().filter(|name| !known(name)).cloned();
+        for name in left_out.collect::<Vec<_>>() {
+            self.trouble(&name, "was not loaded by the CLI", None, out);
+        }
+    }
+
+    /// Tells a person that a server is not there, once.
+    fn trouble(&mut self, name: &str, trouble: &str, error: Option<&str>, out: &mut Events) {
+        if self.failed.iter().any(|f| f == name) {
+            return;
+        }
+        self.failed.push(name.to_owned());
+        let mut message = format!("the MCP server {name:?} {trouble}");
+        if let Some(error) = error {
+            message = format!("{message}: {error}");
+        }
+        out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
     }
 
     /// The last line names the session that it really was.

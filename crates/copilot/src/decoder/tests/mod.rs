@@ -13,6 +13,7 @@ mod ends;
 mod errors;
 mod last_lines;
 mod repeats;
+mod servers;
 mod shapes;
 mod text;
 mod tools;

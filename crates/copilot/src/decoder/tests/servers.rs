@@ -1,0 +1,69 @@
+//! What is told of MCP servers that did not come up.
+
+use serde_json::{Value, json};
+use teamster_core::{AgentEvent, ExecuteParams, McpServer};
+
+use super::{line, result, run_for};
+
+fn warnings(servers: &[&str], lines: &[String]) -> Vec<String> {
+    let mut params = ExecuteParams::new("hi");
+    let server = |name: &&str| McpServer::stdio(*name, "x", [""; 0]);
+    params.mcp_servers = servers.iter().map(server).collect();
+    let (events, _) = run_for(&params, lines);
+    let messages = events.iter().filter_map(|event| match event {
+        AgentEvent::Notice(notice) => Some(notice.message.clone()),
+        _ => None,
+    });
+    messages.collect()
+}
+
+fn changed(name: &str, status: &str, error: &Value) -> String {
+    line(
+        "session.mcp_server_status_changed",
+        &json!({"serverName": name, "status": status, "error": error}),
+    )
+}
+
+fn loaded(servers: &Value) -> String {
+    line("session.mcp_servers_loaded", &json!({"servers": servers}))
+}
+
+#[test]
+fn each_server_that_did_not_come_up_is_told_once() {
+    let list = loaded(&json!([
+        {"name": "good", "status": "connected"}, {"name": "slow", "status": "pending"},
+        {"name": "bad", "status": "failed", "error": "no such file"},
+        {"name": "off", "status": "disabled"}, {"name": "theirs", "status": "disabled"},
+    ]));
+    let lines = [
+        changed("slow", "pending", &Value::Null),
+        changed("locked", "needs-auth", &Value::Null),
+        list.clone(),
+        changed("slow", "failed", &json!("it exited")),
+        changed("slow", "failed", &json!("it exited")),
+        changed("good", "stopped", &Value::Null),
+        list,
+        result(0),
+    ];
+    assert_eq!(
+        warnings(&["good", "slow", "bad", "off", "gone"], &lines),
+        [
+            "the MCP server \"locked\" needs a login",
+            "the MCP server \"bad\" failed: no such file",
+            "the MCP server \"off\" is switched off",
+            "the MCP server \"gone\" was not loaded by the CLI",
+            "the MCP server \"slow\" failed: it exited",
+            "the MCP server \"good\" does not run",
+        ]
+    );
+}
+
+#[test]
+fn a_server_that_comes_up_before_the_list_is_not_missing() {
+    let lines = [
+        changed("a", "connected", &Value::Null),
+        loaded(&json!([])),
+        result(0),
+    ];
+    assert!(warnings(&["a"], &lines).is_empty());
+}

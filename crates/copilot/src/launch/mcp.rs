@@ -1,0 +1,149 @@
+//! MCP servers: a private file for `--additional-mcp-config`, and the rules that let their tools run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, absolute};
+
+use serde_json::{Map, Value, json};
+use teamster_core::{AgentError, Args, ExecuteParams, McpServer, McpTools, McpTransport};
+
+/// A rule with one of these names is about the CLI's own tools: `--allow-tool=shell` allows the shell.
+const KINDS: &[&str] = &["shell", "write", "url"];
+
+/// The CLI's own servers.
+const BUILT_IN: &[&str] = &[
+    "github-mcp-server",
+    "githubiq",
+    "workiq",
+    "browser-use",
+    "github-copilot-browser",
+];
+
+/// The CLI cuts the name of a tool, `<server>-<tool>`, after so many characters (measured). Tools that
+/// are then named the same are lost.
+const LONGEST_TOOL_NAME: usize = 64;
+const LONGEST_NAME: usize = 48;
+
+/// The longest limit that the CLI takes, in milliseconds.
+const LONGEST_TOOL_TIMEOUT_MS: u128 = u32::MAX as u128;
+
+/// The flags for the servers of this run.
+pub(super) fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
+    if params.mcp_servers.is_empty() {
+        return Ok(());
+    }
+    args.private_file("--additional-mcp-config=@", config(params)?);
+    for server in &params.mcp_servers {
+        args.value("--allow-tool", &server.name);
+        // The user's settings may have switched off a server of this name.
+        args.value("--enable-mcp-server", &server.name);
+        if server.tools.only.is_none() {
+            for tool in &server.tools.except {
+                args.value("--excluded-tools", tool_name(&server.name, tool));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses names that mean something else to the CLI.
+pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
+    for McpServer { name, .. } in &params.mcp_servers {
+        let is_one_of = |names: &[&str]| names.iter().any(|other| name.eq_ignore_ascii_case(other));
+        let problem = if is_one_of(KINDS) {
+            "a rule of GitHub Copilot CLI with this name is about its own tools"
+        } else if is_one_of(BUILT_IN) {
+            "a server of GitHub Copilot CLI's own has it"
+        } else if name.len() > LONGEST_NAME {
+            "GitHub Copilot CLI cuts NAME-TOOL after 64 characters, so it must have 48 at most"
+        } else {
+            continue;
+        };
+        return Err(invalid(name, &format!("name: {problem}; use another")));
+    }
+    Ok(())
+}
+
+fn invalid(server: &str, problem: &str) -> AgentError {
+    AgentError::invalid_params(format!("mcp_servers: {server}: {problem}"))
+}
+
+/// A tool as the CLI names it.
+fn tool_name(server: &str, tool: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let tool = tool.chars().map(|c| if allowed(c) { c } else { '-' });
+    let name = server.chars().chain(['-']).chain(tool);
+    name.take(LONGEST_TOOL_NAME).collect()
+}
+
+/// The file.
+fn config(params: &ExecuteParams) -> Result<String, AgentError> {
+    let here = params.working_directory.as_deref();
+    let here = absolute(here.unwrap_or(Path::new("."))).unwrap_or_default();
+    let mut servers = Map::new();
+    for server in &params.mcp_servers {
+        servers.insert(server.name.clone(), entry(server, &here)?);
+    }
+    Ok(json!({ "mcpServers": servers }).to_string())
+}
+
+fn entry(server: &McpServer, here: &Path) -> Result<Value, AgentError> {
+    let kind = server.transport.as_str();
+    let mut entry = match &server.transport {
+        McpTransport::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            let args: Vec<_> = args.iter().map(|arg| literal(arg)).collect();
+            let mut entry = json!({"type": kind, "command": literal(command), "args": args,
+                                   "env": literals(env)});
+            if let Some(cwd) = cwd {
+                let cwd = here.join(cwd);
+                let cwd = cwd.to_str().ok_or_else(|| {
+                    invalid(&server.name, "cwd: it is not UTF-8, which no JSON can hold")
+                })?;
+                entry["cwd"] = literal(cwd).into();
+            }
+            entry
+        }
+        McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
+            json!({"type": kind, "url": literal(url), "headers": literals(headers)})
+        }
+        // `check` has refused what is not known.
+        _ => json!({}),
+    };
+    entry["tools"] = tools(&server.tools);
+    if let Some(limit) = server.tool_timeout {
+        entry["timeout"] = json!(limit.as_millis().min(LONGEST_TOOL_TIMEOUT_MS) as u64);
+    }
+    Ok(entry)
+}
+
+fn tools(tools: &McpTools) -> Value {
+    let Some(only) = &tools.only else {
+        return json!(["*"]);
+    };
+    let left: Vec<_> = only
+        .iter()
+        .filter(|tool| !tools.except.contains(tool))
+        .collect();
+    json!(left)
+}
+
+fn literals(values: &BTreeMap<String, String>) -> Map<String, Value> {
+    values
+        .iter()
+        .map(|(name, value)| (name.clone(), literal(value).into()))
+        .collect()
+}
+
+/// A text that the CLI reads as this one. It puts variables in the place of `$NAME` and `${NAME}`, and
+/// has no way to write that literally but the default of a variable that is not set: `${NAME:-$}`
+/// gives `$`.
+fn literal(text: &str) -> String {
+    text.replace('$', "${TEAMSTER_MCP_DOLLAR:-$}")
+}
+
+#[cfg(test)]
+mod tests;
