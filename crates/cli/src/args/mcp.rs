@@ -1,5 +1,6 @@
 //! The arguments about MCP servers.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -111,7 +112,7 @@ pub(crate) struct McpRestoreArgs {
 }
 
 /// Which servers.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Clone, Default, Args)]
 pub(crate) struct ServerArgs {
     /// MCP servers from a file in the form of `.mcp.json`, or the JSON itself (repeatable)
     ///
@@ -125,6 +126,13 @@ pub(crate) struct ServerArgs {
     /// teamster's own arguments: --mcp 'tracker=TOKEN=${TOKEN} tracker-mcp'.
     #[arg(long, value_name = "NAME=COMMAND")]
     pub(crate) mcp: Vec<String>,
+}
+
+/// Without what may be secret.
+impl fmt::Debug for ServerArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerArgs").finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Args)]

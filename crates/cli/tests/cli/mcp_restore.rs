@@ -200,7 +200,15 @@ fn private_files_of_a_killed_run_are_removed() {
 #[test]
 #[cfg(target_os = "linux")]
 fn the_guard_of_a_killed_run_restores_the_file() {
-    let (opencode, mut killed) = running();
+    let opencode = OpenCode::new("exec sleep 100");
+    fs::write(opencode.path("work/opencode.json"), BEFORE).unwrap();
+    // Not in the directory in which teamster is.
+    let work = opencode.path("work");
+    let args = ["--mcp=a=x", "--mcp-via=project-config", "--cwd"];
+    let mut killed = opencode.run(args.into_iter().chain(work.to_str()));
+    let mut killed = Running::start(killed.current_dir(opencode.dir.path()));
+    wait_pid_file(&opencode.path("pid"), LIMIT).unwrap();
+    assert_ne!(text(&opencode), BEFORE);
     killed.signal(Signal::SIGKILL);
     killed.wait();
     assert!(wait_until(LIMIT, || text(&opencode) == BEFORE));

@@ -95,6 +95,24 @@ fn servers_reach_the_cli_with_their_variables() {
 }
 
 #[test]
+fn another_cli_gets_them_in_its_own_way() {
+    let claude = Claude::plays("text", 0);
+    let ended = run(claude
+        .run([
+            "x",
+            "--mcp=tracker=TOKEN=${TOKEN} tracker-mcp",
+            "--mcp-strict",
+        ])
+        .env("TOKEN", "sk-1"));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let argv = claude.report().argv.join("\n");
+    for part in ["--mcp-config=", "--strict-mcp-config", "mcp__tracker"] {
+        assert!(argv.contains(part), "{part}: {argv}");
+    }
+    assert!(!argv.contains("sk-1"), "{argv}");
+}
+
+#[test]
 fn a_configuration_file_is_changed_for_the_time_of_the_run() {
     let opencode = OpenCode::new("exit 1");
     let file = opencode.path("work/opencode.json");
@@ -173,9 +191,7 @@ fn a_way_that_the_cli_does_not_have_is_called_as_it_was_typed() {
     let ended = run(&mut claude.run(["x", "--mcp=a=x", "--mcp-via=user-config"]));
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(
-        ended.stderr.starts_with("error: --mcp-via: ")
-            // Until it takes servers at all.
-            || ended.stderr.starts_with("error: --mcp-config, --mcp: "),
+        ended.stderr.starts_with("error: --mcp-via: "),
         "{}",
         ended.stderr
     );
