@@ -130,6 +130,7 @@ impl Disk {
     pub(super) fn make_folder(&self, step: Step, path: &Path, private: bool) -> io::Result<()> {
         self.ask(step, Moment::Before)?;
         let mut builder = fs::DirBuilder::new();
+        builder.recursive(false);
         #[cfg(unix)]
         if private {
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

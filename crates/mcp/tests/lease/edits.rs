@@ -420,3 +420,22 @@ fn an_edit_in_the_middle_of_our_change_is_not_lost() {
     assert_eq!(world.text().unwrap(), light(&original));
     world.assert_no_litter("after all");
 }
+
+#[test]
+fn a_folder_that_somebody_makes_just_before_us_is_his() {
+    let world = World::new("no folder");
+    let folder = world.file.parent().unwrap().to_owned();
+    let (made, count) = (folder.clone(), AtomicUsize::new(0));
+    let disk = Disk::with_hook(move |step, _| {
+        if step == Step::MakeFolder && count.fetch_add(1, Ordering::Relaxed) == 0 {
+            fs::create_dir(&made).unwrap();
+        }
+        Ok(())
+    });
+    let lease = Lease::acquire_on(&disk, &world.edit(&["a"])).unwrap();
+    assert_eq!(world.servers(), ["a"]);
+    assert_eq!(lease.release().unwrap(), Released::Restored);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    fs::remove_dir(&folder).unwrap();
+    world.assert_as_before("after the release");
+}

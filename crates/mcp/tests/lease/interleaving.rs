@@ -1,11 +1,12 @@
 //! Many processes on the same files at the same time, some of which are killed.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use serde_json::{Value, json};
 use teamster_core::ConfigFormat;
@@ -53,7 +54,7 @@ fn format_of(file: &Path) -> ConfigFormat {
 /// The file can be read and has these servers, with exactly these definitions: taking them out by
 /// definition takes them all out.
 fn assert_holds(file: &Path, names: &[&str]) {
-    let text = std::fs::read_to_string(file).unwrap();
+    let text = fs::read_to_string(file).unwrap();
     let format = format_of(file);
     let there = edit::names(&text, format, key(format)).unwrap();
     for name in names {
@@ -82,7 +83,7 @@ fn worker_process() {
     let mut dice = Dice::new(seed);
     // Most die somewhere on the way, in the middle of a change or while they hold a lease.
     let at = match plan["kill"].as_bool() {
-        Some(true) => 1 + dice.pick(500),
+        Some(true) => 1 + dice.pick(usize::try_from(rounds * 60).unwrap()),
         _ => 0,
     };
     let disk = deadly_disk(at, dice.roll(4) != 0);
@@ -240,4 +241,77 @@ fn programs_that_are_started_meanwhile_do_not_keep_a_lease_alive() {
         done.store(true, Ordering::Relaxed);
         assert_eq!(alive, [0; 300]);
     });
+}
+
+#[test]
+fn who_finds_a_place_in_a_folder_of_another_leases_making_joins_that() {
+    let world = World::new("no folder");
+    let first = Lease::acquire(&world.edit(&["first"])).unwrap();
+    // Left by one who was killed before he looked again.
+    let place = world.file.with_file_name(".teamster-lease-settings.json");
+    fs::create_dir(&place).unwrap();
+    let second = Lease::acquire(&world.edit(&["second"])).unwrap();
+    assert!(!place.exists());
+    assert_eq!(world.servers(), ["first", "second"]);
+    assert_eq!(first.release().unwrap(), Released::Shared);
+    assert_eq!(second.release().unwrap(), Released::Restored);
+    world.assert_as_before("after both");
+}
+
+#[test]
+fn a_place_for_a_folder_that_is_there_by_now_is_given_up() {
+    let world = World::new("plain");
+    // Left by one who was killed when the folder `project` was not there.
+    let old = world
+        .root
+        .path()
+        .join(".teamster-lease-project+settings.json");
+    fs::create_dir(&old).unwrap();
+    fs::write(old.join("lock"), "").unwrap();
+    let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    assert!(!old.exists());
+    assert!(
+        world
+            .file
+            .with_file_name(".teamster-lease-settings.json")
+            .exists()
+    );
+    lease.release().unwrap();
+    world.assert_as_before("after the release");
+}
+
+#[test]
+fn a_folder_of_our_making_goes_also_if_another_begins_in_it_at_its_end() {
+    for killed in [true, false] {
+        let world = World::new("no folder");
+        let place = world.file.with_file_name(".teamster-lease-settings.json");
+        let count = AtomicUsize::new(0);
+        let held = Mutex::new(None);
+        let his = place.clone();
+        let disk = Disk::with_hook(move |step, _| {
+            if step == Step::RemoveFolder {
+                match count.fetch_add(1, Ordering::Relaxed) {
+                    0 => {
+                        fs::create_dir(&his).unwrap();
+                        let lock = fs::File::create_new(his.join("lock")).unwrap();
+                        lock.lock().unwrap();
+                        // Who is killed holds it no longer.
+                        if !killed {
+                            *held.lock().unwrap() = Some(lock);
+                        }
+                    }
+                    // He sees that he is wrong there, and goes.
+                    2 if !killed => {
+                        fs::remove_dir_all(&his).unwrap();
+                        held.lock().unwrap().take();
+                    }
+                    _ => {}
+                }
+            }
+            Ok(())
+        });
+        let lease = Lease::acquire_on(&disk, &world.edit(&["ours"])).unwrap();
+        assert_eq!(lease.release().unwrap(), Released::Restored);
+        world.assert_as_before("after the release");
+    }
 }

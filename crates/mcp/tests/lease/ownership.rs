@@ -260,3 +260,41 @@ fn a_file_system_that_is_read_only_is_named() {
     agent.end();
     world.assert_as_before("after the refusal");
 }
+
+#[test]
+fn a_file_in_a_lower_layer_of_a_container_comes_back() {
+    let world = World::new("plain");
+    let dir = world.root.path().join("layers");
+    let low = dir.join("low");
+    fs::create_dir_all(&low).unwrap();
+    fs::copy(&world.file, low.join("settings.json")).unwrap();
+    set_mode(&low.join("settings.json"), 0o640);
+    let mount = "mkdir \"$D\"/up \"$D\"/work \"$D\"/all && mount -t overlay overlay \
+                 -o lowerdir=\"$D\"/low,upperdir=\"$D\"/up,workdir=\"$D\"/work \"$D\"/all";
+    let Some((mut agent, seen)) = agent_with_mounts(&dir, mount) else {
+        return;
+    };
+    let (file, seen) = (dir.join("all/settings.json"), seen.join("all"));
+    let look = || {
+        let list = fs::read_dir(&seen).unwrap();
+        let names: Vec<_> = list.map(|found| found.unwrap().file_name()).collect();
+        let meta = fs::metadata(seen.join("settings.json")).unwrap();
+        let text = fs::read_to_string(seen.join("settings.json")).unwrap();
+        (
+            names,
+            text,
+            meta.mode(),
+            meta.uid(),
+            meta.modified().unwrap(),
+        )
+    };
+    let before = look();
+    for name in ["first", "second"] {
+        assert_eq!(agent.order("acquire", &file, false, name), ok("acquired"));
+        assert!(look().1.contains(&format!("/bin/{name}")));
+        assert_eq!(agent.order("release", &file, false, name), ok("Restored"));
+        assert_eq!(look(), before, "{name}");
+    }
+    agent.end();
+    assert!(fs::read_to_string(low.join("settings.json")).unwrap() == before.1);
+}
