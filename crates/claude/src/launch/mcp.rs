@@ -48,6 +48,9 @@ pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     for server in &params.mcp_servers {
         let problem = if RESERVED.contains(&server.name.as_str()) {
             "name: Claude Code keeps it for a server of its own; use another"
+        } else if server.name.starts_with("__") || server.name == "_" {
+            // To the CLI, the server's name is then empty in the names of its tools.
+            "name: Claude Code has no rule that allows its tools; use another"
         } else if server
             .tool_timeout
             .is_some_and(|limit| limit < SHORTEST_TOOL_TIMEOUT)

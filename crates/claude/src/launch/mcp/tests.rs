@@ -140,6 +140,9 @@ fn a_name_with_underscores_gets_a_rule_that_the_cli_takes_for_it() {
         ("_a", "mcp___a"),
         ("a_b-", "mcp__a_b-"),
         ("a__b", "mcp__a__b__*"),
+        ("a___b", "mcp__a___b__*"),
+        ("_x_", "mcp___x___*"),
+        ("x__", "mcp__x____*"),
         ("x_", "mcp__x___*"),
     ] {
         assert_eq!(rule(name), wanted);
@@ -158,7 +161,7 @@ fn what_the_cli_would_leave_out_or_ignore_is_refused_by_name() {
     if let McpTransport::Stdio { cwd, .. } = &mut elsewhere.transport {
         *cwd = Some("/tmp".into());
     }
-    let dotted = McpServer::stdio("a.b", "x", [""; 0]);
+    let named = |name: &str| McpServer::stdio(name, "x", [""; 0]);
     let reserved = RESERVED.iter().map(|name| {
         let server = McpServer::stdio(*name, "x", [""; 0]);
         (server, format!("mcp_servers: {name}: name: "))
@@ -168,7 +171,9 @@ fn what_the_cli_would_leave_out_or_ignore_is_refused_by_name() {
         (filtered, "mcp_servers: tiny: tools.only: "),
         (slow, "mcp_servers: tiny: startup_timeout: "),
         (elsewhere, "mcp_servers: tiny: cwd: "),
-        (dotted, "mcp_servers: a.b: name: "),
+        (named("a.b"), "mcp_servers: a.b: name: "),
+        (named("_"), "mcp_servers: _: name: "),
+        (named("__x"), "mcp_servers: __x: name: "),
     ];
     let others = others.map(|(server, begins)| (server, begins.to_owned()));
     for (server, begins) in reserved.chain(others) {
