@@ -31,7 +31,8 @@ enum Plan {
     EditedBeside,
     /// The user changes the mode of the file meanwhile.
     Mode,
-    /// One was killed at the operation of this number; this one, which restores, is killed as well.
+    /// One was killed at the operation of this number; this one, which restores the file or takes a
+    /// lease, is killed as well.
     Restoring(usize),
 }
 
@@ -112,7 +113,12 @@ fn kill_one(name: &'static str, plan: Plan, at: usize) -> Option<String> {
             victim.order("release", &world);
             victim.end()?;
             let mut victim = Victim::new(&world, at, true);
-            victim.order("restore", &world);
+            if before.is_multiple_of(2) {
+                victim.order("restore", &world);
+            } else {
+                victim.order("acquire", &world);
+                victim.order("release", &world);
+            }
             victim.end()
         }
         _ => {
@@ -145,6 +151,13 @@ fn kill_one(name: &'static str, plan: Plan, at: usize) -> Option<String> {
     assert!(users.iter().all(|user| servers.contains(user)), "{when}");
     if let Some(first) = first {
         assert!(servers.contains(&"first".to_owned()), "{name}: {when}");
+        if at.is_multiple_of(2) {
+            let next = Lease::acquire(&world.edit(&["next"])).unwrap();
+            let there = |server: &str| world.servers().contains(&server.to_owned());
+            assert!(there("first") && there("next"), "{name}: {when}");
+            assert!(died.is_none() || !there("victim"), "{name}: {when}");
+            assert_eq!(next.release().unwrap(), Released::Shared);
+        }
         first.release().unwrap();
     } else if at.is_multiple_of(2) {
         assert_ne!(restore(&world.file).unwrap(), Released::Shared);
