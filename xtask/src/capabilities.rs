@@ -72,6 +72,10 @@ const ROWS: &[(&str, &str)] = &[
         "mcp.nameMarks",
         "in a server's name, beside ASCII letters and digits",
     ),
+    (
+        "mcp.longestName",
+        "how long a server's name may be, in characters",
+    ),
     ("cliRetries", "the CLI's own retries (`cli_retries`)"),
     ("promptOnStdin", "prompts of any size, on stdin"),
     (

@@ -23,8 +23,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpServer {
-    /// Its name, from which the CLIs make the names of its tools. All CLIs take up to 64 ASCII letters,
-    /// digits, `-` and `_` as they are; some take more ([`McpSupport::name_marks`]).
+    /// Its name, from which the CLIs make the names of its tools. All CLIs take ASCII letters, digits, `-`
+    /// and `_` as they are; some take more ([`McpSupport::name_marks`]), and how many differs
+    /// ([`McpSupport::longest_name`]).
     pub name: String,
     /// How it is reached.
     pub transport: McpTransport,
@@ -271,6 +272,8 @@ pub struct McpSupport {
     pub transports: &'static [&'static str],
     /// The characters that a server's name may have beside ASCII letters and digits.
     pub name_marks: &'static str,
+    /// How long a server's name may be, in characters.
+    pub longest_name: usize,
     /// `mcp_delivery`: the ways that there are.
     pub deliveries: &'static [McpDelivery],
     /// `mcp_strict`.
@@ -293,6 +296,7 @@ impl McpSupport {
         Self {
             transports: &[],
             name_marks: "-_",
+            longest_name: 64,
             deliveries: &[],
             strict: false,
             cwd: false,

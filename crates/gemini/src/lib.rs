@@ -47,6 +47,9 @@ static CAPABILITIES: Capabilities = {
     can.denied_tools = true;
     can.mcp.transports = &["stdio", "http", "sse"];
     can.mcp.name_marks = "-_.";
+    // The CLI cuts what is in the middle out of `mcp_SERVER_TOOL` when it is longer than 63 characters,
+    // and keeps the first 30; it only permits a tool whose name begins with all of `mcp_SERVER_`.
+    can.mcp.longest_name = 25;
     can.mcp.deliveries = &[
         McpDelivery::Private,
         McpDelivery::ProjectConfig,

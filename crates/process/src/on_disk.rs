@@ -150,7 +150,7 @@ impl OnDisk {
                 Ok(Some(name)) => {
                     return Err(AgentError::invalid_params(format!(
                         "mcp_servers: {name}: {file} has a server of this name too, and {} would \
-                         mix the two; choose another name",
+                         mix the two or leave one out; choose another name",
                         plan.cli
                     )));
                 }

@@ -4,9 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::{AgentError, CliInfo, ExecuteParams, McpServer, McpSupport, McpTransport};
 
-/// No name of a server is longer: the names of its tools, which begin with it, have limits too.
-const LONGEST_NAME: usize = 64;
-
 /// Refuses servers that no CLI, or not this one, can take. The messages name server and field.
 pub(super) fn check(
     params: &ExecuteParams,
@@ -92,11 +89,12 @@ fn problem_of(server: &McpServer, info: &CliInfo, can: &McpSupport) -> Result<()
 
 fn check_name(name: &str, info: &CliInfo, can: &McpSupport) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || can.name_marks.contains(c);
-    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) {
+    if name.is_empty() || name.len() > can.longest_name || !name.chars().all(allowed) {
         let marks: Vec<_> = can.name_marks.chars().map(|c| format!("`{c}`")).collect();
         return Err(format!(
-            "name: for {} it must have 1 to {LONGEST_NAME} ASCII letters, digits and {}",
+            "name: for {} it must have 1 to {} ASCII letters, digits and {}",
             info.name,
+            can.longest_name,
             marks.join(" ")
         ));
     }

@@ -23,11 +23,6 @@ const NO_SERVER: &str = "/";
 /// Where the table of servers is in the settings.
 const TABLE: &str = "mcpServers";
 
-/// The longest name with which a tool is surely permitted. The CLI cuts what is in the middle out of
-/// `mcp_SERVER_TOOL` when it is longer than 63 characters, and keeps the first 30: a server is only
-/// trusted by a tool's name which begins with all of `mcp_SERVER_`.
-const LONGEST_NAME: usize = 25;
-
 /// The CLI drops these from a server's environment, and says so on stderr only.
 const BLOCKED_VARIABLES: &[&str] = &[
     "BASH_ENV",
@@ -145,12 +140,6 @@ fn problem_of(server: &McpServer) -> Option<String> {
     }
     if name == "__proto__" {
         return Some("name: Gemini CLI ignores a server of this name".to_owned());
-    }
-    if name.len() > LONGEST_NAME {
-        return Some(format!(
-            "name: Gemini CLI cuts the names of tools, and then may not permit them; give it a name of \
-             at most {LONGEST_NAME} characters"
-        ));
     }
     match &server.transport {
         McpTransport::Stdio { env, cwd, .. } => {

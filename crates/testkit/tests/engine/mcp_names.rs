@@ -64,7 +64,7 @@ async fn a_name_that_the_users_file_has_is_refused_before_anything_is_started() 
             error.message,
             format!(
                 "mcp_servers: {name}: {} has a server of this name too, and Fake Agent would mix \
-                 the two; choose another name",
+                 the two or leave one out; choose another name",
                 file.display()
             )
         );
