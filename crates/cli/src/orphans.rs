@@ -6,7 +6,6 @@
 
 #[cfg(target_os = "linux")]
 mod adopted {
-    use std::env;
     use std::fs;
     use std::thread::sleep;
     use std::time::{Duration, Instant};
@@ -44,19 +43,6 @@ mod adopted {
         }
     }
 
-    /// The environment variable, and its value, by which a [guard](crate::guard) finds the processes of
-    /// this program: as the engine marks those of a run, after the marks of those runs in which we are.
-    pub(crate) fn mark() -> (&'static str, String) {
-        const NAME: &str = "TEAMSTER_RUN_ID";
-        let start = stat(getpid()).and_then(|fields| fields.get(19).cloned());
-        let id = format!("{}-{}-0", getpid(), start.unwrap_or_default());
-        let value = match env::var(NAME) {
-            Ok(outer) if !outer.is_empty() => format!("{outer},{id}"),
-            _ => id,
-        };
-        (NAME, value)
-    }
-
     fn number(pid: Pid) -> u32 {
         pid.as_raw().cast_unsigned()
     }
@@ -72,15 +58,10 @@ mod adopted {
     }
 
     fn parent(pid: Pid) -> Option<Pid> {
-        stat(pid)?.get(1)?.parse().ok().map(Pid::from_raw)
-    }
-
-    /// What the kernel says of the process, from its state on.
-    fn stat(pid: Pid) -> Option<Vec<String>> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name in parentheses may itself hold spaces and parentheses.
         let (_, fields) = stat.rsplit_once(") ")?;
-        Some(fields.split(' ').map(str::to_owned).collect())
+        fields.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
     }
 }
 
@@ -91,11 +72,6 @@ mod adopted {
 
     /// See [`adopt`].
     pub(crate) fn end(_: Option<u32>) {}
-
-    /// Nobody looks for it.
-    pub(crate) fn mark() -> (&'static str, String) {
-        ("TEAMSTER_RUN_ID", String::new())
-    }
 }
 
-pub(crate) use adopted::{adopt, end, mark};
+pub(crate) use adopted::{adopt, end};

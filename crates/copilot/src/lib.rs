@@ -51,6 +51,8 @@ static CAPABILITIES: Capabilities = {
     can.images = true;
     can.mcp.transports = &["stdio", "http", "sse"];
     can.mcp.name_marks = "-_";
+    // The CLI cuts SERVER-TOOL after 64 characters.
+    can.mcp.longest_name = 48;
     can.mcp.deliveries = &[McpDelivery::Private];
     can.mcp.cwd = true;
     can.mcp.tool_timeout = true;

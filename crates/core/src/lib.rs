@@ -58,7 +58,9 @@ pub use event::{
     Notice, NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
     Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
-pub use mcp::{McpDelivery, McpServer, McpSupport, McpTools, McpTransport, mcp_variable};
+pub use mcp::{
+    McpDelivery, McpServer, McpSupport, McpTools, McpTransport, mcp_variable, without_credentials,
+};
 pub use params::{
     ExecuteParams, Image, ImageSource, PermissionMode, PromptDelivery, SystemPrompt, Timeouts,
 };

@@ -199,12 +199,12 @@ impl fmt::Debug for McpTransport {
                 .finish(),
             Self::Http { url, headers } => f
                 .debug_struct("Http")
-                .field("url", &without_query(url))
+                .field("url", &without_credentials(url))
                 .field("headers", &names(headers))
                 .finish(),
             Self::Sse { url, headers } => f
                 .debug_struct("Sse")
-                .field("url", &without_query(url))
+                .field("url", &without_credentials(url))
                 .field("headers", &names(headers))
                 .finish(),
         }
@@ -212,7 +212,12 @@ impl fmt::Debug for McpTransport {
 }
 
 /// An address without what may be secret in it: user, password and query.
-fn without_query(url: &str) -> String {
+///
+/// ```
+/// let shown = teamster_core::without_credentials("https://me:pw@example.com/mcp?key=1");
+/// assert_eq!(shown, "https://example.com/mcp?…");
+/// ```
+pub fn without_credentials(url: &str) -> String {
     let (base, query) = match url.split_once(['?', '#']) {
         Some((base, _)) => (base, "?…"),
         None => (url, ""),
@@ -220,11 +225,8 @@ fn without_query(url: &str) -> String {
     let Some((scheme, rest)) = base.split_once("://") else {
         return "…".to_owned();
     };
-    let (host, path) = rest
-        .split_once('/')
-        .map_or((rest, None), |(h, p)| (h, Some(p)));
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    let path = path.map_or(String::new(), |path| format!("/{path}"));
     format!("{scheme}://{host}{path}{query}")
 }
 
@@ -324,5 +326,17 @@ mod tests {
         assert!(shown.contains("TOKEN"), "{shown}");
         assert!(shown.contains("https://example.com/mcp?…"), "{shown}");
         assert!(!shown.contains("sk-"), "{shown}");
+    }
+
+    #[test]
+    fn an_address_is_shown_without_user_and_query() {
+        for (url, shown) in [
+            ("https://h", "https://h"),
+            ("https://u:p@h:1/a@b?c=d#e", "https://h:1/a@b?…"),
+            ("http://h#f", "http://h?…"),
+            ("h/p", "…"),
+        ] {
+            assert_eq!(without_credentials(url), shown);
+        }
     }
 }

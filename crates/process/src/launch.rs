@@ -258,6 +258,18 @@ fn too_large(message: String) -> AgentError {
     AgentError::new(ErrorCode::PromptTooLarge, ErrorKind::Invalid, message)
 }
 
+/// A mark for processes that a program starts by itself, as an environment variable and its value: who
+/// looks for [`leftovers`](crate::leftovers()) finds those that carry it when this process is dead.
+///
+/// ```
+/// let (variable, value) = teamster_process::run_mark();
+/// std::process::Command::new("true").env(variable, value).status()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn run_mark() -> (&'static str, String) {
+    (os::RUN_ID_VAR, RunId::new().within_ours())
+}
+
 /// What marks the processes of one run: owner's process id, owner's start time, counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunId(String);

@@ -97,6 +97,7 @@ mod stop;
 mod watchdog;
 
 pub use config::{EnvPolicy, RuntimeConfig};
+pub use launch::run_mark;
 pub use leftovers::{Leftover, leftovers};
 pub use program::{find_program, native_program};
 pub use run_folder::sweep_private_files;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, anyhow};
 use serde::Serialize;
+use teamster::process::run_mark;
 use teamster::{McpServer, McpTools, McpTransport};
 use tokio::task::JoinSet;
 
@@ -195,12 +196,12 @@ async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
     }
     let limit = asked.or(server.startup_timeout).unwrap_or(LIMIT);
     let start = Instant::now();
-    let mark = orphans::mark();
+    let (variable, mark) = run_mark();
     let Probed {
         answer,
         garbage,
         stderr,
-    } = probe(&server.transport, limit, (mark.0, &mark.1)).await;
+    } = probe(&server.transport, limit, (variable, &mark)).await;
     let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
     checked.duration_ms = Some(millis);
     if let Some(line) = garbage {

@@ -6,6 +6,10 @@ use std::path::{Path, absolute};
 use serde_json::{Map, Value, json};
 use teamster_core::{AgentError, Args, ExecuteParams, McpServer, McpTools, McpTransport};
 
+/// The CLI cuts the name of a tool, `<server>-<tool>`, after so many characters (measured). Tools that
+/// are then named the same are lost.
+const LONGEST_TOOL_NAME: usize = 64;
+
 /// A rule with one of these names is about the CLI's own tools: `--allow-tool=shell` allows the shell.
 const KINDS: &[&str] = &["shell", "write", "url"];
 
@@ -17,11 +21,6 @@ const BUILT_IN: &[&str] = &[
     "browser-use",
     "github-copilot-browser",
 ];
-
-/// The CLI cuts the name of a tool, `<server>-<tool>`, after so many characters (measured). Tools that
-/// are then named the same are lost.
-const LONGEST_TOOL_NAME: usize = 64;
-const LONGEST_NAME: usize = 48;
 
 /// The longest limit that the CLI takes, in milliseconds.
 const LONGEST_TOOL_TIMEOUT_MS: u128 = u32::MAX as u128;
@@ -53,8 +52,6 @@ pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
             "a rule of GitHub Copilot CLI with this name is about its own tools"
         } else if is_one_of(BUILT_IN) {
             "a server of GitHub Copilot CLI's own has it"
-        } else if name.len() > LONGEST_NAME {
-            "GitHub Copilot CLI cuts NAME-TOOL after 64 characters, so it must have 48 at most"
         } else {
             continue;
         };
