@@ -142,20 +142,18 @@ impl Folder {
         }
     }
 
-    /// Waits for the lock of a file's journal if there is one, in whatever state it is.
-    pub(super) fn find(disk: &Disk, file: &Path) -> Result<Option<Self>, Stop> {
+    /// Waits for the lock of the journal at a place if there is one, in whatever state it is.
+    pub(super) fn find(disk: &Disk, place: &Place) -> Result<Option<Self>, Stop> {
         let mut patience = Patience::new(disk.patience);
-        loop {
-            let Some(place) = Place::taken(file).into_iter().next() else {
-                return Ok(None);
-            };
-            if let Some(folder) = Self::open(disk, place, false)? {
+        while fs::symlink_metadata(place.journal_folder()).is_ok() {
+            if let Some(folder) = Self::open(disk, place.clone(), false)? {
                 return Ok(Some(folder));
             }
             if !patience.wait() {
                 return Err(busy(disk));
             }
         }
+        Ok(None)
     }
 
     /// Takes the lock, if it is free and the folder is still the one that it was.

@@ -349,7 +349,10 @@ fn put_back(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
 pub(super) fn restore(disk: &Disk, file: &Path) -> Result<Released, Stop> {
     let mut done = Released::Nothing;
     // There is more than one only if a run was killed while it looked for the place.
-    while let Some(folder) = Folder::find(disk, file)? {
+    for place in Place::taken(file) {
+        let Some(folder) = Folder::find(disk, &place)? else {
+            continue;
+        };
         if folder.count_living()? > 0 {
             return Ok(Released::Shared);
         }
@@ -363,10 +366,12 @@ pub(super) fn restore(disk: &Disk, file: &Path) -> Result<Released, Stop> {
 
 /// How many leases live, and the servers that may be in the file; nothing if there is no journal.
 pub(super) fn pending(disk: &Disk, file: &Path) -> Result<Option<(usize, Vec<String>)>, Stop> {
-    let Some(folder) = Folder::find(disk, file)? else {
-        return Ok(None);
-    };
-    let living = folder.count_living()?;
-    let servers = folder.journal.as_ref().map(Journal::names);
-    Ok(Some((living, servers.unwrap_or_default())))
+    for place in Place::taken(file) {
+        if let Some(folder) = Folder::find(disk, &place)? {
+            let living = folder.count_living()?;
+            let servers = folder.journal.as_ref().map(Journal::names);
+            return Ok(Some((living, servers.unwrap_or_default())));
+        }
+    }
+    Ok(None)
 }

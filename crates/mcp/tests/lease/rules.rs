@@ -360,6 +360,27 @@ fn half_made_folders_and_drafts_are_swept() {
 }
 
 #[test]
+fn what_somebody_else_has_put_beside_the_journal_stays_and_is_no_obstacle() {
+    let world = World::new("plain");
+    let original = world.text();
+    let folder = world.file.with_file_name(".teamster-lease-settings.json");
+    let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
+    fs::write(folder.join("note"), "mine").unwrap();
+    assert_eq!(lease.release().unwrap(), Released::Restored);
+    for _ in 0..2 {
+        assert_eq!(world.text(), original);
+        let list = fs::read_dir(&folder).unwrap();
+        let names: Vec<_> = list.map(|found| found.unwrap().file_name()).collect();
+        assert_eq!(names, ["note"]);
+        assert_eq!(restore(&world.file).unwrap(), Released::Nothing);
+        Lease::acquire(&world.edit(&["ours"]))
+            .unwrap()
+            .release()
+            .unwrap();
+    }
+}
+
+#[test]
 fn who_cannot_get_the_lock_is_told_and_changes_nothing() {
     let mut world = World::new("plain");
     let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
