@@ -148,6 +148,8 @@ fn a_lease_on_a_file_that_the_user_has_removed_makes_one_again_and_takes_it_away
     fs::remove_file(&world.file).unwrap();
     let second = Lease::acquire(&world.edit(&["b"])).unwrap();
     assert_eq!(world.servers(), ["a", "b"]);
+    // An editor that adds but an empty line makes it nobody else's.
+    save(&world.file, &(world.text().unwrap() + "\n"));
     first.release().unwrap();
     assert_eq!(world.servers(), ["b"]);
     assert_eq!(second.release().unwrap(), Released::Cleaned);
