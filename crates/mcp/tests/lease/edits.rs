@@ -128,6 +128,7 @@ fn a_file_that_the_user_removes_stays_away() {
             let last = held.pop().unwrap();
             for lease in held {
                 assert_eq!(lease.release().unwrap(), Released::Shared);
+                assert_eq!(world.text(), None);
             }
             let released = last.release().unwrap();
             if name == "plain" {
@@ -293,6 +294,25 @@ fn a_file_that_was_there_stays_even_if_nothing_is_left_in_it() {
     save(&world.file, "{}");
     assert_eq!(lease.release().unwrap(), Released::Cleaned);
     assert_eq!(world.text().unwrap(), "{}");
+}
+
+#[test]
+fn an_empty_table_of_the_users_stays_and_one_of_ours_goes() {
+    for (format, text) in [
+        (
+            ConfigFormat::Json,
+            "{\"theme\": \"dark\", \"mcpServers\": {}}",
+        ),
+        (ConfigFormat::Json, "{\"theme\": \"dark\"}"),
+        (ConfigFormat::Toml, "theme = \"dark\"\n\n[mcp_servers]\n"),
+        (ConfigFormat::Toml, "theme = \"dark\"\n"),
+    ] {
+        let world = World::with_text(text, format);
+        let lease = Lease::acquire(&world.edit(&["a"])).unwrap();
+        save(&world.file, &world.text().unwrap().replace("dark", "light"));
+        assert_eq!(lease.release().unwrap(), Released::Cleaned);
+        assert_eq!(world.text().unwrap(), text.replace("dark", "light"));
+    }
 }
 
 #[test]
