@@ -186,6 +186,9 @@ pub struct ConfigEdit {
     pub table: ConfigTable,
     /// Name and definition of each.
     pub entries: Vec<(String, Value)>,
+    /// What else is in the file if it has to be made, such as a schema that the CLI would add itself:
+    /// a file that somebody has changed is not simply removed again. Usually nothing.
+    pub new_file: &'static str,
     /// Where the changed file is.
     pub place: ConfigPlace,
 }

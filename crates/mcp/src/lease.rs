@@ -129,6 +129,7 @@ pub enum Released {
 ///         key: "mcpServers",
 ///     },
 ///     entries: vec![("docs".to_owned(), json!({"command": "docs-mcp"}))],
+///     new_file: "",
 ///     place: ConfigPlace::Lease,
 /// })?;
 /// // Run the CLI here.

@@ -149,7 +149,7 @@ fn names_in(folder: &Path) -> io::Result<Vec<OsString>> {
 fn merged(edit: &ConfigEdit) -> Result<String, AgentError> {
     let table = &edit.table;
     let text = match fs::read_to_string(&table.file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => edit.new_file.to_owned(),
         result => result.map_err(|error| cannot("read", &table.file, &error))?,
     };
     merge(

@@ -76,6 +76,7 @@ impl Servers {
             servers.config = Some(ConfigEdit {
                 table: table(file),
                 entries,
+                new_file: "",
                 place: ConfigPlace::Lease,
             });
         } else {

@@ -110,6 +110,7 @@ pub(super) fn deliver(params: &ExecuteParams, args: &mut Args) -> Result<Deliver
         config: Some(ConfigEdit {
             table: table(file),
             entries,
+            new_file: "",
             place,
         }),
         env,

@@ -27,6 +27,8 @@ pub(super) struct Journal {
     pub(super) key: String,
     /// Whether there was a file.
     existed: bool,
+    /// What a file that was not there has beside our entries.
+    new_file: String,
     /// How many parts of the way lead to each of the folders that we make.
     pub(super) folders: Vec<usize>,
     /// The file without us; nothing if there is to be none.
@@ -85,7 +87,7 @@ impl Journal {
         format: ConfigFormat,
         key: &str,
         original: Option<String>,
-        folders: Vec<usize>,
+        new_file: &str,
     ) -> Self {
         Self {
             teamster_lease: VERSION,
@@ -97,7 +99,8 @@ impl Journal {
             },
             key: key.to_owned(),
             existed: original.is_some(),
-            folders,
+            folders: Vec::new(),
+            new_file: new_file.to_owned(),
             written: original.iter().cloned().collect(),
             base: original,
             edited: false,
@@ -160,7 +163,7 @@ impl Journal {
                     &self.entries,
                     self.made_table,
                 )?;
-                (self.existed || !is_blank(&rest)).then_some(rest)
+                (self.existed || !is_blank(&rest, &self.new_file)).then_some(rest)
             }
         };
         // Who removes the file does not want it back.
@@ -188,7 +191,7 @@ impl Journal {
         let next = if entries.is_empty() {
             self.base.clone()
         } else {
-            let base = self.base.as_deref().unwrap_or_default();
+            let base = self.base.as_deref().unwrap_or(&self.new_file);
             let next = edit::merge(base, self.format(), &self.key, entries, Clash::Refuse)?;
             self.made_table = self.makes_table(base, &next, entries)?;
             Some(next)
@@ -236,13 +239,11 @@ impl Journal {
     }
 }
 
-/// Whether nothing is in a file.
-fn is_blank(text: &str) -> bool {
-    let rest: String = text
-        .trim_start_matches('\u{feff}')
-        .split_whitespace()
-        .collect();
-    rest.is_empty() || rest == "{}"
+/// Whether nothing is in a file but what a new one has.
+fn is_blank(text: &str, new_file: &str) -> bool {
+    let solid = |text: &str| -> String { text.split_whitespace().collect() };
+    let rest = solid(text.trim_start_matches('\u{feff}'));
+    rest.is_empty() || rest == "{}" || rest == solid(new_file)
 }
 
 /// The entries of these holders, each once.

@@ -87,7 +87,7 @@ fn begin(folder: &Folder, edit: &ConfigEdit, entries: &[Entry]) -> Result<Held, 
         table.format,
         table.key,
         text,
-        Vec::new(),
+        edit.new_file,
     );
     let current = original.as_ref().map(|content| &*content.text);
     refuse_names_of_the_user(&journal, entries)?;

@@ -425,3 +425,34 @@ fn a_lease_without_servers_changes_nothing() {
         world.assert_as_before("after the release");
     }
 }
+
+#[test]
+fn what_a_new_file_has_from_the_start_goes_with_it() {
+    const SCHEMA: &str = "{\n  \"$schema\": \"https://example.com/config.json\"\n}\n";
+    let world = World::new("no folder");
+    let mut edit = world.edit(&["ours"]);
+    edit.new_file = SCHEMA;
+    // As it is, and as an editor has formatted it.
+    for format in [
+        None,
+        Some("{\"$schema\":\"https://example.com/config.json\",\"mcpServers\":"),
+    ] {
+        let lease = Lease::acquire(&edit).unwrap();
+        assert_eq!(world.servers(), ["ours"]);
+        let text = world.text().unwrap();
+        assert!(text.starts_with("{\n  \"$schema\": "), "{text}");
+        if let Some(begin) = format {
+            let servers = json!({"ours": definition("ours")});
+            fs::write(&world.file, format!("{begin}{servers}}}")).unwrap();
+        }
+        lease.release().unwrap();
+        world.assert_as_before("after the release");
+    }
+    // With something of the user's in it, it stays.
+    let lease = Lease::acquire(&edit).unwrap();
+    let text = world.text().unwrap().replacen('{', "{ \"theme\": 1,", 1);
+    fs::write(&world.file, text).unwrap();
+    assert_eq!(lease.release().unwrap(), Released::Cleaned);
+    let expected = SCHEMA.replacen('{', "{ \"theme\": 1,", 1);
+    assert_eq!(world.text().unwrap(), expected);
+}

@@ -262,6 +262,7 @@ pub(crate) fn edit_of(file: &Path, format: ConfigFormat, names: &[&str]) -> Conf
             .iter()
             .map(|name| ((*name).to_owned(), definition(name)))
             .collect(),
+        new_file: "",
         place: ConfigPlace::Lease,
     }
 }

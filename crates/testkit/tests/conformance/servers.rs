@@ -46,6 +46,7 @@ impl Servers {
                     key: "servers",
                 },
                 entries: if private { Vec::new() } else { entries },
+                new_file: "",
                 place: ConfigPlace::Lease,
             });
         }

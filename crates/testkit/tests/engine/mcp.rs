@@ -37,6 +37,7 @@ fn leased(run: Run, file: &Path, name: &str) -> Run {
     let edit = ConfigEdit {
         table: table(file),
         entries: vec![(name.into(), json!({"command": "docs-mcp"}))],
+        new_file: "",
         place: ConfigPlace::Lease,
     };
     with_server(run, name).launch(|launch| launch.config = Some(edit))

@@ -42,6 +42,7 @@ fn run(home: &Path, script: &str) -> Run {
             key: "mcpServers",
         },
         entries: vec![("docs".into(), json!({"command": "docs-mcp"}))],
+        new_file: "",
         place: ConfigPlace::PrivateHome(PrivateHome {
             variable: "CLI_HOME",
             home: home.to_owned(),

@@ -271,6 +271,7 @@ fn a_lease_holds_the_same_definitions_and_no_secrets() {
                 }),
             ),
         ],
+        new_file: "",
         place: ConfigPlace::Lease,
     };
     assert_eq!(launched.config, Some(expected));
