@@ -1,14 +1,31 @@
 //! MCP servers: whose tool a call is of, and what the CLI says of servers that failed.
 
-use teamster_core::{ExecuteParams, McpTool};
+use teamster_core::{ExecuteParams, McpTool, excerpt, without_colors};
 
 use crate::recorded::Flags;
 
 /// How the name of an MCP server's tool begins.
 const PREFIX: &str = "mcp_";
 
-/// All that the CLI says of servers that it could not start or that broke off, on stderr and once.
-pub(super) const TROUBLE: &str = "MCP issues detected";
+/// All that the CLI says on stderr of servers that failed before the model has called a tool of any.
+const TROUBLE: &str = "MCP issues detected";
+
+/// What stands before and after a server's name where the CLI says why it failed: only after the model
+/// has called a tool of a server. By the CLI's own source.
+const NAMED: &[(&str, &str)] = &[
+    ("Error during discovery for MCP server '", "': "),
+    ("Fatal error ensuring MCP server '", "' is connected: "),
+    ("Error connecting to MCP server '", "': "),
+    ("Error discovering tools from ", ": "),
+    ("Error discovering prompts from ", ": "),
+    ("Error discovering resources from ", ": "),
+    ("Could not configure OAuth for '", "' - "),
+    ("Failed to handle automatic OAuth for server '", "': "),
+    ("Failed to create OAuth transport for server '", "': "),
+];
+
+/// How much of a reason is kept, in bytes.
+const REASON_BYTES: usize = 500;
 
 /// The servers of which it is known that the run may use them.
 #[derive(Debug, Default)]
@@ -35,7 +52,7 @@ impl Servers {
     pub(super) fn tool(&self, name: &str) -> Option<McpTool> {
         let name = name.strip_prefix(PREFIX)?;
         let (server, tool) = self.split(name).or_else(|| name.split_once('_'))?;
-        Some(McpTool {
+        (!server.is_empty()).then(|| McpTool {
             server: server.to_owned(),
             tool: tool.to_owned(),
         })
@@ -54,18 +71,91 @@ impl Servers {
         })
     }
 
-    /// What to tell of servers that failed, if the CLI says that any did.
-    pub(super) fn trouble(&self, stderr: &str) -> Option<String> {
-        if !stderr.lines().any(|line| line.starts_with(TROUBLE)) {
-            return None;
+    /// What to tell of servers that failed: of each that the CLI names, or once that any did.
+    pub(super) fn trouble(&self, stderr: &str) -> Vec<String> {
+        let plain = without_colors(stderr);
+        let mut any = false;
+        // Most lines come twice, with their level and without it.
+        let mut named: Vec<(&str, Option<String>)> = Vec::new();
+        for line in plain.lines() {
+            match Trouble::of(line) {
+                Some(Trouble::Somewhere) => any = true,
+                Some(Trouble::Of(server, why)) => {
+                    match named.iter_mut().find(|(name, _)| *name == server) {
+                        Some((_, known)) => *known = known.take().or(why),
+                        None => named.push((server, why)),
+                    }
+                }
+                None => {}
+            }
         }
+        if named.is_empty() && any {
+            return vec![self.unnamed()];
+        }
+        let told = named.into_iter().map(|(server, why)| {
+            let why = why.as_deref().unwrap_or("Gemini CLI does not say why");
+            format!("the MCP server {server} failed in the run: {why}")
+        });
+        told.collect()
+    }
+
+    fn unnamed(&self) -> String {
         let mut message = format!(
-            "{TROUBLE}: an MCP server did not start or broke off; Gemini CLI does not say which, nor why"
+            "{TROUBLE}: an MCP server did not start, or broke off before a tool of any was called; \
+             Gemini CLI then says neither which nor why"
         );
         if !self.ours.is_empty() {
             message.push_str("; those of this run: ");
             message.push_str(&self.ours.join(", "));
         }
-        Some(message)
+        message
+    }
+}
+
+/// What a line on stderr says of servers that failed.
+#[derive(Debug, PartialEq)]
+pub(super) enum Trouble<'a> {
+    /// That one did.
+    Somewhere,
+    /// That this one did, and why if that is there.
+    Of(&'a str, Option<String>),
+}
+
+impl<'a> Trouble<'a> {
+    /// Reads a line without colours.
+    pub(super) fn of(line: &'a str) -> Option<Self> {
+        let levels = ["[INFO] ", "[WARNING] ", "[ERROR] "];
+        let level = levels
+            .into_iter()
+            .find_map(|level| line.strip_prefix(level));
+        let said = level.unwrap_or(line).trim_end();
+        if said.starts_with(TROUBLE) {
+            return Some(Self::Somewhere);
+        }
+        let (server, why) = Self::broke_off(said)
+            .or_else(|| Self::why(said))
+            .or_else(|| Self::wants_login(said))?;
+        let why = why.filter(|why| !why.is_empty());
+        (!server.is_empty()).then(|| Self::Of(server, why.map(|why| excerpt(&why, REASON_BYTES))))
+    }
+
+    fn broke_off(said: &str) -> Option<(&str, Option<String>)> {
+        let rest = said.strip_prefix("MCP ERROR (")?;
+        let server = rest.strip_suffix(':').unwrap_or(rest).strip_suffix(')')?;
+        Some((server, None))
+    }
+
+    fn why(said: &str) -> Option<(&str, Option<String>)> {
+        NAMED.iter().find_map(|(before, after)| {
+            let (server, why) = said.strip_prefix(before)?.split_once(after)?;
+            Some((server, Some(why.to_owned())))
+        })
+    }
+
+    fn wants_login(said: &str) -> Option<(&str, Option<String>)> {
+        let (server, why) = said.strip_prefix("MCP server '")?.split_once("' ")?;
+        let known = ["requires authentication", "rejected stored OAuth token"];
+        let known = known.iter().any(|words| why.starts_with(words));
+        known.then(|| (server, Some(format!("it {why}"))))
     }
 }

@@ -219,7 +219,7 @@ impl Decoder for GeminiDecoder {
     }
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
-        if let Some(trouble) = self.servers.trouble(&exit.stderr) {
+        for trouble in self.servers.trouble(&exit.stderr) {
             out.notice(NoticeLevel::Warning, NoticeSource::Stderr, trouble);
         }
         self.end.finish(exit, out)

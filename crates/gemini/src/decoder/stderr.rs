@@ -3,7 +3,7 @@
 use teamster_core::{ErrorKind, without_colors};
 
 use super::errors::kind_of_text;
-use super::mcp::TROUBLE;
+use super::mcp::Trouble;
 
 /// Between the number of the attempt that failed and the error, which Node prints with where it was
 /// thrown.
@@ -146,11 +146,11 @@ fn is_noise(line: &str) -> bool {
         "YOLO mode is enabled",
         "Approval mode overridden",
         "Ripgrep is not available",
-        TROUBLE,
         "Blocked dangerous environment variable",
         "Error executing tool ",
         "[STARTUP]",
     ]
     .iter()
     .any(|words| line.starts_with(words))
+        || Trouble::of(line).is_some()
 }

@@ -33,6 +33,9 @@ fn names_of_tools_are_split_with_the_servers_that_are_known_longest_first() {
         ("mcp_your_srv_echo", is("your", "srv_echo")),
         ("mcp_mysrv_echo", is("mysrv", "echo")),
         ("mcp_alone", None),
+        ("mcp__x", None),
+        ("mcp_", None),
+        ("mcp__", None),
         ("my_srv_echo", None),
     ] {
         assert_eq!(split(&params, name), expected, "{name}");
@@ -65,36 +68,77 @@ fn a_tool_of_a_server_of_the_run_that_is_not_there_is_denied_only_if_something_i
     assert_eq!(denials(&params, "mcp_my_srv_echo"), 1);
 }
 
-#[test]
-fn servers_that_failed_are_one_notice_with_those_of_the_run() {
-    let notices = |params: &ExecuteParams, stderr: &str| {
-        let exit = Exit {
-            stderr: stderr.to_owned(),
-            ..Exit::default()
-        };
-        let (events, _) = decode(GeminiDecoder::new(params), &[init()], exit);
-        let notices = events.iter().filter_map(|event| match event {
-            AgentEvent::Notice(notice) => {
-                assert_eq!(notice.level, NoticeLevel::Warning);
-                assert_eq!(notice.source, NoticeSource::Stderr);
-                Some(notice.message.clone())
-            }
-            _ => None,
-        });
-        notices.collect::<Vec<_>>()
+/// What is told of servers when the CLI has written this on stderr.
+fn notices(params: &ExecuteParams, stderr: &str) -> Vec<String> {
+    let exit = Exit {
+        stderr: stderr.to_owned(),
+        ..Exit::default()
     };
-    let said = "Warning: x\nMCP issues detected. Run /mcp list for status.\nMCP issues detected.\n";
-    let [of_nobody] = notices(&ExecuteParams::new("hi"), said).try_into().unwrap();
-    assert!(
-        of_nobody.starts_with("MCP issues detected: "),
-        "{of_nobody}"
-    );
-    let [of_ours] = notices(&with_servers(&["a", "b"]), said)
-        .try_into()
-        .unwrap();
-    assert!(of_ours.ends_with("; those of this run: a, b"), "{of_ours}");
+    let (events, _) = decode(GeminiDecoder::new(params), &[init()], exit);
+    let notices = events.iter().filter_map(|event| match event {
+        AgentEvent::Notice(notice) => {
+            assert_eq!(notice.level, NoticeLevel::Warning);
+            assert_eq!(notice.source, NoticeSource::Stderr);
+            Some(notice.message.clone())
+        }
+        _ => None,
+    });
+    notices.collect()
+}
+
+#[test]
+fn servers_that_failed_and_are_not_named_are_one_notice_with_those_of_the_run() {
+    let hint = "MCP issues detected. Run /mcp list for status.";
+    // Alone, with its level, in colour, and more than once.
+    for said in [
+        format!("Warning: x\n{hint}\n{hint}\n"),
+        format!("[INFO] {hint}\n"),
+        format!("\u{1b}[33m{hint}\u{1b}[0m\n\u{1b}[33m[INFO] {hint}\u{1b}[0m\n"),
+    ] {
+        let [of_nobody] = notices(&ExecuteParams::new("hi"), &said)
+            .try_into()
+            .unwrap();
+        assert!(
+            of_nobody.starts_with("MCP issues detected: "),
+            "{of_nobody}"
+        );
+        let [of_ours] = notices(&with_servers(&["a", "b"]), &said)
+            .try_into()
+            .unwrap();
+        assert!(of_ours.ends_with("; those of this run: a, b"), "{of_ours}");
+    }
+    for other in ["no MCP issues detected", "[INFO] no MCP issues detected"] {
+        assert_eq!(notices(&with_servers(&["a"]), other), [""; 0]);
+    }
+}
+
+#[test]
+fn a_server_that_is_named_on_stderr_is_told_once_with_its_name() {
+    let params = with_servers(&["tiny"]);
+    let broke = "the MCP server tiny failed in the run: Gemini CLI does not say why";
+    // As the CLI prints it: from two places.
+    let said = "MCP ERROR (tiny)\n[ERROR] MCP ERROR (tiny)\n";
+    assert_eq!(notices(&params, said), [broke]);
+    let coloured = "\u{1b}[31m[ERROR] MCP ERROR (tiny):\u{1b}[0m\n";
+    assert_eq!(notices(&params, coloured), [broke]);
+    // The rest is by the words in the CLI's own source.
+    let said = "[INFO] MCP issues detected. Run /mcp list for status.\n\
+                MCP ERROR (my srv)\n\
+                [ERROR] Error during discovery for MCP server 'x': spawn x: no such file\n\
+                [ERROR] Error connecting to MCP server 'x': again\n\
+                [ERROR] Error discovering tools from my srv: timed out\n\
+                [ERROR] Could not configure OAuth for 'o' - please authenticate manually\n\
+                [INFO] MCP server 'l' requires authentication using: /mcp auth l\n\
+                [ERROR] MCP ERROR ()\n\
+                [ERROR] Error connecting to MCP server '': y\n\
+                say MCP ERROR (echo)\n";
     assert_eq!(
-        notices(&with_servers(&["a"]), "no MCP issues detected"),
-        [""; 0]
+        notices(&params, said),
+        [
+            "the MCP server my srv failed in the run: timed out",
+            "the MCP server x failed in the run: spawn x: no such file",
+            "the MCP server o failed in the run: please authenticate manually",
+            "the MCP server l failed in the run: it requires authentication using: /mcp auth l",
+        ]
     );
 }

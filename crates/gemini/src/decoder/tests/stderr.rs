@@ -170,3 +170,16 @@ fn what_explains_a_failure_is_found_between_the_requests_that_were_repeated() {
         "It cannot go on.\nAttempt this again later."
     );
 }
+
+#[test]
+fn what_is_told_of_servers_explains_no_failure() {
+    let said = "[INFO] MCP issues detected. Run /mcp list for status.\n\
+                MCP ERROR (tiny)\n\
+                \u{1b}[31m[ERROR] MCP ERROR (tiny)\u{1b}[0m\n\
+                [ERROR] Error during discovery for MCP server 'x': y\n\
+                [ERROR] Something else\n";
+    assert_eq!(
+        super::super::stderr::evidence(said),
+        "[ERROR] Something else"
+    );
+}
