@@ -11,44 +11,70 @@ use serde_json::Value;
 /// assert_eq!(shown, "[image: image/png, 4 bytes]");
 /// ```
 pub fn media_placeholder(kind: &str, media_type: Option<&str>, base64: Option<&str>) -> String {
-    let media_type = media_type.unwrap_or("unknown type");
-    match base64 {
-        Some(data) => {
-            let padding = data.bytes().rev().take_while(|b| *b == b'=').count();
-            let bytes = (data.len() - padding) * 3 / 4;
-            format!("[{kind}: {media_type}, {bytes} bytes]")
-        }
-        None => format!("[{kind}: {media_type}]"),
-    }
+    placeholder(kind, None, media_type, base64)
+}
+
+/// The same, for what may have an address.
+fn placeholder(
+    kind: &str,
+    uri: Option<&str>,
+    media_type: Option<&str>,
+    base64: Option<&str>,
+) -> String {
+    let size = base64.map(|data| {
+        let padding = data.bytes().rev().take_while(|b| *b == b'=').count();
+        format!("{} bytes", (data.len() - padding) * 3 / 4)
+    });
+    // An address alone tells enough.
+    let media_type = media_type.or((uri.is_none() || size.is_some()).then_some("unknown type"));
+    let told = [uri, media_type, size.as_deref()];
+    let told: Vec<&str> = told.into_iter().flatten().collect();
+    format!("[{kind}: {}]", told.join(", "))
 }
 
 /// The content blocks of an MCP tool's result as text: texts as they are, one below the other, and
-/// placeholders for the rest.
+/// placeholders for the rest. A resource has its address with it.
+///
+/// ```
+/// use serde_json::json;
+/// use teamster_core::mcp_content;
+///
+/// let link = json!({"type": "resource_link", "uri": "file:///a.txt", "mimeType": "text/plain"});
+/// let shown = mcp_content(&[json!({"type": "text", "text": "see"}), link]);
+/// assert_eq!(shown, "see\n[resource_link: file:///a.txt, text/plain]");
+/// ```
 pub fn mcp_content(blocks: &[Value]) -> String {
     let parts: Vec<String> = blocks.iter().map(mcp_block).collect();
     parts.join("\n")
 }
 
 fn mcp_block(block: &Value) -> String {
-    let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
-    let kind = text(block, "type").unwrap_or_else(|| "content".to_owned());
-    if let Some(text) = text(block, "text") {
+    let field = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
+    let kind = field(block, "type").unwrap_or_else(|| "content".to_owned());
+    if let Some(text) = field(block, "text") {
         return text;
     }
     let (from, data) = match block.get("resource") {
-        Some(resource) => {
-            if let Some(text) = text(resource, "text") {
-                return text;
-            }
-            (resource, text(resource, "blob"))
-        }
-        None => (block, text(block, "data")),
+        Some(resource) => (resource, field(resource, "blob")),
+        None => (block, field(block, "data")),
     };
-    match (text(from, "mimeType"), data, text(from, "uri")) {
-        (None, None, Some(uri)) => format!("[{kind}: {uri}]"),
-        (None, None, None) => format!("[{kind}]"),
-        (media_type, data, _) => media_placeholder(&kind, media_type.as_deref(), data.as_deref()),
+    let uri = field(from, "uri").filter(|uri| !uri.is_empty());
+    if let Some(text) = field(from, "text") {
+        return match uri.filter(|uri| !text.contains(uri.as_str())) {
+            Some(uri) => format!("[{kind}: {uri}]\n{text}"),
+            None => text,
+        };
     }
+    let media_type = field(from, "mimeType");
+    if uri.is_none() && media_type.is_none() && data.is_none() {
+        return format!("[{kind}]");
+    }
+    placeholder(
+        &kind,
+        uri.as_deref(),
+        media_type.as_deref(),
+        data.as_deref(),
+    )
 }
 
 #[cfg(test)]
@@ -61,14 +87,50 @@ mod tests {
         let blocks = [
             json!({"type": "text", "text": "a"}),
             json!({"type": "image", "data": "AAEC", "mimeType": "image/png"}),
-            json!({"type": "resource", "resource": {"uri": "f://x", "text": "inside"}}),
             json!({"type": "resource_link", "uri": "f://y"}),
             json!({"type": "new"}),
             json!(1),
         ];
         assert_eq!(
             mcp_content(&blocks),
-            "a\n[image: image/png, 3 bytes]\ninside\n[resource_link: f://y]\n[new]\n[content]"
+            "a\n[image: image/png, 3 bytes]\n[resource_link: f://y]\n[new]\n[content]"
         );
+    }
+
+    #[test]
+    fn a_resource_keeps_its_address() {
+        let shown = |block: Value| mcp_content(&[block]);
+        assert_eq!(
+            shown(
+                json!({"type": "resource_link", "uri": "file:///r.txt", "name": "r",
+                         "mimeType": "text/plain"})
+            ),
+            "[resource_link: file:///r.txt, text/plain]"
+        );
+        let resource = |fields: Value| shown(json!({"type": "resource", "resource": fields}));
+        assert_eq!(
+            resource(json!({"uri": "f://y", "mimeType": "application/pdf", "blob": "AAECAw=="})),
+            "[resource: f://y, application/pdf, 4 bytes]"
+        );
+        assert_eq!(
+            resource(json!({"uri": "f://y", "blob": "AAEC"})),
+            "[resource: f://y, unknown type, 3 bytes]"
+        );
+        assert_eq!(
+            resource(json!({"uri": "", "mimeType": "text/plain"})),
+            "[resource: text/plain]"
+        );
+    }
+
+    #[test]
+    fn a_resource_that_is_text_is_shown_whole_below_its_address() {
+        let resource = |uri: &str, text: &str| {
+            let inner = json!({"uri": uri, "mimeType": "text/plain", "text": text});
+            mcp_content(&[json!({"type": "resource", "resource": inner})])
+        };
+        assert_eq!(resource("f://x", "inside"), "[resource: f://x]\ninside");
+        // An address that says nothing, or nothing new.
+        assert_eq!(resource("", "inside"), "inside");
+        assert_eq!(resource("f://x", "# f://x"), "# f://x");
     }
 }
