@@ -305,7 +305,13 @@ impl Outcome {
                 self.denied = true;
                 self.reason = Some(message.clone().into_owned());
             }
-            self.output = message.into_owned();
+            // Either may be a part of the other.
+            if !self.output.contains(&*message) {
+                if message.contains(&self.output) {
+                    self.output.clear();
+                }
+                add(&mut self.output, &message);
+            }
         }
     }
 
@@ -337,25 +343,46 @@ impl Outcome {
     }
 }
 
-/// What an MCP tool gave: its content, or what it has in place of any.
+/// What an MCP tool gave: its content, and below it its structured part unless the content says the
+/// same. The model gets the structured part alone where there is one.
 fn mcp_output(result: &Object<'_>) -> String {
-    if let Some(text) = result.text("content") {
-        return text.into_owned();
-    }
-    let mut content = result.values("content").unwrap_or_default();
-    match result.value("structured_content") {
+    let content = match result.text("content") {
+        Some(text) => vec![Value::String(text.into_owned())],
+        None => result.values("content").unwrap_or_default(),
+    };
+    let as_block = |block: Value| match block {
+        Value::String(text) => json!({"type": "text", "text": text}),
+        block => block,
+    };
+    let content: Vec<Value> = content.into_iter().map(as_block).collect();
+    let mut output = mcp_content(&content);
+    let says = |block: &Value, structured: &Value| {
+        let text = block["text"].as_str();
+        let value = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+        value.as_ref() == Some(structured) || structured.as_str().is_some_and(|s| text == Some(s))
+    };
+    if let Some(structured) = result.value("structured_content")
+        && !content.iter().any(|block| says(block, &structured))
+    {
         // What is too deep to be read is its text.
-        Some(Value::String(text)) if content.is_empty() => text,
-        Some(structured) if content.is_empty() => structured.to_string(),
-        _ => {
-            for block in &mut content {
-                if block.is_string() {
-                    *block = json!({"type": "text", "text": block.take()});
-                }
-            }
-            mcp_content(&content)
-        }
+        add(&mut output, &text_of(structured));
     }
+    output
+}
+
+fn text_of(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        value => value.to_string(),
+    }
+}
+
+/// Adds a line below, unless one of both says nothing.
+fn add(output: &mut String, line: &str) {
+    if !output.is_empty() && !line.is_empty() {
+        output.push('\n');
+    }
+    output.push_str(line);
 }
 
 /// The changed files: a list of objects or, as the CLI has them elsewhere, an object by their paths.
