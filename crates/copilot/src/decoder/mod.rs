@@ -3,8 +3,10 @@
 mod background;
 mod end;
 mod errors;
+mod mcp;
 mod notices;
 mod repeats;
+mod results;
 mod session;
 mod shapes;
 mod text;
@@ -22,6 +24,7 @@ use crate::launch;
 use background::Background;
 use end::Ending;
 use errors::Failure;
+use mcp::Servers;
 use repeats::Repeats;
 use session::SessionState;
 use text::Lane;
@@ -89,11 +92,14 @@ impl CopilotDecoder {
             .as_ref()
             .or(params.new_session_id.as_ref());
         let asked = params.mcp_servers.iter().map(|server| server.name.clone());
-        Self::with(SessionState::new(
+        let asked: Vec<String> = asked.collect();
+        let mut decoder = Self::with(SessionState::new(
             chosen.map(String::as_str),
             is_new,
-            asked.collect(),
-        ))
+            asked.clone(),
+        ));
+        decoder.calls.servers = Servers::new(asked);
+        decoder
     }
 
     fn with(session: SessionState) -> Self {

@@ -19,16 +19,17 @@ impl CopilotDecoder {
         match kind {
             "session.mcp_servers_loaded" => {
                 let line: Line<'_, McpServers<'_>> = parse(text)?;
-                if line.agent.get().is_none() {
-                    for server in &line.data.servers {
-                        self.session.server_is(server, out);
-                    }
+                let of_session = line.agent.get().is_none();
+                for server in &line.data.servers {
+                    self.server_is(of_session, server, out);
+                }
+                if of_session {
                     self.session.servers_are_known(out);
                 }
             }
             "session.mcp_server_status_changed" => {
                 let line: Line<'_, McpServer<'_>> = parse(text)?;
-                self.session.server_is(&line.data, out);
+                self.server_is(line.agent.get().is_none(), &line.data, out);
             }
             "session.tools_updated" => {
                 let line: Line<'_, Said<'_>> = parse(text)?;
@@ -121,6 +122,16 @@ impl CopilotDecoder {
             _ => return None,
         }
         Some(())
+    }
+
+    /// How an MCP server is: one of the session, or of a sub-agent alone.
+    fn server_is(&mut self, of_session: bool, server: &McpServer<'_>, out: &mut Events) {
+        self.calls.servers.know(server.name.text());
+        if of_session {
+            self.session.server_is(server, out);
+        } else {
+            self.session.server_of_agent_is(server, out);
+        }
     }
 
     /// The CLI asks. In one-shot runs it was never seen to, and nobody could answer.

@@ -80,23 +80,33 @@ impl SessionState {
             }),
         }
         let asked = self.asked.iter().any(|a| a == name);
-        let trouble = match status {
-            "failed" => "failed",
-            "needs-auth" => "needs a login",
-            // The user's own may well be.
-            "disabled" if asked => "is switched off",
-            "stopped" | "not_configured" if asked => "does not run",
-            _ => "",
-        };
-        if !trouble.is_empty() {
-            self.trouble(name, trouble, server.error.get(), out);
-        }
+        self.tell_trouble(server, asked, out);
         // Until the model is known the servers still come up.
         if changed
             && self.complete
             && let Some(id) = self.told.clone()
         {
             self.tell(id, out);
+        }
+    }
+
+    /// How an MCP server of a sub-agent is: it is none of the session's.
+    pub(super) fn server_of_agent_is(&mut self, server: &McpServer<'_>, out: &mut Events) {
+        self.tell_trouble(server, false, out);
+    }
+
+    fn tell_trouble(&mut self, server: &McpServer<'_>, asked: bool, out: &mut Events) {
+        let trouble = match server.status.text() {
+            "failed" => "failed",
+            "needs-auth" => "needs a login",
+            // The user's own may well be.
+            "disabled" if asked => "is switched off",
+            "stopped" | "not_configured" if asked => "does not run",
+            _ => return,
+        };
+        if let Some(name) = server.name.get() {
+            let error = server.error.as_ref().and_then(|error| error.message.get());
+            self.trouble(name, trouble, error, out);
         }
     }
 

@@ -24,10 +24,6 @@ impl Str<'_> {
     pub(super) fn text(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
-
-    pub(super) fn into_string(self) -> Option<String> {
-        self.0.map(Cow::into_owned)
-    }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
@@ -197,7 +193,7 @@ fn is_known(raw: &str) -> bool {
     serde_json::from_str::<Known>(raw).is_ok_and(|known| known.content.is_some())
 }
 
-/// Why a tool failed: an object as a rule; else a text.
+/// Why a tool or a server failed: an object as a rule; else a text.
 pub(super) fn tool_error<'de: 'a, 'a, D>(deserializer: D) -> Result<Option<ToolError<'a>>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,13 +1,12 @@
-//! Tools: their calls, their kinds, and their results as text.
+//! Tools: their calls, their kinds, and how they ended.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
-use teamster_core::{
-    AgentEvent, ChangeKind, FileChange, Id, McpTool, ToolKind, ToolUse, mcp_content,
-    media_placeholder,
-};
+use teamster_core::{AgentEvent, ChangeKind, FileChange, Id, ToolKind, ToolUse};
 
+use super::mcp::Servers;
+use super::results::{self, is_large, succeeded};
 use super::wire::{FileEdit, ShellOutput, ToolComplete, ToolStart};
 
 /// So much of the output of running commands is kept at most, in bytes: the whole of a large output
@@ -21,6 +20,7 @@ pub(super) struct Calls {
     /// The ids under which calls were passed on.
     used: HashSet<Id>,
     kept_bytes: usize,
+    pub(super) servers: Servers,
 }
 
 /// One call that runs.
@@ -51,14 +51,12 @@ impl Calls {
     /// A call begins. Gives the event, whose parent is left to the caller.
     pub(super) fn start(&mut self, lane: usize, line: ToolStart<'_>) -> ToolUse {
         let name = line.tool_name.text().to_owned();
-        let mcp = line.mcp_server_name.into_string().map(|server| McpTool {
-            server,
-            tool: line.mcp_tool_name.get().unwrap_or(&name).to_owned(),
-        });
+        self.servers.know(line.mcp_server_name.text());
+        let mcp = self.servers.tool(&line);
         let kind = if mcp.is_some() {
             ToolKind::Mcp
         } else {
-            kind(&name)
+            kind_of_own(&name)
         };
         let raw = line.tool_call_id.text();
         let id = self.unique(raw);
@@ -172,46 +170,11 @@ impl Call {
     }
 
     fn output(&self, line: &ToolComplete<'_>) -> String {
-        let result = &line.result;
-        let content = result.content.text();
-        let large = line
-            .tool_telemetry
-            .properties
-            .large_output_handled
-            .get()
-            .is_some_and(|handled| handled == "true");
-        if large && self.whole.is_some_and(|pieces| pieces > 0) {
+        if is_large(line) && self.whole.is_some_and(|pieces| pieces > 0) {
             // What the model got is a preview.
             return self.pieces.clone();
         }
-        let media = |blocks: &[Value]| {
-            let is_media = |b: &Value| {
-                let kind = b.get("type").and_then(Value::as_str);
-                matches!(kind, Some("image" | "audio" | "resource" | "resource_link"))
-            };
-            blocks.iter().any(is_media)
-        };
-        let mut output = if media(&result.contents) || content.is_empty() {
-            mcp_content(&result.contents)
-        } else {
-            content.to_owned()
-        };
-        if !media(&result.contents) {
-            for binary in &result.binary_results_for_llm {
-                if !output.is_empty() {
-                    output.push('\n');
-                }
-                output.push_str(&binary_placeholder(binary));
-            }
-        }
-        let error = line.error.as_ref().map_or("", |e| e.message.text());
-        if !succeeded(line) && !said_already(&output, error) {
-            if !output.is_empty() {
-                output.push('\n');
-            }
-            output.push_str(error);
-        }
-        output
+        results::output(line)
     }
 
     /// The shell that goes on in the background after this call.
@@ -232,17 +195,6 @@ impl Call {
     }
 }
 
-/// Whether a call succeeded. Without a word about that it did, unless there is an error.
-fn succeeded(line: &ToolComplete<'_>) -> bool {
-    line.success.unwrap_or(line.error.is_none())
-}
-
-/// Whether an error's message tells nothing beyond the output, or the output nothing beyond it.
-fn said_already(output: &str, error: &str) -> bool {
-    let output = output.trim();
-    error.is_empty() || output.contains(error) || (!output.is_empty() && error.contains(output))
-}
-
 /// The shell that has ended, and with which code, of a text that ends in
 /// `<shellId: 0 completed with exit code 3>`.
 pub(super) fn shell_end(content: &str) -> Option<(&str, i64)> {
@@ -254,15 +206,6 @@ pub(super) fn shell_end(content: &str) -> Option<(&str, i64)> {
 
 fn exit_code_in(content: &str) -> Option<i64> {
     shell_end(content).map(|(_, code)| code)
-}
-
-fn binary_placeholder(binary: &Value) -> String {
-    let text = |name: &str| binary.get(name).and_then(Value::as_str);
-    media_placeholder(
-        text("type").unwrap_or("binary"),
-        text("mimeType"),
-        text("data"),
-    )
 }
 
 /// The events of the files that a call changed.
@@ -286,8 +229,8 @@ pub(super) fn file_changes(id: &Id, edits: &[FileEdit<'_>]) -> Vec<AgentEvent> {
     events
 }
 
-/// The kind of one of the CLI's own tools.
-fn kind(name: &str) -> ToolKind {
+/// The kind of one of the CLI's own tools; [`ToolKind::Other`] of any that is not known.
+pub(super) fn kind_of_own(name: &str) -> ToolKind {
     match name {
         "bash" | "read_bash" | "write_bash" | "stop_bash" | "list_bash" | "powershell"
         | "read_powershell" | "write_powershell" | "stop_powershell" | "list_powershell" => {

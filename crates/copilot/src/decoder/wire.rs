@@ -199,6 +199,8 @@ pub(super) struct ToolResult<'a> {
     pub(super) contents: Vec<Value>,
     #[serde(deserialize_with = "or_default")]
     pub(super) binary_results_for_llm: Vec<Value>,
+    #[serde(deserialize_with = "value_or_text")]
+    pub(super) structured_content: Option<Value>,
 }
 
 impl ToolResult<'_> {
@@ -206,9 +208,11 @@ impl ToolResult<'_> {
         self.content.text().is_empty()
             && self.contents.is_empty()
             && self.binary_results_for_llm.is_empty()
+            && self.structured_content.is_none()
     }
 }
 
+/// Why a tool or an MCP server failed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ToolError<'a> {
@@ -246,6 +250,8 @@ pub(super) struct Telemetry<'a> {
 pub(super) struct TelemetryProperties<'a> {
     #[serde(borrow)]
     pub(super) large_output_handled: Str<'a>,
+    #[serde(borrow)]
+    pub(super) large_output_written_to_file: Str<'a>,
 }
 
 /// `subagent.started`, `.completed`, `.failed`.
@@ -281,8 +287,8 @@ pub(super) struct McpServer<'a> {
     pub(super) name: Str<'a>,
     #[serde(borrow)]
     pub(super) status: Str<'a>,
-    #[serde(borrow)]
-    pub(super) error: Str<'a>,
+    #[serde(borrow, deserialize_with = "tool_error")]
+    pub(super) error: Option<ToolError<'a>>,
 }
 
 /// Lines that have something to say to a person, each in a field of its own.

@@ -12,6 +12,8 @@ mod any_lines;
 mod ends;
 mod errors;
 mod last_lines;
+mod mcp_names;
+mod mcp_results;
 mod repeats;
 mod servers;
 mod shapes;

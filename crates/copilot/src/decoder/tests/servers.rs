@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::{AgentEvent, ExecuteParams, McpServer};
 
-use super::{line, result, run_for};
+use super::{line, of_agent, result, run, run_for};
 
 fn warnings(servers: &[&str], lines: &[String]) -> Vec<String> {
     let mut params = ExecuteParams::new("hi");
@@ -66,4 +66,54 @@ fn a_server_that_comes_up_before_the_list_is_not_missing() {
         result(0),
     ];
     assert!(warnings(&["a"], &lines).is_empty());
+}
+
+#[test]
+fn a_server_of_a_sub_agent_is_none_of_the_sessions() {
+    let theirs = json!({"servers": [{"name": "sub", "status": "failed", "error": "x"},
+        {"name": "fine", "status": "connected"}]});
+    let one = json!({"serverName": "sub2", "status": "failed", "error": "y"});
+    let lines = [
+        loaded(&json!([{"name": "mine", "status": "connected"}])),
+        line("session.tools_updated", &json!({"model": "m"})),
+        of_agent("A", "session.mcp_servers_loaded", &theirs),
+        of_agent("A", "session.mcp_server_status_changed", &one),
+        result(0),
+    ];
+    let (events, _) = run(&lines);
+    let listed: Vec<Vec<String>> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Session(session) => session.mcp_servers.as_ref(),
+            _ => None,
+        })
+        .map(|servers| servers.iter().map(|s| s.name.clone()).collect())
+        .collect();
+    assert_eq!(listed, [["mine"]]);
+    // A person is told all the same. No server is missed for it.
+    assert_eq!(
+        warnings(&["mine"], &lines),
+        [
+            "the MCP server \"sub\" failed: x",
+            "the MCP server \"sub2\" failed: y"
+        ]
+    );
+}
+
+#[test]
+fn why_a_server_failed_may_be_an_object() {
+    let lines = [
+        changed("b", "failed", &json!({"message": "it exited", "code": 1})),
+        changed("c", "failed", &json!({})),
+        loaded(&json!([{"name": "a", "status": "failed", "error": {"message": "obj err"}}])),
+        result(0),
+    ];
+    assert_eq!(
+        warnings(&["a", "b", "c"], &lines),
+        [
+            "the MCP server \"b\" failed: it exited",
+            "the MCP server \"c\" failed",
+            "the MCP server \"a\" failed: obj err",
+        ]
+    );
 }

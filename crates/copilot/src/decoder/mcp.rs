@@ -1,0 +1,64 @@
+//! Which MCP server's tool a call is about.
+
+use teamster_core::{McpTool, ToolKind};
+
+use super::tools::kind_of_own;
+use super::wire::ToolStart;
+
+/// The names of the servers, as far as they are known: those that were asked for, and those that
+/// the CLI told of.
+#[derive(Debug, Default)]
+pub(super) struct Servers(Vec<String>);
+
+impl Servers {
+    pub(super) fn new(asked: Vec<String>) -> Self {
+        Self(asked)
+    }
+
+    pub(super) fn know(&mut self, name: &str) {
+        if !name.is_empty() && !self.0.iter().any(|known| known == name) {
+            self.0.push(name.to_owned());
+        }
+    }
+
+    /// The server and its tool; `None` if it is a tool of the CLI's own. The CLI says so in fields
+    /// of their own. It leaves them out for a tool that the server does not have; then the name is
+    /// taken apart, with the longest server's name that fits.
+    pub(super) fn tool(&self, line: &ToolStart<'_>) -> Option<McpTool> {
+        let name = line.tool_name.text();
+        let tool = line.mcp_tool_name.get().filter(|tool| !tool.is_empty());
+        let server = line.mcp_server_name.get().filter(|name| !name.is_empty());
+        if let Some(server) = server {
+            let tool = tool.or_else(|| tool_in(name, server)).unwrap_or(name);
+            return Some(mcp_tool(server, tool));
+        }
+        if kind_of_own(name) != ToolKind::Other {
+            return None;
+        }
+        let fitting = self
+            .0
+            .iter()
+            .filter(|server| tool_in(name, server).is_some());
+        let server = fitting.max_by_key(|server| server.len())?;
+        let tool = tool.or_else(|| tool_in(name, server))?;
+        Some(mcp_tool(server, tool))
+    }
+}
+
+fn mcp_tool(server: &str, tool: &str) -> McpTool {
+    McpTool {
+        server: server.to_owned(),
+        tool: tool.to_owned(),
+    }
+}
+
+/// The tool in the name that the model has for it: the server's name with `-` for what is neither an
+/// ASCII letter, a digit, `_` nor `-`, then `-`, then the tool's.
+fn tool_in<'a>(name: &'a str, server: &str) -> Option<&'a str> {
+    let spelled = server.chars().map(|c| match c {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
+        _ => '-',
+    });
+    let spelled: String = spelled.chain(['-']).collect();
+    name.strip_prefix(&spelled).filter(|tool| !tool.is_empty())
+}

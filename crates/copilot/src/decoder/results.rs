@@ -1,0 +1,150 @@
+//! What tools gave, as text.
+//!
+//! Of an MCP tool's result there is the whole in `contents` and `structuredContent`. `content` is
+//! made of both for the model: the texts with nothing between them, without media, and no more than
+//! a preview if it is large. `error.message` is made in the same way, with the middle left out.
+
+use std::slice;
+
+use serde_json::Value;
+use teamster_core::{mcp_content, media_placeholder};
+
+use super::wire::{ToolComplete, ToolResult};
+
+/// The result of a call, with why it failed if that is not in the result anyway.
+pub(super) fn output(line: &ToolComplete<'_>) -> String {
+    let result = &line.result;
+    let content = result.content.text();
+    let structured = structured(result);
+    let mut texts: Vec<&str> = result.contents.iter().filter_map(text_of).collect();
+    texts.extend(structured.as_deref());
+
+    let has_whole = !result.contents.is_empty() || structured.is_some();
+    let is_cut = has_whole && is_large(line);
+    // What is said there alone, by whatever changed it, must not be lost.
+    let says_more = !is_cut && !is_made_of(content, &texts);
+    let is_new = |text: Option<&str>| !says_more || text.is_none_or(|t| !content.contains(t));
+
+    let mut parts = Parts::default();
+    if says_more {
+        parts.add(content);
+    }
+    let blocks = result.contents.iter().filter(|b| is_new(text_of(b)));
+    let blocks: Vec<String> = blocks.map(|b| mcp_content(slice::from_ref(b))).collect();
+    parts.add(&blocks.join("\n"));
+    if let Some(structured) = structured.as_deref()
+        && is_new(Some(structured))
+        && !result.contents.iter().any(|b| is_same(b, result))
+    {
+        parts.add(structured);
+    }
+    if !result.contents.iter().any(is_media) {
+        for binary in &result.binary_results_for_llm {
+            parts.add(&binary_placeholder(binary));
+        }
+    }
+    let error = line.error.as_ref().map_or("", |error| error.message.text());
+    if texts.is_empty() {
+        texts.push(content);
+    }
+    let said = is_made_of(error, &texts) || (is_cut && error == content);
+    if !succeeded(line) && !said {
+        parts.add_error(error);
+    }
+    parts.0
+}
+
+/// Whether a call succeeded. Without a word about that it did, unless there is an error.
+pub(super) fn succeeded(line: &ToolComplete<'_>) -> bool {
+    line.success.unwrap_or(line.error.is_none())
+}
+
+/// Whether the model got a preview only.
+pub(super) fn is_large(line: &ToolComplete<'_>) -> bool {
+    let told = &line.tool_telemetry.properties;
+    let signs = [
+        // Of commands, and of MCP tools.
+        &told.large_output_handled,
+        &told.large_output_written_to_file,
+    ];
+    signs.into_iter().any(|sign| sign.get() == Some("true"))
+}
+
+/// One below the other.
+#[derive(Default)]
+struct Parts(String);
+
+impl Parts {
+    fn add(&mut self, part: &str) {
+        if part.is_empty() {
+            return;
+        }
+        if !self.0.is_empty() {
+            self.0.push('\n');
+        }
+        self.0.push_str(part);
+    }
+
+    /// Why the call failed: nothing is said twice.
+    fn add_error(&mut self, error: &str) {
+        let said = self.0.trim();
+        if said.contains(error) {
+            return;
+        }
+        if !said.is_empty() && error.contains(said) {
+            self.0.clear();
+        }
+        self.add(error);
+    }
+}
+
+/// The text that the model got of a content block.
+fn text_of(block: &Value) -> Option<&str> {
+    let inner = block.get("resource").unwrap_or(block);
+    let text = block.get("text").or_else(|| inner.get("text"));
+    text.and_then(Value::as_str)
+}
+
+fn is_media(block: &Value) -> bool {
+    let kind = block.get("type").and_then(Value::as_str);
+    matches!(kind, Some("image" | "audio" | "resource" | "resource_link"))
+}
+
+/// The structured part, as JSON.
+fn structured(result: &ToolResult<'_>) -> Option<String> {
+    Some(match result.structured_content.as_ref()? {
+        // What is too deep to be read is its text.
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    })
+}
+
+/// Whether this block is the structured part as text.
+fn is_same(block: &Value, result: &ToolResult<'_>) -> bool {
+    let text = text_of(block).unwrap_or_default();
+    let value = serde_json::from_str::<Value>(text).ok();
+    value.is_some() && value == result.structured_content
+}
+
+/// Whether a text is nothing but these, one after the other, some of them perhaps left out, with or
+/// without the name of the server before.
+fn is_made_of(said: &str, texts: &[&str]) -> bool {
+    let squeeze = |text: &str| -> String { text.split_whitespace().collect() };
+    let from_server = said.strip_prefix("MCP server '");
+    let bare = from_server.and_then(|rest| rest.split_once("': "));
+    let said = squeeze(bare.map_or(said, |(_, said)| said));
+    let mut rest = said.as_str();
+    for text in texts {
+        rest = rest.strip_prefix(&squeeze(text)).unwrap_or(rest);
+    }
+    rest.is_empty()
+}
+
+fn binary_placeholder(binary: &Value) -> String {
+    let text = |name: &str| binary.get(name).and_then(Value::as_str);
+    media_placeholder(
+        text("type").unwrap_or("binary"),
+        text("mimeType"),
+        text("data"),
+    )
+}
