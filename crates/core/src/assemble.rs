@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::{
     Activity, AgentError, AgentEvent, Decision, Decoder, Diagnostics, Done, ErrorCode, ErrorKind,
     Events, Exit, Id, NoticeLevel, NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus,
-    RunSummary, Stop, excerpt, tail,
+    RunSummary, Secrets, Stop, excerpt, tail,
 };
 
 /// How much of a line without JSON a notice shows, in bytes.
@@ -20,6 +20,7 @@ const EVIDENCE_BYTES: usize = 2048;
 pub struct RunAssembler {
     decoder: Box<dyn Decoder>,
     include_native: bool,
+    secrets: Secrets,
     text: TextSoFar,
     tools: Tools,
     errors: Vec<AgentError>,
@@ -53,6 +54,7 @@ impl RunAssembler {
         Self {
             decoder,
             include_native,
+            secrets: Secrets::default(),
             text: TextSoFar::default(),
             tools: Tools::default(),
             errors: Vec::new(),
@@ -63,6 +65,14 @@ impl RunAssembler {
             stopping: false,
             diagnostics: Diagnostics::default(),
         }
+    }
+
+    /// Keeps secrets out of notices, errors and the end of stderr. What the agent and its tools say is
+    /// theirs.
+    #[must_use]
+    pub fn hide(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
     }
 
     /// Takes one line without its newline and pushes what it means.
@@ -129,11 +139,13 @@ impl RunAssembler {
     }
 
     /// The run is over: pushes what is left to say, and `done` last.
-    pub fn finish(mut self, exit: Exit, duration_ms: u64, out: &mut Events) {
+    pub fn finish(mut self, mut exit: Exit, duration_ms: u64, out: &mut Events) {
         let from = out.items.len();
         let summary = self.decoder.finish(&exit, out);
         self.check(from, None, out);
-        for error in self.errors_of_the_end(&exit, &summary) {
+        self.secrets.hide_in(&mut exit.stderr);
+        for mut error in self.errors_of_the_end(&exit, &summary) {
+            self.secrets.hide_in(&mut error.message);
             self.errors.push(error.clone());
             out.error(error);
         }
@@ -187,6 +199,13 @@ impl RunAssembler {
                 at <= from
                     || !matches!(event, AgentEvent::Error(e) if e.error.kind == ErrorKind::Aborted)
             });
+        }
+        for event in &mut out.items[from..] {
+            match event {
+                AgentEvent::Notice(notice) => self.secrets.hide_in(&mut notice.message),
+                AgentEvent::Error(error) => self.secrets.hide_in(&mut error.error.message),
+                _ => {}
+            }
         }
         while index < out.items.len() {
             if self.observe(&out.items[index]) {

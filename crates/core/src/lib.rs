@@ -41,6 +41,7 @@ mod params;
 mod raw_json;
 mod result;
 mod runtime;
+mod secrets;
 mod stream;
 pub mod surrogates;
 mod text;
@@ -68,9 +69,10 @@ pub use raw_json::RawJson;
 pub use result::{CostSource, Diagnostics, PermissionDenial, RunResult, RunStatus};
 pub use runtime::{
     AgentRuntime, CliInfo, CliProvider, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable,
-    EventsOn, FilePlace, Launch, PrivateFile, PrivateHome, RecordFile, SharedRuntime, Signal,
-    Stdin, StopStep,
+    EventsOn, FilePlace, Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, RecordFile,
+    SharedRuntime, Signal, Stdin, StopStep,
 };
+pub use secrets::Secrets;
 pub use stream::{AbortHandle, EventStream};
 pub use text::{excerpt, tail, without_colors};
 pub use tokio_util::sync::CancellationToken;

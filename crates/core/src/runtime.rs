@@ -121,6 +121,10 @@ pub struct CliInfo {
     pub choose_session_id: bool,
 }
 
+/// The environment variable by which the processes of a run are known as such: what is left of them when
+/// their owner was killed is found by it. For a CLI that does not pass its environment on.
+pub const RUN_ID_VARIABLE: &str = "TEAMSTER_RUN_ID";
+
 /// How to start a CLI.
 #[derive(Debug, Clone, Default)]
 pub struct Launch {

@@ -9,7 +9,7 @@ use teamster_core::{
     ErrorKind, FilePlace, Launch, NoticeLevel, NoticeSource, RunAssembler,
 };
 use teamster_mcp::edit::names;
-use teamster_mcp::lease::{Lease, Released, restore};
+use teamster_mcp::lease::{Lease, Released, pending, restore};
 use tokio::runtime::Handle;
 
 use crate::launch::{Env, Plan};
@@ -148,9 +148,16 @@ impl OnDisk {
             match taken {
                 Ok(None) => {}
                 Ok(Some(name)) => {
+                    let theirs = pending(&table.file).ok().flatten();
+                    let is_a_runs = theirs.is_some_and(|it| it.servers.contains(&name));
+                    let (whose, or) = if is_a_runs {
+                        (" of another run", ", or wait for that run's end")
+                    } else {
+                        ("", "")
+                    };
                     return Err(AgentError::invalid_params(format!(
-                        "mcp_servers: {name}: {file} has a server of this name too, and {} would \
-                         mix the two or leave one out; choose another name",
+                        "mcp_servers: {name}: {file} has a server{whose} of this name too, and {} \
+                         would mix the two or leave one out; choose another name{or}",
                         plan.cli
                     )));
                 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, RunAssembler,
+    EventStream, ExecuteParams, RunAssembler, Secrets,
 };
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -144,7 +144,8 @@ async fn start(
     let (decoder, panicked) = Guarded::new(provider.decoder(params));
     let (mut plan, mut on_disk) = on_disk(plan, &handle, abort).await?;
     let mut reading = Reading::new(
-        RunAssembler::new(Box::new(decoder), params.include_native),
+        RunAssembler::new(Box::new(decoder), params.include_native)
+            .hide(Secrets::of(&params.mcp_servers)),
         panicked,
     );
     let notices = on_disk.take_notices();
@@ -185,7 +186,7 @@ async fn start(
         queue: producer,
         reading,
         orders: Orders::new(abort),
-        limits: Limits::new(timeouts),
+        limits: Limits::new(timeouts, !params.mcp_servers.is_empty()),
         ladder: ladder(&plan.launch, config),
         exit_grace: config
             .exit_grace

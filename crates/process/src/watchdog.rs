@@ -19,15 +19,18 @@ pub(crate) struct Limits {
     startup: Duration,
     idle: Duration,
     tool: Duration,
+    /// The run has MCP servers, for which some CLIs wait before they print anything.
+    servers: bool,
 }
 
 impl Limits {
     /// These, and the engine's own where nothing is set.
-    pub(crate) fn new(timeouts: Timeouts) -> Self {
+    pub(crate) fn new(timeouts: Timeouts, servers: bool) -> Self {
         Self {
             startup: timeouts.startup.unwrap_or(STARTUP),
             idle: timeouts.idle.unwrap_or(IDLE),
             tool: timeouts.tool.unwrap_or(TOOL),
+            servers,
         }
     }
 
@@ -47,7 +50,14 @@ impl Limits {
         let (code, message) = match phase {
             Phase::Startup => (
                 ErrorCode::StartupTimeout,
-                format!("the CLI printed nothing within {limit:?} of its start"),
+                format!(
+                    "the CLI printed nothing within {limit:?} of its start{}",
+                    if self.servers {
+                        "; perhaps it waits for an MCP server that does not answer"
+                    } else {
+                        ""
+                    }
+                ),
             ),
             Phase::Tools(names) => (
                 ErrorCode::WatchdogTimeout,
@@ -137,10 +147,14 @@ mod tests {
 
     #[test]
     fn each_phase_has_its_limit_and_the_error_says_which() {
-        let limits = Limits::new(Timeouts {
+        let timeouts = Timeouts {
             idle: Some(Duration::from_secs(7)),
             ..Timeouts::default()
-        });
+        };
+        let waits = Limits::new(timeouts, true).error(&Phase::Startup).message;
+        let hint = "of its start; perhaps it waits for an MCP server that does not answer";
+        assert!(waits.ends_with(hint), "{waits}");
+        let limits = Limits::new(timeouts, false);
         assert_eq!(limits.of(&Phase::Startup), STARTUP);
         assert_eq!(limits.of(&Phase::Background), TOOL);
         assert_eq!(limits.of(&Phase::Ended), Duration::MAX);

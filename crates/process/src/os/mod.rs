@@ -29,5 +29,4 @@ pub(crate) struct Relative {
     pub(crate) in_group: bool,
 }
 
-/// The environment variable that marks the processes of a run.
-pub(crate) const RUN_ID_VAR: &str = "TEAMSTER_RUN_ID";
+pub(crate) use teamster_core::RUN_ID_VARIABLE as RUN_ID_VAR;

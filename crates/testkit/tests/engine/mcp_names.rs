@@ -3,9 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use teamster_core::{
-    ConfigFormat, ConfigTable, ErrorCode, ErrorKind, FilePlace, McpServer, PrivateFile, RunStatus,
+    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ErrorCode, ErrorKind, FilePlace, McpServer,
+    PrivateFile, RunStatus,
 };
+use teamster::mcp::lease::Lease;
 
 use crate::{END, Place, Run, shell};
 
@@ -145,4 +148,47 @@ async fn what_a_run_says_before_its_start_is_said_although_it_cannot_be_started(
         .await;
     assert_eq!(story.types(), ["notice", "error", "done"]);
     assert_eq!(story.result.status, RunStatus::Failed);
+}
+
+#[tokio::test]
+async fn a_name_that_another_run_has_put_there_is_said_to_be_that_runs() {
+    let place = Place::new();
+    let file = place.path("config.toml");
+    let lease = Lease::acquire(&ConfigEdit {
+        table: toml(file.clone()),
+        entries: vec![("docs".to_owned(), json!({"url": "https://mcp.example.com"}))],
+        new_file: "",
+        place: ConfigPlace::Lease,
+    })
+    .unwrap();
+    let story = run(&place.path("ran"), vec![toml(file.clone())], &["docs"])
+        .finish()
+        .await;
+    assert_eq!(
+        story.error().message,
+        format!(
+            "mcp_servers: docs: {} has a server of another run of this name too, and Fake Agent would \
+             mix the two or leave one out; choose another name, or wait for that run's end",
+            file.display()
+        )
+    );
+    assert!(!place.path("ran").exists());
+    lease.release().unwrap();
+}
+
+#[tokio::test]
+async fn secrets_of_servers_are_in_no_notice_error_or_stderr() {
+    const SECRET: &str = "s3cr3t-value";
+    let script = format!("echo 'plain {SECRET}'; echo 'boom {SECRET}' >&2; exit 3");
+    let story = shell(&script)
+        .params(|params| {
+            let server = McpServer::stdio("leaky", "x", ["y"]).with_env("K", SECRET);
+            params.mcp_servers.push(server);
+        })
+        .finish()
+        .await;
+    let shown = format!("{:?}", story.events);
+    assert!(shown.contains("boom …"), "{shown}");
+    assert!(shown.contains("plain …"), "{shown}");
+    assert!(!shown.contains(SECRET), "{shown}");
 }

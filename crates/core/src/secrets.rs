@@ -1,0 +1,99 @@
+//! Texts without secrets.
+
+use std::fmt;
+
+use crate::{McpServer, McpTransport, without_credentials};
+
+/// A shorter value is more likely a number or a word than a secret.
+const SHORTEST: usize = 6;
+
+/// What of MCP servers may be secret: CLIs repeat what a broken server has printed, and addresses.
+///
+/// ```
+/// use teamster_core::{McpServer, Secrets};
+///
+/// let server = McpServer::stdio("tracker", "tracker-mcp", ["-v"]).with_env("TOKEN", "sk-123456");
+/// let secrets = Secrets::of(&[server]);
+/// assert_eq!(secrets.hide("sk-123456 is no token".to_owned()), "… is no token");
+/// ```
+#[derive(Clone, Default)]
+pub struct Secrets {
+    /// Each with what stands in its place, the longest first.
+    known: Vec<(String, String)>,
+}
+
+impl Secrets {
+    /// Those of these servers: values of variables and headers, and what addresses have in them.
+    pub fn of<'a>(servers: impl IntoIterator<Item = &'a McpServer>) -> Self {
+        let mut known = Vec::new();
+        for server in servers {
+            let values = match &server.transport {
+                McpTransport::Stdio { env, .. } => env,
+                McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
+                    let shown = without_credentials(url);
+                    if shown != *url {
+                        known.push((url.clone(), shown));
+                    }
+                    headers
+                }
+            };
+            for value in values.values() {
+                // Of `Bearer TOKEN`, the token too.
+                let words = value.split_once(' ').map(|(_, word)| word);
+                let secrets = words.into_iter().chain([value.as_str()]);
+                let secrets = secrets.map(str::trim).filter(|it| it.len() >= SHORTEST);
+                known.extend(secrets.map(|secret| (secret.to_owned(), "…".to_owned())));
+            }
+        }
+        known.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
+        Self { known }
+    }
+
+    /// The text without them.
+    pub fn hide(&self, mut text: String) -> String {
+        for (secret, shown) in &self.known {
+            if text.contains(secret) {
+                text = text.replace(secret, shown);
+            }
+        }
+        text
+    }
+
+    /// Takes them out of a text.
+    pub(crate) fn hide_in(&self, text: &mut String) {
+        if !self.known.is_empty() {
+            *text = self.hide(std::mem::take(text));
+        }
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} secrets", self.known.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_addresses_are_not_shown_and_short_words_are() {
+        let secrets = Secrets::of(&[
+            McpServer::stdio("a", "cmd", ["x"])
+                .with_env("A", "secret-1")
+                .with_env("B", "secret-1-and-more")
+                .with_env("C", "true"),
+            McpServer::http("b", "https://h/p?pat=1")
+                .with_header("Authorization", "Bearer secret-2"),
+        ]);
+        let hide = |text: &str| secrets.hide(text.to_owned());
+        assert_eq!(hide("secret-1-and-more, secret-1, true"), "…, …, true");
+        assert_eq!(
+            hide("no https://h/p?pat=1: secret-2"),
+            "no https://h/p?…: …"
+        );
+        assert_eq!(hide("Bearer secret-2"), "…");
+        assert_eq!(format!("{secrets:?}"), "5 secrets");
+    }
+}
