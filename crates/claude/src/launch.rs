@@ -16,6 +16,8 @@ use teamster_core::{
 
 use crate::{CAPABILITIES, INFO};
 
+pub(crate) use mcp::tool_name as mcp_tool_name;
+
 /// The CLI refuses a larger prompt on stdin (measured: "piped stdin input exceeds 10MB").
 const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
 

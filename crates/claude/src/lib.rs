@@ -6,6 +6,7 @@
 
 mod decoder;
 mod launch;
+mod recorded;
 
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
@@ -78,6 +79,10 @@ impl CliProvider for Claude {
 
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         launch::launch(params)
+    }
+
+    fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
+        recorded::params(argv, params);
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {

@@ -83,9 +83,8 @@ impl ClaudeDecoder {
         let tool_id = Id::from(block.id.unwrap_or_default());
         let input = block.input.unwrap_or_default();
         let servers = self.session.as_ref().and_then(|s| s.mcp_servers.as_deref());
-        let servers = servers.unwrap_or_default().iter().map(|s| s.name.as_str());
-        let asked = self.servers.iter().map(String::as_str);
-        let mcp = tools::mcp_tool(&tool_name, servers.chain(asked));
+        let mcp = self.servers.tool(&tool_name, servers.unwrap_or_default());
+        self.servers.called(&tool_id, &tool_name);
         let kind = tools::kind(&tool_name);
         self.tools.started(&tool_id, &tool_name, kind, lane > 0);
         let plan = tools::plan(&tool_name, &input);
@@ -119,6 +118,10 @@ impl ClaudeDecoder {
         let off = tools::switched_off(&output)
             .filter(|_| block.is_error == Some(true))
             .map(|tool| (tool.to_owned(), tool_id.clone()));
+        let denied = self.servers.denied(&tool_id, &output);
+        if let Some(tool) = denied.filter(|_| block.is_error == Some(true)) {
+            self.denied(Some(&tool), Some(&tool_id), None, out);
+        }
         out.push(AgentEvent::ToolResult(Box::new(ToolResult {
             tool_id,
             output,

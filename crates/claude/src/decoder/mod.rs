@@ -3,6 +3,7 @@
 mod blocks;
 mod errors;
 mod fast;
+mod mcp;
 mod messages;
 mod stream;
 mod system;
@@ -19,6 +20,7 @@ use teamster_core::{
 };
 
 use fast::FastDelta;
+use mcp::Servers;
 use messages::{BlockKind, Lane};
 use system::Background;
 use tools::Tools;
@@ -37,10 +39,7 @@ const NOTICE_BYTES: usize = 1000;
 #[derive(Debug)]
 pub struct ClaudeDecoder {
     session: Option<Session>,
-    /// The names of the MCP servers that were asked for.
-    servers: Vec<String>,
-    /// It was told which of them the CLI does not have.
-    servers_told: bool,
+    servers: Servers,
     /// The main agent first, then sub-agents.
     lanes: Vec<Lane>,
     tools: Tools,
@@ -106,9 +105,8 @@ impl Decoder for ClaudeDecoder {
 impl ClaudeDecoder {
     /// A decoder for one run with these parameters.
     pub fn for_run(params: &ExecuteParams) -> Self {
-        let servers = params.mcp_servers.iter();
         Self {
-            servers: servers.map(|server| server.name.clone()).collect(),
+            servers: Servers::new(params),
             ..Self::new()
         }
     }
@@ -117,8 +115,7 @@ impl ClaudeDecoder {
     pub fn new() -> Self {
         Self {
             session: None,
-            servers: Vec::new(),
-            servers_told: false,
+            servers: Servers::default(),
             lanes: vec![Lane::new(None)],
             tools: Tools::default(),
             background: Background::default(),

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use serde_json::value::RawValue;
+use teamster_core::json_line::parse;
 use teamster_core::{
     Activity, AgentEvent, Events, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session,
     excerpt,
 };
 
 use super::errors::Evidence;
-use super::wire::SystemLine;
+use super::wire::{McpServerLine, SystemLine};
 use super::{ClaudeDecoder, NOTICE_BYTES};
 
 /// What the CLI waits for before it exits.
@@ -139,15 +140,16 @@ impl ClaudeDecoder {
 
     fn init(&mut self, line: SystemLine<'_>, out: &mut Events) {
         self.background.turn_begins();
-        let mcp_servers: Vec<McpServerStatus> = line
-            .mcp_servers
-            .unwrap_or_default()
-            .into_iter()
-            .map(|server| McpServerStatus {
-                name: server.name,
-                status: server.status,
-            })
-            .collect();
+        let mut mcp_servers = Vec::new();
+        let mut odd_servers = Vec::new();
+        // One that is odd costs no other.
+        let servers = line.mcp_servers.unwrap_or_default().into_iter();
+        for McpServerLine { name, status } in servers.filter_map(|s| parse(s.get())) {
+            match status {
+                Some(status) => mcp_servers.push(McpServerStatus { name, status }),
+                None => odd_servers.push(name),
+            }
+        }
         let session = Session {
             session_id: Id::from(line.session_id.unwrap_or_default()),
             model: line.model,
@@ -167,36 +169,13 @@ impl ClaudeDecoder {
             let message = format!("this is Claude Code {version}; tested with {tested}");
             out.notice(NoticeLevel::Info, NoticeSource::Runtime, message);
         }
-        let missing = self.missing_servers(session.mcp_servers.as_deref().unwrap_or_default());
+        let listed = session.mcp_servers.as_deref().unwrap_or_default();
+        let missing = self.servers.missing(listed, &odd_servers);
         self.session_is(session, out);
         for (server, why) in missing {
             let message = format!("the MCP server {server} {why}, so its tools are missing");
             out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
         }
-    }
-
-    /// Servers that did not come up, and of which that was not told before: their names and why.
-    fn missing_servers(&mut self, now: &[McpServerStatus]) -> Vec<(String, &'static str)> {
-        let before = self.session.as_ref().and_then(|s| s.mcp_servers.as_deref());
-        let mut missing = Vec::new();
-        for server in now {
-            let why = match server.status.as_str() {
-                "failed" => "failed to start",
-                "needs-auth" => "needs a login first",
-                // The user's own may well be.
-                "disabled" if self.servers.contains(&server.name) => "is switched off",
-                _ => continue,
-            };
-            if !before.is_some_and(|before| before.contains(server)) {
-                missing.push((server.name.clone(), why));
-            }
-        }
-        if !std::mem::replace(&mut self.servers_told, true) {
-            let unknown = |name: &&String| !now.iter().any(|server| server.name == **name);
-            let left_out = self.servers.iter().filter(unknown);
-            missing.extend(left_out.map(|name| (name.clone(), "was not loaded by the CLI")));
-        }
-        missing
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::{
-    AgentEvent, ChangeKind, FileChange, Id, McpTool, Plan, PlanEntry, PlanStatus, ToolKind,
-    excerpt, media_placeholder,
+    AgentEvent, ChangeKind, FileChange, Id, Plan, PlanEntry, PlanStatus, ToolKind, excerpt,
+    media_placeholder,
 };
 
 use super::wire::{Block, Content, FileResult, Source, TaskLine, TaskResult};
@@ -135,42 +135,6 @@ pub(super) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// Server and tool in a name like `mcp__server__tool`. A server's own name may hold `__` too, so
-/// those that are known are tried first.
-pub(super) fn mcp_tool<'a>(name: &str, servers: impl Iterator<Item = &'a str>) -> Option<McpTool> {
-    let rest = name.strip_prefix("mcp__")?;
-    let of_server = |server: &str| {
-        let tool = rest
-            .strip_prefix(in_tool_names(server).as_str())?
-            .strip_prefix("__")?;
-        Some(McpTool {
-            server: server.to_owned(),
-            tool: tool.to_owned(),
-        })
-    };
-    servers
-        .filter_map(of_server)
-        .max_by_key(|found| found.server.len())
-        .or_else(|| {
-            let (server, tool) = rest.split_once("__")?;
-            Some(McpTool {
-                server: server.to_owned(),
-                tool: tool.to_owned(),
-            })
-        })
-}
-
-/// A server's name as it stands in the names of its tools.
-fn in_tool_names(server: &str) -> String {
-    server
-        .chars()
-        .map(|c| match c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
-            _ => '_',
-        })
-        .collect()
-}
-
 /// The to-do list in the input of `TodoWrite`.
 pub(super) fn plan(tool: &str, input: &Value) -> Option<Vec<PlanEntry>> {
     if tool != "TodoWrite" {
@@ -236,21 +200,6 @@ pub(super) fn switched_off(output: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_server_of_an_mcp_tool() {
-        let servers = ["a", "a__b", "x_", "my server"];
-        let found = |name| {
-            let tool = mcp_tool(name, servers.into_iter()).unwrap();
-            (tool.server, tool.tool)
-        };
-        assert_eq!(found("mcp__x___y"), ("x_".into(), "y".into()));
-        assert_eq!(found("mcp__a__x"), ("a".into(), "x".into()));
-        assert_eq!(found("mcp__a__b__x"), ("a__b".into(), "x".into()));
-        assert_eq!(found("mcp__my_server__x"), ("my server".into(), "x".into()));
-        assert_eq!(found("mcp__new__x__y"), ("new".into(), "x__y".into()));
-        assert_eq!(mcp_tool("Bash", servers.into_iter()), None);
-    }
 
     #[test]
     fn images_become_placeholders() {

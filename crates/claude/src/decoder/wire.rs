@@ -209,8 +209,8 @@ pub(super) struct SystemLine<'a> {
     pub(super) model: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) tools: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) mcp_servers: Option<Vec<McpServerLine>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) mcp_servers: Option<Vec<&'a RawValue>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) claude_code_version: Option<Cow<'a, str>>,
     // status
@@ -269,10 +269,12 @@ pub(super) struct SystemLine<'a> {
     pub(super) message: Option<Cow<'a, str>>,
 }
 
+/// One of `mcp_servers`, which are read one by one.
 #[derive(Deserialize)]
 pub(super) struct McpServerLine {
     pub(super) name: String,
-    pub(super) status: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) status: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -78,7 +78,7 @@ fn rule(server: &str) -> String {
 }
 
 /// A tool as the CLI names it.
-fn tool_name(server: &str, tool: &str) -> String {
+pub(crate) fn tool_name(server: &str, tool: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let tool: String = tool
         .chars()

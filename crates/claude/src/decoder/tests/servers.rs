@@ -1,21 +1,70 @@
 //! MCP servers: their names in those of tools, and what is told of those that did not come up.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, ExecuteParams, Exit, McpServer};
+use teamster_core::{AgentEvent, CliProvider, ExecuteParams, Exit, McpServer};
 use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;
-use super::{SESSION, end, whole};
+use super::{SESSION, end, names, user, whole};
 
-fn run_with(servers: &[&str], lines: &[String]) -> Vec<AgentEvent> {
+fn with_servers(servers: &[&str]) -> ExecuteParams {
     let mut params = ExecuteParams::new("hi");
     let server = |name: &&str| McpServer::stdio(*name, "x", [""; 0]);
     params.mcp_servers = servers.iter().map(server).collect();
+    params
+}
+
+/// The parameters of a replay of this command line.
+fn recorded(argv: &[&str]) -> ExecuteParams {
+    let argv: Vec<_> = argv.iter().map(|&word| word.to_owned()).collect();
+    let mut params = ExecuteParams::new("hi");
+    crate::Claude.recorded_params(&argv, &mut params);
+    params
+}
+
+fn run(params: &ExecuteParams, lines: &[String]) -> Vec<AgentEvent> {
     let exit = Exit {
         code: Some(0),
         ..Exit::default()
     };
-    decode(ClaudeDecoder::for_run(&params), lines, exit).0
+    decode(ClaudeDecoder::for_run(params), lines, exit).0
+}
+
+fn run_with(servers: &[&str], lines: &[String]) -> Vec<AgentEvent> {
+    run(&with_servers(servers), lines)
+}
+
+fn call(name: &str) -> String {
+    whole(
+        "m",
+        &json!({"type": "tool_use", "id": name, "name": name, "input": {}}),
+    )
+}
+
+/// The answer to the call of a tool that the agent does not have.
+fn no_such_tool(name: &str, why: &str) -> String {
+    let said =
+        format!("<tool_use_error>Error: No such tool available: {name}{why}</tool_use_error>");
+    user(&json!([{"type": "tool_result", "tool_use_id": name, "content": said, "is_error": true}]))
+}
+
+/// Server and tool of each call, where they are told.
+fn owners(params: &ExecuteParams, list: &Value, calls: &[&str]) -> Vec<Option<String>> {
+    let lines: Vec<_> = [init(list)]
+        .into_iter()
+        .chain(calls.iter().map(|name| call(name)))
+        .chain([end(&json!({}))])
+        .collect();
+    let events = run(params, &lines);
+    let found = events.into_iter().filter_map(|event| match event {
+        AgentEvent::ToolUse(tool) => Some(tool.mcp.map(|mcp| is(&mcp.server, &mcp.tool))),
+        _ => None,
+    });
+    found.collect()
+}
+
+fn is(server: &str, tool: &str) -> String {
+    format!("{tool} of {server}")
 }
 
 fn init(servers: &Value) -> String {
@@ -34,12 +83,9 @@ fn warnings(events: &[AgentEvent]) -> Vec<&str> {
 
 #[test]
 fn the_server_of_a_tool_is_a_known_one_the_longest_first() {
-    let call = |name: &str| {
-        whole(
-            "m",
-            &json!({"type": "tool_use", "id": name, "name": name, "input": {}}),
-        )
-    };
+    // `a__b` and `x_` were asked for and are not on the CLI's list; `u__v` is the user's.
+    let list = json!([{"name": "a", "status": "connected"},
+                      {"name": "u__v", "status": "connected"}]);
     let calls = [
         "mcp__a__b__c",
         "mcp__a__x",
@@ -47,33 +93,251 @@ fn the_server_of_a_tool_is_a_known_one_the_longest_first() {
         "mcp__x___y",
         "mcp__new__x__y",
     ];
-    // `a__b` and `x_` were asked for and are not on the CLI's list; `u__v` is the user's.
-    let list = init(&json!([{"name": "a", "status": "connected"},
-                            {"name": "u__v", "status": "connected"}]));
-    let lines: Vec<_> = [list]
-        .into_iter()
-        .chain(calls.map(call))
-        .chain([end(&json!({}))])
-        .collect();
-    let events = run_with(&["a__b", "x_"], &lines);
-    let found: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::ToolUse(tool) => tool.mcp.as_ref(),
-            _ => None,
-        })
-        .map(|mcp| (mcp.server.as_str(), mcp.tool.as_str()))
-        .collect();
     assert_eq!(
-        found,
+        owners(&with_servers(&["a__b", "x_"]), &list, &calls),
         [
-            ("a__b", "c"),
-            ("a", "x"),
-            ("u__v", "w"),
-            ("x_", "y"),
-            ("new", "x__y")
+            Some(is("a__b", "c")),
+            Some(is("a", "x")),
+            Some(is("u__v", "w")),
+            Some(is("x_", "y")),
+            Some(is("new", "x__y"))
         ]
     );
+}
+
+#[test]
+fn a_server_that_is_not_up_owns_no_tool_that_another_may() {
+    let owner = |first: &str, second: &str| {
+        let list = json!([{"name": "a", "status": first}, {"name": "a__b", "status": second}]);
+        let params = with_servers(&["a", "a__b"]);
+        owners(&params, &list, &["mcp__a__b__c"]).remove(0)
+    };
+    for may in ["connected", "pending", "needs-auth"] {
+        for cannot in ["failed", "disabled"] {
+            assert_eq!(owner(may, cannot), Some(is("a", "b__c")), "{may} {cannot}");
+            assert_eq!(owner(cannot, may), Some(is("a__b", "c")), "{cannot} {may}");
+        }
+        assert_eq!(owner(may, "connected"), Some(is("a__b", "c")), "{may}");
+    }
+    assert_eq!(owner("failed", "failed"), Some(is("a__b", "c")));
+    // Names that are the same in those of tools.
+    let list = json!([{"name": "my.srv", "status": "failed"},
+                      {"name": "my srv", "status": "connected"},
+                      {"name": "my:srv", "status": "failed"}]);
+    let none = ExecuteParams::new("hi");
+    assert_eq!(
+        owners(&none, &list, &["mcp__my_srv__x"]),
+        [Some(is("my srv", "x"))]
+    );
+}
+
+#[test]
+fn the_server_of_a_tool_is_found_by_what_the_cli_makes_of_its_name() {
+    let up = |name: &str| json!({"name": name, "status": "connected"});
+    let list: Vec<_> = [
+        "claude.ai Foo (Beta)",
+        "claude.ai Google Drive",
+        "my server (Beta)",
+        "🚀x",
+        "é",
+        "🚀",
+        "___",
+    ]
+    .into_iter()
+    .map(up)
+    .collect();
+    let cases = [
+        (
+            "mcp__claude_ai_Foo_Beta__x",
+            Some(is("claude.ai Foo (Beta)", "x")),
+        ),
+        (
+            "mcp__claude_ai_Google_Drive__find__it",
+            Some(is("claude.ai Google Drive", "find__it")),
+        ),
+        (
+            "mcp__my_server__Beta___x",
+            Some(is("my server (Beta)", "x")),
+        ),
+        ("mcp____x__t", Some(is("🚀x", "t"))),
+        ("mcp_____t", Some(is("é", "t"))),
+        // Longer as it stands in the names of tools, though not in bytes of its own.
+        ("mcp_______t", Some(is("___", "t"))),
+        // Never a server without a name.
+        ("mcp____y__t", None),
+        ("mcp____", None),
+        ("mcp__", None),
+        ("mcp__only", None),
+    ];
+    let calls = cases.each_ref().map(|(name, _)| *name);
+    let found = owners(&ExecuteParams::new("hi"), &json!(list), &calls);
+    assert_eq!(found, cases.map(|(_, expected)| expected));
+}
+
+#[test]
+fn one_odd_entry_in_the_list_of_servers_costs_no_other() {
+    let list = init(&json!([
+        {"name": "a__b", "status": "connected"}, {"name": "q", "status": null}, 7,
+        {"status": "failed"}, {"name": ["x"], "status": "failed"},
+        {"name": "bad", "status": "failed"},
+    ]));
+    let events = run_with(&["q"], &[list, call("mcp__a__b__c"), end(&json!({}))]);
+    let AgentEvent::Session(session) = &events[0] else {
+        panic!("{events:?}");
+    };
+    let listed = session.mcp_servers.as_deref().unwrap().iter();
+    let listed: Vec<_> = listed.map(|server| server.name.as_str()).collect();
+    assert_eq!(listed, ["a__b", "bad"]);
+    // That `q` is not on the list would be wrong.
+    assert_eq!(
+        warnings(&events),
+        ["the MCP server bad failed to start, so its tools are missing"]
+    );
+    let AgentEvent::ToolUse(tool) = &events[2] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(tool.mcp.as_ref().unwrap().server, "a__b");
+}
+
+#[test]
+fn a_server_that_fails_again_is_not_told_again() {
+    let is = |status: &str| init(&json!([{"name": "f", "status": status}]));
+    let states = ["failed", "connected", "failed", "needs-auth", "failed"];
+    let lines = states.map(|status| [is(status), end(&json!({}))]);
+    let events = run_with(&[], &lines.concat());
+    assert_eq!(
+        warnings(&events),
+        [
+            "the MCP server f failed to start, so its tools are missing",
+            "the MCP server f needs a login first, so its tools are missing",
+        ]
+    );
+}
+
+/// Denied calls and results, in their order.
+fn answers(events: &[AgentEvent]) -> Vec<&'static str> {
+    let mut names = names(events);
+    names.retain(|name| matches!(*name, "permission" | "tool_result"));
+    names
+}
+
+#[test]
+fn a_tool_of_a_server_that_the_run_denies_is_denied_once_and_before_its_result() {
+    let tool = "mcp__tiny__env";
+    let deny = |rules: &[&str]| {
+        let mut params = with_servers(&["tiny"]);
+        params.denied_tools = rules.iter().map(|&rule| rule.to_owned()).collect();
+        params
+    };
+    let mut left_out = with_servers(&["other", "tiny"]);
+    left_out.mcp_servers[1].tools.except = vec!["env".into()];
+    let mut by_hand = ExecuteParams::new("hi");
+    by_hand.extra_args = vec!["--disallowed-tools=Bash(x y),mcp__tiny".into()];
+    let denying = [
+        left_out,
+        by_hand,
+        deny(&["Bash", tool]),
+        deny(&["mcp__tiny"]),
+        deny(&["mcp__tiny__*"]),
+        deny(&["mcp__tiny__e*v"]),
+        deny(&["Bash mcp__tiny__env"]),
+        recorded(&["claude", "-p", "--disallowedTools", "Bash", tool, "--", "x"]),
+        recorded(&["claude", "-p", "--disallowedTools=mcp__tiny", "x"]),
+    ];
+    for why in [
+        "",
+        ". mcp__tiny__env exists but is not enabled in this context.",
+    ] {
+        let lines = [
+            init(&json!([])),
+            call(tool),
+            no_such_tool(tool, why),
+            end(&json!({"permission_denials": [{"tool_name": tool, "tool_use_id": tool}]})),
+        ];
+        for params in &denying {
+            let events = run(params, &lines);
+            assert_eq!(
+                answers(&events),
+                ["permission", "tool_result"],
+                "{params:?}"
+            );
+            let denied = events.iter().find_map(|event| match event {
+                AgentEvent::Permission(permission) => Some(permission),
+                _ => None,
+            });
+            let denied = denied.unwrap();
+            assert_eq!(denied.tool_name, tool);
+            assert_eq!(denied.tool_id.as_deref(), Some(tool));
+            let reason = denied.reason.as_deref().unwrap();
+            assert!(reason.contains("No such tool available"), "{reason}");
+        }
+    }
+    // Where nothing denies it, it is just not there.
+    let lines = [
+        init(&json!([])),
+        call(tool),
+        no_such_tool(tool, ""),
+        end(&json!({})),
+    ];
+    for params in [
+        deny(&[]),
+        deny(&[
+            "mcp__tin",
+            "mcp__tiny__en",
+            "mcp__tiny__env(x)",
+            "mcp__tiny__*x",
+        ]),
+        deny(&["mcp__tiny__env__", "Bash"]),
+        recorded(&["claude", "-p", "--", "--disallowedTools", tool]),
+        recorded(&["claude", "--disallowedTools", "Bash", "--verbose", tool]),
+    ] {
+        assert_eq!(
+            answers(&run(&params, &lines)),
+            ["tool_result"],
+            "{params:?}"
+        );
+    }
+    // It was denied, but it failed for another reason, or did not fail.
+    for (is_error, said) in [
+        (true, "spawn failed"),
+        (false, "No such tool available: mcp__tiny__env"),
+    ] {
+        let block = json!([{"type": "tool_result", "tool_use_id": tool, "content": said,
+                            "is_error": is_error}]);
+        let lines = [init(&json!([])), call(tool), user(&block), end(&json!({}))];
+        assert_eq!(
+            answers(&run(&deny(&[tool]), &lines)),
+            ["tool_result"],
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn servers_of_a_recorded_command_line_are_known_and_not_missed() {
+    let config = r#"{"mcpServers": {"a__b": {"command": "x"}, "down": {"command": "y"}}}"#;
+    for argv in [
+        &[
+            "claude",
+            "-p",
+            "--mcp-config",
+            "/tmp/x.json",
+            config,
+            "--",
+            "x",
+        ][..],
+        &["claude", "-p", &format!("--mcp-config={config}"), "x"],
+    ] {
+        let params = recorded(argv);
+        let found = owners(&params, &json!([]), &["mcp__a__b__c", "mcp__c__d__e"]);
+        assert_eq!(
+            found,
+            [Some(is("a__b", "c")), Some(is("c", "d__e"))],
+            "{argv:?}"
+        );
+        let lines = [init(&json!([])), end(&json!({}))];
+        assert_eq!(warnings(&run(&params, &lines)), [""; 0], "{argv:?}");
+    }
 }
 
 #[test]
@@ -94,7 +358,7 @@ fn each_server_that_did_not_come_up_is_told_once() {
         again,
         end(&json!({})),
     ];
-    let events = run_with(&["good", "slow", "bad", "off", "gone"], &lines);
+    let events = run_with(&["good", "gone", "slow", "bad", "off", "lost"], &lines);
     let told =
         |name: &str, why: &str| format!("the MCP server {name} {why}, so its tools are missing");
     assert_eq!(
@@ -104,6 +368,7 @@ fn each_server_that_did_not_come_up_is_told_once() {
             told("locked", "needs a login first"),
             told("off", "is switched off"),
             told("gone", "was not loaded by the CLI"),
+            told("lost", "was not loaded by the CLI"),
             told("slow", "failed to start"),
         ]
     );

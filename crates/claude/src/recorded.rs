@@ -1,0 +1,139 @@
+//! What a command line says of MCP servers and of tools that are denied: a recorded one, or the
+//! caller's own arguments.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use teamster_core::ExecuteParams;
+
+/// The flags that a decoder must know of.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Flags {
+    /// The names of MCP servers, where they are in the arguments themselves.
+    pub(crate) servers: Vec<String>,
+    /// The rules that take tools from the agent, as they stand there: in one there may be several.
+    pub(crate) denied_tools: Vec<String>,
+}
+
+impl Flags {
+    /// Reads words after the program's name. Both flags take any number of values, up to the next
+    /// word that begins with `-`; joined by `=`, one.
+    pub(crate) fn of(words: &[String]) -> Self {
+        let mut flags = Self::default();
+        let mut words = words.iter().map(String::as_str).peekable();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                break;
+            }
+            let (flag, joined) = match word.split_once('=') {
+                Some((flag, value)) => (flag, Some(value)),
+                None => (word, None),
+            };
+            let is_config = match flag {
+                "--mcp-config" => true,
+                "--disallowedTools" | "--disallowed-tools" => false,
+                _ => continue,
+            };
+            let mut values: Vec<_> = joined.into_iter().collect();
+            if joined.is_none() {
+                while let Some(value) = words.next_if(|next| !next.starts_with('-')) {
+                    values.push(value);
+                }
+            }
+            if is_config {
+                flags.servers.extend(values.into_iter().flat_map(servers));
+            } else {
+                let rules = values.into_iter().map(str::to_owned);
+                flags.denied_tools.extend(rules);
+            }
+        }
+        flags
+    }
+}
+
+/// Puts what a recorded command line says into the parameters. Of servers only their names.
+pub(crate) fn params(argv: &[String], params: &mut ExecuteParams) {
+    let flags = Flags::of(argv.get(1..).unwrap_or_default());
+    if !flags.servers.is_empty() {
+        let servers = flags.servers.into_iter();
+        let servers: Map<_, _> = servers.map(|name| (name, Value::Null)).collect();
+        let config = json!({ "mcpServers": servers });
+        params.extra_args.push(format!("--mcp-config={config}"));
+    }
+    params.denied_tools.extend(flags.denied_tools);
+}
+
+/// The names of the servers in a configuration; of the path of a file none.
+fn servers(config: &str) -> Vec<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        mcp_servers: Map<String, Value>,
+    }
+    let config = serde_json::from_str(config);
+    config.map_or_else(
+        |_| Vec::new(),
+        |config: Config| {
+            config
+                .mcp_servers
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect()
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(words: &[&str]) -> Flags {
+        let words: Vec<_> = words.iter().map(|&word| word.to_owned()).collect();
+        Flags::of(&words)
+    }
+
+    const CONFIG: &str = r#"{"mcpServers": {"a": {"env": {"KEY": "sk-1"}}, "b": {}}}"#;
+
+    #[test]
+    fn servers_and_denied_tools_of_a_command_line() {
+        let joined = format!("--mcp-config={CONFIG}");
+        for (words, servers, denied) in [
+            (&["--mcp-config", CONFIG, "x"][..], &["a", "b"][..], &[][..]),
+            (&["--mcp-config", "f.json", CONFIG, "-p"], &["a", "b"], &[]),
+            (&[&joined, CONFIG], &["a", "b"], &[]),
+            (&["--mcp-config", "-p", CONFIG], &[], &[]),
+            (
+                &["--mcp-config", "[1]", "{}", r#"{"mcpServers":1}"#],
+                &[],
+                &[],
+            ),
+            (&["--", "--mcp-config", CONFIG], &[], &[]),
+            (
+                &["--disallowedTools", "Bash Edit", "X", "-p", "Y"],
+                &[],
+                &["Bash Edit", "X"],
+            ),
+            (&["--disallowed-tools=X,Y", "Z"], &[], &["X,Y"]),
+            (&["--disallowedTools"], &[], &[]),
+            (&[], &[], &[]),
+        ] {
+            let found = flags(words);
+            assert_eq!(found.servers, servers, "{words:?}");
+            assert_eq!(found.denied_tools, denied, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_recorded_command_line_gives_no_more_of_servers_than_their_names() {
+        let argv = ["claude", "--mcp-config", CONFIG, "--disallowedTools", "X"];
+        let mut found = ExecuteParams::new("");
+        params(&argv.map(str::to_owned), &mut found);
+        assert_eq!(
+            found.extra_args,
+            [r#"--mcp-config={"mcpServers":{"a":null,"b":null}}"#]
+        );
+        assert_eq!(Flags::of(&found.extra_args).servers, ["a", "b"]);
+        assert_eq!(found.denied_tools, ["X"]);
+        params(&[], &mut found);
+        assert_eq!((found.extra_args.len(), found.denied_tools.len()), (1, 1));
+    }
+}
