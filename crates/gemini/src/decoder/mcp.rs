@@ -94,7 +94,7 @@ impl Servers {
         }
         let told = named.into_iter().map(|(server, why)| {
             let why = why.as_deref().unwrap_or("Gemini CLI does not say why");
-            format!("the MCP server {server} failed in the run: {why}")
+            format!("the MCP server {server} had an error in the run: {why}")
         });
         told.collect()
     }

@@ -115,7 +115,7 @@ fn servers_that_failed_and_are_not_named_are_one_notice_with_those_of_the_run() 
 #[test]
 fn a_server_that_is_named_on_stderr_is_told_once_with_its_name() {
     let params = with_servers(&["tiny"]);
-    let broke = "the MCP server tiny failed in the run: Gemini CLI does not say why";
+    let broke = "the MCP server tiny had an error in the run: Gemini CLI does not say why";
     // As the CLI prints it: from two places.
     let said = "MCP ERROR (tiny)\n[ERROR] MCP ERROR (tiny)\n";
     assert_eq!(notices(&params, said), [broke]);
@@ -135,10 +135,10 @@ fn a_server_that_is_named_on_stderr_is_told_once_with_its_name() {
     assert_eq!(
         notices(&params, said),
         [
-            "the MCP server my srv failed in the run: timed out",
-            "the MCP server x failed in the run: spawn x: no such file",
-            "the MCP server o failed in the run: please authenticate manually",
-            "the MCP server l failed in the run: it requires authentication using: /mcp auth l",
+            "the MCP server my srv had an error in the run: timed out",
+            "the MCP server x had an error in the run: spawn x: no such file",
+            "the MCP server o had an error in the run: please authenticate manually",
+            "the MCP server l had an error in the run: it requires authentication using: /mcp auth l",
         ]
     );
 }
