@@ -44,6 +44,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         // Where the recording was made.
         directory: Some("/tmp/ws".to_owned()),
         resume: None,
+        mcp: None,
         clock: crate::drive::clock,
     };
     let mut params = teamster::ExecuteParams::new("Write a file, change it and read it back.");

@@ -15,6 +15,9 @@ pub(crate) const ARGUMENT: &str = "--teamster-guard";
 /// How long the guard looks: its owner takes a moment to disappear, and so does what it ends.
 const LOOK_FOR: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
+/// How long the undo is repeated: the kernel closes the files of the owner, and so gives up its
+/// locks, one after the other, and the pipe may be among the first.
+const SETTLE: Duration = Duration::from_millis(500);
 
 /// A guard that is there while this lives. Dropped at the usual end, when nothing is left to end.
 pub(crate) struct Guard(Child);
@@ -67,7 +70,16 @@ pub(crate) fn main(owner: Option<&str>) -> ExitCode {
     // Nothing is ever written: this returns when the owner is gone, however it went.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     let runs = format!("{owner}-");
-    let until = Instant::now() + LOOK_FOR;
+    let start = Instant::now();
+    // Beside the search, because another process may hold it up for some seconds. The user's next run
+    // of the CLI must not find what this one put into his files. Without a thread the end does it.
+    let undoing = std::thread::Builder::new().spawn(move || {
+        while start.elapsed() < SETTLE {
+            undo();
+            std::thread::sleep(PAUSE);
+        }
+    });
+    let until = start + LOOK_FOR;
     let mut found = false;
     while Instant::now() < until {
         let mut left = teamster::process::leftovers();
@@ -81,9 +93,17 @@ pub(crate) fn main(owner: Option<&str>) -> ExitCode {
         }
         std::thread::sleep(PAUSE);
     }
-    teamster::process::sweep_private_files();
+    if let Ok(undoing) = undoing {
+        let _ = undoing.join();
+    }
+    // Once more: a process that was ended may have written until then.
+    undo();
+    ExitCode::SUCCESS
+}
+
+fn undo() {
     if let Ok(directory) = std::env::current_dir() {
         crate::mcp::restore_quietly(&directory);
     }
-    ExitCode::SUCCESS
+    teamster::process::sweep_private_files();
 }

@@ -2,12 +2,18 @@
 
 use std::borrow::Cow;
 
-use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind};
+use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind, McpDelivery};
 
 use crate::words;
 
-/// The next step after this error, where there is one. `now_ms` is the time of day.
-pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Option<String> {
+/// The next step after this error, where there is one. `mcp` is how the run's MCP servers were to
+/// reach the CLI, if it has any, and `now_ms` the time of day.
+pub(crate) fn next_step(
+    error: &AgentError,
+    info: &CliInfo,
+    mcp: Option<McpDelivery>,
+    now_ms: u64,
+) -> Option<String> {
     let wait = || {
         let until = error.resets_at.map(|at| at.saturating_sub(now_ms));
         error
@@ -23,6 +29,10 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
             "install it with `{}`, or say where it is with --bin; `teamster doctor` shows what is here",
             info.install
         ),
+        (ErrorCode::StartupTimeout, _) if mcp.is_some() => {
+            "an MCP server that does not answer can hold up the start: `teamster mcp check` tries them; or allow more with --startup-timeout"
+                .to_owned()
+        }
         (ErrorCode::StartupTimeout, _) => {
             "if the CLI is only slow to start, allow more with --startup-timeout".to_owned()
         }
@@ -32,8 +42,13 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
         // What is wrong with a parameter says what to do about it.
         (ErrorCode::InvalidParams | ErrorCode::PromptTooLarge, _) => return None,
         (ErrorCode::ConfigLease, _) => {
-            "see to that and try again; `teamster mcp restore` undoes what killed runs have left, and --mcp-via private changes no file"
-                .to_owned()
+            let again = "see to that and try again; `teamster mcp restore` undoes what killed runs have left";
+            // Only the begin of a run can fail so: no CLI has been started.
+            if mcp.is_some_and(|way| way != McpDelivery::Private) && can_be_private(info) {
+                format!("use --mcp-via private (the default), which changes no file; or {again}")
+            } else {
+                again.to_owned()
+            }
         }
         (_, ErrorKind::Auth) => info.login.to_owned(),
         (_, ErrorKind::RateLimit) => {
@@ -70,6 +85,13 @@ pub(crate) fn next_step(error: &AgentError, info: &CliInfo, now_ms: u64) -> Opti
         _ => return None,
     };
     Some(step)
+}
+
+fn can_be_private(info: &CliInfo) -> bool {
+    teamster::provider(info.id).is_some_and(|provider| {
+        let mcp = provider.capabilities().mcp;
+        mcp.deliveries.contains(&McpDelivery::Private)
+    })
 }
 
 /// What went wrong, in the words of the command line: the library begins such a message with the
@@ -132,7 +154,7 @@ mod tests {
     }
 
     fn step(code: ErrorCode, kind: ErrorKind) -> Option<String> {
-        next_step(&AgentError::new(code, kind, "x"), info(), 0)
+        next_step(&AgentError::new(code, kind, "x"), info(), None, 0)
     }
 
     #[test]
@@ -149,6 +171,27 @@ mod tests {
         assert_eq!(step(ErrorCode::Aborted, ErrorKind::Aborted), None);
         assert_eq!(step(ErrorCode::InvalidParams, ErrorKind::Permission), None);
         assert_eq!(step(ErrorCode::PromptTooLarge, ErrorKind::Invalid), None);
+    }
+
+    #[test]
+    fn servers_change_what_can_be_done() {
+        let step = |code, mcp| {
+            next_step(&AgentError::new(code, ErrorKind::Mcp, "x"), info(), mcp, 0).unwrap()
+        };
+        for way in [McpDelivery::ProjectConfig, McpDelivery::UserConfig] {
+            assert_eq!(
+                step(ErrorCode::ConfigLease, Some(way)),
+                "use --mcp-via private (the default), which changes no file; or see to that and try again; `teamster mcp restore` undoes what killed runs have left"
+            );
+        }
+        let private = step(ErrorCode::ConfigLease, Some(McpDelivery::Private));
+        assert!(!private.contains("--mcp-via"), "{private}");
+        assert_eq!(
+            step(ErrorCode::StartupTimeout, Some(McpDelivery::Private)),
+            "an MCP server that does not answer can hold up the start: `teamster mcp check` tries them; or allow more with --startup-timeout"
+        );
+        let none = step(ErrorCode::StartupTimeout, None);
+        assert!(!none.contains("MCP"), "{none}");
     }
 
     #[test]
@@ -194,7 +237,7 @@ mod tests {
         let mut error = AgentError::new(ErrorCode::CliError, ErrorKind::Quota, "x");
         error.resets_at = Some(7_200_000);
         assert_eq!(
-            next_step(&error, info(), 3_600_000).unwrap(),
+            next_step(&error, info(), None, 3_600_000).unwrap(),
             "wait 1h 00m and try again"
         );
     }

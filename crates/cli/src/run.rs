@@ -31,6 +31,7 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         quiet: args.output.quiet,
         directory: directory(args.place.cwd.as_deref()),
         resume: Some(resume_command(args, info)),
+        mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
         clock: drive::clock,
     };
     let runtime = teamster::create_cli_runtime(info.id, config)?;

@@ -153,8 +153,10 @@ pub(crate) struct McpArgs {
 pub(crate) enum McpVia {
     /// Without a change to any file of the user's
     Private,
-    /// In the CLI's configuration file in the working directory, until the run is over
+    /// In the CLI's configuration file in the working directory, until the run is over; other runs of
+    /// the same CLI that read it meanwhile get these servers too, already approved
     ProjectConfig,
-    /// In the user's own configuration file, until the run is over
+    /// In the user's own configuration file, until the run is over; other runs of the same CLI that
+    /// read it meanwhile get these servers too, already approved
     UserConfig,
 }

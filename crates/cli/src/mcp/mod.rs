@@ -5,6 +5,7 @@ mod list;
 mod probe;
 mod restore;
 mod servers;
+mod typed;
 
 use crate::args::McpCommand;
 use crate::exit_code;

@@ -15,7 +15,7 @@ use crate::{exit_code, words};
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Left {
-    /// The file.
+    /// The file, by the name under which its CLI finds it: it may be a symbolic link.
     pub(crate) file: PathBuf,
     /// The servers that may be in it.
     pub(crate) servers: Vec<String>,
@@ -24,18 +24,18 @@ pub(crate) struct Left {
 /// The files that killed runs have left changed, as far as they are where such a run puts its servers
 /// when it works in this directory.
 pub(crate) fn left(directory: &Path) -> Vec<Left> {
-    let pending = places(directory).into_iter();
-    let pending = pending.filter_map(|file| lease::pending(&file).ok().flatten());
-    let mut left: Vec<Left> = Vec::new();
-    for Pending {
-        file,
-        servers,
-        running,
-        ..
-    } in pending
-    {
-        if running == 0 && !left.iter().any(|it| it.file == file) {
-            left.push(Left { file, servers });
+    let mut left = Vec::new();
+    let mut seen = Vec::new();
+    for file in places(directory) {
+        let Ok(Some(pending)) = lease::pending(&file) else {
+            continue;
+        };
+        if pending.running == 0 && !seen.contains(&pending.file) {
+            seen.push(pending.file);
+            left.push(Left {
+                file,
+                servers: pending.servers,
+            });
         }
     }
     left

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use teamster::McpServer;
 use teamster::mcp::config;
 
+use super::typed;
 use crate::args::ServerArgs;
 
 /// What is read where nothing is named, if it is there.
@@ -104,20 +105,7 @@ fn from_command(given: &str) -> anyhow::Result<Source> {
     let Some((name, what)) = given.split_once('=').filter(|(name, _)| is_name(name)) else {
         bail!("--mcp needs NAME=COMMAND or NAME=URL");
     };
-    let server = if is_address(what) {
-        json!({ "type": "http", "url": what })
-    } else {
-        let words = shell_words::split(what)
-            .map_err(|_| anyhow!("--mcp {name}: a quotation mark in the command is not closed"))?;
-        let variables = words.iter().take_while(|word| assignment(word).is_some());
-        let (env, command) = words.split_at(variables.count());
-        if command.is_empty() {
-            bail!("--mcp {name}: there is no command");
-        }
-        let env = env.iter().filter_map(|word| assignment(word));
-        let env: Map<_, _> = env.map(|(key, value)| (key.into(), value.into())).collect();
-        json!({ "type": "stdio", "command": command, "env": env })
-    };
+    let server = typed::server(name, what)?;
     let servers: Map<String, Value> = [(name.to_owned(), server)].into_iter().collect();
     Ok(Source {
         place: "--mcp".to_owned(),
@@ -127,20 +115,6 @@ fn from_command(given: &str) -> anyhow::Result<Source> {
 
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '/' || c == ':')
-}
-
-fn is_address(text: &str) -> bool {
-    text.starts_with("http://") || text.starts_with("https://")
-}
-
-/// `KEY=VALUE` before a command.
-fn assignment(word: &str) -> Option<(&str, &str)> {
-    let (key, value) = word.split_once('=')?;
-    let mut bytes = key.bytes();
-    let first = bytes.next()?;
-    let is_key = (first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    is_key.then_some((key, value))
 }
 
 #[cfg(test)]
@@ -196,8 +170,104 @@ mod tests {
 
     #[test]
     fn an_address_is_a_server_over_http() {
-        let url = "https://example.com/mcp?a=b";
-        assert_eq!(server(&format!("a={url}")), McpServer::http("a", url));
+        for (typed, url) in [
+            ("https://example.com/mcp?a=b", "https://example.com/mcp?a=b"),
+            ("HTTPS://Example.com/MCP", "https://Example.com/MCP"),
+            ("Http://localhost:1/mcp", "http://localhost:1/mcp"),
+            (" https://example.com/mcp ", "https://example.com/mcp"),
+            ("'https://example.com/mcp'", "https://example.com/mcp"),
+        ] {
+            assert_eq!(server(&format!("a={typed}")), McpServer::http("a", url));
+        }
+    }
+
+    #[test]
+    fn an_address_of_another_kind_is_no_program() {
+        for typed in [
+            "ws://sk-1/mcp",
+            "sse+x.y-1://sk-1",
+            "FILE:///sk-1",
+            "\"ws://sk-1\"",
+        ] {
+            assert_eq!(
+                error(&[], &[&format!("a={typed}")]),
+                "--mcp a: an address begins with http:// or https://; no other is taken"
+            );
+        }
+        for typed in [
+            "KEY=sk-1 https://x/mcp",
+            "'https://x/mcp' -v",
+            "https://x/mcp -v",
+        ] {
+            assert_eq!(
+                error(&[], &[&format!("a={typed}")]),
+                "--mcp a: an address stands alone, without variables or arguments"
+            );
+        }
+        // What only looks a little like one.
+        for program in ["./a://b", "1a://b", "://b"] {
+            assert_eq!(
+                server(&format!("a={program}")),
+                McpServer::stdio("a", program, NO_ARGS)
+            );
+        }
+    }
+
+    #[test]
+    fn a_program_is_never_the_value_of_a_variable() {
+        for (typed, message) in [
+            (
+                "TOKEN=${TOKEN} tracker-mcp",
+                "--mcp TOKEN: its program would be the value of a variable; a name goes before: \
+                 --mcp NAME='TOKEN=${TOKEN} COMMAND'",
+            ),
+            // A default may be a secret.
+            (
+                "TOKEN=${NOT_SET:-sk-1} sk-2",
+                "--mcp TOKEN: its program would be the value of a variable; a name goes before: \
+                 --mcp NAME='TOKEN=${…} COMMAND'",
+            ),
+            (
+                "KEY='Bearer ${TOKEN}' sk-2",
+                "--mcp KEY: its program would be the value of a variable; a name goes before: \
+                 --mcp NAME='KEY=${…} COMMAND'",
+            ),
+            (
+                "a=KEY=sk-1 ${TOKEN}",
+                "--mcp a: its program would be the value of a variable; name the program itself",
+            ),
+        ] {
+            assert_eq!(error(&[], &[typed]), message);
+        }
+    }
+
+    #[test]
+    fn what_only_a_shell_understands_is_refused() {
+        for (typed, operator) in [
+            ("x | y > z; rm", "|"),
+            ("x || y", "||"),
+            ("x &", "&"),
+            ("x && y", "&&"),
+            ("x ; y", ";"),
+            ("x > y", ">"),
+            ("x >> y", ">>"),
+            ("x < y", "<"),
+            ("x 2>&1", "2>&1"),
+            ("x 'a b' \\' | y", "|"),
+            ("A=1 x\t|\ty", "|"),
+        ] {
+            assert_eq!(
+                error(&[], &[&format!("a={typed}")]),
+                format!(
+                    "--mcp a: no shell reads it, and `{operator}` means something only to one; \
+                     use a=\"sh -c '…'\""
+                )
+            );
+        }
+        assert_eq!(
+            server(r#"a=x '|' "&&" \; 'a | b' "c \" > d" a|b b;"#),
+            McpServer::stdio("a", "x", ["|", "&&", ";", "a | b", "c \" > d", "a|b", "b;"])
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod testing;
 use std::io;
 use std::time::Duration;
 
-use teamster::{AgentEvent, CliInfo, RunResult};
+use teamster::{AgentEvent, CliInfo, McpDelivery, RunResult};
 
 pub(crate) use json::Json;
 pub(crate) use narrator::Narrator;
@@ -53,6 +53,8 @@ pub(crate) struct View {
     pub(crate) directory: Option<String>,
     /// The command that goes on with the session, up to its id; nothing if that cannot be.
     pub(crate) resume: Option<String>,
+    /// How the run's MCP servers reach the CLI; nothing if it has none.
+    pub(crate) mcp: Option<McpDelivery>,
     /// The time of day, in milliseconds since the Unix epoch.
     pub(crate) clock: fn() -> u64,
 }

@@ -129,7 +129,9 @@ impl Narrator {
                 let error = &error.error;
                 let message = words::printable(&hints::message(error));
                 lines.push(Line::new(Tone::Error, "error:", message));
-                if let Some(step) = hints::next_step(error, self.view.info, (self.view.clock)()) {
+                if let Some(step) =
+                    hints::next_step(error, self.view.info, self.view.mcp, (self.view.clock)())
+                {
                     lines.push(Line::new(Tone::Hint, "next:", step).indented(INDENT));
                 }
                 return lines;

@@ -45,6 +45,7 @@ pub(crate) fn view() -> View {
         quiet: false,
         directory: Some("/tmp/ws".into()),
         resume: Some("teamster run claude --resume".into()),
+        mcp: None,
         clock: || 1_000_000,
     }
 }

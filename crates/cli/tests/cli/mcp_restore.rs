@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -212,4 +213,65 @@ fn the_guard_of_a_killed_run_restores_the_file() {
     killed.signal(Signal::SIGKILL);
     killed.wait();
     assert!(wait_until(LIMIT, || text(&opencode) == BEFORE));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_guard_restores_before_it_looks_for_processes() {
+    // Nothing that the guard could find, so it looks for as long as it ever does.
+    let opencode = OpenCode::new("exec env -i /bin/sleep 100");
+    let temporary = opencode.path("temporary");
+    fs::create_dir(&temporary).unwrap();
+    fs::write(opencode.path("work/opencode.json"), BEFORE).unwrap();
+    let mut killed = Running::start(
+        opencode
+            .run(["--mcp=a=TOKEN=sk-1 x", "--mcp-via=project-config"])
+            .env("TMPDIR", &temporary),
+    );
+    wait_pid_file(&opencode.path("pid"), LIMIT).unwrap();
+    let private_files = || fs::read_dir(&temporary).unwrap().count();
+    assert_ne!((text(&opencode).as_str(), private_files()), (BEFORE, 0));
+    let start = Instant::now();
+    killed.signal(Signal::SIGKILL);
+    killed.wait();
+    assert!(wait_until(LIMIT, || text(&opencode) == BEFORE && private_files() == 0));
+    // It looks for processes for 3 s.
+    assert!(start.elapsed() < Duration::from_secs(3), "it came late");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_linked_file_has_the_name_that_the_user_knows_everywhere() {
+    let opencode = OpenCode::new("exec sleep 100");
+    let real = opencode.path("dotfiles.json");
+    fs::write(&real, BEFORE).unwrap();
+    let link = opencode.path("work/opencode.json");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let mut run = Running::start(&mut opencode.run(["--mcp=a=x", "--mcp-via=project-config"]));
+    let pid = wait_pid_file(&opencode.path("pid"), LIMIT).unwrap();
+    end_guard_of(run.child.id());
+    run.signal(Signal::SIGKILL);
+    run.wait();
+    assert!(teamster_testkit::proc::wait_gone(pid, LIMIT));
+    assert_ne!(fs::read_to_string(&real).unwrap(), BEFORE);
+
+    // The folder of the test may be behind a link; the file's name stays.
+    let known = link.parent().unwrap().canonicalize().unwrap();
+    let known = known.join("opencode.json");
+    let said = |args: &[&str]| crate::run(&mut command(&opencode, args)).stdout;
+    let report: Value = serde_json::from_str(&said(&["doctor", "--json"])).unwrap();
+    assert_eq!(report["changedFiles"][0]["file"], known.to_str().unwrap());
+    assert_eq!(report["changedFiles"].as_array().unwrap().len(), 1);
+    let known = known.display();
+    assert!(said(&["doctor"]).contains(&format!("    {known}\n")));
+    assert_eq!(
+        said(&["mcp", "restore", "--dry-run"]),
+        format!("{known}: a killed run has left a\n")
+    );
+    assert_eq!(
+        said(&["mcp", "restore"]),
+        format!("{known}: restored, as it was before the run\n")
+    );
+    assert!(link.is_symlink());
+    assert_eq!(fs::read_to_string(&real).unwrap(), BEFORE);
 }
