@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use teamster_core::{
     AgentError, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams, McpDelivery,
-    McpServer, McpTransport, mcp_variable,
+    McpServer, McpTransport, RUN_ID_VARIABLE, mcp_variable,
 };
 
 use super::toml;
@@ -154,10 +154,14 @@ fn definition(
             let program = shell::with_variables(&server.name, command, args, &variables)?;
             table.insert("command".to_owned(), program.command.into());
             table.insert("args".to_owned(), program.args.into());
-            if !variables.is_empty() {
-                let names: Vec<_> = variables.into_iter().map(|(_, name)| name).collect();
-                table.insert("env_vars".to_owned(), names.into());
-            }
+            // Codex passes a server none of its own variables but those named here, and may leave it
+            // running when it is killed: by the mark it is found then.
+            let names = variables.into_iter().map(|(_, name)| name);
+            let names: Vec<_> = [RUN_ID_VARIABLE.to_owned()]
+                .into_iter()
+                .chain(names)
+                .collect();
+            table.insert("env_vars".to_owned(), names.into());
             if let Some(cwd) = cwd {
                 let cwd = cwd.to_str().ok_or("cwd: it is no UTF-8")?;
                 table.insert("cwd".to_owned(), cwd.into());

@@ -57,6 +57,22 @@ pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         };
         return Err(invalid(name, &format!("name: {problem}; use another")));
     }
+    for McpServer {
+        name, transport, ..
+    } in &params.mcp_servers
+    {
+        if let McpTransport::Stdio { env, .. } = transport
+            && let Some((key, _)) = env.iter().find(|(_, value)| is_trimmed(value))
+        {
+            return Err(invalid(
+                name,
+                &format!(
+                    "env.{key}: GitHub Copilot CLI drops white space at the ends of a value that holds \
+                     `$`; leave one of them out"
+                ),
+            ));
+        }
+    }
     Ok(())
 }
 
@@ -133,6 +149,12 @@ fn literals(values: &BTreeMap<String, String>) -> Map<String, Value> {
         .iter()
         .map(|(name, value)| (name.clone(), literal(value).into()))
         .collect()
+}
+
+/// Whether the CLI would change a variable's value (measured).
+fn is_trimmed(value: &str) -> bool {
+    let trimmed = value.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    value.contains('$') && trimmed != value
 }
 
 /// A text that the CLI reads as this one. It puts variables in the place of `$NAME` and `${NAME}`, and

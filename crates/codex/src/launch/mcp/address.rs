@@ -14,7 +14,9 @@ const PARTS: &[&str] = &[
     "authoriz",
 ];
 /// The same, of words that are a part of harmless ones too.
-const WORDS: &[&str] = &["key", "sig", "auth", "pass", "pwd", "jwt", "bearer"];
+const WORDS: &[&str] = &[
+    "key", "sig", "auth", "pass", "pwd", "jwt", "bearer", "pat", "session", "sid",
+];
 
 /// Refuses an address with credentials in it: it stands in the arguments, where every user of the
 /// machine can read it, or in a file of the user's. The error names the field, and no value.
@@ -108,6 +110,8 @@ mod tests {
             "https://example.com/mcp?X-Amz-Signature=s3cr3t",
             "https://example.com/mcp?sig=s3cr3t",
             "https://example.com/mcp?auth=s3cr3t",
+            "https://example.com/mcp?pat=s3cr3t",
+            "https://example.com/mcp?sessionId=s3cr3t",
             "https://example.com/mcp?client_secret=s3cr3t",
             "https://example.com/mcp?password=s3cr3t",
             "https://example.com?token=s3cr3t",

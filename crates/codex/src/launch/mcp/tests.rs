@@ -66,7 +66,7 @@ fn a_program_without_variables_is_started_as_it_is() {
         settings(&params(vec![server])),
         [
             "--config=mcp_optional_startup_grace_ms=31000",
-            r#"--config=mcp_servers.my-srv_1={args=["--a b","\"\n$X"],command="srv",default_tools_approval_mode="approve"}"#,
+            r#"--config=mcp_servers.my-srv_1={args=["--a b","\"\n$X"],command="srv",default_tools_approval_mode="approve",env_vars=["TEAMSTER_RUN_ID"]}"#,
         ]
     );
 }
@@ -86,7 +86,7 @@ fn variables_of_a_program_are_given_by_a_shell_that_knows_their_names_only() {
         [
             r#"--config=shell_environment_policy.set={TEAMSTER_MCP_t_x_HTTP__PROXY="",TEAMSTER_MCP_t_x_PATH=""}"#,
             "--config=mcp_optional_startup_grace_ms=31000",
-            r#"--config=mcp_servers.t={args=["-c","export HTTP_PROXY=\"$TEAMSTER_MCP_t_x_HTTP__PROXY\"; unset TEAMSTER_MCP_t_x_HTTP__PROXY; export PATH=\"$TEAMSTER_MCP_t_x_PATH\"; unset TEAMSTER_MCP_t_x_PATH; exec \"$@\"","t","srv","-x"],command="/bin/sh",cwd="/work dir",default_tools_approval_mode="approve",env_vars=["TEAMSTER_MCP_t_x_HTTP__PROXY","TEAMSTER_MCP_t_x_PATH"]}"#,
+            r#"--config=mcp_servers.t={args=["-c","export HTTP_PROXY=\"$TEAMSTER_MCP_t_x_HTTP__PROXY\"; unset TEAMSTER_MCP_t_x_HTTP__PROXY; export PATH=\"$TEAMSTER_MCP_t_x_PATH\"; unset TEAMSTER_MCP_t_x_PATH; exec \"$@\"","t","srv","-x"],command="/bin/sh",cwd="/work dir",default_tools_approval_mode="approve",env_vars=["TEAMSTER_RUN_ID","TEAMSTER_MCP_t_x_HTTP__PROXY","TEAMSTER_MCP_t_x_PATH"]}"#,
         ]
     );
     assert_eq!(
@@ -134,7 +134,7 @@ fn limits_and_filters_of_tools_are_settings_of_the_server() {
         settings(&params(vec![server])),
         [
             "--config=mcp_optional_startup_grace_ms=2500",
-            r#"--config=mcp_servers.t={args=["x"],command="srv",default_tools_approval_mode="approve",disabled_tools=["d"],enabled_tools=["a","b-c"],startup_timeout_sec=1.5,tool_timeout_sec=90.0}"#,
+            r#"--config=mcp_servers.t={args=["x"],command="srv",default_tools_approval_mode="approve",disabled_tools=["d"],enabled_tools=["a","b-c"],env_vars=["TEAMSTER_RUN_ID"],startup_timeout_sec=1.5,tool_timeout_sec=90.0}"#,
         ]
     );
 }
@@ -267,6 +267,7 @@ fn a_lease_holds_the_same_definitions_and_no_secrets() {
                 json!({
                     "command": "srv",
                     "args": ["x"],
+                    "env_vars": ["TEAMSTER_RUN_ID"],
                     "default_tools_approval_mode": "approve",
                 }),
             ),

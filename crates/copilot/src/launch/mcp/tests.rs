@@ -198,13 +198,26 @@ fn expanded(text: &str) -> String {
     out + rest
 }
 
+#[test]
+fn a_value_that_the_cli_would_trim_is_refused() {
+    let server = |value: &str| McpServer::stdio("a", "cmd", ["x"]).with_env("K", value);
+    for value in [" $HOME", "$\n", "a $x\u{feff}"] {
+        let error = launch(&run_with(vec![server(value)])).unwrap_err();
+        let begin = "mcp_servers: a: env.K: GitHub Copilot CLI drops white space";
+        assert!(error.message.starts_with(begin), "{error}");
+    }
+    for value in [" a ", "a $x", "\n"] {
+        assert!(launch(&run_with(vec![server(value)])).is_ok(), "{value:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn every_value_reaches_the_cli_as_it_is_and_no_secret_is_an_argument(
         arg in "(\\$?\\{?[A-Z_]{1,3}(:-)?\\}?|[^\0]){0,8}",
         secret in "(\\$\\{[A-Z]{1,2}\\}|\\$[A-Z]|[^\0]){0,5}",
     ) {
-        let value = format!("secret{secret}");
+        let value = format!("secret{secret}\"");
         let header: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         let servers = vec![
             McpServer::stdio("a", "cmd$HOME", [arg.clone()]).with_env("KEY", value.clone()),
