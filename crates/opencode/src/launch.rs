@@ -19,6 +19,7 @@ use crate::{CAPABILITIES, INFO};
 use mcp::Servers;
 pub(crate) use mcp::known_servers;
 use settings::Settings;
+pub(crate) use settings::Withheld;
 
 /// The CLI sets these for its own children and for the parts of it that it starts; a run that finds
 /// them takes another client's ways or another workspace.

@@ -84,6 +84,10 @@ impl CliProvider for OpenCode {
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(OpenCodeDecoder::of(params, launch::known_servers(params)))
+        Box::new(OpenCodeDecoder::of(
+            params,
+            launch::known_servers(params),
+            launch::Withheld::of(params),
+        ))
     }
 }

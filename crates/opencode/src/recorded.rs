@@ -2,14 +2,16 @@
 
 use teamster_core::ExecuteParams;
 
-/// Takes the model and the session from a recorded command line. A configuration that the recording
+/// Takes the model, the session and the agent from a recorded command line. A configuration that the recording
 /// has none of must not come from the environment of the replay.
 pub(crate) fn params(argv: &[String], params: &mut ExecuteParams) {
+    let mut agent = None;
     let mut words = argv.iter().map(String::as_str);
     while let Some(word) = words.next().filter(|word| *word != "--") {
         for (flags, value) in [
             (["--model", "-m"], &mut params.model),
             (["--session", "-s"], &mut params.session_id),
+            (["--agent", "--agent"], &mut agent),
         ] {
             if flags.contains(&word) {
                 *value = words.next().map(str::to_owned);
@@ -21,10 +23,13 @@ pub(crate) fn params(argv: &[String], params: &mut ExecuteParams) {
             }
         }
     }
+    // Whose rules are looked at.
     params
-        .env
-        .entry("OPENCODE_CONFIG_CONTENT".into())
-        .or_default();
+        .extra_args
+        .extend(agent.map(|agent| format!("--agent={agent}")));
+    for name in ["OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION"] {
+        params.env.entry(name.into()).or_default();
+    }
 }
 
 /// The value that is joined to this flag.
@@ -65,10 +70,21 @@ mod tests {
     }
 
     #[test]
+    fn the_agent_is_known_by_its_argument() {
+        for argv in [&["run", "--agent", "plan"][..], &["run", "--agent=plan"]] {
+            let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
+            let mut found = ExecuteParams::new("hi");
+            params(&argv, &mut found);
+            assert_eq!(found.extra_args, ["--agent=plan"]);
+        }
+    }
+
+    #[test]
     fn the_environment_of_the_replay_does_not_count() {
         let mut found = ExecuteParams::new("hi");
         params(&[], &mut found);
         assert_eq!(found.env["OPENCODE_CONFIG_CONTENT"], "");
+        assert_eq!(found.env["OPENCODE_PERMISSION"], "");
         found
             .env
             .insert("OPENCODE_CONFIG_CONTENT".into(), "{}".into());

@@ -1,5 +1,7 @@
 //! The CLI's log, which is copied to stderr: lines of `name=value`.
 
+use std::collections::HashSet;
+
 use serde_json::Deserializer;
 
 /// What every line of the log begins with.
@@ -20,18 +22,16 @@ pub(super) fn without_warnings(stderr: &str) -> String {
     told.join("\n").trim().to_owned()
 }
 
-/// What the log says of MCP servers that are not there, each once.
+/// What the log says of MCP servers that are not there: of each the first.
 pub(super) fn missing_servers(stderr: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for notice in stderr.lines().filter_map(missing_server) {
-        if !found.contains(&notice) {
-            found.push(notice);
-        }
-    }
-    found
+    let mut names = HashSet::new();
+    let found = stderr.lines().filter_map(missing_server);
+    let found = found.filter(|(name, _)| names.insert(name.clone()));
+    found.map(|(_, notice)| notice).collect()
 }
 
-fn missing_server(line: &str) -> Option<String> {
+/// A server's name, and what to say of it.
+fn missing_server(line: &str) -> Option<(String, String)> {
     if !is_warning(line) {
         return None;
     }
@@ -39,23 +39,29 @@ fn missing_server(line: &str) -> Option<String> {
         "server unavailable" => {
             let name = value(line, "key")?;
             let status = value(line, "status").unwrap_or_default();
-            Some(if status == "needs_auth" {
+            let notice = if status == "needs_auth" {
                 format!(
                     "the MCP server {name} is missing, because it wants a login ({status}): log in \
                      with `opencode mcp auth {name}`, or give it a header"
+                )
+            } else if status == "needs_client_registration" {
+                format!(
+                    "the MCP server {name} is missing, because it wants a login ({status}) and does \
+                     not let OpenCode register for it: set `oauth.clientId` in its configuration and \
+                     log in with `opencode mcp auth {name}`, or give it a header"
                 )
             } else {
                 format!(
                     "the MCP server {name} is missing, because it did not start or could not be \
                      reached ({status}; OpenCode does not say why)"
                 )
-            })
+            };
+            Some((name, notice))
         }
         "MCP connection closed" => {
             let name = value(line, "server")?;
-            Some(format!(
-                "the MCP server {name} has ended, or its connection"
-            ))
+            let notice = format!("the MCP server {name} has ended, or its connection");
+            Some((name, notice))
         }
         _ => None,
     }
@@ -132,6 +138,39 @@ mod tests {
         ]) {
             assert!(told.starts_with(begin), "{told}");
         }
+    }
+
+    #[test]
+    fn a_server_that_is_missing_in_two_ways_is_told_once() {
+        let closed = CLOSED.replace("server=crash", "server=broken");
+        for (log, begin) in [
+            (
+                format!("{BROKEN}\n{closed}"),
+                "the MCP server broken is missing",
+            ),
+            (
+                format!("{closed}\n{BROKEN}"),
+                "the MCP server broken has ended",
+            ),
+        ] {
+            let told = missing_servers(&log);
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert!(told[0].starts_with(begin), "{told:?}");
+        }
+    }
+
+    // Hand-made after the other: the status was read in the source.
+    #[test]
+    fn a_server_that_lets_nobody_register_wants_a_login() {
+        let line = LOGIN.replace("needs_auth", "needs_client_registration");
+        let told = missing_servers(&line);
+        assert!(
+            told[0].starts_with(
+                "the MCP server needs is missing, because it wants a login \
+                 (needs_client_registration)"
+            ),
+            "{told:?}"
+        );
     }
 
     #[test]

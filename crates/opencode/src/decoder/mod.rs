@@ -22,6 +22,8 @@ use teamster_core::{
     ToolResult, ToolUse, excerpt,
 };
 
+use crate::launch::Withheld;
+
 use errors::CliError;
 use parts::{News, Parts};
 use steps::Steps;
@@ -44,6 +46,8 @@ pub struct OpenCodeDecoder {
     model: Option<String>,
     /// The MCP servers that the run was given, as far as that is known.
     mcp_servers: Vec<String>,
+    /// The tools that the run's settings take away.
+    withheld: Withheld,
     /// An old session goes on.
     resumed: bool,
     parts: Parts,
@@ -95,11 +99,12 @@ impl OpenCodeDecoder {
     }
 
     /// A decoder for a run with these parameters.
-    pub(crate) fn of(params: &ExecuteParams, mcp_servers: Vec<String>) -> Self {
+    pub(crate) fn of(params: &ExecuteParams, mcp_servers: Vec<String>, withheld: Withheld) -> Self {
         Self {
             model: params.model.clone(),
             resumed: params.session_id.is_some(),
             mcp_servers,
+            withheld,
             ..Self::default()
         }
     }
@@ -284,7 +289,7 @@ impl OpenCodeDecoder {
         }
         let is_new = begun.is_none();
         let id = begun.unwrap_or_else(|| self.unique_id(id, part_id));
-        let mut call = Call::new(&name, state, &self.mcp_servers);
+        let mut call = Call::new(&name, state, &self.mcp_servers, &self.withheld);
         if is_new {
             out.push(AgentEvent::ToolUse(Box::new(ToolUse {
                 tool_name: call.name.clone(),

@@ -5,6 +5,8 @@ use teamster_core::{
     ChangeKind, FileChange, McpTool, Plan, PlanEntry, PlanStatus, ToolKind, media_placeholder,
 };
 
+use crate::launch::Withheld;
+
 use super::wire::{Attachment, Todo, ToolMetadata, ToolState};
 
 /// The tool in whose name the CLI answers a call that it cannot make sense of.
@@ -35,7 +37,12 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn new(tool: &str, state: ToolState<'_>, mcp_servers: &[String]) -> Self {
+    pub(super) fn new(
+        tool: &str,
+        state: ToolState<'_>,
+        mcp_servers: &[String],
+        withheld: &Withheld,
+    ) -> Self {
         let failed = state.status.as_deref() == Some("error");
         let invalid = tool == INVALID;
         let named = |value: &Value| value.get("tool")?.as_str().map(str::to_owned);
@@ -56,8 +63,12 @@ impl Call {
         let rejected = failed && output.starts_with(REJECTED);
         let denied = rejected
             || failed && output.starts_with(FORBIDDEN)
-            || invalid && was_withheld(&name, &state.input);
-        let (changes, plan) = if is_error {
+            || invalid
+                && was_withheld(&name, &state.input, |name| {
+                    withheld.has(name, mcp.is_some())
+                });
+        // A server's tool may have the name of one of the CLI's own, and anything in its metadata.
+        let (changes, plan) = if is_error || mcp.is_some() {
             (Vec::new(), None)
         } else {
             (
@@ -74,7 +85,7 @@ impl Call {
             rejected,
             changes,
             plan,
-            sub_agent: name == "task" && !invalid,
+            sub_agent: kind == ToolKind::Task && !invalid,
             name,
             input: state.input,
         }
@@ -115,23 +126,23 @@ fn placeholder(attachment: &Attachment<'_>) -> String {
     media_placeholder(kind, mime, data)
 }
 
-/// Whether a tool that was not offered is one that the CLI has: then a rule withheld it.
-fn was_withheld(name: &str, input: &Value) -> bool {
+/// Whether a tool was not offered because a rule withheld it: it is one that the CLI has, or the run's
+/// settings name it.
+fn was_withheld(name: &str, input: &Value, by_settings: impl Fn(&str) -> bool) -> bool {
     let Some(error) = input.get("error").and_then(Value::as_str) else {
         return false;
     };
-    let Some((_, offered)) = error
-        .strip_prefix(UNAVAILABLE)
-        .and_then(|rest| rest.split_once("Available tools: "))
-    else {
+    let Some(rest) = error.strip_prefix(UNAVAILABLE) else {
         return false;
     };
+    let offered = rest.split_once("Available tools: ");
+    let offered = offered.map_or("", |(_, offered)| offered);
     match name {
         // Not `question`: that nobody is there to be asked is no denial.
         "bash" | "read" | "glob" | "grep" | "webfetch" | "task" | "todowrite" | "skill" => true,
         // Some models get `apply_patch` in their place.
         "edit" | "write" => !offered.contains("apply_patch"),
-        _ => false,
+        _ => by_settings(name),
     }
 }
 
@@ -156,24 +167,29 @@ fn mcp_tool(name: &str, servers: &[String]) -> Option<McpTool> {
     servers
         .iter()
         .filter_map(|server| {
-            let tool = name
-                .strip_prefix(in_tool_names(server).as_str())?
-                .strip_prefix('_')?;
-            (!tool.is_empty()).then(|| McpTool {
+            let begin = in_tool_names(server);
+            let tool = name.strip_prefix(begin.as_str())?.strip_prefix('_')?;
+            let found = || McpTool {
                 server: server.clone(),
                 tool: tool.to_owned(),
-            })
+            };
+            (!begin.is_empty() && !tool.is_empty()).then(|| (begin.len(), found()))
         })
-        .max_by_key(|found| found.server.len())
+        // The longest; of two that are the same there, the first, which is the run's own.
+        .rev()
+        .max_by_key(|(length, _)| *length)
+        .map(|(_, found)| found)
 }
 
 /// A server's name as it stands in the names of its tools; there a tool's own name is changed so too.
+/// The CLI replaces each UTF-16 unit, of which some characters have two.
 pub(crate) fn in_tool_names(server: &str) -> String {
     server
-        .chars()
-        .map(|c| match c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
-            _ => '_',
+        .encode_utf16()
+        .map(|unit| {
+            let byte = u8::try_from(unit).ok();
+            let kept = byte.filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+            kept.map_or('_', char::from)
         })
         .collect()
 }
@@ -257,11 +273,15 @@ mod tests {
 
     #[test]
     fn the_server_of_an_mcp_tool_is_told_only_if_it_is_known() {
-        let servers = ["a", "a_b", "my server"].map(str::to_owned);
+        let servers = ["", "a", "a_b", "my server", "my.server", "🚀x", "ää"].map(str::to_owned);
         let found = |name| mcp_tool(name, &servers).map(|t| (t.server, t.tool));
         assert_eq!(found("a_x"), Some(("a".into(), "x".into())));
         assert_eq!(found("a_b_x"), Some(("a_b".into(), "x".into())));
         assert_eq!(found("my_server_x"), Some(("my server".into(), "x".into())));
+        // Two UTF-16 units, of four bytes; then one of two bytes each.
+        assert_eq!(found("__x_t"), Some(("🚀x".into(), "t".into())));
+        assert_eq!(found("___t"), Some(("ää".into(), "t".into())));
+        assert_eq!(found("_x_t"), None, "not of a server without a name");
         assert_eq!(found("other_x"), None);
         assert_eq!(found("a_"), None);
         assert_eq!(found("bash"), None);
@@ -273,15 +293,17 @@ mod tests {
             let error = format!(
                 "Model tried to call unavailable tool '{name}'. Available tools: {offered}."
             );
-            was_withheld(name, &serde_json::json!({"tool": name, "error": error}))
+            let input = serde_json::json!({"tool": name, "error": error});
+            was_withheld(name, &input, |name| name == "s_denied")
         };
         assert!(withheld("bash", "read"));
         assert!(withheld("write", "read"));
         assert!(!withheld("write", "apply_patch, read"));
         assert!(!withheld("no_such_tool", "bash"));
         assert!(!withheld("question", "bash"));
+        assert!(withheld("s_denied", "bash"));
         let input = serde_json::json!({"tool": "bash", "error": "Invalid input for tool bash"});
-        assert!(!was_withheld("bash", &input));
+        assert!(!was_withheld("bash", &input, |_| true));
     }
 
     #[test]

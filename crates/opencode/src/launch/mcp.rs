@@ -153,7 +153,7 @@ fn is_replaced(text: &str) -> bool {
     text.contains("{env:") || text.contains("{file:")
 }
 
-fn check_name(name: &str, configured: &[String]) -> Result<(), String> {
+fn check_name(name: &str, configured: &[(String, bool)]) -> Result<(), String> {
     let first = format!("{name}_");
     if let Some(own) = OWN_NAMES.iter().find(|own| own.starts_with(&first)) {
         return Err(format!(
@@ -164,7 +164,10 @@ fn check_name(name: &str, configured: &[String]) -> Result<(), String> {
     if name == "__proto__" {
         return Err("name: OpenCode drops a server of this name; give it another".into());
     }
-    if configured.iter().any(|other| in_tool_names(other) == name) {
+    if configured
+        .iter()
+        .any(|(other, _)| in_tool_names(other) == name)
+    {
         return Err(
             "name: OPENCODE_CONFIG_CONTENT has a server of this name already, and OpenCode would mix \
              the two; give it another name"
@@ -225,11 +228,15 @@ pub(super) fn rules(server: &McpServer) -> Vec<(String, &'static str)> {
     rules
 }
 
-/// The servers of which names are known: those of the run, and those that the caller has configured in
-/// the environment. Those in the user's files are not known.
+/// The servers whose tools can be told: those of the run, and those that the caller has configured in
+/// the environment and not switched off. Those in the user's files are not known.
 pub(crate) fn known_servers(params: &ExecuteParams) -> Vec<String> {
     let own = params.mcp_servers.iter().map(|server| server.name.clone());
-    own.chain(configured_servers(params)).collect()
+    let configured = configured_servers(params).into_iter();
+    let configured = configured.filter_map(|(name, is_on)| is_on.then_some(name));
+    own.chain(configured)
+        .filter(|name| !name.is_empty())
+        .collect()
 }
 
 fn refused(server: &str, problem: &str) -> AgentError {

@@ -4,6 +4,8 @@
 //! `OPENCODE_PERMISSION` is merged over its permissions. No file is touched. The caller may use both
 //! for his own settings, so ours are added to what he has in them.
 
+mod withheld;
+
 use std::env;
 use std::hash::{BuildHasher, RandomState};
 
@@ -13,6 +15,8 @@ use teamster_core::{
 };
 
 use super::{invalid, mcp, option};
+
+pub(crate) use withheld::Withheld;
 
 /// A configuration, merged over the user's files.
 const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
@@ -330,13 +334,18 @@ impl Settings {
     }
 }
 
-/// The MCP servers that the caller has configured in the environment.
-pub(super) fn configured_servers(params: &ExecuteParams) -> Vec<String> {
+/// The MCP servers that the caller has configured in the environment: their names, and whether they
+/// are switched on.
+pub(super) fn configured_servers(params: &ExecuteParams) -> Vec<(String, bool)> {
     let config = callers(params, CONFIG).and_then(|text| object_of(&text));
     let servers = config
         .as_ref()
         .and_then(|config| config.get("mcp")?.as_object());
-    servers.into_iter().flat_map(Map::keys).cloned().collect()
+    let is_on = |server: &Value| server.get("enabled") != Some(&Value::Bool(false));
+    let servers = servers.into_iter().flatten();
+    servers
+        .map(|(name, server)| (name.clone(), is_on(server)))
+        .collect()
 }
 
 /// What a variable holds, by the caller or in our own environment.

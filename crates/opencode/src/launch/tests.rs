@@ -458,7 +458,9 @@ fn what_cannot_be_is_refused_by_name() {
 fn servers_in_the_callers_configuration_are_known() {
     let mut params = params("hi");
     assert_eq!(known_servers(&params), Vec::<String>::new());
-    let own = r#"{"mcp": {"probe": {"type": "local"}, "my db": {}}}"#;
+    // Those that are switched off have no tools, and none has tools without a name.
+    let own = r#"{"mcp": {"probe": {"type": "local"}, "my db": {}, "probe_2": {"enabled": false},
+        "": {"type": "local"}}}"#;
     params
         .env
         .insert("OPENCODE_CONFIG_CONTENT".into(), own.into());

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_core::{AgentEvent, ExecuteParams, Exit, RunResult, Stop};
 use teamster_testkit::replay::decode;
 
-use super::OpenCodeDecoder;
+use super::{OpenCodeDecoder, Withheld};
 
 mod any;
 mod ends;
@@ -99,7 +99,7 @@ fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
 fn resumed() -> OpenCodeDecoder {
     let mut params = ExecuteParams::new("hi");
     params.session_id = Some(SESSION.into());
-    OpenCodeDecoder::of(&params, Vec::new())
+    OpenCodeDecoder::of(&params, Vec::new(), Withheld::default())
 }
 
 fn names(events: &[AgentEvent]) -> Vec<&'static str> {

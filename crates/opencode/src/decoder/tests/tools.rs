@@ -5,12 +5,15 @@ use teamster_core::{
     AgentEvent, ChangeKind, ExecuteParams, FileChange, RunStatus, ToolKind, ToolResult, ToolUse,
 };
 
-use super::super::OpenCodeDecoder;
+use super::super::{OpenCodeDecoder, Withheld};
 use super::{bash, exit, finish, names, run, run_with, say, start, tool};
 
 /// The events of one call.
 fn call(name: &str, state: &Value) -> (ToolUse, ToolResult, Vec<AgentEvent>) {
-    let decoder = OpenCodeDecoder::of(&ExecuteParams::new("hi"), vec!["my-db".into()]);
+    let mut params = ExecuteParams::new("hi");
+    params.denied_tools = vec!["my-db_secret".into()];
+    let servers = vec!["my-db".into(), "apply".into()];
+    let decoder = OpenCodeDecoder::of(&params, servers, Withheld::of(&params));
     let lines = [
         start("m"),
         tool("m", name, "t1", state),
@@ -213,10 +216,7 @@ fn files_that_were_changed() {
         {"filePath": "/w/a", "type": "add"}, {"filePath": "/w/d", "type": "delete"},
         {"filePath": "/w/m", "type": "move", "movePath": "/w/n"}, {"filePath": "/w/u", "type": "update"}]});
     assert_eq!(
-        change(
-            "apply_patch",
-            &completed("", &json!({"patchText": "x"}), &files)
-        ),
+        change("patch", &completed("", &json!({"patchText": "x"}), &files)),
         [
             ("/w/a".to_owned(), ChangeKind::Add),
             ("/w/d".to_owned(), ChangeKind::Delete),
@@ -280,4 +280,30 @@ fn an_input_that_is_nested_too_deep_is_kept_as_text() {
     };
     assert_eq!(used.input, Value::String(deep));
     assert_eq!(names(&events)[2], "tool_result");
+}
+
+#[test]
+fn a_servers_tool_that_was_denied_and_is_called_all_the_same_is_a_permission() {
+    let unavailable = |name: &str| {
+        let error =
+            format!("Model tried to call unavailable tool '{name}'. Available tools: bash, edit.");
+        completed("no", &json!({"tool": name, "error": error}), &json!({}))
+    };
+    let (used, _, rest) = call("invalid", &unavailable("my-db_secret"));
+    assert_eq!(used.kind, ToolKind::Mcp);
+    let [AgentEvent::Permission(denied)] = rest.as_slice() else {
+        panic!("{rest:?}")
+    };
+    assert_eq!(denied.tool_name, "my-db_secret");
+
+    let (.., rest) = call("invalid", &unavailable("my-db_nosuch"));
+    assert_eq!(rest, [], "what does not exist was not denied");
+}
+
+#[test]
+fn a_servers_tool_with_the_name_of_one_of_the_clis_own_changes_no_file() {
+    let metadata = json!({"files": [{"filePath": "/w/a", "type": "add"}]});
+    let (used, _, rest) = call("apply_patch", &completed("ok", &json!({}), &metadata));
+    assert_eq!(used.mcp.unwrap().server, "apply");
+    assert_eq!(rest, []);
 }
