@@ -208,3 +208,41 @@ fn a_slip_in_a_configuration_is_told_once() {
     let ended = run(&mut opencode.run([config, "--quiet"]));
     assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
 }
+
+#[test]
+fn a_start_that_takes_too_long_points_at_the_servers() {
+    let opencode = OpenCode::new("exec sleep 100");
+    let hint = "next: an MCP server that does not answer can hold up the start";
+    let ended = run(&mut opencode.run(["--mcp=a=x", "--startup-timeout=300ms"]));
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(ended.stderr.contains(hint), "{}", ended.stderr);
+    let ended = run(&mut opencode.run(["--startup-timeout=300ms"]));
+    assert!(!ended.stderr.contains(hint), "{}", ended.stderr);
+    assert!(ended.stderr.contains("next: if the CLI is only slow"));
+}
+
+#[test]
+fn a_file_that_cannot_be_changed_points_at_the_way_without_one() {
+    let opencode = OpenCode::new("exit 1");
+    fs::write(opencode.path("work/opencode.json"), "{ \"mcp\": {").unwrap();
+    let ended = run(&mut opencode.run(["--mcp=a=x", "--mcp-via=project-config"]));
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let hint = "next: use --mcp-via private (the default), which changes no file; or ";
+    assert!(ended.stderr.contains(hint), "{}", ended.stderr);
+    assert!(!opencode.path("pid").exists(), "an agent was started");
+}
+
+#[test]
+fn a_forgotten_name_shows_no_secret() {
+    let claude = Claude::new(&Script::new());
+    let ended = run(claude
+        .run(["x", "--mcp=TOKEN=${TOK} tracker-mcp"])
+        .env("TOK", "sk-1"));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert_eq!(
+        ended.stderr,
+        "error: --mcp TOKEN: its program would be the value of a variable; a name goes before: \
+         --mcp NAME='TOKEN=${TOK} COMMAND'\n"
+    );
+    assert!(!claude.path("report.json").exists(), "an agent was started");
+}
