@@ -273,7 +273,8 @@ mod tests {
 
     #[test]
     fn the_server_of_an_mcp_tool_is_told_only_if_it_is_known() {
-        let servers = ["", "a", "a_b", "my server", "my.server", "🚀x", "ää"].map(str::to_owned);
+        let servers =
+            ["", "a", "a_b", "my server", "my.server", "🚀x", "ää", "___"].map(str::to_owned);
         let found = |name| mcp_tool(name, &servers).map(|t| (t.server, t.tool));
         assert_eq!(found("a_x"), Some(("a".into(), "x".into())));
         assert_eq!(found("a_b_x"), Some(("a_b".into(), "x".into())));
@@ -281,6 +282,8 @@ mod tests {
         // Two UTF-16 units, of four bytes; then one of two bytes each.
         assert_eq!(found("__x_t"), Some(("🚀x".into(), "t".into())));
         assert_eq!(found("___t"), Some(("ää".into(), "t".into())));
+        // The longest is the one that is longest there, not in bytes.
+        assert_eq!(found("____t"), Some(("___".into(), "t".into())));
         assert_eq!(found("_x_t"), None, "not of a server without a name");
         assert_eq!(found("other_x"), None);
         assert_eq!(found("a_"), None);
