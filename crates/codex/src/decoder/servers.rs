@@ -10,6 +10,9 @@ use super::errors::log_line;
 const NOT_STARTED: &str = "codex_mcp::rmcp_client: MCP server startup failed server_name=\"";
 const REASON: &str = "\" error=";
 
+/// Reasons of a server that is gone: also of one that a shell could not start.
+const ENDED: &[&str] = &["connection closed: initialize", "Broken pipe"];
+
 /// How much of a reason is shown, in bytes: the answer of a server can be a whole page.
 const LONGEST_REASON: usize = 1024;
 
@@ -22,11 +25,14 @@ pub(super) fn notices(stderr: &str, out: &mut Events) {
         if let Some((name, reason)) = failed
             && seen.insert(name)
         {
-            let reason = excerpt(in_short(reason.trim()), LONGEST_REASON);
+            let mut reason = excerpt(in_short(reason.trim()), LONGEST_REASON);
+            if ENDED.iter().any(|sign| reason.starts_with(sign)) {
+                reason.push_str(" (it ended before it answered, or there is no such program)");
+            }
             out.notice(
                 NoticeLevel::Warning,
                 NoticeSource::Stderr,
-                format!("the MCP server {name} did not start: {reason}"),
+                format!("the MCP server {name} failed to start: {reason}"),
             );
         }
     }
@@ -78,23 +84,23 @@ mod tests {
         for (line, message) in [
             (
                 "2026-11-22T04:24:47.327161Z  WARN codex_mcp::rmcp_client: MCP server startup failed server_name=\"t\" error=handshaking with MCP server failed: connection closed: initialize response: connection closed: initialize response",
-                "the MCP server t did not start: connection closed: initialize response",
+                "the MCP server t failed to start: connection closed: initialize response (it ended before it answered, or there is no such program)",
             ),
             (
                 "2026-11-22T04:24:50.055704Z  WARN codex_mcp::rmcp_client: MCP server startup failed server_name=\"my-srv\" error=timed out handshaking with MCP server after 1.499999529s: deadline has elapsed",
-                "the MCP server my-srv did not start: timed out handshaking with MCP server after 1.499999529s: deadline has elapsed",
+                "the MCP server my-srv failed to start: timed out handshaking with MCP server after 1.499999529s: deadline has elapsed",
             ),
             (
                 "2026-11-22T04:24:51.664138Z  WARN codex_mcp::rmcp_client: MCP server startup failed server_name=\"t\" error=No such file or directory (os error 2)",
-                "the MCP server t did not start: No such file or directory (os error 2)",
+                "the MCP server t failed to start: No such file or directory (os error 2)",
             ),
             (
                 "2026-11-22T04:24:54.639979Z  WARN codex_mcp::rmcp_client: MCP server startup failed server_name=\"t\" error=handshaking with MCP server failed: Send message error Transport [codex_rmcp_client::X<Y>] error: unexpected server response: HTTP 401: {\"error\": \"no\"}, when send initialize request: Send message error Transport [codex_rmcp_client::X<Y>] error: unexpected server response: HTTP 401: {\"error\": \"no\"}, when send initialize request",
-                "the MCP server t did not start: unexpected server response: HTTP 401: {\"error\": \"no\"}",
+                "the MCP server t failed to start: unexpected server response: HTTP 401: {\"error\": \"no\"}",
             ),
             (
                 "2026-11-22T04:22:08.858819Z  WARN app_server.request{otel.kind=\"server\"}:new{server_name=t}:mcp.request: codex_mcp::rmcp_client: MCP server startup failed server_name=\"t\" error=it rained",
-                "the MCP server t did not start: it rained",
+                "the MCP server t failed to start: it rained",
             ),
         ] {
             assert_eq!(said(line), [message]);
@@ -118,8 +124,8 @@ mod tests {
         .concat();
         let said = said(&stderr);
         assert_eq!(said.len(), 2, "{said:?}");
-        assert_eq!(said[0], "the MCP server a did not start: one");
-        assert!(said[1].starts_with("the MCP server b did not start: éé"));
+        assert_eq!(said[0], "the MCP server a failed to start: one");
+        assert!(said[1].starts_with("the MCP server b failed to start: éé"));
         assert!(said[1].len() < 1200);
     }
 

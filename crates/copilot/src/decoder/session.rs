@@ -125,7 +125,7 @@ impl SessionState {
             return;
         }
         self.failed.push(name.to_owned());
-        let mut message = format!("the MCP server {name:?} {trouble}");
+        let mut message = format!("the MCP server {name} {trouble}");
         if let Some(error) = error {
             message = format!("{message}: {error}");
         }

@@ -138,7 +138,7 @@ fn servers_of_mcp_are_told_with_the_model_and_again_if_they_change() {
     });
     assert_eq!(
         notices.collect::<Vec<_>>(),
-        ["the MCP server \"tiny\" failed: it exited"]
+        ["the MCP server tiny failed: it exited"]
     );
 }
 

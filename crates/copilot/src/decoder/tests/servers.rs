@@ -48,12 +48,12 @@ fn each_server_that_did_not_come_up_is_told_once() {
     assert_eq!(
         warnings(&["good", "slow", "bad", "off", "gone"], &lines),
         [
-            "the MCP server \"locked\" needs a login",
-            "the MCP server \"bad\" failed: no such file",
-            "the MCP server \"off\" is switched off",
-            "the MCP server \"gone\" was not loaded by the CLI",
-            "the MCP server \"slow\" failed: it exited",
-            "the MCP server \"good\" does not run",
+            "the MCP server locked needs a login",
+            "the MCP server bad failed: no such file",
+            "the MCP server off is switched off",
+            "the MCP server gone was not loaded by the CLI",
+            "the MCP server slow failed: it exited",
+            "the MCP server good does not run",
         ]
     );
 }
@@ -94,8 +94,8 @@ fn a_server_of_a_sub_agent_is_none_of_the_sessions() {
     assert_eq!(
         warnings(&["mine"], &lines),
         [
-            "the MCP server \"sub\" failed: x",
-            "the MCP server \"sub2\" failed: y"
+            "the MCP server sub failed: x",
+            "the MCP server sub2 failed: y"
         ]
     );
 }
@@ -111,9 +111,9 @@ fn why_a_server_failed_may_be_an_object() {
     assert_eq!(
         warnings(&["a", "b", "c"], &lines),
         [
-            "the MCP server \"b\" failed: it exited",
-            "the MCP server \"c\" failed",
-            "the MCP server \"a\" failed: obj err",
+            "the MCP server b failed: it exited",
+            "the MCP server c failed",
+            "the MCP server a failed: obj err",
         ]
     );
 }
