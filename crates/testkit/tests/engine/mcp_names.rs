@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use teamster::mcp::lease::Lease;
 use teamster_core::{
     ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ErrorCode, ErrorKind, FilePlace, McpServer,
     PrivateFile, RunStatus,
 };
-use teamster::mcp::lease::Lease;
 
 use crate::{END, Place, Run, shell};
 
