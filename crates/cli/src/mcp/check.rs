@@ -201,7 +201,7 @@ async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
         answer,
         garbage,
         stderr,
-    } = probe(&server.transport, limit, (variable, &mark)).await;
+    } = probe(&server, limit, (variable, &mark)).await;
     let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
     checked.duration_ms = Some(millis);
     if let Some(line) = garbage {

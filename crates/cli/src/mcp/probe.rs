@@ -13,8 +13,8 @@ use nix::unistd::Pid;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams, Tool};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::{RoleClient, ServiceExt};
-use teamster::McpTransport;
 use teamster::process::find_program;
+use teamster::{McpServer, McpTransport, Secrets};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -80,13 +80,13 @@ impl From<String> for Probed {
 
 /// Tries a stdio server. When this returns, nothing of its process group is left; when it is dropped
 /// before, nothing either. `mark` is an environment variable that its processes shall carry.
-pub(super) async fn probe(server: &McpTransport, limit: Duration, mark: (&str, &str)) -> Probed {
+pub(super) async fn probe(server: &McpServer, limit: Duration, mark: (&str, &str)) -> Probed {
     let McpTransport::Stdio {
         command,
         args,
         env,
         cwd,
-    } = server
+    } = &server.transport
     else {
         return "it is no program".to_owned().into();
     };
@@ -124,8 +124,9 @@ pub(super) async fn probe(server: &McpTransport, limit: Duration, mark: (&str, &
             words::duration_ms(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
         )),
     };
-    let secrets: Vec<&str> = secrets(env).collect();
-    let hide = |text: &str| hide(text, &secrets);
+    // A server may print its own secrets.
+    let secrets = Secrets::of([server]);
+    let hide = |text: &str| secrets.hide(text.to_owned());
     let stderr = if answer.is_err() {
         last_lines(&lock(&said))
     } else {
@@ -365,19 +366,4 @@ fn last_lines(said: &[u8]) -> Vec<String> {
 /// A text of the server's in one line that is not too long.
 pub(super) fn text(text: &str) -> String {
     teamster::excerpt(&words::one_line(text), LONGEST_TEXT)
-}
-
-/// The values of variables that may be secret: a short one is more likely a number or a word.
-fn secrets(env: &BTreeMap<String, String>) -> impl Iterator<Item = &str> {
-    const SHORTEST: usize = 6;
-    env.values()
-        .map(|it| it.trim())
-        .filter(|it| it.len() >= SHORTEST)
-}
-
-/// A server may print its own secrets.
-fn hide(text: &str, secrets: &[&str]) -> String {
-    secrets
-        .iter()
-        .fold(text.to_owned(), |text, secret| text.replace(secret, "…"))
 }
