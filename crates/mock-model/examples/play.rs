@@ -1,0 +1,25 @@
+//! Plays a script on a port until it is ended: `cargo run -p teamster-mock-model --example play --
+//! SCRIPT [PORT]`. The program `teamster mock-model` is this with everything around it.
+#![allow(clippy::print_stdout)]
+
+use std::path::Path;
+
+use teamster_mock_model::{MockModel, Script, Settings};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let script = args.next().ok_or("which script?")?;
+    let mut settings = Settings::default();
+    settings.port = args.next().unwrap_or_default().parse().unwrap_or(0);
+    settings.directory = Some(std::env::current_dir()?);
+    let model = MockModel::start_with(Script::read(Path::new(&script))?, settings).await?;
+    println!("{}", model.url());
+    for count in 1.. {
+        model.wait_for_requests(count).await;
+        if let Some(request) = model.requests().get(count - 1) {
+            println!("{request:?}");
+        }
+    }
+    Ok(())
+}

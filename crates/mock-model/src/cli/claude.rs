@@ -1,0 +1,43 @@
+//! Claude Code.
+
+use serde_json::json;
+
+use super::{Call, Place, Pointing};
+use crate::Part;
+
+pub(super) fn point_at(url: &str) -> Pointing {
+    let env = [
+        ("ANTHROPIC_BASE_URL", url),
+        ("ANTHROPIC_API_KEY", "sk-mock-000"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+    ];
+    Pointing {
+        env: env
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        ..Pointing::default()
+    }
+}
+
+pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
+    user_agent.starts_with("claude-cli/") || tools.iter().any(|tool| tool == "Bash")
+}
+
+pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+    Some(match part {
+        Part::Shell(command) => Call::new("Bash", json!({"command": command})),
+        Part::ReadFile(path) => Call::new("Read", json!({"file_path": place.absolute(path)})),
+        Part::WriteFile { path, content } => Call::new(
+            "Write",
+            json!({"file_path": place.absolute(path), "content": content}),
+        ),
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => Call::new(format!("mcp__{server}__{tool}"), arguments.clone()),
+        _ => return None,
+    })
+}

@@ -1,0 +1,37 @@
+//! A loopback server that plays a scripted model in the wire protocols which coding-agent CLIs
+//! speak: Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini
+//! `streamGenerateContent`, all streamed.
+//!
+//! With it a real CLI runs without a network, without a key and with a model that says the same
+//! each time: to try a program that drives such CLIs, and to test it. One [`Script`] serves all of
+//! them: it names what tools do (`shell`, `read_file`, `write_file`, `mcp`), and each CLI gets the
+//! call of its own tool.
+//!
+//! ```
+//! use teamster_mock_model::{Cli, MockModel};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let script = "[[turn]]\nparts = [{ text = [\"Hello, \", \"world.\"] }]".parse()?;
+//! let model = MockModel::start(script).await?;
+//!
+//! // The variables, flags and files with which a CLI asks this model and nobody else.
+//! let pointing = Cli::Claude.point_at(&model.url());
+//! assert!(pointing.env.contains(&("ANTHROPIC_BASE_URL".to_owned(), model.url())));
+//!
+//! // … run the CLI; then see what it asked.
+//! assert!(model.requests().is_empty());
+//! # Ok(())
+//! # }
+//! ```
+#![warn(missing_docs)]
+
+mod cli;
+mod script;
+mod server;
+mod wire;
+
+pub use cli::{Cli, HomeFile, Pointing};
+pub use script::{ErrorKind, HttpError, Part, Pieces, Script, ScriptError, Stop, Tokens, Turn};
+pub use server::{MockModel, Request, Settings};
+pub use wire::Protocol;

@@ -1,0 +1,516 @@
+//! What the model says: a script in TOML.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// A conversation with a model, from the model's side.
+///
+/// Each `[[turn]]` is one answer of the model; what its tools gave and what the user says next lie
+/// between two of them. Which turn it is follows from the request itself, so a script can be played
+/// by several processes at once, and a resumed session goes on where it was.
+///
+/// ```
+/// let script: teamster_mock_model::Script = r#"
+///     description = "lists the files"
+///
+///     [[turn]]
+///     parts = [
+///         { text = ["I look ", "at the files."] },
+///         { shell = "ls" },
+///     ]
+///     usage = { input = 1200, output = 40 }
+///
+///     [[turn]]
+///     parts = [{ text = "There are none." }]
+/// "#
+/// .parse()?;
+/// assert_eq!(script.turns.len(), 2);
+/// # Ok::<(), teamster_mock_model::ScriptError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Script {
+    /// What it shows, for people.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The answers in their order.
+    #[serde(rename = "turn")]
+    pub turns: Vec<Turn>,
+    /// Not looked at here: for who plays the script, such as a test that keeps there what it expects.
+    #[serde(default)]
+    pub test: Option<toml::Table>,
+}
+
+/// One answer of the model.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Turn {
+    /// Answer so only the first so many requests for this turn (since the server was started), and
+    /// those after them as the next `[[turn]]` says, which is then the same turn of the
+    /// conversation. This is how a request fails and its repetition does not.
+    #[serde(default)]
+    pub times: Option<u32>,
+    /// Wait so long, in milliseconds, before anything is answered.
+    #[serde(default)]
+    pub delay_ms: u64,
+    /// What is said, in order.
+    #[serde(default)]
+    pub parts: Vec<Part>,
+    /// What the answer used.
+    #[serde(default)]
+    pub usage: Tokens,
+    /// Why the model stopped. Unset, it is `tool_use` if a tool is called and `end` if not.
+    #[serde(default)]
+    pub stop: Option<Stop>,
+    /// An HTTP error in the place of an answer. `error = "overloaded"` is short for
+    /// `error = { kind = "overloaded" }`.
+    #[serde(default, deserialize_with = "error_or_its_kind")]
+    pub error: Option<HttpError>,
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Part {
+    /// Text, whole or in the pieces in which it is streamed.
+    Text(Pieces),
+    /// Reasoning, whole or in pieces.
+    Thinking(Pieces),
+    /// Call the CLI's tool that runs a shell command.
+    Shell(String),
+    /// Call the CLI's tool that reads a file. The path may be relative to where the agent works.
+    /// Codex has none and runs `cat`.
+    ReadFile(String),
+    /// Call the CLI's tool that writes a file.
+    WriteFile {
+        /// The file; the path may be relative to where the agent works.
+        path: String,
+        /// All that shall be in it.
+        content: String,
+    },
+    /// Call a tool of an MCP server.
+    Mcp {
+        /// The server's name in the CLI's configuration.
+        server: String,
+        /// The tool's name on the server.
+        tool: String,
+        /// What it is given.
+        #[serde(default = "empty_object")]
+        arguments: Value,
+    },
+    /// Call a tool by the CLI's own name for it.
+    Tool {
+        /// The name.
+        name: String,
+        /// What it is given.
+        #[serde(default = "empty_object")]
+        input: Value,
+    },
+    /// Say nothing for so many milliseconds.
+    PauseMs(u64),
+    /// Say nothing more and leave the connection open.
+    Stall,
+    /// Break the connection.
+    Cut,
+    /// Say that something is wrong in an event of the stream, and end it.
+    Error(ErrorKind),
+    /// Put these bytes into the stream as they are, such as what is no event at all.
+    Raw(String),
+}
+
+/// Text in the pieces in which it is streamed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pieces(pub Vec<String>);
+
+impl Pieces {
+    /// The whole text.
+    pub fn whole(&self) -> String {
+        self.0.concat()
+    }
+}
+
+impl<'de> Deserialize<'de> for Pieces {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a text, or a list of its pieces")]
+        enum OneOrMany {
+            One(String),
+            Many(Vec<String>),
+        }
+        Ok(match OneOrMany::deserialize(deserializer)? {
+            OneOrMany::One(text) => Self(vec![text]),
+            OneOrMany::Many(pieces) => Self(pieces),
+        })
+    }
+}
+
+/// Tokens of one answer. What is written to and read from a cache is beside `input`; reasoning is a
+/// part of `output`. Each protocol has a convention of its own, to which this is converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Tokens {
+    /// Input that was neither read from nor written to a cache. 100 if unset.
+    pub input: u64,
+    /// Output, reasoning included. 20 if unset.
+    pub output: u64,
+    /// Input read from a cache.
+    pub cache_read: u64,
+    /// Input written to a cache. Not every protocol has a word for it; then it counts as `input`.
+    pub cache_write: u64,
+    /// Reasoning, a part of `output`. Not every protocol tells it.
+    pub reasoning: u64,
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        Self {
+            input: 100,
+            output: 20,
+            cache_read: 0,
+            cache_write: 0,
+            reasoning: 0,
+        }
+    }
+}
+
+/// Why the model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Stop {
+    /// It had said what it wanted to.
+    End,
+    /// It waits for its tools.
+    ToolUse,
+    /// The answer was cut at the limit of output tokens.
+    MaxTokens,
+    /// The model or a filter refused to go on.
+    Refusal,
+}
+
+/// An answer that is none.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct HttpError {
+    /// What it means. Each protocol has its own status and body for it.
+    pub kind: ErrorKind,
+    /// The HTTP status, in place of the protocol's.
+    #[serde(default)]
+    pub status: Option<u16>,
+    /// The message, in place of the protocol's.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// Headers, such as `retry-after`.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The whole body, in place of the protocol's.
+    #[serde(default)]
+    pub body: Option<String>,
+}
+
+impl HttpError {
+    /// An error as the protocol has it.
+    pub fn new(kind: ErrorKind) -> Self {
+        Self {
+            kind,
+            status: None,
+            message: None,
+            headers: BTreeMap::new(),
+            body: None,
+        }
+    }
+}
+
+/// What an error of a model service means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The key is wrong: 401.
+    Authentication,
+    /// The key may not do this: 403.
+    Permission,
+    /// Too many requests: 429.
+    RateLimit,
+    /// Nothing is left of what was paid for: 429 or 402, by the protocol.
+    Quota,
+    /// The service failed: 500.
+    Server,
+    /// The service has too much to do: 529 or 503, by the protocol.
+    Overloaded,
+    /// There is no such model: 404.
+    UnknownModel,
+    /// The conversation is longer than the model's context: 400, by most protocols.
+    ContextTooLong,
+    /// The request is wrong: 400.
+    InvalidRequest,
+}
+
+fn empty_object() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+fn error_or_its_kind<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<HttpError>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "the kind of an error, or a table with its `kind`"
+    )]
+    enum KindOrWhole {
+        Kind(ErrorKind),
+        Whole(HttpError),
+    }
+    Ok(Some(match KindOrWhole::deserialize(deserializer)? {
+        KindOrWhole::Kind(kind) => HttpError::new(kind),
+        KindOrWhole::Whole(error) => error,
+    }))
+}
+
+/// What is wrong with a script.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// The file cannot be read.
+    #[error("{path}: {error}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It is no TOML, or not in the form of a script. The message has the line and the column.
+    #[error("{0}")]
+    Form(#[from] toml::de::Error),
+    /// It cannot be played.
+    #[error("turn {turn}: {what}")]
+    Turn {
+        /// Which `[[turn]]`, counted from 1.
+        turn: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// It has no turn.
+    #[error("a script needs at least one `[[turn]]`")]
+    Empty,
+}
+
+impl std::str::FromStr for Script {
+    type Err = ScriptError;
+
+    fn from_str(text: &str) -> Result<Self, ScriptError> {
+        let script: Self = toml::from_str(text)?;
+        script.check()?;
+        Ok(script)
+    }
+}
+
+impl Script {
+    /// A script of these turns.
+    pub fn new(turns: Vec<Turn>) -> Result<Self, ScriptError> {
+        let script = Self {
+            description: None,
+            turns,
+            test: None,
+        };
+        script.check()?;
+        Ok(script)
+    }
+
+    /// Reads a script from a file.
+    pub fn read(path: &Path) -> Result<Self, ScriptError> {
+        std::fs::read_to_string(path)
+            .map_err(|error| ScriptError::Unreadable {
+                path: path.display().to_string(),
+                error,
+            })?
+            .parse()
+    }
+
+    fn check(&self) -> Result<(), ScriptError> {
+        let wrong = |turn: usize, what| {
+            Err(ScriptError::Turn {
+                turn: turn + 1,
+                what,
+            })
+        };
+        let Some(last) = self.turns.last() else {
+            return Err(ScriptError::Empty);
+        };
+        for (at, turn) in self.turns.iter().enumerate() {
+            if turn.times == Some(0) {
+                return wrong(at, "`times = 0` would never be answered");
+            }
+            if turn.error.is_some() && (!turn.parts.is_empty() || turn.stop.is_some()) {
+                return wrong(at, "it has an `error`, and also `parts` or `stop`");
+            }
+            let ends = |part: &Part| matches!(part, Part::Stall | Part::Cut | Part::Error(_));
+            if let Some(end) = turn.parts.iter().position(ends)
+                && end + 1 != turn.parts.len()
+            {
+                return wrong(at, "nothing can come after `stall`, `cut` or `error`");
+            }
+        }
+        if last.times.is_some() {
+            return wrong(
+                self.turns.len() - 1,
+                "`times` needs a `[[turn]]` after it, which says what comes then",
+            );
+        }
+        Ok(())
+    }
+
+    /// What is to be answered in the turn `turn` of the conversation (from 0) to the request that
+    /// is the `attempt`th for it (from 0). `None` after the end of the script.
+    pub fn answer(&self, turn: usize, attempt: u32) -> Option<&Turn> {
+        let mut left = turn;
+        let mut attempt = attempt;
+        for answer in &self.turns {
+            match answer.times {
+                _ if left > 0 => left -= usize::from(answer.times.is_none()),
+                Some(times) if attempt >= times => attempt -= times,
+                _ => return Some(answer),
+            }
+        }
+        None
+    }
+}
+
+impl Turn {
+    /// How long nothing is answered.
+    pub fn delay(&self) -> Duration {
+        Duration::from_millis(self.delay_ms)
+    }
+
+    /// Why the model stopped, also where the script is silent about it.
+    pub fn stop(&self) -> Stop {
+        let calls = |part: &Part| {
+            matches!(
+                part,
+                Part::Shell(_)
+                    | Part::ReadFile(_)
+                    | Part::WriteFile { .. }
+                    | Part::Mcp { .. }
+                    | Part::Tool { .. }
+            )
+        };
+        self.stop.unwrap_or_else(|| {
+            if self.parts.iter().any(calls) {
+                Stop::ToolUse
+            } else {
+                Stop::End
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Script, String> {
+        text.parse().map_err(|e: ScriptError| e.to_string())
+    }
+
+    #[test]
+    fn every_part_has_its_form() {
+        let script = parsed(
+            r#"
+            [[turn]]
+            parts = [
+                { thinking = ["a", "b"] }, { text = "c" }, { shell = "ls" }, { read_file = "x" },
+                { write_file = { path = "y", content = "z" } }, { mcp = { server = "s", tool = "t" } },
+                { tool = { name = "T", input = { a = 1 } } }, { pause_ms = 3 }, { raw = "?" }, "cut",
+            ]
+            usage = { input = 1, output = 2, cache_read = 3 }
+            "#,
+        )
+        .unwrap();
+        let turn = &script.turns[0];
+        assert_eq!(turn.parts.len(), 10);
+        assert_eq!(
+            turn.parts[0],
+            Part::Thinking(Pieces(vec!["a".into(), "b".into()]))
+        );
+        assert_eq!(turn.parts[9], Part::Cut);
+        assert_eq!(turn.stop(), Stop::ToolUse);
+        assert_eq!((turn.usage.cache_read, turn.usage.cache_write), (3, 0));
+    }
+
+    #[test]
+    fn an_answer_for_the_first_requests_gives_way_to_the_next() {
+        let script = parsed(
+            r#"
+            [[turn]]
+            times = 2
+            error = "overloaded"
+            [[turn]]
+            times = 1
+            parts = [{ text = "half" }, "cut"]
+            [[turn]]
+            parts = [{ text = "first" }]
+            [[turn]]
+            parts = [{ text = "second" }]
+            "#,
+        )
+        .unwrap();
+        let which = |turn, attempt| {
+            let answer = script.answer(turn, attempt)?;
+            script
+                .turns
+                .iter()
+                .position(|other| std::ptr::eq(other, answer))
+        };
+        assert_eq!(
+            [
+                which(0, 0),
+                which(0, 1),
+                which(0, 2),
+                which(0, 3),
+                which(0, 9)
+            ],
+            [Some(0), Some(0), Some(1), Some(2), Some(2)]
+        );
+        assert_eq!(
+            [which(1, 0), which(1, 5), which(2, 0)],
+            [Some(3), Some(3), None]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_said() {
+        for (text, said) in [
+            ("", "missing field `turn`"),
+            ("turn = []", "at least one"),
+            (
+                "[[turn]]\nparts = [\"cut\", { text = \"x\" }]",
+                "turn 1: nothing can come after",
+            ),
+            ("[[turn]]\ntimes = 1", "turn 1: `times` needs"),
+            ("[[turn]]\ntimes = 0\n[[turn]]", "`times = 0`"),
+            (
+                "[[turn]]\nerror = \"server\"\nstop = \"end\"",
+                "also `parts` or `stop`",
+            ),
+            ("[[turn]]\nerror = \"boom\"", "the kind of an error"),
+            (
+                "[[turn]]\nparts = [{ shel = \"ls\" }]",
+                "unknown variant `shel`",
+            ),
+            ("[[turn]]\ntext = \"x\"", "unknown field `text`"),
+        ] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains(said), "{text:?}: {error}");
+        }
+    }
+}

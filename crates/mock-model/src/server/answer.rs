@@ -1,0 +1,336 @@
+//! From a request to its answer.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::channel::{Channel, Sender};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::{Request, Shared};
+use crate::cli::Place;
+use crate::wire::{Asked, Frame, Reply, Say, What};
+use crate::{Cli, ErrorKind, HttpError, Part, Protocol, Stop, Tokens, Turn};
+
+/// A body that can break off.
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// Before a connection is broken, what was written goes out.
+const FLUSH: Duration = Duration::from_millis(50);
+
+/// Answers a request. `gone` ends when the connection does.
+pub(super) async fn answer(
+    shared: &Shared,
+    request: hyper::Request<Incoming>,
+    gone: watch::Receiver<()>,
+) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    // A body that breaks off is of no one who still listens.
+    let body = body
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes)
+        .unwrap_or_default();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let mut seen = Request {
+        method: head.method.to_string(),
+        path: head.uri.to_string(),
+        protocol: None,
+        cli: None,
+        model: None,
+        turn: None,
+        attempt: None,
+        body,
+        status: 200,
+    };
+    let planned = plan(shared, &head, &mut seen);
+    seen.status = match &planned {
+        Planned::Whole { status, .. } => *status,
+        Planned::Stream { .. } => 200,
+    };
+    let delay = match &planned {
+        Planned::Whole { delay, .. } | Planned::Stream { delay, .. } => *delay,
+    };
+    let count = {
+        let mut all = shared.seen();
+        all.requests.push(seen);
+        all.requests.len()
+    };
+    shared.count.send_replace(count);
+    tokio::time::sleep(delay).await;
+    match planned {
+        Planned::Whole {
+            status,
+            headers,
+            body,
+            ..
+        } => whole(status, &headers, body),
+        Planned::Stream { frames, .. } => stream(frames, shared.settings.pace, gone),
+    }
+}
+
+/// What is going to be answered.
+enum Planned {
+    Whole {
+        delay: Duration,
+        status: u16,
+        headers: Vec<(String, String)>,
+        body: String,
+    },
+    Stream {
+        delay: Duration,
+        frames: Vec<Frame>,
+    },
+}
+
+fn json_body(status: u16, body: &Value) -> Planned {
+    Planned::Whole {
+        delay: Duration::ZERO,
+        status,
+        headers: Vec::new(),
+        body: body.to_string(),
+    }
+}
+
+/// Decides about a request, and takes down what it was.
+fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
+    let path = head.uri.path();
+    let user_agent = head
+        .headers
+        .get(USER_AGENT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let protocol = (head.method == Method::POST)
+        .then(|| Protocol::of(path))
+        .flatten();
+    let Some(protocol) = protocol else {
+        seen.cli = Cli::who(user_agent, &[]);
+        return beside(head);
+    };
+    let wire = protocol.wire();
+    let Asked {
+        model,
+        stream,
+        tools,
+        what,
+    } = wire.asked(path, &seen.body);
+    let cli = Cli::who(user_agent, &tools).or(shared.settings.cli);
+    seen.protocol = Some(protocol);
+    seen.cli = cli;
+    seen.model = Some(model.clone());
+    let turn = match what {
+        What::Body(body) => return json_body(200, &body),
+        What::Helper(text) => {
+            let reply = Reply {
+                id: "mock_helper".to_owned(),
+                model,
+                say: vec![Say::Text(vec![text])],
+                stop: Stop::End,
+                usage: Tokens::default(),
+            };
+            return if stream {
+                Planned::Stream {
+                    delay: Duration::ZERO,
+                    frames: wire.stream(&reply),
+                }
+            } else {
+                json_body(200, &wire.whole(&reply))
+            };
+        }
+        What::Answer { turn } => turn,
+    };
+    let attempt = {
+        let mut all = shared.seen();
+        let attempts = all.attempts.entry(turn).or_default();
+        *attempts += 1;
+        *attempts - 1
+    };
+    seen.turn = Some(turn);
+    seen.attempt = Some(attempt);
+    let Some(answer) = shared.script.answer(turn, attempt) else {
+        let turns = shared
+            .script
+            .turns
+            .iter()
+            .filter(|turn| turn.times.is_none());
+        let message = format!(
+            "mock model: the script has no more turns (it has {})",
+            turns.count()
+        );
+        let failure = wire.error(ErrorKind::InvalidRequest, Some(&message));
+        return json_body(failure.status, &failure.body);
+    };
+    if let Some(error) = &answer.error {
+        return http_error(protocol, answer, error);
+    }
+    let place = Place {
+        directory: shared.settings.directory.as_deref(),
+        tools: &tools,
+    };
+    let say: Option<Vec<_>> = answer
+        .parts
+        .iter()
+        .map(|part| say(part, cli, &place))
+        .collect();
+    let Some(say) = say else {
+        let message = "mock model: the request does not tell which CLI makes it, so its tools are \
+                       not known; a script for it names tools itself (`tool`)";
+        let failure = wire.error(ErrorKind::InvalidRequest, Some(message));
+        return json_body(failure.status, &failure.body);
+    };
+    let reply = Reply {
+        id: format!("mock_{turn}_{attempt}"),
+        model,
+        say,
+        stop: answer.stop(),
+        usage: answer.usage,
+    };
+    if stream {
+        return Planned::Stream {
+            delay: answer.delay(),
+            frames: wire.stream(&reply),
+        };
+    }
+    // A body that shall break off, or never end, is written like a stream.
+    match reply.say.last() {
+        Some(Say::Cut) => Planned::Stream {
+            delay: answer.delay(),
+            frames: vec![Frame::Cut],
+        },
+        Some(Say::Stall) => Planned::Stream {
+            delay: answer.delay(),
+            frames: vec![Frame::Stall],
+        },
+        Some(Say::Error(kind)) => http_error(protocol, answer, &HttpError::new(*kind)),
+        _ => Planned::Whole {
+            delay: answer.delay(),
+            status: 200,
+            headers: Vec::new(),
+            body: wire.whole(&reply).to_string(),
+        },
+    }
+}
+
+/// What is no request to a model.
+fn beside(head: &Parts) -> Planned {
+    let path = head.uri.path().trim_end_matches('/');
+    match head.method {
+        Method::HEAD => json_body(200, &Value::Null),
+        Method::GET if path.is_empty() => json_body(200, &json!({"status": "ok"})),
+        Method::GET if path.ends_with("/models") => {
+            // In the words of both families of lists.
+            let model = json!({"id": "mock-model", "object": "model", "type": "model", "display_name": "Mock model", "owned_by": "mock", "created": 0});
+            json_body(
+                200,
+                &json!({"object": "list", "data": [model], "models": [{"name": "models/mock-model"}], "has_more": false}),
+            )
+        }
+        _ => json_body(
+            404,
+            &json!({"type": "error", "error": {"type": "not_found_error", "message": "mock model: there is nothing here"}}),
+        ),
+    }
+}
+
+fn http_error(protocol: Protocol, answer: &Turn, error: &HttpError) -> Planned {
+    let failure = protocol.wire().error(error.kind, error.message.as_deref());
+    Planned::Whole {
+        delay: answer.delay(),
+        status: error.status.unwrap_or(failure.status),
+        headers: error
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+        body: error
+            .body
+            .clone()
+            .unwrap_or_else(|| failure.body.to_string()),
+    }
+}
+
+/// A part of the script as it is said to this CLI. `None` if it is a call and nobody knows of whose
+/// tool.
+fn say(part: &Part, cli: Option<Cli>, place: &Place<'_>) -> Option<Say> {
+    Some(match part {
+        Part::Text(pieces) => Say::Text(pieces.0.clone()),
+        Part::Thinking(pieces) => Say::Thinking(pieces.0.clone()),
+        Part::PauseMs(ms) => Say::Pause(Duration::from_millis(*ms)),
+        Part::Stall => Say::Stall,
+        Part::Cut => Say::Cut,
+        Part::Error(kind) => Say::Error(*kind),
+        Part::Raw(bytes) => Say::Raw(bytes.clone()),
+        Part::Tool { name, input } => Say::Call(crate::cli::Call::new(name, input.clone())),
+        Part::Shell(_) | Part::ReadFile(_) | Part::WriteFile { .. } | Part::Mcp { .. } => {
+            Say::Call(cli?.call(part, place)?)
+        }
+    })
+}
+
+fn whole(status: u16, headers: &[(String, String)], body: String) -> Response<Body> {
+    let body = Full::new(Bytes::from(body))
+        .map_err(|never| match never {})
+        .boxed_unsync();
+    let mut response = Response::new(body);
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let all = response.headers_mut();
+    all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in headers {
+        let name = HeaderName::try_from(name);
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(value)) {
+            all.insert(name, value);
+        }
+    }
+    response
+}
+
+fn stream(frames: Vec<Frame>, pace: Duration, gone: watch::Receiver<()>) -> Response<Body> {
+    let (sender, body) = Channel::<Bytes, io::Error>::new(1);
+    tokio::spawn(write(frames, pace, sender, gone));
+    let mut response = Response::new(body.boxed_unsync());
+    let headers = response.headers_mut();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream; charset=utf-8"),
+    );
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+async fn write(
+    frames: Vec<Frame>,
+    pace: Duration,
+    mut sender: Sender<Bytes, io::Error>,
+    mut gone: watch::Receiver<()>,
+) {
+    for frame in frames {
+        match frame {
+            Frame::Bytes(bytes) => {
+                if sender.send_data(bytes).await.is_err() {
+                    // Nobody reads it.
+                    return;
+                }
+            }
+            Frame::Pace => tokio::time::sleep(pace).await,
+            Frame::Pause(time) => tokio::time::sleep(time).await,
+            Frame::Stall => {
+                // An error says that the connection is gone, which is what is waited for.
+                while gone.changed().await.is_ok() {}
+                return;
+            }
+            Frame::Cut => {
+                tokio::time::sleep(FLUSH).await;
+                sender.abort(io::Error::from(io::ErrorKind::ConnectionReset));
+                return;
+            }
+        }
+    }
+}

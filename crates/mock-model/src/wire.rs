@@ -1,0 +1,313 @@
+//! The wire protocols: what a request asks, and how an answer is written.
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod responses;
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::cli::Call;
+use crate::{ErrorKind, Stop, Tokens};
+
+/// A wire protocol of a model service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// Anthropic Messages: `POST /v1/messages`.
+    Anthropic,
+    /// OpenAI Responses: `POST /v1/responses`.
+    Responses,
+    /// OpenAI Chat Completions: `POST /v1/chat/completions`.
+    Chat,
+    /// Gemini: `POST /v1beta/models/MODEL:streamGenerateContent`.
+    Gemini,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::Responses, Self::Chat, Self::Gemini];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "Anthropic Messages",
+            Self::Responses => "OpenAI Responses",
+            Self::Chat => "OpenAI Chat Completions",
+            Self::Gemini => "Gemini",
+        }
+    }
+
+    /// The protocol in which a `POST` to this path (without its query) is written.
+    pub(crate) fn of(path: &str) -> Option<Self> {
+        if path.ends_with("/messages") || path.ends_with("/messages/count_tokens") {
+            Some(Self::Anthropic)
+        } else if path.ends_with("/responses") {
+            Some(Self::Responses)
+        } else if path.ends_with("/chat/completions") {
+            Some(Self::Chat)
+        } else if path.contains("/models/") && path.contains(':') {
+            Some(Self::Gemini)
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn wire(self) -> &'static dyn Wire {
+        match self {
+            Self::Anthropic => &anthropic::Anthropic,
+            Self::Responses => &responses::Responses,
+            Self::Chat => &chat::Chat,
+            Self::Gemini => &gemini::Gemini,
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How one protocol is read and written. Nothing here does any I/O.
+pub(crate) trait Wire: Sync {
+    /// What a request asks.
+    fn asked(&self, path: &str, body: &Value) -> Asked;
+
+    /// A streamed answer. [`Frame::Pace`] stands after each piece of text.
+    fn stream(&self, reply: &Reply) -> Vec<Frame>;
+
+    /// The same answer in one body, for a request that wants no stream.
+    fn whole(&self, reply: &Reply) -> Value;
+
+    /// An HTTP error; `message` is in place of the usual one.
+    fn error(&self, kind: ErrorKind, message: Option<&str>) -> Failure;
+}
+
+/// What a request asks.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Asked {
+    /// The model.
+    pub(crate) model: String,
+    /// Whether the answer shall be streamed.
+    pub(crate) stream: bool,
+    /// The names of the tools that the model may call.
+    pub(crate) tools: Vec<String>,
+    pub(crate) what: What,
+}
+
+/// What kind of request it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum What {
+    /// The next answer in a conversation.
+    Answer {
+        /// Which it is, from 0: how often what the model said was followed by something that it did
+        /// not say (results of its tools, or the user's next prompt). Text that is still there from
+        /// an answer which broke off has nothing after it and does not count.
+        turn: usize,
+    },
+    /// Something that the CLI wants to know for itself, such as a title for the session: it gets
+    /// this text, whatever the script says.
+    Helper(String),
+    /// A question that has nothing to do with a conversation, such as the number of tokens of a
+    /// text: it gets this body.
+    Body(Value),
+}
+
+/// An answer, with everything in it that does not depend on the protocol.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    /// Something to make ids of: another one for each answer, and the same each time a script is
+    /// played.
+    pub(crate) id: String,
+    pub(crate) model: String,
+    pub(crate) say: Vec<Say>,
+    pub(crate) stop: Stop,
+    pub(crate) usage: Tokens,
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Say {
+    Text(Vec<String>),
+    Thinking(Vec<String>),
+    Call(Call),
+    /// Nothing for so long.
+    Pause(Duration),
+    /// An error event in the stream, and then its end.
+    Error(ErrorKind),
+    /// Bytes as they are.
+    Raw(String),
+    /// The connection breaks.
+    Cut,
+    /// Nothing more, and the connection stays open.
+    Stall,
+}
+
+/// A step in the writing of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Frame {
+    Bytes(Bytes),
+    /// The time between two pieces of text.
+    Pace,
+    Pause(Duration),
+    /// The connection breaks here.
+    Cut,
+    /// Nothing more comes here, and the connection stays open.
+    Stall,
+}
+
+/// An HTTP error.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Failure {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+}
+
+/// Puts frames together, and keeps nothing after what ends a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    frames: Vec<Frame>,
+    over: bool,
+}
+
+impl Frames {
+    /// An event of the stream, with its name where the protocol has one.
+    pub(crate) fn event(&mut self, name: Option<&str>, data: &Value) {
+        let name = name.map_or(String::new(), |name| format!("event: {name}\n"));
+        self.raw(format!("{name}data: {data}\n\n"));
+    }
+
+    /// Bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: String) {
+        self.push(Frame::Bytes(Bytes::from(bytes)));
+    }
+
+    /// After a piece of text.
+    pub(crate) fn pace(&mut self) {
+        self.push(Frame::Pace);
+    }
+
+    /// What means the same in every protocol. `false` if the protocol has to write this part itself.
+    pub(crate) fn common(&mut self, say: &Say) -> bool {
+        match say {
+            Say::Pause(time) => self.push(Frame::Pause(*time)),
+            Say::Raw(bytes) => self.raw(bytes.clone()),
+            Say::Cut => self.end(Some(Frame::Cut)),
+            Say::Stall => self.end(Some(Frame::Stall)),
+            Say::Text(_) | Say::Thinking(_) | Say::Call(_) | Say::Error(_) => return false,
+        }
+        true
+    }
+
+    /// Whatever comes after this is left out.
+    pub(crate) fn end(&mut self, last: Option<Frame>) {
+        if let Some(last) = last {
+            self.push(last);
+        }
+        self.over = true;
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Frame> {
+        self.frames
+    }
+
+    fn push(&mut self, frame: Frame) {
+        if !self.over {
+            self.frames.push(frame);
+        }
+    }
+}
+
+/// Who said an item of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    Model,
+    /// The user, or a tool.
+    Other,
+}
+
+/// Which turn of a conversation is asked for ([`What::Answer`]).
+pub(crate) fn turn(speakers: impl IntoIterator<Item = Speaker>) -> usize {
+    let mut turn = 0;
+    let mut before = Speaker::Other;
+    for speaker in speakers {
+        turn += usize::from(before == Speaker::Model && speaker == Speaker::Other);
+        before = speaker;
+    }
+    turn
+}
+
+/// A JSON text in pieces of about so many characters, as models stream the input of tools.
+pub(crate) fn pieces(text: &str, length: usize) -> Vec<String> {
+    let characters: Vec<_> = text.chars().collect();
+    characters
+        .chunks(length.max(1))
+        .map(|piece| piece.iter().collect())
+        .collect()
+}
+
+/// A text field of an object, or nothing.
+pub(crate) fn text_of<'v>(value: &'v Value, field: &str) -> &'v str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The items of a list in a field.
+pub(crate) fn items<'v>(value: &'v Value, field: &str) -> &'v [Value] {
+    value
+        .get(field)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_what_the_model_said_and_what_came_after_it() {
+        use Speaker::{Model, Other};
+        assert_eq!(turn([]), 0);
+        assert_eq!(turn([Other, Other]), 0);
+        assert_eq!(turn([Other, Model]), 0, "text of an answer that broke off");
+        assert_eq!(turn([Other, Model, Model, Other, Other]), 1);
+        assert_eq!(turn([Other, Model, Other, Model, Other]), 2);
+    }
+
+    #[test]
+    fn paths_tell_the_protocol() {
+        for (path, protocol) in [
+            ("/v1/messages", Some(Protocol::Anthropic)),
+            ("/v1/messages/count_tokens", Some(Protocol::Anthropic)),
+            ("/v1/responses", Some(Protocol::Responses)),
+            ("/openai/v1/chat/completions", Some(Protocol::Chat)),
+            (
+                "/v1beta/models/gemini-2.5-flash:streamGenerateContent",
+                Some(Protocol::Gemini),
+            ),
+            ("/v1/models", None),
+            ("/", None),
+        ] {
+            assert_eq!(Protocol::of(path), protocol, "{path}");
+        }
+    }
+
+    #[test]
+    fn nothing_comes_after_the_end() {
+        let mut frames = Frames::default();
+        frames.raw("a".into());
+        assert!(frames.common(&Say::Cut));
+        frames.raw("b".into());
+        assert_eq!(frames.into_vec(), [Frame::Bytes("a".into()), Frame::Cut]);
+    }
+
+    #[test]
+    fn pieces_are_cut_between_characters() {
+        assert_eq!(pieces("日本語!", 3), ["日本語", "!"]);
+        assert!(pieces("", 3).is_empty());
+    }
+}

@@ -1,0 +1,226 @@
+//! Anthropic Messages: `POST /v1/messages`, and `…/count_tokens` beside it.
+
+use serde_json::{Value, json};
+
+use super::{
+    Asked, Failure, Frame, Frames, Reply, Say, Speaker, What, Wire, items, pieces, text_of, turn,
+};
+use crate::{ErrorKind, Stop, Tokens};
+
+pub(crate) struct Anthropic;
+
+impl Wire for Anthropic {
+    fn asked(&self, path: &str, body: &Value) -> Asked {
+        let what = if path.ends_with("/count_tokens") {
+            // About four bytes are a token.
+            What::Body(json!({"input_tokens": body.to_string().len() / 4}))
+        } else {
+            What::Answer {
+                turn: turn(items(body, "messages").iter().map(|message| {
+                    match text_of(message, "role") {
+                        "assistant" => Speaker::Model,
+                        _ => Speaker::Other,
+                    }
+                })),
+            }
+        };
+        Asked {
+            model: text_of(body, "model").to_owned(),
+            stream: body["stream"].as_bool().unwrap_or(false),
+            tools: items(body, "tools")
+                .iter()
+                .map(|tool| text_of(tool, "name").to_owned())
+                .collect(),
+            what,
+        }
+    }
+
+    fn stream(&self, reply: &Reply) -> Vec<Frame> {
+        let mut out = Frames::default();
+        let mut event = |out: &mut Frames, data: Value| {
+            out.event(Some(text_of(&data, "type")), &data);
+        };
+        let mut message = frame_of(reply);
+        message["usage"] = usage(&reply.usage, 1);
+        event(
+            &mut out,
+            json!({"type": "message_start", "message": message}),
+        );
+        event(&mut out, json!({"type": "ping"}));
+        let mut index = 0;
+        for say in &reply.say {
+            if out.common(say) {
+                continue;
+            }
+            let mut delta = |out: &mut Frames, delta: Value| {
+                event(
+                    out,
+                    json!({"type": "content_block_delta", "index": index, "delta": delta}),
+                );
+            };
+            match say {
+                Say::Error(kind) => {
+                    let Failure { body, .. } = self.error(*kind, None);
+                    event(&mut out, body);
+                    out.end(None);
+                    continue;
+                }
+                _ => {
+                    let start = json!({"type": "content_block_start", "index": index, "content_block": block(reply, index, say, false)});
+                    out.event(Some("content_block_start"), &start);
+                }
+            }
+            match say {
+                Say::Text(texts) => {
+                    for text in texts {
+                        delta(&mut out, json!({"type": "text_delta", "text": text}));
+                        out.pace();
+                    }
+                }
+                Say::Thinking(texts) => {
+                    for text in texts {
+                        delta(
+                            &mut out,
+                            json!({"type": "thinking_delta", "thinking": text}),
+                        );
+                        out.pace();
+                    }
+                    delta(
+                        &mut out,
+                        json!({"type": "signature_delta", "signature": SIGNATURE}),
+                    );
+                }
+                Say::Call(call) => {
+                    for piece in pieces(&call.input.to_string(), 16) {
+                        delta(
+                            &mut out,
+                            json!({"type": "input_json_delta", "partial_json": piece}),
+                        );
+                    }
+                }
+                _ => {}
+            }
+            event(
+                &mut out,
+                json!({"type": "content_block_stop", "index": index}),
+            );
+            index += 1;
+        }
+        event(
+            &mut out,
+            json!({
+                "type": "message_delta",
+                "delta": {"stop_reason": stop(reply.stop), "stop_sequence": null},
+                "usage": usage(&reply.usage, reply.usage.output),
+            }),
+        );
+        event(&mut out, json!({"type": "message_stop"}));
+        out.into_vec()
+    }
+
+    fn whole(&self, reply: &Reply) -> Value {
+        let mut message = frame_of(reply);
+        message["content"] = reply
+            .say
+            .iter()
+            .enumerate()
+            .map(|(index, say)| block(reply, index, say, true))
+            .filter(|block| !block.is_null())
+            .collect();
+        message["stop_reason"] = stop(reply.stop).into();
+        message["usage"] = usage(&reply.usage, reply.usage.output);
+        message
+    }
+
+    fn error(&self, kind: ErrorKind, message: Option<&str>) -> Failure {
+        let (status, name, usual) = match kind {
+            ErrorKind::Authentication => (401, "authentication_error", "invalid x-api-key"),
+            ErrorKind::Permission => (
+                403,
+                "permission_error",
+                "Your API key does not have permission to use the specified resource.",
+            ),
+            ErrorKind::RateLimit => (
+                429,
+                "rate_limit_error",
+                "This request would exceed your account's rate limit. Please try again later.",
+            ),
+            ErrorKind::Quota => (
+                400,
+                "invalid_request_error",
+                "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.",
+            ),
+            ErrorKind::Server => (500, "api_error", "Internal server error"),
+            ErrorKind::Overloaded => (529, "overloaded_error", "Overloaded"),
+            ErrorKind::UnknownModel => (404, "not_found_error", "model: no-such-model"),
+            ErrorKind::ContextTooLong => (
+                400,
+                "invalid_request_error",
+                "prompt is too long: 250000 tokens > 200000 maximum",
+            ),
+            ErrorKind::InvalidRequest => (400, "invalid_request_error", "Invalid request"),
+        };
+        Failure {
+            status,
+            body: json!({
+                "type": "error",
+                "error": {"type": name, "message": message.unwrap_or(usual)},
+            }),
+        }
+    }
+}
+
+/// Made up: nobody checks it but the service itself.
+const SIGNATURE: &str = "c2lnbmF0dXJl";
+
+fn frame_of(reply: &Reply) -> Value {
+    json!({
+        "id": format!("msg_{}", reply.id),
+        "type": "message",
+        "role": "assistant",
+        "model": reply.model,
+        "content": [],
+        "stop_reason": null,
+        "stop_sequence": null,
+        "usage": null,
+    })
+}
+
+/// A content block: as it begins in a stream, or whole.
+fn block(reply: &Reply, index: usize, say: &Say, whole: bool) -> Value {
+    let text = |texts: &[String]| if whole { texts.concat() } else { String::new() };
+    match say {
+        Say::Text(texts) => json!({"type": "text", "text": text(texts)}),
+        Say::Thinking(texts) => json!({
+            "type": "thinking",
+            "thinking": text(texts),
+            "signature": if whole { SIGNATURE } else { "" },
+        }),
+        Say::Call(call) => json!({
+            "type": "tool_use",
+            "id": format!("toolu_{}_{index}", reply.id),
+            "name": call.name,
+            "input": if whole { call.input.clone() } else { json!({}) },
+        }),
+        _ => Value::Null,
+    }
+}
+
+fn usage(tokens: &Tokens, output: u64) -> Value {
+    json!({
+        "input_tokens": tokens.input,
+        "cache_creation_input_tokens": tokens.cache_write,
+        "cache_read_input_tokens": tokens.cache_read,
+        "output_tokens": output,
+        "service_tier": "standard",
+    })
+}
+
+fn stop(stop: Stop) -> &'static str {
+    match stop {
+        Stop::End => "end_turn",
+        Stop::ToolUse => "tool_use",
+        Stop::MaxTokens => "max_tokens",
+        Stop::Refusal => "refusal",
+    }
+}
