@@ -1,16 +1,134 @@
-//! The CLI.
+//! GitHub Copilot CLI.
+
+use serde_json::json;
 
 use super::{Call, Place, Pointing};
 use crate::Part;
 
-pub(super) fn point_at(_url: &str) -> Pointing {
-    Pointing::default()
+/// It speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses. Messages is the one
+/// in which it understands most of what a script says: tokens written to a cache have no word in
+/// the other two, reasoning none in Chat Completions.
+pub(super) fn point_at(url: &str) -> Pointing {
+    let env = [
+        ("COPILOT_PROVIDER_TYPE", "anthropic"),
+        // It adds `/v1/messages` itself.
+        ("COPILOT_PROVIDER_BASE_URL", url),
+        ("COPILOT_PROVIDER_API_KEY", "sk-mock-000"),
+        // A name that it knows: reasoning is asked for.
+        ("COPILOT_MODEL", "claude-sonnet-4"),
+        // No login, no telemetry, no server of GitHub's.
+        ("COPILOT_OFFLINE", "true"),
+        ("COPILOT_AUTO_UPDATE", "false"),
+    ];
+    Pointing {
+        env: env
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        ..Pointing::default()
+    }
 }
 
-pub(super) fn is_asking(_user_agent: &str, _tools: &[String]) -> bool {
-    false
+/// Its `user-agent` is that of the model service's JavaScript library, so its tools have to tell:
+/// no other of these CLIs has one of these, though one has a `bash` too.
+pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
+    let library = ["Anthropic/JS ", "OpenAI/JS "]
+        .iter()
+        .any(|library| user_agent.starts_with(library));
+    tools.iter().any(|tool| match tool.as_str() {
+        "view" | "create" | "read_bash" | "stop_bash" => true,
+        "bash" => library,
+        _ => false,
+    })
 }
 
-pub(super) fn call(_part: &Part, _place: &Place<'_>) -> Option<Call> {
-    None
+pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+    Some(match part {
+        Part::Shell(command) => Call::new(
+            "bash",
+            json!({"command": command, "description": "Run a command"}),
+        ),
+        Part::ReadFile(path) => Call::new("view", json!({"path": place.absolute(path)})),
+        Part::WriteFile { path, content } => Call::new(
+            "create",
+            json!({"path": place.absolute(path), "file_text": content}),
+        ),
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => Call::new(mcp_name(server, tool), arguments.clone()),
+        _ => return None,
+    })
+}
+
+/// What a tool of an MCP server is called before the model: letters, digits, `_` and `-` stay as
+/// they are, and anything else is a `-`.
+fn mcp_name(server: &str, tool: &str) -> String {
+    format!("{server}-{tool}")
+        .chars()
+        .map(|character| match character {
+            'A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '-' => character,
+            _ => '-',
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn names(tools: &[&str]) -> Vec<String> {
+        tools.iter().map(|&tool| tool.to_owned()).collect()
+    }
+
+    #[test]
+    fn its_tools_tell_who_asks_and_not_the_library_alone() {
+        assert!(is_asking("Anthropic/JS 0.94.0", &names(&["bash"])));
+        assert!(is_asking("OpenAI/JS 5.20.1", &names(&["bash", "view"])));
+        assert!(is_asking("", &names(&["grep", "glob", "view"])));
+        assert!(!is_asking("OpenAI/JS 5.20.1", &[]));
+        assert!(!is_asking("OpenAI/JS 5.20.1", &names(&["weather"])));
+        assert!(!is_asking(
+            "opencode/1.18.33",
+            &names(&["bash", "edit", "read", "write"])
+        ));
+    }
+
+    #[test]
+    fn calls_have_the_form_of_its_tools() {
+        let place = Place {
+            directory: Some(Path::new("/home/me")),
+            tools: &[],
+        };
+        let call = |part: &Part| call(part, &place).map(|call| (call.name, call.input));
+        assert_eq!(
+            call(&Part::Shell("ls".into())),
+            Some((
+                "bash".into(),
+                json!({"command": "ls", "description": "Run a command"})
+            ))
+        );
+        assert_eq!(
+            call(&Part::ReadFile("a/b".into())),
+            Some(("view".into(), json!({"path": "/home/me/a/b"})))
+        );
+        assert_eq!(
+            call(&Part::WriteFile {
+                path: "/c".into(),
+                content: "d".into()
+            }),
+            Some(("create".into(), json!({"path": "/c", "file_text": "d"})))
+        );
+        assert_eq!(
+            call(&Part::Mcp {
+                server: "my.srv".into(),
+                tool: "do_it".into(),
+                arguments: json!({"a": 1})
+            }),
+            Some(("my-srv-do_it".into(), json!({"a": 1})))
+        );
+        assert_eq!(call(&Part::Stall), None);
+    }
 }
