@@ -1,11 +1,17 @@
 //! What the model says: a script in TOML.
 
+mod check;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+pub use check::ScriptError;
 
 /// A conversation with a model, from the model's side.
 ///
@@ -133,6 +139,18 @@ impl Pieces {
     /// The whole text.
     pub fn whole(&self) -> String {
         self.0.concat()
+    }
+}
+
+impl From<&str> for Pieces {
+    fn from(text: &str) -> Self {
+        Self(vec![text.to_owned()])
+    }
+}
+
+impl From<String> for Pieces {
+    fn from(text: String) -> Self {
+        Self(vec![text])
     }
 }
 
@@ -277,34 +295,6 @@ fn error_or_its_kind<'de, D: Deserializer<'de>>(
     }))
 }
 
-/// What is wrong with a script.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ScriptError {
-    /// The file cannot be read.
-    #[error("{path}: {error}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// It is no TOML, or not in the form of a script. The message has the line and the column.
-    #[error("{0}")]
-    Form(#[from] toml::de::Error),
-    /// It cannot be played.
-    #[error("turn {turn}: {what}")]
-    Turn {
-        /// Which `[[turn]]`, counted from 1.
-        turn: usize,
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// It has no turn.
-    #[error("a script needs at least one `[[turn]]`")]
-    Empty,
-}
-
 impl std::str::FromStr for Script {
     type Err = ScriptError;
 
@@ -317,6 +307,20 @@ impl std::str::FromStr for Script {
 
 impl Script {
     /// A script of these turns.
+    ///
+    /// ```
+    /// use teamster_mock_model::{ErrorKind, HttpError, Part, Script, Turn};
+    ///
+    /// let mut busy = Turn::failed(HttpError::new(ErrorKind::Overloaded));
+    /// busy.times = Some(1);
+    /// let script = Script::new(vec![busy, Turn::new(vec![Part::Text("Hello.".into())])])?;
+    /// # assert!(script.answer(0, 1).is_some_and(|turn| turn.error.is_none()));
+    /// # Ok::<(), teamster_mock_model::ScriptError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no turn, or one of them cannot be played.
     pub fn new(turns: Vec<Turn>) -> Result<Self, ScriptError> {
         let script = Self {
             description: None,
@@ -328,6 +332,10 @@ impl Script {
     }
 
     /// Reads a script from a file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is no script, or has a turn that cannot be played.
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
         std::fs::read_to_string(path)
             .map_err(|error| ScriptError::Unreadable {
@@ -335,39 +343,6 @@ impl Script {
                 error,
             })?
             .parse()
-    }
-
-    fn check(&self) -> Result<(), ScriptError> {
-        let wrong = |turn: usize, what| {
-            Err(ScriptError::Turn {
-                turn: turn + 1,
-                what,
-            })
-        };
-        let Some(last) = self.turns.last() else {
-            return Err(ScriptError::Empty);
-        };
-        for (at, turn) in self.turns.iter().enumerate() {
-            if turn.times == Some(0) {
-                return wrong(at, "`times = 0` would never be answered");
-            }
-            if turn.error.is_some() && (!turn.parts.is_empty() || turn.stop.is_some()) {
-                return wrong(at, "it has an `error`, and also `parts` or `stop`");
-            }
-            let ends = |part: &Part| matches!(part, Part::Stall | Part::Cut | Part::Error(_));
-            if let Some(end) = turn.parts.iter().position(ends)
-                && end + 1 != turn.parts.len()
-            {
-                return wrong(at, "nothing can come after `stall`, `cut` or `error`");
-            }
-        }
-        if last.times.is_some() {
-            return wrong(
-                self.turns.len() - 1,
-                "`times` needs a `[[turn]]` after it, which says what comes then",
-            );
-        }
-        Ok(())
     }
 
     /// What is to be answered in the turn `turn` of the conversation (from 0) to the request that
@@ -387,6 +362,22 @@ impl Script {
 }
 
 impl Turn {
+    /// An answer with these parts; everything else is as in a script that is silent about it.
+    pub fn new(parts: Vec<Part>) -> Self {
+        Self {
+            parts,
+            ..Self::default()
+        }
+    }
+
+    /// An error in the place of an answer.
+    pub fn failed(error: HttpError) -> Self {
+        Self {
+            error: Some(error),
+            ..Self::default()
+        }
+    }
+
     /// How long nothing is answered.
     pub fn delay(&self) -> Duration {
         Duration::from_millis(self.delay_ms)
@@ -411,106 +402,5 @@ impl Turn {
                 Stop::End
             }
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(text: &str) -> Result<Script, String> {
-        text.parse().map_err(|e: ScriptError| e.to_string())
-    }
-
-    #[test]
-    fn every_part_has_its_form() {
-        let script = parsed(
-            r#"
-            [[turn]]
-            parts = [
-                { thinking = ["a", "b"] }, { text = "c" }, { shell = "ls" }, { read_file = "x" },
-                { write_file = { path = "y", content = "z" } }, { mcp = { server = "s", tool = "t" } },
-                { tool = { name = "T", input = { a = 1 } } }, { pause_ms = 3 }, { raw = "?" }, "cut",
-            ]
-            usage = { input = 1, output = 2, cache_read = 3 }
-            "#,
-        )
-        .unwrap();
-        let turn = &script.turns[0];
-        assert_eq!(turn.parts.len(), 10);
-        assert_eq!(
-            turn.parts[0],
-            Part::Thinking(Pieces(vec!["a".into(), "b".into()]))
-        );
-        assert_eq!(turn.parts[9], Part::Cut);
-        assert_eq!(turn.stop(), Stop::ToolUse);
-        assert_eq!((turn.usage.cache_read, turn.usage.cache_write), (3, 0));
-    }
-
-    #[test]
-    fn an_answer_for_the_first_requests_gives_way_to_the_next() {
-        let script = parsed(
-            r#"
-            [[turn]]
-            times = 2
-            error = "overloaded"
-            [[turn]]
-            times = 1
-            parts = [{ text = "half" }, "cut"]
-            [[turn]]
-            parts = [{ text = "first" }]
-            [[turn]]
-            parts = [{ text = "second" }]
-            "#,
-        )
-        .unwrap();
-        let which = |turn, attempt| {
-            let answer = script.answer(turn, attempt)?;
-            script
-                .turns
-                .iter()
-                .position(|other| std::ptr::eq(other, answer))
-        };
-        assert_eq!(
-            [
-                which(0, 0),
-                which(0, 1),
-                which(0, 2),
-                which(0, 3),
-                which(0, 9)
-            ],
-            [Some(0), Some(0), Some(1), Some(2), Some(2)]
-        );
-        assert_eq!(
-            [which(1, 0), which(1, 5), which(2, 0)],
-            [Some(3), Some(3), None]
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_played_is_said() {
-        for (text, said) in [
-            ("", "missing field `turn`"),
-            ("turn = []", "at least one"),
-            (
-                "[[turn]]\nparts = [\"cut\", { text = \"x\" }]",
-                "turn 1: nothing can come after",
-            ),
-            ("[[turn]]\ntimes = 1", "turn 1: `times` needs"),
-            ("[[turn]]\ntimes = 0\n[[turn]]", "`times = 0`"),
-            (
-                "[[turn]]\nerror = \"server\"\nstop = \"end\"",
-                "also `parts` or `stop`",
-            ),
-            ("[[turn]]\nerror = \"boom\"", "the kind of an error"),
-            (
-                "[[turn]]\nparts = [{ shel = \"ls\" }]",
-                "unknown variant `shel`",
-            ),
-            ("[[turn]]\ntext = \"x\"", "unknown field `text`"),
-        ] {
-            let error = parsed(text).unwrap_err();
-            assert!(error.contains(said), "{text:?}: {error}");
-        }
     }
 }

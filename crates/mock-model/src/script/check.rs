@@ -1,0 +1,109 @@
+//! What makes a script one that can be played.
+
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue, TRANSFER_ENCODING};
+
+use super::{HttpError, Part, Script, Turn};
+
+/// What is wrong with a script.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// The file cannot be read.
+    #[error("{path}: {error}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It is no TOML, or not in the form of a script. The message has the line and the column.
+    #[error("{0}")]
+    Form(#[from] toml::de::Error),
+    /// It cannot be played.
+    #[error("turn {turn}: {what}")]
+    Turn {
+        /// Which `[[turn]]`, counted from 1.
+        turn: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// It has no turn.
+    #[error("a script needs at least one `[[turn]]`")]
+    Empty,
+}
+
+impl Script {
+    pub(super) fn check(&self) -> Result<(), ScriptError> {
+        let Some(last) = self.turns.last() else {
+            return Err(ScriptError::Empty);
+        };
+        for (at, turn) in self.turns.iter().enumerate() {
+            turn.check()
+                .map_err(|what| ScriptError::Turn { turn: at + 1, what })?;
+        }
+        if last.times.is_some() {
+            return Err(ScriptError::Turn {
+                turn: self.turns.len(),
+                what: "`times` needs a `[[turn]]` after it, which says what comes then".to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Turn {
+    fn check(&self) -> Result<(), String> {
+        if self.times == Some(0) {
+            return Err("`times = 0` would never be answered".to_owned());
+        }
+        if self.usage.reasoning > self.usage.output {
+            return Err("`reasoning` is a part of `output`, and cannot be more".to_owned());
+        }
+        if let Some(error) = &self.error {
+            if !self.parts.is_empty() || self.stop.is_some() {
+                return Err("it has an `error`, and also `parts` or `stop`".to_owned());
+            }
+            error.check()?;
+        }
+        let ends = |part: &Part| matches!(part, Part::Stall | Part::Cut | Part::Error(_));
+        if let Some(end) = self.parts.iter().position(ends)
+            && end + 1 != self.parts.len()
+        {
+            return Err("nothing can come after `stall`, `cut` or `error`".to_owned());
+        }
+        for part in &self.parts {
+            if let Part::Mcp { arguments, .. } = part
+                && !arguments.is_object()
+            {
+                return Err("`arguments` of an MCP tool are a table".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl HttpError {
+    fn check(&self) -> Result<(), String> {
+        // Below 200 is no answer yet. A proxy that says 200 and sends a page of its own is one.
+        if let Some(status) = self.status
+            && !(200..=599).contains(&status)
+        {
+            return Err(format!("`status` is from 200 to 599, not {status}"));
+        }
+        if self.body.is_some() && self.message.is_some() {
+            return Err("the `body` of an error is in place of its `message`".to_owned());
+        }
+        for (name, value) in &self.headers {
+            let Ok(parsed) = HeaderName::try_from(name) else {
+                return Err(format!("`{name}` is no name of a header"));
+            };
+            if HeaderValue::try_from(value).is_err() {
+                return Err(format!("the header `{name}` cannot have this value"));
+            }
+            if [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING].contains(&parsed) {
+                return Err(format!("the header `{name}` is the server's to write"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! Scripts that can be played, and scripts that cannot.
+
+use super::*;
+
+fn parsed(text: &str) -> Result<Script, String> {
+    text.parse().map_err(|e: ScriptError| e.to_string())
+}
+
+#[test]
+fn every_part_has_its_form() {
+    let script = parsed(
+        r#"
+        [[turn]]
+        parts = [
+            { thinking = ["a", "b"] }, { text = "c" }, { shell = "ls" }, { read_file = "x" },
+            { write_file = { path = "y", content = "z" } }, { mcp = { server = "s", tool = "t" } },
+            { tool = { name = "T", input = { a = 1 } } }, { pause_ms = 3 }, { raw = "?" }, "cut",
+        ]
+        usage = { input = 1, output = 2, cache_read = 3 }
+        "#,
+    )
+    .unwrap();
+    let turn = &script.turns[0];
+    assert_eq!(turn.parts.len(), 10);
+    assert_eq!(
+        turn.parts[0],
+        Part::Thinking(Pieces(vec!["a".into(), "b".into()]))
+    );
+    assert_eq!(turn.parts[9], Part::Cut);
+    assert_eq!(turn.stop(), Stop::ToolUse);
+    assert_eq!((turn.usage.cache_read, turn.usage.cache_write), (3, 0));
+}
+
+#[test]
+fn an_answer_for_the_first_requests_gives_way_to_the_next() {
+    let script = parsed(
+        r#"
+        [[turn]]
+        times = 2
+        error = "overloaded"
+        [[turn]]
+        times = 1
+        parts = [{ text = "half" }, "cut"]
+        [[turn]]
+        parts = [{ text = "first" }]
+        [[turn]]
+        parts = [{ text = "second" }]
+        "#,
+    )
+    .unwrap();
+    let which = |turn, attempt| {
+        let answer = script.answer(turn, attempt)?;
+        script
+            .turns
+            .iter()
+            .position(|other| std::ptr::eq(other, answer))
+    };
+    assert_eq!(
+        [
+            which(0, 0),
+            which(0, 1),
+            which(0, 2),
+            which(0, 3),
+            which(0, 9)
+        ],
+        [Some(0), Some(0), Some(1), Some(2), Some(2)]
+    );
+    assert_eq!(
+        [which(1, 0), which(1, 5), which(2, 0)],
+        [Some(3), Some(3), None]
+    );
+}
+
+#[test]
+fn what_cannot_be_played_is_said() {
+    for (text, said) in [
+        ("", "missing field `turn`"),
+        ("turn = []", "at least one"),
+        (
+            "[[turn]]\nparts = [\"cut\", { text = \"x\" }]",
+            "turn 1: nothing can come after",
+        ),
+        ("[[turn]]\ntimes = 1", "turn 1: `times` needs"),
+        ("[[turn]]\ntimes = 0\n[[turn]]", "`times = 0`"),
+        (
+            "[[turn]]\nerror = \"server\"\nstop = \"end\"",
+            "also `parts` or `stop`",
+        ),
+        ("[[turn]]\nerror = \"boom\"", "the kind of an error"),
+        (
+            "[[turn]]\nparts = [{ shel = \"ls\" }]",
+            "unknown variant `shel`",
+        ),
+        ("[[turn]]\ntext = \"x\"", "unknown field `text`"),
+    ] {
+        let error = parsed(text).unwrap_err();
+        assert!(error.contains(said), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn an_error_that_no_server_could_send_is_an_error_of_its_turn() {
+    let good = "[[turn]]\nparts = [{ text = \"x\" }]\n";
+    for (error, said) in [
+        ("status = 99", "`status` is from 200 to 599, not 99"),
+        ("status = 600", "`status` is from 200 to 599, not 600"),
+        (
+            "headers = { \"retry after\" = \"1\" }",
+            "`retry after` is no name",
+        ),
+        (
+            "headers = { retry-after = \"1\\n2\" }",
+            "`retry-after` cannot have",
+        ),
+        (
+            "headers = { Content-Length = \"1\" }",
+            "`Content-Length` is the server's",
+        ),
+        ("body = \"\", message = \"\"", "in place of its `message`"),
+    ] {
+        let text = format!("{good}[[turn]]\nerror = {{ kind = \"server\", {error} }}");
+        let message = parsed(&text).unwrap_err();
+        assert!(message.starts_with("turn 2: "), "{error}: {message}");
+        assert!(message.contains(said), "{error}: {message}");
+    }
+    for error in [
+        "status = 200",
+        "status = 599",
+        "headers = { retry-after = \"1\" }",
+    ] {
+        let text = format!("[[turn]]\nerror = {{ kind = \"server\", {error} }}");
+        parsed(&text).unwrap();
+    }
+}
+
+#[test]
+fn a_script_made_by_a_program_is_checked_like_one_that_is_read() {
+    assert!(matches!(Script::new(Vec::new()), Err(ScriptError::Empty)));
+    let mut failed = Turn::failed(HttpError::new(ErrorKind::Server));
+    failed.stop = Some(Stop::End);
+    let error = Script::new(vec![Turn::new(vec![Part::Text("a".into())]), failed]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "turn 2: it has an `error`, and also `parts` or `stop`"
+    );
+    let mut reasons = Turn::default();
+    reasons.usage.reasoning = reasons.usage.output + 1;
+    let error = Script::new(vec![reasons]).unwrap_err().to_string();
+    assert!(
+        error.contains("`reasoning` is a part of `output`"),
+        "{error}"
+    );
+    let mcp = Part::Mcp {
+        server: "s".into(),
+        tool: "t".into(),
+        arguments: "text".into(),
+    };
+    let error = Script::new(vec![Turn::new(vec![mcp])])
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("`arguments`"), "{error}");
+}
