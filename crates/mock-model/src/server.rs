@@ -4,11 +4,11 @@ mod answer;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -64,14 +64,14 @@ pub struct Request {
     pub turn: Option<usize>,
     /// Which attempt it was to get an answer for this turn, from 0.
     pub attempt: Option<u32>,
-    /// The body; null if it was no JSON.
+    /// The body; null if there was none or it was no JSON.
     pub body: Value,
     /// The HTTP status of the answer.
     pub status: u16,
 }
 
-/// A running server. It listens on `127.0.0.1` only, and ends when this is dropped.
-#[derive(Debug)]
+/// A running server. It listens on `127.0.0.1` only. When this is dropped it ends, and so do its
+/// connections, whatever they are in the middle of.
 pub struct MockModel {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -79,7 +79,6 @@ pub struct MockModel {
 }
 
 /// What all connections share.
-#[derive(Debug)]
 struct Shared {
     script: Script,
     settings: Settings,
@@ -88,7 +87,7 @@ struct Shared {
     count: watch::Sender<usize>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Seen {
     requests: Vec<Request>,
     /// How often each turn was asked for.
@@ -99,6 +98,10 @@ impl MockModel {
     /// Starts a server with the default [`Settings`], on a free port.
     ///
     /// Needs a Tokio runtime with its I/O and time drivers.
+    ///
+    /// # Errors
+    ///
+    /// There is no free port, or none may be used.
     pub async fn start(script: Script) -> io::Result<Self> {
         Self::start_with(script, Settings::default()).await
     }
@@ -107,9 +110,12 @@ impl MockModel {
     ///
     /// # Errors
     ///
-    /// The port is taken, or may not be used.
+    /// The port is taken, or may not be used. The message has the address.
     pub async fn start_with(script: Script, settings: Settings) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, settings.port)).await?;
+        let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
+        let listener = TcpListener::bind(wanted)
+            .await
+            .map_err(|error| io::Error::new(error.kind(), format!("{wanted}: {error}")))?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             script,
@@ -145,6 +151,17 @@ impl MockModel {
         let mut counted = self.shared.count.subscribe();
         // It cannot fail: we hold the sender.
         let _ = counted.wait_for(|requests| *requests >= count).await;
+    }
+}
+
+impl fmt::Debug for MockModel {
+    /// Without what was asked: prompts are long, and nobody's business in a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MockModel")
+            .field("address", &self.address)
+            .field("settings", &self.shared.settings)
+            .field("requests", &self.shared.seen().requests.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -186,7 +203,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         let gone = gone.clone();
         async move { Ok::<_, Infallible>(answer::answer(&shared, request, gone).await) }
     });
-    // What goes wrong with a connection is the client's to notice.
+    // What goes wrong with a connection is the client's to notice. The timer bounds the time in
+    // which the head of a request must be there.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(stream), service)

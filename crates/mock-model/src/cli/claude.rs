@@ -9,7 +9,11 @@ pub(super) fn point_at(url: &str) -> Pointing {
     let env = [
         ("ANTHROPIC_BASE_URL", url),
         ("ANTHROPIC_API_KEY", "sk-mock-000"),
+        // With this nothing but the base URL is asked, not even a name server; without it
+        // `api.anthropic.com` is, and a run waits for that where no answer comes (7 s with a name
+        // server that is silent). It also saves the request for a title.
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        // Parts of the same, for releases in which that means less.
         ("DISABLE_TELEMETRY", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
     ];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use hyper::http::request::Parts;
@@ -25,6 +25,10 @@ type Body = UnsyncBoxBody<Bytes, io::Error>;
 /// Before a connection is broken, what was written goes out.
 const FLUSH: Duration = Duration::from_millis(50);
 
+/// The largest request, in bytes: twice what the largest of the services takes. It bounds the
+/// memory of whoever keeps the requests.
+const MOST: usize = 64 * 1024 * 1024;
+
 /// Answers a request. `gone` ends when the connection does.
 pub(super) async fn answer(
     shared: &Shared,
@@ -32,13 +36,7 @@ pub(super) async fn answer(
     gone: watch::Receiver<()>,
 ) -> Response<Body> {
     let (head, body) = request.into_parts();
-    // A body that breaks off is of no one who still listens.
-    let body = body
-        .collect()
-        .await
-        .map(http_body_util::Collected::to_bytes)
-        .unwrap_or_default();
-    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let read = Read::all(body).await;
     let mut seen = Request {
         method: head.method.to_string(),
         path: head.uri.to_string(),
@@ -47,10 +45,25 @@ pub(super) async fn answer(
         model: None,
         turn: None,
         attempt: None,
-        body,
+        body: Value::Null,
         status: 200,
     };
-    let planned = plan(shared, &head, &mut seen);
+    let planned = match read {
+        Read::Json(body) => {
+            seen.body = body;
+            plan(shared, &head, &mut seen)
+        }
+        Read::Nothing => plan(shared, &head, &mut seen),
+        Read::Wrong(status, message) => {
+            seen.protocol = protocol_of(&head);
+            // Those who speak no protocol get words that at least one of them has.
+            let protocol = seen.protocol.unwrap_or(Protocol::Anthropic);
+            let failure = protocol
+                .wire()
+                .error(ErrorKind::InvalidRequest, Some(message));
+            json_body(status, &failure.body)
+        }
+    };
     seen.status = match &planned {
         Planned::Whole { status, .. } => *status,
         Planned::Stream { .. } => 200,
@@ -74,6 +87,43 @@ pub(super) async fn answer(
         } => whole(status, &headers, body),
         Planned::Stream { frames, .. } => stream(frames, shared.settings.pace, gone),
     }
+}
+
+/// The body of a request.
+enum Read {
+    Json(Value),
+    Nothing,
+    /// It gets no answer but this HTTP status with this message.
+    Wrong(u16, &'static str),
+}
+
+impl Read {
+    async fn all(body: Incoming) -> Self {
+        match Limited::new(body, MOST).collect().await {
+            Ok(body) => {
+                let bytes = body.to_bytes();
+                if bytes.is_empty() {
+                    return Self::Nothing;
+                }
+                serde_json::from_slice(&bytes).map_or(
+                    Self::Wrong(400, "mock model: the body of the request is no JSON"),
+                    Self::Json,
+                )
+            }
+            Err(error) if error.is::<LengthLimitError>() => {
+                Self::Wrong(413, "mock model: the request is larger than 64 MiB")
+            }
+            // Nobody will read that.
+            Err(_) => Self::Wrong(400, "mock model: the body of the request broke off"),
+        }
+    }
+}
+
+/// The protocol of a request to a model.
+fn protocol_of(head: &Parts) -> Option<Protocol> {
+    (head.method == Method::POST)
+        .then(|| Protocol::of(head.uri.path()))
+        .flatten()
 }
 
 /// What is going to be answered.
@@ -107,10 +157,7 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         .get(USER_AGENT)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    let protocol = (head.method == Method::POST)
-        .then(|| Protocol::of(path))
-        .flatten();
-    let Some(protocol) = protocol else {
+    let Some(protocol) = protocol_of(head) else {
         seen.cli = Cli::who(user_agent, &[]);
         return beside(head);
     };
@@ -305,12 +352,21 @@ fn stream(frames: Vec<Frame>, pace: Duration, gone: watch::Receiver<()>) -> Resp
     response
 }
 
+/// Writes a stream until its end, or until nobody is there to read it: whichever is first.
 async fn write(
     frames: Vec<Frame>,
     pace: Duration,
-    mut sender: Sender<Bytes, io::Error>,
+    sender: Sender<Bytes, io::Error>,
     mut gone: watch::Receiver<()>,
 ) {
+    tokio::select! {
+        () = write_all(frames, pace, sender) => {}
+        // Nothing is ever sent: this ends with the connection.
+        _ = gone.changed() => {}
+    }
+}
+
+async fn write_all(frames: Vec<Frame>, pace: Duration, mut sender: Sender<Bytes, io::Error>) {
     for frame in frames {
         match frame {
             Frame::Bytes(bytes) => {
@@ -321,11 +377,7 @@ async fn write(
             }
             Frame::Pace => tokio::time::sleep(pace).await,
             Frame::Pause(time) => tokio::time::sleep(time).await,
-            Frame::Stall => {
-                // An error says that the connection is gone, which is what is waited for.
-                while gone.changed().await.is_ok() {}
-                return;
-            }
+            Frame::Stall => std::future::pending().await,
             Frame::Cut => {
                 tokio::time::sleep(FLUSH).await;
                 sender.abort(io::Error::from(io::ErrorKind::ConnectionReset));

@@ -1,5 +1,8 @@
 //! Anthropic Messages: `POST /v1/messages`, and `…/count_tokens` beside it.
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -14,6 +17,8 @@ impl Wire for Anthropic {
         let what = if path.ends_with("/count_tokens") {
             // About four bytes are a token.
             What::Body(json!({"input_tokens": body.to_string().len() / 4}))
+        } else if let Some(form) = form(body) {
+            What::Helper(example(form).to_string())
         } else {
             What::Answer {
                 turn: turn(items(body, "messages").iter().map(|message| {
@@ -37,7 +42,7 @@ impl Wire for Anthropic {
 
     fn stream(&self, reply: &Reply) -> Vec<Frame> {
         let mut out = Frames::default();
-        let mut event = |out: &mut Frames, data: Value| {
+        let event = |out: &mut Frames, data: Value| {
             out.event(Some(text_of(&data, "type")), &data);
         };
         let mut message = frame_of(reply);
@@ -52,7 +57,7 @@ impl Wire for Anthropic {
             if out.common(say) {
                 continue;
             }
-            let mut delta = |out: &mut Frames, delta: Value| {
+            let delta = |out: &mut Frames, delta: Value| {
                 event(
                     out,
                     json!({"type": "content_block_delta", "index": index, "delta": delta}),
@@ -123,9 +128,9 @@ impl Wire for Anthropic {
         message["content"] = reply
             .say
             .iter()
+            .filter(|say| matches!(say, Say::Text(_) | Say::Thinking(_) | Say::Call(_)))
             .enumerate()
             .map(|(index, say)| block(reply, index, say, true))
-            .filter(|block| !block.is_null())
             .collect();
         message["stop_reason"] = stop(reply.stop).into();
         message["usage"] = usage(&reply.usage, reply.usage.output);
@@ -170,6 +175,34 @@ impl Wire for Anthropic {
     }
 }
 
+/// The JSON schema that an answer shall have. Claude Code asks so for what it wants to know for
+/// itself, as the title of a session, and for nothing that a user wants: `--json-schema` is a tool.
+/// Tools say nothing here: with `--tools ""` a conversation has none either.
+fn form(body: &Value) -> Option<&Value> {
+    let format = &body["output_config"]["format"];
+    (text_of(format, "type") == "json_schema").then(|| &format["schema"])
+}
+
+/// The smallest value of the form which a schema asks for.
+fn example(schema: &Value) -> Value {
+    if let Some(first) = items(schema, "enum").first() {
+        return first.clone();
+    }
+    match text_of(schema, "type") {
+        "object" => items(schema, "required")
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|name| (name.to_owned(), example(&schema["properties"][name])))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        "array" => json!([]),
+        "integer" | "number" => json!(0),
+        "boolean" => json!(false),
+        "null" => Value::Null,
+        _ => json!("Mock model"),
+    }
+}
+
 /// Made up: nobody checks it but the service itself.
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 
@@ -211,6 +244,10 @@ fn usage(tokens: &Tokens, output: u64) -> Value {
         "input_tokens": tokens.input,
         "cache_creation_input_tokens": tokens.cache_write,
         "cache_read_input_tokens": tokens.cache_read,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": tokens.cache_write,
+            "ephemeral_1h_input_tokens": 0,
+        },
         "output_tokens": output,
         "service_tier": "standard",
     })

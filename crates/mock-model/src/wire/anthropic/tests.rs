@@ -1,0 +1,268 @@
+//! What is asked, and each byte of an answer.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::cli::Call;
+
+fn turn_of(body: &Value) -> What {
+    Anthropic.asked("/v1/messages", body).what
+}
+
+/// A reply with everything in it that has an end.
+fn everything() -> Reply {
+    Reply {
+        id: "mock_0_0".into(),
+        model: "m".into(),
+        say: vec![
+            Say::Thinking(vec!["Hm".into(), ".".into()]),
+            Say::Pause(Duration::from_millis(7)),
+            Say::Text(vec!["a".into(), "ü\n".into()]),
+            Say::Raw(": note\n\n".into()),
+            Say::Call(Call::new("Bash", json!({"command": "echo hello"}))),
+            Say::Call(Call::new("Read", json!({}))),
+        ],
+        stop: Stop::ToolUse,
+        usage: Tokens {
+            input: 11,
+            output: 77,
+            cache_read: 2048,
+            cache_write: 512,
+            reasoning: 5,
+        },
+    }
+}
+
+fn written(frames: &[Frame]) -> String {
+    frames
+        .iter()
+        .map(|frame| match frame {
+            Frame::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            other => format!("<{other:?}>\n"),
+        })
+        .collect()
+}
+
+#[test]
+fn everything_is_streamed_as_the_service_streams_it() {
+    let text = written(&Anthropic.stream(&everything()));
+    let expected = r#"event: message_start
+data: {"type":"message_start","message":{"id":"msg_mock_0_0","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":11,"cache_creation_input_tokens":512,"cache_read_input_tokens":2048,"cache_creation":{"ephemeral_5m_input_tokens":512,"ephemeral_1h_input_tokens":0},"output_tokens":1,"service_tier":"standard"}}}
+
+event: ping
+data: {"type":"ping"}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm"}}
+
+<Pace>
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"."}}
+
+<Pace>
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2lnbmF0dXJl"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+<Pause(7ms)>
+event: content_block_start
+data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"a"}}
+
+<Pace>
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"ü\n"}}
+
+<Pace>
+event: content_block_stop
+data: {"type":"content_block_stop","index":1}
+
+: note
+
+event: content_block_start
+data: {"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"toolu_mock_0_0_2","name":"Bash","input":{}}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"command\":\"echo"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":" hello\"}"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":2}
+
+event: content_block_start
+data: {"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"toolu_mock_0_0_3","name":"Read","input":{}}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{}"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":3}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":11,"cache_creation_input_tokens":512,"cache_read_input_tokens":2048,"cache_creation":{"ephemeral_5m_input_tokens":512,"ephemeral_1h_input_tokens":0},"output_tokens":77,"service_tier":"standard"}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"#;
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn without_a_stream_it_is_the_same_answer_with_the_same_ids() {
+    assert_eq!(
+        Anthropic.whole(&everything()),
+        json!({
+            "id": "msg_mock_0_0",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmF0dXJl"},
+                {"type": "text", "text": "aü\n"},
+                {"type": "tool_use", "id": "toolu_mock_0_0_2", "name": "Bash", "input": {"command": "echo hello"}},
+                {"type": "tool_use", "id": "toolu_mock_0_0_3", "name": "Read", "input": {}},
+            ],
+            "stop_reason": "tool_use",
+            "stop_sequence": null,
+            "usage": {
+                "input_tokens": 11,
+                "cache_creation_input_tokens": 512,
+                "cache_read_input_tokens": 2048,
+                "cache_creation": {"ephemeral_5m_input_tokens": 512, "ephemeral_1h_input_tokens": 0},
+                "output_tokens": 77,
+                "service_tier": "standard",
+            },
+        })
+    );
+}
+
+#[test]
+fn an_error_in_the_stream_is_its_end() {
+    let mut reply = everything();
+    reply.say = vec![
+        Say::Text(vec!["half".into()]),
+        Say::Error(ErrorKind::Overloaded),
+    ];
+    let text = written(&Anthropic.stream(&reply));
+    let end = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    assert!(text.ends_with(end), "{text}");
+    assert!(!text.contains("message_stop"), "{text}");
+}
+
+#[test]
+fn a_cut_and_a_stall_leave_the_message_open() {
+    for (say, frame) in [(Say::Cut, Frame::Cut), (Say::Stall, Frame::Stall)] {
+        let mut reply = everything();
+        reply.say = vec![Say::Text(vec!["half".into()]), say];
+        let frames = Anthropic.stream(&reply);
+        assert_eq!(frames.last(), Some(&frame));
+        assert!(!written(&frames).contains("message_delta"));
+    }
+}
+
+#[test]
+fn a_turn_is_told_by_what_the_model_said() {
+    let user = |text: &str| json!({"role": "user", "content": [{"type": "text", "text": text}]});
+    let model = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]});
+    let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "x"}]});
+    let system = json!({"role": "system", "content": "Available agent types"});
+    for (messages, turn) in [
+        (json!([user("<system-reminder>"), user("go")]), 0),
+        (json!([user("go"), system]), 0),
+        (json!([user("go"), model, result]), 1),
+        (json!([user("go"), model, result, system, user("more")]), 1),
+        (json!([user("go"), model, model, result]), 1),
+        (
+            json!([user("go"), system, model, result, model, user("on")]),
+            2,
+        ),
+    ] {
+        let asked = turn_of(&json!({"model": "m", "messages": messages}));
+        assert_eq!(asked, What::Answer { turn }, "{messages}");
+    }
+}
+
+#[test]
+fn what_the_cli_asks_for_itself_gets_the_form_that_it_wants() {
+    let title = json!({
+        "model": "m", "stream": true, "tools": [],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "<session>\ngo\n</session>"}]}],
+        "output_config": {"effort": "high", "format": {"type": "json_schema", "schema": {
+            "type": "object", "properties": {"title": {"type": "string"}},
+            "required": ["title"], "additionalProperties": false,
+        }}},
+    });
+    assert_eq!(
+        turn_of(&title),
+        What::Helper("{\"title\":\"Mock model\"}".into())
+    );
+    // A conversation without tools is one all the same.
+    let mut conversation = title;
+    conversation["output_config"] = json!({"effort": "high"});
+    assert_eq!(turn_of(&conversation), What::Answer { turn: 0 });
+}
+
+#[test]
+fn an_example_has_what_its_schema_requires_and_nothing_else() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "kind": {"type": "string", "enum": ["a", "b"]},
+            "count": {"type": "integer"},
+            "ok": {"type": "boolean"},
+            "all": {"type": "array", "items": {"type": "string"}},
+            "inner": {"type": "object", "properties": {"x": {"type": "null"}}, "required": ["x"]},
+            "more": {"type": "string"},
+        },
+        "required": ["kind", "count", "ok", "all", "inner"],
+    });
+    assert_eq!(
+        example(&schema),
+        json!({"kind": "a", "count": 0, "ok": false, "all": [], "inner": {"x": null}})
+    );
+}
+
+#[test]
+fn tokens_are_counted_roughly_and_beside_the_conversation() {
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "x".repeat(4000)}]});
+    let asked = Anthropic.asked("/v1/messages/count_tokens", &body);
+    let What::Body(answer) = asked.what else {
+        panic!("{asked:?}");
+    };
+    let tokens = answer["input_tokens"].as_u64().unwrap();
+    assert!((1000..1100).contains(&tokens), "{tokens}");
+}
+
+#[test]
+fn each_kind_of_error_has_its_status_and_type() {
+    for (kind, status, name) in [
+        (ErrorKind::Authentication, 401, "authentication_error"),
+        (ErrorKind::Permission, 403, "permission_error"),
+        (ErrorKind::RateLimit, 429, "rate_limit_error"),
+        (ErrorKind::Quota, 400, "invalid_request_error"),
+        (ErrorKind::Server, 500, "api_error"),
+        (ErrorKind::Overloaded, 529, "overloaded_error"),
+        (ErrorKind::UnknownModel, 404, "not_found_error"),
+        (ErrorKind::ContextTooLong, 400, "invalid_request_error"),
+        (ErrorKind::InvalidRequest, 400, "invalid_request_error"),
+    ] {
+        let failure = Anthropic.error(kind, None);
+        assert_eq!(failure.status, status, "{kind:?}");
+        assert_eq!(failure.body["error"]["type"], name, "{kind:?}");
+        let failure = Anthropic.error(kind, Some("mine"));
+        let expected = json!({"type": "error", "error": {"type": name, "message": "mine"}});
+        assert_eq!(failure.body, expected);
+    }
+}
