@@ -1,16 +1,132 @@
-//! The CLI.
+//! Gemini CLI.
 
-use super::{Call, Place, Pointing};
+use serde_json::json;
+
+use super::{Call, HomeFile, Place, Pointing};
 use crate::Part;
 
-pub(super) fn point_at(_url: &str) -> Pointing {
-    Pointing::default()
+/// The settings are a file of the home, and no variables, for what they decide: with an address and
+/// without a type of login the CLI does not begin (exit code 41), statistics can be turned off in no
+/// other way, and by default it repeats a failed request ten times, which takes minutes. The
+/// variables that name an administrator's settings do not help: those must be root's.
+pub(super) fn point_at(url: &str) -> Pointing {
+    let env = [
+        ("GEMINI_API_KEY", "mock-000"),
+        ("GOOGLE_GEMINI_BASE_URL", url),
+        // Without it, the CLI refuses to work in a folder that is new to it (exit code 55).
+        ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+    ];
+    let settings = json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "general": {
+            "enableAutoUpdate": false,
+            "enableAutoUpdateNotification": false,
+            "maxAttempts": 3,
+        },
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+    });
+    Pointing {
+        env: env
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        // With its default, `auto`, it asks another model first which shall answer, and counts what
+        // that used too.
+        model: Some("gemini-2.5-flash".to_owned()),
+        files: vec![HomeFile {
+            path: ".gemini/settings.json".into(),
+            content: format!("{settings:#}\n"),
+        }],
+        ..Pointing::default()
+    }
 }
 
-pub(super) fn is_asking(_user_agent: &str, _tools: &[String]) -> bool {
-    false
+pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
+    // A client's name may follow: `GeminiCLI-tui/0.61.0/…`.
+    user_agent.starts_with("GeminiCLI")
+        || tools
+            .iter()
+            .any(|tool| tool == "run_shell_command" || tool == "google_web_search")
 }
 
-pub(super) fn call(_part: &Part, _place: &Place<'_>) -> Option<Call> {
-    None
+pub(super) fn call(part: &Part, _place: &Place<'_>) -> Option<Call> {
+    // Its paths may be relative.
+    Some(match part {
+        Part::Shell(command) => Call::new("run_shell_command", json!({"command": command})),
+        Part::ReadFile(path) => Call::new("read_file", json!({"file_path": path})),
+        Part::WriteFile { path, content } => {
+            Call::new("write_file", json!({"file_path": path, "content": content}))
+        }
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => Call::new(mcp_name(server, tool), arguments.clone()),
+        _ => return None,
+    })
+}
+
+/// The name under which the CLI declares a tool of a server.
+fn mcp_name(server: &str, tool: &str) -> String {
+    /// What is longer is shortened in its middle.
+    const LONGEST: usize = 63;
+    const END: usize = 30;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    let name = format!("{server}_{tool}");
+    let name = if name.starts_with("mcp_") {
+        name
+    } else {
+        format!("mcp_{name}")
+    };
+    // ASCII from here on, so that bytes are characters.
+    let name = name.replace(|c| !allowed(c), "_");
+    if name.len() > LONGEST {
+        format!("{}...{}", &name[..END], &name[name.len() - END..])
+    } else {
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_mcp_tools_are_those_that_the_cli_declares() {
+        assert_eq!(mcp_name("tiny", "echo"), "mcp_tiny_echo");
+        assert_eq!(mcp_name("my_srv.x", "a b"), "mcp_my_srv.x_a_b");
+        assert_eq!(mcp_name("mcp_x", "y"), "mcp_x_y");
+        let long = mcp_name(&"s".repeat(30), &"t".repeat(40));
+        assert_eq!(long, format!("mcp_{}...{}", "s".repeat(26), "t".repeat(30)));
+    }
+
+    #[test]
+    fn it_is_known_by_its_name_and_by_its_tools() {
+        let tools = |name: &str| [name.to_owned()];
+        for name in [
+            "GeminiCLI-tui/0.61.0/gemini-2.5-flash (linux; x64; terminal)",
+            "GeminiCLI/0.61.0/gemini-2.5-flash (linux; x64; terminal)",
+        ] {
+            assert!(is_asking(name, &[]), "{name}");
+        }
+        assert!(is_asking("", &tools("run_shell_command")));
+        assert!(!is_asking("curl/8.0", &tools("read_file")));
+    }
+
+    #[test]
+    fn it_is_pointed_at_the_server_by_variables_and_settings() {
+        let pointing = point_at("http://127.0.0.1:1");
+        let is = |name: &str, value: &str| pointing.env.contains(&(name.into(), value.into()));
+        assert!(is("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:1"));
+        let [file] = pointing.files.as_slice() else {
+            panic!("{:?}", pointing.files);
+        };
+        assert_eq!(file.path, std::path::Path::new(".gemini/settings.json"));
+        let settings: serde_json::Value = serde_json::from_str(&file.content).unwrap();
+        assert_eq!(
+            settings["security"]["auth"]["selectedType"],
+            "gemini-api-key"
+        );
+        assert_eq!(settings["general"]["maxAttempts"], 3);
+    }
 }

@@ -1,34 +1,228 @@
-//! The protocol.
+//! Gemini: `POST /v1beta/models/MODEL:streamGenerateContent`, and `:generateContent` and
+//! `:countTokens` beside it.
+//!
+//! A refusal before anything is said is one of the prompt (`promptFeedback.blockReason`); after
+//! something is said it ends the answer (`finishReason` `SAFETY`).
+
+mod failure;
+mod helper;
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Asked, Failure, Frame, Reply, What, Wire};
-use crate::ErrorKind;
+use super::{Asked, Failure, Frame, Frames, Reply, Say, Speaker, What, Wire, items, text_of, turn};
+use crate::{ErrorKind, Stop, Tokens};
 
 pub(crate) struct Gemini;
 
 impl Wire for Gemini {
-    fn asked(&self, _path: &str, _body: &Value) -> Asked {
+    fn asked(&self, path: &str, body: &Value) -> Asked {
+        let last = path.rsplit('/').next().unwrap_or_default();
+        let (model, method) = last.split_once(':').unwrap_or((last, ""));
+        let stream = method == "streamGenerateContent";
+        let functions = items(body, "tools")
+            .iter()
+            .flat_map(|tool| items(tool, "functionDeclarations"));
+        let tools: Vec<_> = functions
+            .map(|function| text_of(function, "name").to_owned())
+            .collect();
+        let what = if method == "countTokens" {
+            // About four bytes are a token.
+            What::Body(json!({"totalTokens": body.to_string().len() / 4}))
+        } else if let Some(text) = helper::answer(body, stream, &tools) {
+            What::Helper(text)
+        } else {
+            What::Answer {
+                turn: turn(items(body, "contents").iter().map(speaker)),
+            }
+        };
         Asked {
-            model: String::new(),
-            stream: true,
-            tools: Vec::new(),
-            what: What::Answer { turn: 0 },
+            model: model.to_owned(),
+            stream,
+            tools,
+            what,
         }
     }
 
-    fn stream(&self, _reply: &Reply) -> Vec<Frame> {
-        Vec::new()
-    }
-
-    fn whole(&self, _reply: &Reply) -> Value {
-        json!({})
-    }
-
-    fn error(&self, _kind: ErrorKind, _message: Option<&str>) -> Failure {
-        Failure {
-            status: 500,
-            body: json!({}),
+    fn stream(&self, reply: &Reply) -> Vec<Frame> {
+        let mut out = Frames::default();
+        let part = |out: &mut Frames, part: &Value| {
+            let candidate = candidate(&json!([part]), None);
+            out.event(None, &response(reply, &candidate, &until_now(&reply.usage)));
+        };
+        let mut calls = 0;
+        for say in &reply.say {
+            if out.common(say) {
+                continue;
+            }
+            match say {
+                Say::Text(texts) => {
+                    for text in texts {
+                        part(&mut out, &json!({"text": text}));
+                        out.pace();
+                    }
+                }
+                Say::Thinking(texts) => {
+                    for text in texts {
+                        part(&mut out, &json!({"text": text, "thought": true}));
+                        out.pace();
+                    }
+                }
+                Say::Call(_) => {
+                    part(&mut out, &whole_part(reply, calls, say));
+                    calls += 1;
+                }
+                Say::Error(kind) => {
+                    // It is no event, but JSON by itself in the middle of the events. Clients take it
+                    // for an error only if they read it by itself.
+                    out.common(&Say::Pause(BY_ITSELF));
+                    let Failure { body, .. } = self.error(*kind, None);
+                    out.raw(format!("{body:#}\n"));
+                    out.end(None);
+                }
+                // `common` has written all others.
+                _ => {}
+            }
         }
+        out.event(None, &last(reply, &json!([{"text": ""}])));
+        out.into_vec()
+    }
+
+    fn whole(&self, reply: &Reply) -> Value {
+        let mut calls = 0;
+        let mut parts = Vec::new();
+        for say in &reply.say {
+            let part = whole_part(reply, calls, say);
+            calls += usize::from(matches!(say, Say::Call(_)));
+            if !part.is_null() {
+                parts.push(part);
+            }
+        }
+        last(reply, &parts.into())
+    }
+
+    fn error(&self, kind: ErrorKind, message: Option<&str>) -> Failure {
+        failure::failure(kind, message)
     }
 }
+
+/// Made up: nobody checks it but the service itself.
+const SIGNATURE: &str = "c2lnbmF0dXJl";
+
+/// Between two writes that shall be two reads.
+const BY_ITSELF: Duration = Duration::from_millis(20);
+
+/// What Gemini CLI puts between two contents of the user's as if the model had said it: after an
+/// answer that broke off, and before it asks again for one that was empty.
+const NOT_SAID: [&str; 2] = [
+    "[The previous response was interrupted before it completed.]",
+    "[Tool execution completed.]",
+];
+
+fn speaker(content: &Value) -> Speaker {
+    let is_said = || match items(content, "parts") {
+        [part] => !NOT_SAID.contains(&text_of(part, "text")),
+        _ => true,
+    };
+    if text_of(content, "role") == "model" && is_said() {
+        Speaker::Model
+    } else {
+        Speaker::Other
+    }
+}
+
+/// A part of an answer, whole. `calls` is how many calls were before it.
+fn whole_part(reply: &Reply, calls: usize, say: &Say) -> Value {
+    match say {
+        Say::Text(texts) => json!({"text": texts.concat()}),
+        Say::Thinking(texts) => json!({"text": texts.concat(), "thought": true}),
+        Say::Call(call) => {
+            let mut part = json!({"functionCall": {
+                "id": format!("call_{}_{calls}", reply.id),
+                "name": call.name,
+                "args": call.input,
+            }});
+            if calls == 0 {
+                // Only the first of an answer has one.
+                part["thoughtSignature"] = SIGNATURE.into();
+            }
+            part
+        }
+        _ => Value::Null,
+    }
+}
+
+fn candidate(parts: &Value, finish: Option<&str>) -> Value {
+    let mut candidate = json!({"content": {"parts": parts, "role": "model"}, "index": 0});
+    if let Some(finish) = finish {
+        candidate["finishReason"] = finish.into();
+    }
+    candidate
+}
+
+fn response(reply: &Reply, candidate: &Value, usage: &Value) -> Value {
+    json!({
+        "candidates": [candidate],
+        "usageMetadata": usage,
+        "modelVersion": reply.model,
+        "responseId": reply.id,
+    })
+}
+
+/// What ends an answer, or is all of it.
+fn last(reply: &Reply, parts: &Value) -> Value {
+    let is_said = |say: &Say| matches!(say, Say::Text(_) | Say::Thinking(_) | Say::Call(_));
+    if reply.stop == Stop::Refusal && !reply.say.iter().any(is_said) {
+        return json!({
+            "promptFeedback": {"blockReason": "SAFETY"},
+            "usageMetadata": until_now(&reply.usage),
+            "modelVersion": reply.model,
+            "responseId": reply.id,
+        });
+    }
+    response(
+        reply,
+        &candidate(parts, Some(finish(reply.stop))),
+        &usage(&reply.usage),
+    )
+}
+
+/// The prompt's tokens, those from a cache among them.
+fn prompt(tokens: &Tokens) -> u64 {
+    tokens.input + tokens.cache_read + tokens.cache_write
+}
+
+/// Before the end, only the prompt is counted.
+fn until_now(tokens: &Tokens) -> Value {
+    json!({"promptTokenCount": prompt(tokens), "totalTokenCount": prompt(tokens)})
+}
+
+/// Counts that are zero are left out, but for the two that are always there.
+fn usage(tokens: &Tokens) -> Value {
+    let mut usage = json!({
+        "promptTokenCount": prompt(tokens),
+        "candidatesTokenCount": tokens.output.saturating_sub(tokens.reasoning),
+        "totalTokenCount": prompt(tokens) + tokens.output.max(tokens.reasoning),
+    });
+    for (name, count) in [
+        ("cachedContentTokenCount", tokens.cache_read),
+        ("thoughtsTokenCount", tokens.reasoning),
+    ] {
+        if count > 0 {
+            usage[name] = count.into();
+        }
+    }
+    usage
+}
+
+fn finish(stop: Stop) -> &'static str {
+    match stop {
+        Stop::End | Stop::ToolUse => "STOP",
+        Stop::MaxTokens => "MAX_TOKENS",
+        Stop::Refusal => "SAFETY",
+    }
+}
+
+#[cfg(test)]
+mod tests;
