@@ -39,6 +39,10 @@ pub struct RuntimeConfig {
     /// elsewhere it does nothing. Off: it makes a start slower for a large process. What the CLI
     /// itself has started does not end with it; see [`leftovers`](crate::leftovers()).
     pub die_with_parent: bool,
+    /// A folder that gets a recording of the run: see [Recording](crate#recording). It is made if it
+    /// is missing, and a folder that has a recording is refused, so with this set a runtime is for
+    /// one run. Unset, nothing is written.
+    pub record_to: Option<PathBuf>,
 }
 
 impl Default for RuntimeConfig {
@@ -56,6 +60,7 @@ impl Default for RuntimeConfig {
             exit_grace: None,
             drain_grace: Duration::from_millis(500),
             die_with_parent: false,
+            record_to: None,
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::orders::Orders;
 use crate::queue::Producer;
 use crate::reading::Reading;
 use crate::record::Record;
+use crate::recording::Recording;
 use crate::spawn::Output;
 use crate::stderr_tail::Tail;
 use crate::stdin::StdinWriter;
@@ -54,6 +55,8 @@ pub(crate) struct Driver {
     /// What the run has on disk, until it is given back.
     pub(crate) on_disk: Option<OnDisk>,
     pub(crate) record: Option<Record>,
+    /// Gets what is read, as it is.
+    pub(crate) recording: Option<Recording>,
     pub(crate) alarm: Pin<Box<Alarm>>,
     pub(crate) clock: Clock,
 }
@@ -255,6 +258,11 @@ impl Driver {
             record,
         };
         let duration = self.clock.started.elapsed();
+        if let Some(recording) = self.recording.take()
+            && let Some(notice) = recording.finish(&exit, duration)
+        {
+            self.reading.notice(notice);
+        }
         self.reading.finish(exit, duration, &self.queue);
     }
 
@@ -295,9 +303,16 @@ impl Driver {
         let Some(pipe) = &mut self.events else {
             return false;
         };
-        let Poll::Ready(read) = pin!(pipe.read_buf(self.lines.fill())).poll(cx) else {
+        let buf = self.lines.fill();
+        let before = buf.len();
+        let Poll::Ready(read) = pin!(pipe.read_buf(&mut *buf)).poll(cx) else {
             return false;
         };
+        if let Some(recording) = &mut self.recording
+            && let Some(notice) = recording.events(&buf[before..])
+        {
+            self.reading.notice(notice);
+        }
         let now = Instant::now();
         self.clock.read = now;
         self.clock.chunks += 1;
@@ -333,9 +348,17 @@ impl Driver {
         let Some(pipe) = &mut self.other else {
             return false;
         };
-        let Poll::Ready(read) = pin!(pipe.read_buf(self.tail.fill())).poll(cx) else {
+        let buf = self.tail.fill();
+        let before = buf.len();
+        let Poll::Ready(read) = pin!(pipe.read_buf(&mut *buf)).poll(cx) else {
             return false;
         };
+        if let Some(recording) = &mut self.recording
+            && let Some(notice) = recording.other(&buf[before..])
+        {
+            self.reading.notice(notice);
+            self.reading.flush(&self.queue);
+        }
         self.clock.read = Instant::now();
         if !matches!(read, Ok(1..)) {
             self.other = None;

@@ -63,6 +63,28 @@
 //! changed for the run ([`ConfigPlace::Lease`](teamster_core::ConfigPlace)) is restored when the last
 //! process of the run is gone, before `done`; after a kill, by the next run that looks at it.
 //!
+//! # Recording
+//!
+//! With [`record_to`](RuntimeConfig::record_to) a run is written down in a folder, while it runs, as a
+//! fixture is: for the report of a bug, or as a new fixture. In it are
+//!
+//! - `stdout.ndjson`, what came from the pipe that carries the events, and `stderr.txt`, what came from
+//!   the other: every byte that was read, as it came;
+//! - `record.ndjson`, what the CLI added to its own record of the session, if the decoder asks for that;
+//! - `meta.json`, how the CLI was started and how it ended. Values of variables, arguments and settings
+//!   that are called like a credential (`…KEY`, `…TOKEN` and so on) or belong to an MCP server are
+//!   replaced by `…`, wherever they are repeated in it. `version` is left for whoever knows it.
+//!
+//! `cargo xtask replay DIR` in the repository of `teamster` gives the events again, less what the engine
+//! itself says: notices about files, and why it stopped the CLI (`stopped` in `meta.json`). What the
+//! agent saw and said, prompt and output, is as it was and may be private, so only this user can read
+//! the files.
+//!
+//! A folder that has one of these files is refused before anything starts: nothing is overwritten. A
+//! run that is refused for another reason leaves no files, one that the system could not start leaves
+//! them with `spawn_error`. If a file cannot be written later, because the disk is full for example, a
+//! notice says so, the rest is not recorded (`incomplete` in `meta.json`), and the run goes on.
+//!
 //! # Where it runs
 //!
 //! Each run is one task on the Tokio runtime in whose context the stream is first polled; that
@@ -87,6 +109,7 @@ mod program;
 mod queue;
 mod reading;
 mod record;
+mod recording;
 mod run_folder;
 mod runtime;
 mod spawn;

@@ -24,6 +24,7 @@ use crate::orders::Orders;
 use crate::queue::{Consumer, queue};
 use crate::reading::Reading;
 use crate::record::Record;
+use crate::recording::Recording;
 use crate::spawn::{Spawned, spawn};
 use crate::spill::Spill;
 use crate::stderr_tail::Tail;
@@ -142,7 +143,24 @@ async fn start(
         AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
     })?;
     let (decoder, panicked) = Guarded::new(provider.decoder(params));
-    let (mut plan, mut on_disk) = on_disk(plan, &handle, abort).await?;
+    let mut recording = match &config.record_to {
+        Some(dir) => Some(Recording::begin(
+            dir,
+            &plan,
+            params,
+            config,
+            provider.info().id,
+        )?),
+        None => None,
+    };
+    let (mut plan, mut on_disk) = match on_disk(plan, &handle, abort).await {
+        Ok(made) => made,
+        Err(error) => {
+            let notice = recording.and_then(|it| it.not_started(&error.message));
+            let notices = notice.into_iter().collect();
+            return Err(Refused { notices, error });
+        }
+    };
     let mut reading = Reading::new(
         RunAssembler::new(Box::new(decoder), params.include_native)
             .hide(Secrets::of(&params.mcp_servers)),
@@ -151,10 +169,18 @@ async fn start(
     let notices = on_disk.take_notices();
     let record = plan.launch.record.take().map(Record::begin);
     let clock = Clock::start();
-    let spawned = if abort.is_aborted() {
-        Err(RunAssembler::aborted_error())
-    } else {
-        spawn(&plan, &handle, config.die_with_parent).map_err(|error| plan.spawn_error(&error))
+    let recorded = match &mut recording {
+        Some(recording) => recording.start(&plan, params, config),
+        None => Ok(()),
+    };
+    let spawned = match recorded {
+        Err(error) => {
+            recording = None;
+            Err((None, error))
+        }
+        Ok(()) if abort.is_aborted() => Err((None, RunAssembler::aborted_error())),
+        Ok(()) => spawn(&plan, &handle, config.die_with_parent)
+            .map_err(|error| (Some(error.to_string()), plan.spawn_error(&error))),
     };
     let Spawned {
         child,
@@ -163,9 +189,11 @@ async fn start(
         other,
     } = match spawned {
         Ok(spawned) => spawned,
-        Err(error) => {
+        Err((system, error)) => {
+            let why = system.as_deref().unwrap_or(&error.message);
+            let unrecorded = recording.and_then(|it| it.not_started(why));
             let later = on_disk.release_elsewhere(&handle).await;
-            let notices = notices.into_iter().chain(later).collect();
+            let notices = notices.into_iter().chain(later).chain(unrecorded).collect();
             return Err(Refused { notices, error });
         }
     };
@@ -196,6 +224,7 @@ async fn start(
         keep_background: params.keep_background,
         on_disk: Some(on_disk),
         record,
+        recording,
         alarm: Box::pin(Alarm::new()),
         clock,
     };

@@ -15,6 +15,7 @@ mod private_files;
 mod private_home;
 mod provider;
 mod recorded;
+mod recording;
 mod runtime;
 mod stdin;
 mod stop;

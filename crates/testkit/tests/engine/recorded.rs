@@ -11,7 +11,7 @@ use teamster_testkit::proc;
 use crate::{LIMIT, Place, Story};
 
 /// The output of a fixture, such as `claude/2.1.197/text`.
-fn recorded(fixture: &str) -> PathBuf {
+pub(crate) fn recorded(fixture: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures")
         .join(fixture)

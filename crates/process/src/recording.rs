@@ -1,0 +1,210 @@
+//! A run written down as a fixture is: what came from its pipes, byte for byte, and how it was made
+//! and ended.
+//!
+//! What is read is written at once, with one call for each chunk, and before its events are handed
+//! over: so all that a consumer has seen is in the files, even if we are killed. That is done in the
+//! task that reads. Such a write only copies into the memory of the system, and the task writes the
+//! events that wait on disk in the same way.
+
+mod about;
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Exit};
+
+use crate::config::RuntimeConfig;
+use crate::launch::Plan;
+use crate::on_disk::Notice;
+use crate::run_folder::create_private;
+use about::About;
+
+/// What came from the pipe that carries the events.
+const EVENTS: &str = "stdout.ndjson";
+/// What came from the other one.
+const OTHER: &str = "stderr.txt";
+/// The lines of the CLI's own record of the session.
+const RECORD: &str = "record.ndjson";
+/// How the run was made and how it ended.
+const META: &str = "meta.json";
+
+/// The files of one run.
+pub(crate) struct Recording {
+    dir: PathBuf,
+    events: File,
+    other: File,
+    about: About,
+    /// There is a `meta.json`. Without one the files hold nothing and go when this is dropped.
+    told: bool,
+    /// Why nothing more is written.
+    failed: Option<String>,
+}
+
+impl Recording {
+    /// Makes the folder if it is missing, and the files. A folder that has one of them is refused. To
+    /// be called when the run is otherwise known to be as it should. Blocks, a little.
+    pub(crate) fn begin(
+        dir: &Path,
+        plan: &Plan,
+        params: &ExecuteParams,
+        config: &RuntimeConfig,
+        cli: &'static str,
+    ) -> Result<Self, AgentError> {
+        let failed = |error: &io::Error| {
+            AgentError::new(
+                ErrorCode::InvalidParams,
+                match error.kind() {
+                    io::ErrorKind::PermissionDenied => ErrorKind::Permission,
+                    _ => ErrorKind::Invalid,
+                },
+                format!("record_to: {} cannot be written to: {error}", dir.display()),
+            )
+        };
+        let path = std::path::absolute(dir).map_err(|error| failed(&error))?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .map_err(|error| failed(&error))?;
+        for name in [EVENTS, OTHER, RECORD, META] {
+            match path.join(name).symlink_metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(&error)),
+                Ok(_) => return Err(taken(dir, name)),
+            }
+        }
+        let create = |name| match create_private(&path.join(name)) {
+            // Another run was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken(dir, name)),
+            result => result.map_err(|error| failed(&error)),
+        };
+        let events = create(EVENTS)?;
+        let other = create(OTHER).inspect_err(|_| {
+            let _ = fs::remove_file(path.join(EVENTS));
+        })?;
+        Ok(Self {
+            dir: path,
+            events,
+            other,
+            about: About::new(cli, plan, params, config),
+            told: false,
+            failed: None,
+        })
+    }
+
+    /// The process is about to be started so. An error, such as that of a full disk, ends the run
+    /// before it has begun.
+    pub(crate) fn start(
+        &mut self,
+        plan: &Plan,
+        params: &ExecuteParams,
+        config: &RuntimeConfig,
+    ) -> Result<(), AgentError> {
+        // With the files that were made for it.
+        self.about.launched(plan, params, config);
+        self.tell().map_err(|error| {
+            AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                format!(
+                    "record_to: {} cannot be written to: {error}",
+                    self.dir.display()
+                ),
+            )
+        })
+    }
+
+    /// The process was not started.
+    pub(crate) fn not_started(mut self, why: &str) -> Option<Notice> {
+        self.about.not_started(why);
+        let error = self.tell().err()?;
+        Some(self.fail(META, &error))
+    }
+
+    /// Takes what was read from the pipe that carries the events.
+    pub(crate) fn events(&mut self, bytes: &[u8]) -> Option<Notice> {
+        if self.failed.is_some() {
+            return None;
+        }
+        let error = self.events.write_all(bytes).err()?;
+        Some(self.fail(EVENTS, &error))
+    }
+
+    /// Takes what was read from the other pipe.
+    pub(crate) fn other(&mut self, bytes: &[u8]) -> Option<Notice> {
+        if self.failed.is_some() {
+            return None;
+        }
+        let error = self.other.write_all(bytes).err()?;
+        Some(self.fail(OTHER, &error))
+    }
+
+    /// The run is over. Blocks, a little.
+    pub(crate) fn finish(mut self, exit: &Exit, duration: Duration) -> Option<Notice> {
+        let mut notice = None;
+        if self.failed.is_none()
+            && !exit.record.is_empty()
+            && let Err(error) = self.write_record(&exit.record)
+        {
+            notice = Some(self.fail(RECORD, &error));
+        }
+        self.about.ended(exit, duration, self.failed.as_deref());
+        match self.tell() {
+            Err(error) if self.failed.is_none() => Some(self.fail(META, &error)),
+            _ => notice,
+        }
+    }
+
+    fn write_record(&self, lines: &[String]) -> io::Result<()> {
+        let mut text = lines.join("\n");
+        text.push('\n');
+        create_private(&self.dir.join(RECORD))?.write_all(text.as_bytes())
+    }
+
+    /// Writes `meta.json`, whole or not at all.
+    fn tell(&mut self) -> io::Result<()> {
+        let mut file = tempfile::Builder::new()
+            .prefix(".meta-")
+            .tempfile_in(&self.dir)?;
+        file.write_all(self.about.to_text().as_bytes())?;
+        let meta = self.dir.join(META);
+        if self.told {
+            file.persist(meta)?;
+        } else {
+            file.persist_noclobber(meta)?;
+            self.told = true;
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, file: &str, error: &io::Error) -> Notice {
+        let why = format!("{file} could not be written: {error}");
+        let notice = Notice::warning(format!(
+            "the recording in {} is not complete: {why}",
+            self.dir.display()
+        ));
+        self.failed = Some(why);
+        notice
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if !self.told {
+            for name in [EVENTS, OTHER] {
+                let _ = fs::remove_file(self.dir.join(name));
+            }
+        }
+    }
+}
+
+fn taken(dir: &Path, name: &str) -> AgentError {
+    AgentError::invalid_params(format!(
+        "record_to: {} already has a file {name}, and a recording overwrites nothing; name another \
+         folder, or remove what is there",
+        dir.display()
+    ))
+}

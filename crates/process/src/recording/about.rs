@@ -1,0 +1,253 @@
+//! What `meta.json` says, without credentials.
+
+use std::env;
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use teamster_core::{ExecuteParams, Exit, McpServer, Secrets, Stdin, Stop, without_credentials};
+
+use crate::config::{EnvPolicy, RuntimeConfig};
+use crate::launch::Plan;
+use crate::os;
+
+/// What stands in the place of a credential.
+const HIDDEN: &str = "…";
+/// What the name of a credential has in it.
+const PARTS: &[&str] = &[
+    "AUTH", "BEARER", "COOKIE", "CRED", "HEADER", "JWT", "KEY", "PASS", "SECRET", "TOKEN",
+];
+/// What it has in it as a word: these letters are in other names too.
+const WORDS: &[&str] = &["DSN", "PAT", "PW", "PWD"];
+
+/// The content of `meta.json`. Its fields are described in `fixtures/README.md`.
+pub(super) struct About(Map<String, Value>);
+
+impl About {
+    pub(super) fn new(
+        cli: &'static str,
+        plan: &Plan,
+        params: &ExecuteParams,
+        config: &RuntimeConfig,
+    ) -> Self {
+        let mut about = Self(Map::new());
+        about.set("cli", cli);
+        // Who knows it can fill it in.
+        about.set("version", Value::Null);
+        about.set(
+            "recorded_by",
+            concat!("teamster ", env!("CARGO_PKG_VERSION")),
+        );
+        about.launched(plan, params, config);
+        for field in ["exit_code", "signal", "spawn_error", "stopped"] {
+            about.set(field, Value::Null);
+        }
+        about.set("duration_ms", 0);
+        about
+    }
+
+    /// Takes over what is started, which may have changed since.
+    pub(super) fn launched(&mut self, plan: &Plan, params: &ExecuteParams, config: &RuntimeConfig) {
+        let shown = Shown::new(plan, params);
+        self.set("argv", shown.argv(plan, &params.prompt));
+        self.set("env", shown.env(plan, config));
+        self.set("prompt", shown.secrets.hide(params.prompt.clone()));
+        self.set("stdin", stdin(&plan.launch.stdin, &params.prompt));
+        if !plan.servers.is_empty() {
+            self.set("mcp_servers", plan.servers.clone());
+        }
+    }
+
+    pub(super) fn not_started(&mut self, why: &str) {
+        self.set("spawn_error", why);
+    }
+
+    /// `incomplete` says why not all was written down.
+    pub(super) fn ended(&mut self, exit: &Exit, duration: Duration, incomplete: Option<&str>) {
+        self.set("exit_code", exit.code);
+        self.set("signal", exit.signal.clone());
+        self.set("stopped", exit.stop.as_ref().map(stopped));
+        let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        self.set("duration_ms", ms);
+        if let Some(why) = incomplete {
+            self.set("incomplete", why);
+        }
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        // A value is always JSON.
+        let mut text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    fn set(&mut self, field: &str, value: impl Into<Value>) {
+        self.0.insert(field.to_owned(), value.into());
+    }
+}
+
+fn stdin(stdin: &Stdin, prompt: &str) -> String {
+    match stdin {
+        Stdin::Bytes(bytes) if bytes.trim_ascii() == prompt.trim().as_bytes() => "prompt".into(),
+        Stdin::Bytes(bytes) => format!("{} bytes, and then the end", bytes.len()),
+        Stdin::Open(_) => "open".into(),
+        _ => "devnull".into(),
+    }
+}
+
+/// Why we have stopped it. The events of a replay do not know that.
+fn stopped(stop: &Stop) -> String {
+    match stop {
+        Stop::Aborted => "aborted".into(),
+        Stop::Timeout(error) => format!("timeout: {}", error.message),
+        Stop::Lingering => "lingering".into(),
+        Stop::Failed(error) => format!("failed: {}", error.message),
+        _ => "stopped".into(),
+    }
+}
+
+/// What may be shown of a launch.
+struct Shown {
+    secrets: Secrets,
+}
+
+impl Shown {
+    fn new(plan: &Plan, params: &ExecuteParams) -> Self {
+        // A credential among the variables may be repeated elsewhere, as that of a server may be. So
+        // it is kept out in the same way.
+        let mut variables = McpServer::stdio("", "", [""; 0]);
+        for (name, value) in &plan.env.set {
+            let name = name.to_string_lossy();
+            if is_credential(&name) {
+                variables = variables.with_env(name, value.to_string_lossy());
+            }
+        }
+        let servers = params.mcp_servers.iter().chain([&variables]);
+        Self {
+            secrets: Secrets::of(servers),
+        }
+    }
+
+    fn argv(&self, plan: &Plan, prompt: &str) -> Vec<String> {
+        let program = plan.program.file_name().unwrap_or_default();
+        let mut argv = vec![program.to_string_lossy().into_owned()];
+        let mut is_secret = false;
+        for argument in &plan.launch.args {
+            let argument = argument.to_string_lossy();
+            let is_flag = argument.starts_with('-');
+            argv.push(if argument == prompt {
+                self.secrets.hide(prompt.to_owned())
+            } else if is_secret && !is_flag {
+                HIDDEN.to_owned()
+            } else {
+                self.value(&argument)
+            });
+            // Of a flag with its value as a word of its own.
+            is_secret = is_flag && is_name(&argument) && is_credential(&argument);
+        }
+        argv
+    }
+
+    /// What was set beyond the inherited.
+    fn env(&self, plan: &Plan, config: &RuntimeConfig) -> Map<String, Value> {
+        let inherited = |name: &OsStr, value: &OsStr| match &config.env_policy {
+            EnvPolicy::Inherit => false,
+            EnvPolicy::Clean { allow } => {
+                allow.iter().any(|it| OsStr::new(it) == name)
+                    && env::var_os(name).as_deref() == Some(value)
+            }
+        };
+        let set = plan.env.set.iter();
+        set.filter(|(name, value)| *name != os::RUN_ID_VAR && !inherited(name, value))
+            .map(|(name, value)| {
+                let name = name.to_string_lossy().into_owned();
+                let value = if is_credential(&name) {
+                    HIDDEN.to_owned()
+                } else {
+                    self.value(&value.to_string_lossy())
+                };
+                (name, value.into())
+            })
+            .collect()
+    }
+
+    /// A text that may hold credentials: JSON in its fields, a setting or a header in its value, an
+    /// address in itself.
+    fn value(&self, text: &str) -> String {
+        if text.starts_with(['{', '['])
+            && let Ok(given) = serde_json::from_str::<Value>(text)
+        {
+            let mut shown = given.clone();
+            self.hide_in(&mut shown, false);
+            return if shown == given {
+                text.to_owned()
+            } else {
+                shown.to_string()
+            };
+        }
+        for between in ["=", ": "] {
+            if let Some((name, value)) = text.split_once(between)
+                && is_name(name)
+            {
+                let value = if is_credential(name) {
+                    HIDDEN.to_owned()
+                } else {
+                    self.value(value)
+                };
+                return format!("{name}{between}{value}");
+            }
+        }
+        let text = self.secrets.hide(text.to_owned());
+        if is_address(&text) {
+            without_credentials(&text)
+        } else {
+            text
+        }
+    }
+
+    /// Hides what is in a value; all of it if it belongs to a credential.
+    fn hide_in(&self, value: &mut Value, is_secret: bool) {
+        match value {
+            Value::String(text) if is_secret => HIDDEN.clone_into(text),
+            Value::String(text) => *text = self.value(text),
+            Value::Array(values) => {
+                for value in values {
+                    self.hide_in(value, is_secret);
+                }
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    self.hide_in(value, is_secret || is_credential(name));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether what is called so may be a credential. In doubt it is.
+fn is_credential(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let words = || name.split(|c: char| !c.is_ascii_alphanumeric());
+    PARTS.iter().any(|part| name.contains(part))
+        // The shell's working directory.
+        || name != "PWD" && words().any(|word| WORDS.contains(&word))
+}
+
+/// Whether this can be the name of a flag, of a setting or of a header, and is no text.
+fn is_name(text: &str) -> bool {
+    let of_name = |c: char| c.is_alphanumeric() || "-_.\"'".contains(c);
+    !text.is_empty() && text.chars().all(of_name)
+}
+
+fn is_address(text: &str) -> bool {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    !scheme.is_empty()
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        && !text.contains(char::is_whitespace)
+}
+
+#[cfg(test)]
+mod tests;

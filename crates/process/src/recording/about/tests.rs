@@ -1,0 +1,74 @@
+use super::*;
+
+fn shown(server: McpServer) -> Shown {
+    Shown {
+        secrets: Secrets::of(&[server]),
+    }
+}
+
+#[test]
+fn what_is_called_like_a_credential_is_one() {
+    for name in [
+        "ANTHROPIC_API_KEY",
+        "apiKey",
+        "GH_TOKEN",
+        "client_secret",
+        "DB_PASSWORD",
+        "PGPASS",
+        "db_pwd",
+        "Authorization",
+        "GITHUB_PAT",
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "AWS_CREDENTIALS",
+        "SENTRY_DSN",
+        "--api-key",
+    ] {
+        assert!(is_credential(name), "{name}");
+    }
+    for name in ["PATH", "PWD", "HOME", "CODEX_HOME", "ANTHROPIC_BASE_URL"] {
+        assert!(!is_credential(name), "{name}");
+    }
+}
+
+#[test]
+fn credentials_inside_a_value_are_hidden_and_the_rest_stays() {
+    let shown = shown(McpServer::stdio("a", "x", [""; 0]).with_env("A", "se\"cret-1"));
+    for (text, expected) in [
+        ("plain", "plain"),
+        ("https://h:8080/v1", "https://h:8080/v1"),
+        ("https://me:pw@h/v1?key=1", "https://h/v1?…"),
+        ("--proxy=http://me:pw@h", "--proxy=http://h"),
+        ("--api-key=sk-1", "--api-key=…"),
+        ("--env=GH_TOKEN=abc=def", "--env=GH_TOKEN=…"),
+        ("--config=model=\"a\"", "--config=model=\"a\""),
+        ("X-Api-Key: abc", "X-Api-Key: …"),
+        ("say: the key = 5", "say: the key = 5"),
+        ("it is se\"cret-1", "it is …"),
+        (
+            r#"{"provider":{"options":{"apiKey":"sk=1","baseURL":"http://h/v1"}},"n":1.50}"#,
+            r#"{"provider":{"options":{"apiKey":"…","baseURL":"http://h/v1"}},"n":1.5}"#,
+        ),
+        (
+            r#"--c={"headers":{"X":"abc"}}"#,
+            r#"--c={"headers":{"X":"…"}}"#,
+        ),
+        // Where a search for its text would not find it.
+        (r#"["se\"cret-1", "b"]"#, r#"["…","b"]"#),
+        // As it is written, if there is nothing to hide.
+        (r#"{ "a": 1.50 }"#, r#"{ "a": 1.50 }"#),
+        (r#"{"a": "no JSON"#, r#"{"a": "no JSON"#),
+    ] {
+        assert_eq!(shown.value(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn stdin_is_told_in_the_words_of_the_fixtures() {
+    assert_eq!(stdin(&Stdin::Closed, "hello"), "devnull");
+    assert_eq!(stdin(&Stdin::Bytes(b"hello\n".to_vec()), "hello"), "prompt");
+    assert_eq!(
+        stdin(&Stdin::Bytes(b"{}".to_vec()), "hello"),
+        "2 bytes, and then the end"
+    );
+    assert_eq!(stdin(&Stdin::Open(b"hello".to_vec()), "hello"), "open");
+}
