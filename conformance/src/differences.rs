@@ -1,0 +1,310 @@
+//! What a CLI forces to be different: the one table in which that is declared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use serde_json::Value;
+use teamster_mock_model::Cli;
+
+use crate::story::{ANY, Story};
+
+/// Where a fact is not told.
+const ABSENT: &str = "(absent)";
+/// Where more is told around what was expected.
+const CONTAINS: &str = "(contains)";
+
+/// The table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Differences {
+    #[serde(default)]
+    pub(crate) difference: Vec<Difference>,
+}
+
+/// One thing that some CLIs do otherwise.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Difference {
+    /// Its name, as in the matrix.
+    pub(crate) name: String,
+    pub(crate) providers: Vec<String>,
+    /// Why it cannot be otherwise.
+    pub(crate) why: String,
+    /// Where it is seen; `*` for wherever its facts are told.
+    pub(crate) scenarios: Vec<String>,
+    /// What is told instead. `tool*` stands for any tool.
+    pub(crate) facts: BTreeMap<String, Value>,
+}
+
+/// How a story compares with what was expected.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Verdict {
+    /// The declared differences that were seen, by name.
+    pub(crate) declared: BTreeSet<String>,
+    /// What is different without being declared.
+    pub(crate) undeclared: Vec<String>,
+}
+
+impl Differences {
+    pub(crate) fn read() -> anyhow::Result<Self> {
+        let path = crate::here().join("differences.toml");
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let all: Self = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        for one in &all.difference {
+            all.check(one)
+                .with_context(|| format!("{}: {}", path.display(), one.name))?;
+        }
+        Ok(all)
+    }
+
+    fn check(&self, one: &Difference) -> anyhow::Result<()> {
+        if self
+            .difference
+            .iter()
+            .filter(|other| other.name == one.name)
+            .count()
+            > 1
+        {
+            bail!("there are two of this name");
+        }
+        if one.why.trim().is_empty() || one.facts.is_empty() || one.scenarios.is_empty() {
+            bail!("it needs a reason (`why`), `facts` and `scenarios`");
+        }
+        for provider in &one.providers {
+            if Cli::from_id(provider).is_none() {
+                bail!("there is no provider `{provider}`");
+            }
+        }
+        for fact in one.facts.keys() {
+            if !crate::story::is_fact(&fact.replace('*', "1")) {
+                bail!("a story has no fact `{fact}`");
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a story.
+    pub(crate) fn compare(
+        &self,
+        cli: Cli,
+        scenario: &str,
+        expected: &Story,
+        told: &Story,
+    ) -> Verdict {
+        let mut verdict = Verdict::default();
+        let facts: BTreeSet<_> = expected.keys().chain(told.keys()).collect();
+        for fact in facts {
+            let (expected, told) = (expected.get(fact), told.get(fact));
+            if expected == told || expected.is_some_and(|value| value == ANY) {
+                continue;
+            }
+            let declared = self.difference.iter().find(|difference| {
+                difference.is_about(cli, scenario)
+                    && difference
+                        .fact(fact)
+                        .is_some_and(|instead| is(instead, expected, told))
+            });
+            match declared {
+                Some(difference) => {
+                    verdict.declared.insert(difference.name.clone());
+                }
+                None => verdict.undeclared.push(format!(
+                    "{fact}: expected {}, told {}",
+                    shown(expected),
+                    shown(told)
+                )),
+            }
+        }
+        verdict
+    }
+
+    /// Entries that none of these runs needed, of those that they could have.
+    pub(crate) fn unused(&self, ran: &BTreeMap<(Cli, String), Verdict>) -> Vec<String> {
+        let mut unused = Vec::new();
+        for difference in &self.difference {
+            for provider in &difference.providers {
+                let Some(cli) = Cli::from_id(provider) else {
+                    continue;
+                };
+                let about: Vec<_> = ran
+                    .iter()
+                    .filter(|((of, scenario), _)| *of == cli && difference.is_about(cli, scenario))
+                    .collect();
+                let seen = |verdict: &Verdict| verdict.declared.contains(&difference.name);
+                if difference.scenarios == ["*"] {
+                    if !about.is_empty() && !about.iter().any(|(_, verdict)| seen(verdict)) {
+                        unused.push(format!("{}: not seen with {provider}", difference.name));
+                    }
+                    continue;
+                }
+                for ((_, scenario), verdict) in about {
+                    if !seen(verdict) {
+                        unused.push(format!(
+                            "{}: not seen with {provider} in {scenario}",
+                            difference.name
+                        ));
+                    }
+                }
+            }
+        }
+        unused
+    }
+}
+
+impl Difference {
+    fn is_about(&self, cli: Cli, scenario: &str) -> bool {
+        self.providers.iter().any(|provider| provider == cli.id())
+            && self
+                .scenarios
+                .iter()
+                .any(|name| name == "*" || name == scenario)
+    }
+
+    fn fact(&self, fact: &str) -> Option<&Value> {
+        self.facts.get(fact).or_else(|| {
+            let (base, part) = fact
+                .split_once('.')
+                .map_or((fact, None), |(b, p)| (b, Some(p)));
+            let any = base
+                .strip_prefix("tool")
+                .filter(|n| n.parse::<usize>().is_ok());
+            any?;
+            match part {
+                Some(part) => self.facts.get(&format!("tool*.{part}")),
+                None => self.facts.get("tool*"),
+            }
+        })
+    }
+}
+
+/// Whether what was told is what a difference says.
+fn is(instead: &Value, expected: Option<&Value>, told: Option<&Value>) -> bool {
+    match instead.as_str() {
+        Some(ANY) => true,
+        Some(ABSENT) => told.is_none(),
+        Some(CONTAINS) => {
+            let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+            match (text(expected), text(told)) {
+                (Some(expected), Some(told)) => told.contains(&expected),
+                _ => false,
+            }
+        }
+        _ => told == Some(instead),
+    }
+}
+
+fn shown(value: Option<&Value>) -> String {
+    match value {
+        None => "nothing".to_owned(),
+        Some(value) => {
+            let text = value.to_string();
+            if text.chars().count() > 400 {
+                let start: String = text.chars().take(400).collect();
+                format!("{start}… ({} bytes)", text.len())
+            } else {
+                text
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn table() -> Differences {
+        toml::from_str(
+            r#"
+            [[difference]]
+            name = "no-cost"
+            providers = ["codex"]
+            why = "it tells none"
+            scenarios = ["*"]
+            facts = { cost = "(absent)" }
+            [[difference]]
+            name = "wrapped"
+            providers = ["gemini"]
+            why = "it wraps"
+            scenarios = ["shell"]
+            facts = { "tool*.output" = "(contains)", status = "failed" }
+            "#,
+        )
+        .unwrap()
+    }
+
+    fn story(value: Value) -> Story {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn only_what_is_declared_may_differ() {
+        let expected = story(json!({"status": "completed", "cost": true, "tool2.output": "a"}));
+        let table = table();
+        let told = story(json!({"status": "completed", "tool2.output": "a"}));
+        let verdict = table.compare(Cli::Codex, "x", &expected, &told);
+        assert!(verdict.undeclared.is_empty(), "{verdict:?}");
+        assert!(verdict.declared.contains("no-cost"));
+        let verdict = table.compare(Cli::Claude, "x", &expected, &told);
+        assert_eq!(verdict.undeclared, ["cost: expected true, told nothing"]);
+    }
+
+    #[test]
+    fn a_declaration_says_what_is_told_instead_and_where() {
+        let expected = story(json!({"status": "completed", "tool2.output": "a"}));
+        let table = table();
+        let told = story(json!({"status": "failed", "tool2.output": "Output: a"}));
+        assert!(
+            table
+                .compare(Cli::Gemini, "shell", &expected, &told)
+                .undeclared
+                .is_empty()
+        );
+        assert_eq!(
+            table
+                .compare(Cli::Gemini, "text", &expected, &told)
+                .undeclared
+                .len(),
+            2
+        );
+        let told = story(json!({"status": "aborted", "tool2.output": "b"}));
+        assert_eq!(
+            table
+                .compare(Cli::Gemini, "shell", &expected, &told)
+                .undeclared
+                .len(),
+            2
+        );
+        let more = story(json!({"status": "completed", "tool2.output": "a", "denials": 1}));
+        assert_eq!(
+            table
+                .compare(Cli::Gemini, "shell", &expected, &more)
+                .undeclared,
+            ["denials: expected nothing, told 1"]
+        );
+    }
+
+    #[test]
+    fn a_declaration_that_is_not_needed_is_found() {
+        let table = table();
+        let ran = BTreeMap::from([
+            ((Cli::Codex, "x".to_owned()), Verdict::default()),
+            ((Cli::Gemini, "x".to_owned()), Verdict::default()),
+        ]);
+        assert_eq!(table.unused(&ran), ["no-cost: not seen with codex"]);
+    }
+
+    #[test]
+    fn what_can_be_anything_is_not_compared() {
+        let expected = story(json!({"tool1.output": ANY}));
+        let told = story(json!({"tool1.output": "whatever"}));
+        assert!(
+            table()
+                .compare(Cli::Codex, "x", &expected, &told)
+                .undeclared
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! Where the CLIs come from: npm, by exact versions and a lock file.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use serde_json::Value;
+use teamster_mock_model::Cli;
+
+/// The CLIs of one installation.
+#[derive(Debug, Clone)]
+pub(crate) struct Installed {
+    /// The folder with their programs.
+    pub(crate) programs: PathBuf,
+    /// Their versions.
+    pub(crate) versions: BTreeMap<Cli, String>,
+}
+
+/// The registry cannot be reached, or does not have what is asked for.
+#[derive(Debug)]
+pub(crate) struct Unreachable(pub(crate) String);
+
+impl std::fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the CLIs cannot be installed: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+#[derive(Deserialize)]
+struct Manifest {
+    dependencies: BTreeMap<String, String>,
+}
+
+/// The package of a CLI on npm.
+fn package(cli: Cli) -> &'static str {
+    match cli {
+        Cli::Claude => "@anthropic-ai/claude-code",
+        Cli::Codex => "@openai/codex",
+        Cli::Copilot => "@github/copilot",
+        Cli::Gemini => "@google/gemini-cli",
+        Cli::OpenCode => "opencode-ai",
+        _ => "",
+    }
+}
+
+/// The versions in `package.json`.
+pub(crate) fn pinned() -> anyhow::Result<BTreeMap<Cli, String>> {
+    let path = crate::here().join("package.json");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let manifest: Manifest =
+        serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    Cli::ALL
+        .into_iter()
+        .map(|cli| {
+            let version = manifest.dependencies.get(package(cli)).with_context(|| {
+                format!(
+                    "{}: no `{}` among its dependencies",
+                    path.display(),
+                    package(cli)
+                )
+            })?;
+            Ok((cli, version.clone()))
+        })
+        .collect()
+}
+
+/// Installs the pinned versions, unless they are there.
+pub(crate) fn pinned_versions() -> anyhow::Result<Installed> {
+    let folder = crate::target().join("pinned");
+    let wanted = pinned()?;
+    if versions(&folder).is_ok_and(|versions| versions == wanted) {
+        return installed(&folder);
+    }
+    std::fs::create_dir_all(&folder)?;
+    for name in ["package.json", "package-lock.json"] {
+        std::fs::copy(crate::here().join(name), folder.join(name))
+            .with_context(|| format!("cannot copy {name}"))?;
+    }
+    say(format_args!(
+        "installing the pinned CLIs with npm (about 1.3 GB, a minute or two)"
+    ));
+    // Not `npm ci`: it wants every optional package of every system to be in the lock file, and not
+    // all of them are on every registry. The lock file holds all the same.
+    npm(&folder, &["install", "--no-save"])?;
+    let found = versions(&folder)?;
+    if found != wanted {
+        bail!(Unreachable(format!(
+            "wanted {wanted:?}, npm installed {found:?}"
+        )));
+    }
+    installed(&folder)
+}
+
+/// Installs the newest versions of these CLIs.
+pub(crate) fn latest_versions(clis: &[Cli]) -> anyhow::Result<Installed> {
+    let folder = crate::target().join("latest");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("package.json"), "{\"private\": true}\n")?;
+    let packages: Vec<_> = clis
+        .iter()
+        .map(|cli| format!("{}@latest", package(*cli)))
+        .collect();
+    say(format_args!("installing {} with npm", packages.join(", ")));
+    let mut args = vec!["install", "--no-save"];
+    args.extend(packages.iter().map(String::as_str));
+    npm(&folder, &args)?;
+    installed(&folder)
+}
+
+fn npm(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
+    let output = Command::new("npm")
+        .args(args)
+        .args(["--no-audit", "--no-fund", "--fetch-retries=2"])
+        .current_dir(folder)
+        .output()
+        .map_err(|error| Unreachable(format!("npm cannot be started: {error}")))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<_> = stderr
+            .lines()
+            .filter(|line| line.contains("error"))
+            .take(5)
+            .collect();
+        bail!(Unreachable(format!("npm failed: {}", lines.join("; "))));
+    }
+    Ok(())
+}
+
+fn installed(folder: &Path) -> anyhow::Result<Installed> {
+    Ok(Installed {
+        programs: folder.join("node_modules/.bin"),
+        versions: versions(folder)?,
+    })
+}
+
+/// The versions that are installed in a folder.
+fn versions(folder: &Path) -> anyhow::Result<BTreeMap<Cli, String>> {
+    let mut versions = BTreeMap::new();
+    for cli in Cli::ALL {
+        let manifest = folder
+            .join("node_modules")
+            .join(package(cli))
+            .join("package.json");
+        let program = folder.join("node_modules/.bin").join(cli.id());
+        if !manifest.exists() || !program.exists() {
+            continue;
+        }
+        let manifest: Value = serde_json::from_str(&std::fs::read_to_string(&manifest)?)
+            .with_context(|| manifest.display().to_string())?;
+        let version = manifest["version"].as_str().unwrap_or_default();
+        versions.insert(cli, version.to_owned());
+    }
+    Ok(versions)
+}
+
+fn say(message: std::fmt::Arguments<'_>) {
+    // Progress; if nobody reads it, nothing is lost.
+    let _ = writeln!(std::io::stderr(), "{message}");
+}

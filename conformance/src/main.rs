@@ -1,0 +1,118 @@
+//! One scenario through the real CLIs of all providers, against a scripted model: one story.
+//!
+//! `cargo xtask conformance` and `cargo xtask capture` are this program.
+#![cfg_attr(not(test), warn(missing_docs))]
+
+mod conformance;
+mod differences;
+mod install;
+mod isolation;
+mod matrix;
+mod play;
+mod scenario;
+mod story;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use teamster_mock_model::Cli;
+
+use crate::isolation::Network;
+
+/// Play scenarios with the real CLIs against a scripted model.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 all is well, 1 something was found, 2 the task could not run, \
+                  3 not run because the CLIs cannot be installed."
+)]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    Conformance(conformance::Args),
+    /// The MCP server of the scenarios.
+    #[command(hide = true, disable_help_flag = true)]
+    McpServer {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<String>,
+    },
+}
+
+/// What the process that is alone with loopback gets to know.
+#[derive(Debug, Clone, clap::Args)]
+struct Inner {
+    /// The folder with the CLIs' programs.
+    #[arg(long, hide = true)]
+    programs: Option<PathBuf>,
+    /// What keeps the CLIs away from the network.
+    #[arg(long, hide = true)]
+    network: Option<Network>,
+}
+
+/// The folder of this crate.
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    here().parent().unwrap_or(here())
+}
+
+/// Where installations are kept.
+fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    target
+        .map_or_else(|| root().join("target"), PathBuf::from)
+        .join("conformance")
+}
+
+/// A provider's name, as a flag or an argument.
+fn cli(name: &str) -> Result<Cli, String> {
+    Cli::from_id(name).ok_or_else(|| {
+        let known: Vec<_> = Cli::ALL.iter().map(|cli| cli.id()).collect();
+        format!("there is: {}", known.join(", "))
+    })
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = match args.task {
+        Task::Conformance(args) => conformance::run(&args),
+        Task::McpServer { flags } => {
+            return teamster_testkit::mcp_server::main(flags.into_iter());
+        }
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            if error.downcast_ref::<install::Unreachable>().is_some() {
+                let _ = writeln!(std::io::stderr(), "NOT RUN");
+                return ExitCode::from(3);
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The second half of a task: this program again, alone with loopback.
+fn alone(programs: &Path) -> anyhow::Result<ExitCode> {
+    let home = tempfile::Builder::new()
+        .prefix("teamster-conformance-")
+        .tempdir()
+        .context("cannot make a temporary folder")?;
+    let status = isolation::run_alone(programs, home.path())?;
+    let code = status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(2);
+    Ok(ExitCode::from(code))
+}

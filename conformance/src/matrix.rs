@@ -1,0 +1,120 @@
+//! `docs/conformance.md`: scenario by provider.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use anyhow::Context;
+use teamster_mock_model::Cli;
+
+use crate::conformance::Cell;
+use crate::differences::Differences;
+use crate::isolation::Network;
+use crate::scenario::Scenario;
+use crate::{install, story};
+
+/// Writes the page.
+pub(crate) fn write(
+    scenarios: &[Arc<Scenario>],
+    clis: &[Cli],
+    cells: &BTreeMap<(Cli, String), Cell>,
+    differences: &Differences,
+    network: Network,
+) -> anyhow::Result<()> {
+    let path = crate::root().join("docs/conformance.md");
+    let page = page(scenarios, clis, cells, differences, network)?;
+    std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn page(
+    scenarios: &[Arc<Scenario>],
+    clis: &[Cli],
+    cells: &BTreeMap<(Cli, String), Cell>,
+    differences: &Differences,
+    network: Network,
+) -> anyhow::Result<String> {
+    let versions = install::pinned()?;
+    let numbers: BTreeMap<_, _> = differences
+        .difference
+        .iter()
+        .enumerate()
+        .map(|(at, difference)| (difference.name.as_str(), at + 1))
+        .collect();
+    let mut page = String::new();
+    let out = &mut page;
+    writeln!(out, "# Conformance\n")?;
+    writeln!(
+        out,
+        "Written by `cargo xtask conformance`; do not edit.\n\n\
+         Each scenario is one script, which a mock model plays to every CLI. The CLI is the real program, \
+         run through the public API of `teamster`, and the events give a story: text, tools with their \
+         input and result, errors by kind, status, tokens, retries. It must be the same for all of them; \
+         what a CLI forces to be different is declared by name below, and any other difference fails.\n"
+    )?;
+    writeln!(
+        out,
+        "Run on {}, {}.\n",
+        jiff::Zoned::now().date(),
+        network.describe()
+    )?;
+    write!(out, "| Scenario |")?;
+    for cli in clis {
+        write!(
+            out,
+            " {cli} {} |",
+            versions.get(cli).map_or("", String::as_str)
+        )?;
+    }
+    writeln!(out, "\n|---|{}", "---|".repeat(clis.len()))?;
+    for scenario in scenarios {
+        write!(out, "| `{}` |", scenario.name)?;
+        for cli in clis {
+            let cell = cells.get(&(*cli, scenario.name.clone()));
+            let what = match cell {
+                None => "not run".to_owned(),
+                Some(cell) if !cell.verdict.undeclared.is_empty() => "**fails**".to_owned(),
+                Some(cell) if cell.verdict.declared.is_empty() => "same".to_owned(),
+                Some(cell) => {
+                    let names: Vec<_> = cell
+                        .verdict
+                        .declared
+                        .iter()
+                        .map(|name| {
+                            numbers
+                                .get(name.as_str())
+                                .map_or_else(String::new, ToString::to_string)
+                        })
+                        .collect();
+                    format!("same but for {}", names.join(", "))
+                }
+            };
+            write!(out, " {what} |")?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(out, "\n## Scenarios\n")?;
+    for scenario in scenarios {
+        writeln!(out, "- `{}`: {}", scenario.name, scenario.description())?;
+    }
+    writeln!(out, "\n## Declared differences\n")?;
+    for (at, difference) in differences.difference.iter().enumerate() {
+        writeln!(
+            out,
+            "{}. **{}** ({}): {}",
+            at + 1,
+            difference.name,
+            difference.providers.join(", "),
+            difference.why.trim()
+        )?;
+    }
+    writeln!(out, "\n## What a story consists of\n")?;
+    for (fact, meaning) in story::FACTS {
+        writeln!(out, "- `{fact}`: {meaning}")?;
+    }
+    writeln!(
+        out,
+        "- `tool1`, `tool1.output`, `tool1.failed`, `tool2`, …: a call, what it gave, whether it failed\n\
+         - `file.NAME`: what is in a file afterwards"
+    )?;
+    Ok(page)
+}

@@ -1,0 +1,334 @@
+//! Plays a scenario with a real CLI, through the public API.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use teamster::{
+    AgentEvent, EnvPolicy, ExecuteParams, McpServer, PermissionMode, RunResult, RuntimeConfig,
+};
+use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Settings};
+
+use crate::scenario::{Abort, Permission, Resume, Run, Scenario, Service};
+
+/// The longest that a run may take. The longest that a CLI needs by itself is about 80 s.
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// A session id that no CLI knows.
+const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
+
+/// Where the CLIs are, and what they need of this machine.
+#[derive(Debug, Clone)]
+pub(crate) struct Bench {
+    /// The folder with the CLIs' programs.
+    pub(crate) programs: PathBuf,
+    /// Where boxes are made.
+    pub(crate) boxes: PathBuf,
+    /// Where raw output is recorded, if it is.
+    pub(crate) record: Option<PathBuf>,
+}
+
+/// One run that was played.
+#[derive(Debug)]
+pub(crate) struct Played {
+    pub(crate) events: Vec<AgentEvent>,
+    pub(crate) result: RunResult,
+    /// Whether the script has text in pieces.
+    pub(crate) in_pieces: bool,
+    /// How many texts the script has.
+    pub(crate) messages: usize,
+    pub(crate) has_mcp: bool,
+    /// Where the agent worked.
+    pub(crate) directory: PathBuf,
+    pub(crate) session_before: Option<String>,
+    pub(crate) prompt_arrived: Option<bool>,
+    pub(crate) processes_left: Vec<String>,
+    pub(crate) files: BTreeMap<String, String>,
+    pub(crate) requests: Vec<Request>,
+    pub(crate) time: Duration,
+}
+
+/// A place of its own for a CLI: home, working directory, temporary files.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(bench: &Bench) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("box-")
+            .tempdir_in(&bench.boxes)?;
+        for name in ["home", "ws", "tmp"] {
+            std::fs::create_dir(folder.path().join(name))?;
+        }
+        Ok(Self { folder })
+    }
+
+    /// The home folder.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    /// Where the agent works.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.folder.path().join("ws")
+    }
+
+    fn temporary(&self) -> PathBuf {
+        self.folder.path().join("tmp")
+    }
+}
+
+/// Plays all runs of a scenario with a CLI.
+pub(crate) async fn play(
+    bench: &Bench,
+    cli: Cli,
+    scenario: &Scenario,
+) -> anyhow::Result<Vec<Played>> {
+    let place = Place::new(bench)?;
+    for (name, content) in &scenario.test.files {
+        std::fs::write(place.directory().join(name), content)?;
+    }
+    let mut settings = Settings::default();
+    settings.directory = Some(place.directory());
+    settings.cli = Some(cli);
+    let model = MockModel::start_with(scenario.script.clone(), settings).await?;
+    let url = match scenario.test.service {
+        Service::Model => model.url(),
+        Service::Nobody => nobody().await?,
+    };
+    let pointing = cli.point_at(&url);
+    pointing.write_files(&place.home())?;
+    let mut played: Vec<Played> = Vec::new();
+    for (number, run) in scenario.test.run.iter().enumerate() {
+        let before = played
+            .last()
+            .and_then(|played| played.result.session_id.as_deref());
+        let session = match run.resume {
+            Resume::New => None,
+            Resume::Last => Some(before.context("the run before told no session")?.to_owned()),
+            Resume::Unknown => Some(unknown_session(cli)),
+        };
+        let params = params(cli, run, &place, &pointing, session.clone())?;
+        let mut config = config(bench, cli);
+        if let Some(folder) = &bench.record {
+            let suffix = if number == 0 {
+                String::new()
+            } else {
+                format!("_{}", number + 1)
+            };
+            config.record_to = Some(
+                folder
+                    .join(cli.id())
+                    .join(format!("{}{suffix}", scenario.name)),
+            );
+        }
+        played.push(one(cli, scenario, number, &place, &model, params, config).await?);
+    }
+    Ok(played)
+}
+
+/// The address of a port on which nobody listens.
+async fn nobody() -> anyhow::Result<String> {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+    Ok(format!("http://{}", listener.local_addr()?))
+}
+
+/// In the form that the CLI's own ids have.
+fn unknown_session(cli: Cli) -> String {
+    match cli {
+        Cli::OpenCode => "ses_000000000000000000000000ab".to_owned(),
+        _ => UNKNOWN_SESSION.to_owned(),
+    }
+}
+
+fn config(bench: &Bench, cli: Cli) -> RuntimeConfig {
+    let mut config = RuntimeConfig::default();
+    config.program = Some(bench.programs.join(cli.id()));
+    config.env_policy = EnvPolicy::Clean {
+        allow: ["PATH", "LANG", "TERM"].map(str::to_owned).into(),
+    };
+    config.die_with_parent = true;
+    config
+}
+
+fn params(
+    cli: Cli,
+    run: &Run,
+    place: &Place,
+    pointing: &Pointing,
+    session: Option<String>,
+) -> anyhow::Result<ExecuteParams> {
+    let mut params = ExecuteParams::new(run.prompt.repeat(run.prompt_times));
+    params.working_directory = Some(place.directory());
+    params.env.extend(pointing.env.iter().cloned());
+    for (name, folder) in [("HOME", place.home()), ("TMPDIR", place.temporary())] {
+        params
+            .env
+            .insert(name.to_owned(), folder.display().to_string());
+    }
+    if cli == Cli::Claude {
+        // As root it allows everything only where it is told that nothing can be broken.
+        params.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
+    }
+    params.model.clone_from(&pointing.model);
+    params.extra_args.clone_from(&pointing.args);
+    params.permission = match run.permission {
+        Permission::Bypass => PermissionMode::Bypass,
+        Permission::ReadOnly => PermissionMode::ReadOnly,
+    };
+    params.session_id = session;
+    if capabilities(cli)?.cli_retries {
+        params.cli_retries = run.cli_retries;
+    }
+    params.timeouts.idle = run.idle_timeout_ms.map(Duration::from_millis);
+    if let Some(flags) = &run.mcp {
+        let program = std::env::current_exe()?;
+        let args = std::iter::once("mcp-server").chain(flags.iter().map(String::as_str));
+        params.mcp_servers.push(McpServer::stdio(
+            "tiny",
+            program.display().to_string(),
+            args,
+        ));
+    }
+    Ok(params)
+}
+
+fn capabilities(cli: Cli) -> anyhow::Result<teamster::Capabilities> {
+    let provider = teamster::provider(cli.id()).context("there is no provider of this name")?;
+    Ok(provider.capabilities().clone())
+}
+
+async fn one(
+    cli: Cli,
+    scenario: &Scenario,
+    number: usize,
+    place: &Place,
+    model: &MockModel,
+    params: ExecuteParams,
+    config: RuntimeConfig,
+) -> anyhow::Result<Played> {
+    let run = &scenario.test.run[number];
+    let begun = Instant::now();
+    let asked_before = model.requests().len();
+    let prompt = params.prompt.clone();
+    let session_before = params.session_id.clone();
+    let runtime = teamster::create_cli_runtime(cli.id(), config)?;
+    let mut stream = runtime.execute(params);
+    let abort = stream.abort_handle();
+    let mut events = Vec::new();
+    let reading = async {
+        while let Some(event) = stream.next().await {
+            events.push(event);
+        }
+    };
+    let aborting = async {
+        if let Some(when) = &run.abort {
+            wait_for(when, place, model, asked_before).await;
+            abort.abort();
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = reading => {}
+        () = aborting => {}
+        () = tokio::time::sleep(LIMIT) => bail!("it was not over after {} s", LIMIT.as_secs()),
+    }
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        bail!("the stream has no end");
+    };
+    let result = (*done.result).clone();
+    let requests = model.requests().split_off(asked_before);
+    let answers = scenario.answers(number);
+    let texts: Vec<_> = answers
+        .iter()
+        .flat_map(|turn| &turn.parts)
+        .filter_map(|part| match part {
+            Part::Text(pieces) => Some(pieces),
+            _ => None,
+        })
+        .collect();
+    Ok(Played {
+        in_pieces: texts.iter().any(|pieces| pieces.0.len() > 1),
+        messages: texts.len(),
+        has_mcp: run.mcp.is_some(),
+        directory: place.directory(),
+        session_before,
+        prompt_arrived: (!requests.is_empty())
+            .then(|| requests.iter().any(|request| holds(&request.body, &prompt))),
+        processes_left: processes_of(&place.home()),
+        files: files(run, &place.directory()),
+        events,
+        result,
+        requests,
+        time: begun.elapsed(),
+    })
+}
+
+async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: usize) {
+    match when {
+        Abort::AfterRequestMs(ms) => {
+            let mut count = asked_before;
+            while !model.requests()[asked_before..]
+                .iter()
+                .any(|asked| asked.turn.is_some())
+            {
+                count += 1;
+                model.wait_for_requests(count).await;
+            }
+            tokio::time::sleep(Duration::from_millis(*ms)).await;
+        }
+        Abort::WhenFile(name) => {
+            while !place.directory().join(name).exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    }
+}
+
+/// Whether a text is anywhere in a request.
+fn holds(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(string) => string.contains(text),
+        Value::Array(items) => items.iter().any(|item| holds(item, text)),
+        Value::Object(fields) => fields.values().any(|field| holds(field, text)),
+        _ => false,
+    }
+}
+
+/// The files that the story of a run is about.
+fn files(run: &Run, directory: &Path) -> BTreeMap<String, String> {
+    let names = run
+        .story
+        .keys()
+        .filter_map(|fact| fact.strip_prefix("file."));
+    names
+        .filter_map(|name| {
+            let content = std::fs::read_to_string(directory.join(name)).ok()?;
+            Some((name.to_owned(), content))
+        })
+        .collect()
+}
+
+/// Command lines of the processes that have this home.
+fn processes_of(home: &Path) -> Vec<String> {
+    let mark = format!("HOME={}", home.display());
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    processes
+        .flatten()
+        .filter(|process| {
+            let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+            environment
+                .split(|byte| *byte == 0)
+                .any(|variable| variable == mark.as_bytes())
+        })
+        .map(|process| {
+            let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&command).replace('\0', " ")
+        })
+        .collect()
+}

@@ -1,0 +1,221 @@
+//! Scenarios: a script for the model, and beside it what is run and what must come of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use serde_json::Value;
+use teamster_mock_model::{Part, Script};
+
+/// One scenario.
+#[derive(Debug, Clone)]
+pub(crate) struct Scenario {
+    /// Its name, which is that of its file.
+    pub(crate) name: String,
+    pub(crate) script: Script,
+    pub(crate) test: Test,
+}
+
+/// The table `[test]` of a script.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) struct Test {
+    /// The runs, one after the other, in the same home and against the same model.
+    pub(crate) run: Vec<Run>,
+    /// Where the CLI is pointed at.
+    #[serde(default)]
+    pub(crate) service: Service,
+    /// Files that are in the working directory before.
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+/// Where the CLI is pointed at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Service {
+    /// At the model that plays the script.
+    #[default]
+    Model,
+    /// At a port on which nobody listens.
+    Nobody,
+}
+
+/// One run of a CLI.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) struct Run {
+    /// What the agent is asked.
+    pub(crate) prompt: String,
+    /// How often the prompt is said over, for a long one.
+    #[serde(default = "one")]
+    pub(crate) prompt_times: usize,
+    /// Which session is resumed.
+    #[serde(default)]
+    pub(crate) resume: Resume,
+    /// What the agent may do.
+    #[serde(default)]
+    pub(crate) permission: Permission,
+    /// How often the CLI itself repeats a request, where it can be told.
+    pub(crate) cli_retries: Option<u32>,
+    /// The MCP server `tiny`: arguments of the test server, such as its faults.
+    pub(crate) mcp: Option<Vec<String>>,
+    /// The limit of time without a line while the model works, in milliseconds.
+    pub(crate) idle_timeout_ms: Option<u64>,
+    /// When the run is aborted.
+    pub(crate) abort: Option<Abort>,
+    /// How many `[[turn]]`s of the script (those with `times` not counted) belong to this run. All,
+    /// if it is the only one.
+    pub(crate) turns: Option<usize>,
+    /// What the story must be, beside what follows from the script: by the names of its facts.
+    #[serde(default)]
+    pub(crate) story: BTreeMap<String, Value>,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// Which session is resumed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Resume {
+    /// None: a new one begins.
+    #[default]
+    New,
+    /// That of the run before.
+    Last,
+    /// One that does not exist.
+    Unknown,
+}
+
+/// What the agent may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Permission {
+    #[default]
+    Bypass,
+    ReadOnly,
+}
+
+/// When a run is aborted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) enum Abort {
+    /// So many milliseconds after the model was asked.
+    AfterRequestMs(u64),
+    /// As soon as there is this file in the working directory, which a tool makes.
+    WhenFile(String),
+}
+
+impl Scenario {
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let name = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .with_context(|| format!("{}: its name is not text", path.display()))?
+            .to_owned();
+        let mut script = Script::read(path).with_context(|| path.display().to_string())?;
+        let test = script
+            .test
+            .take()
+            .with_context(|| format!("{}: it has no table `[test]`", path.display()))?;
+        let test: Test = test
+            .try_into()
+            .with_context(|| format!("{}: [test]", path.display()))?;
+        let scenario = Self { name, script, test };
+        scenario
+            .check()
+            .with_context(|| path.display().to_string())?;
+        Ok(scenario)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        if self.test.run.is_empty() {
+            bail!("a scenario needs at least one `[[test.run]]`");
+        }
+        if self.test.run.len() > 1 && self.test.run.iter().any(|run| run.turns.is_none()) {
+            bail!("with several runs each must say how many `turns` it has");
+        }
+        for run in &self.test.run {
+            for name in run.story.keys() {
+                if !crate::story::is_fact(name) {
+                    bail!("a story has no fact `{name}`");
+                }
+            }
+            if !run.story.contains_key("status") {
+                bail!("the story must say the `status`");
+            }
+        }
+        Ok(())
+    }
+
+    /// What it shows, for people.
+    pub(crate) fn description(&self) -> &str {
+        self.script.description.as_deref().unwrap_or_default()
+    }
+
+    /// The parts of the model's answers that belong to a run, each answer by itself. Answers that
+    /// are given up (`times`) are left out.
+    pub(crate) fn answers(&self, run: usize) -> Vec<&teamster_mock_model::Turn> {
+        let lasting = self.script.turns.iter().filter(|turn| turn.times.is_none());
+        let before: usize = self.test.run[..run]
+            .iter()
+            .filter_map(|run| run.turns)
+            .sum();
+        let count = self.test.run[run].turns.unwrap_or(usize::MAX);
+        lasting.skip(before).take(count).collect()
+    }
+}
+
+/// Whether a part calls a tool.
+pub(crate) fn is_call(part: &Part) -> bool {
+    matches!(
+        part,
+        Part::Shell(_) | Part::ReadFile(_) | Part::WriteFile { .. } | Part::Mcp { .. }
+    )
+}
+
+/// The folder of the scenarios.
+pub(crate) fn folder() -> PathBuf {
+    crate::here().join("scenarios")
+}
+
+/// All scenarios, by name; or those that are named.
+pub(crate) fn read(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
+    let folder = folder();
+    let entries =
+        std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut scenarios = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            scenarios.push(Scenario::read(&path)?);
+        }
+    }
+    scenarios.sort_by(|a, b| a.name.cmp(&b.name));
+    let unknown: Vec<_> = names
+        .iter()
+        .filter(|name| scenarios.iter().all(|scenario| scenario.name != **name))
+        .map(String::as_str)
+        .collect();
+    if !unknown.is_empty() {
+        let known: Vec<_> = scenarios
+            .iter()
+            .map(|scenario| scenario.name.as_str())
+            .collect();
+        bail!(
+            "there is no scenario {}; there is: {}",
+            unknown.join(", "),
+            known.join(", ")
+        );
+    }
+    if !names.is_empty() {
+        scenarios.retain(|scenario| names.contains(&scenario.name));
+    }
+    Ok(scenarios)
+}

@@ -1,0 +1,378 @@
+//! What a run tells, in facts that mean the same for every CLI.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use teamster::{AgentEvent, NoticeLevel, RunResult, ToolKind, ToolUse};
+use teamster_mock_model::{Part, Turn};
+
+use crate::play::Played;
+use crate::scenario::{Scenario, is_call};
+
+/// A story: its facts by name. A fact that is not known is not there.
+pub(crate) type Story = BTreeMap<String, Value>;
+
+/// Where a fact can be anything.
+pub(crate) const ANY: &str = "(any)";
+
+/// The facts, but for those of tools (`tool1`, `tool1.output`, `tool1.failed`, …) and files
+/// (`file.NAME`), and what they mean.
+pub(crate) const FACTS: &[(&str, &str)] = &[
+    ("status", "how the run ended"),
+    ("text", "all text of the agent"),
+    ("thinking", "the model's reasoning"),
+    (
+        "streamed",
+        "whether text that the model sent in pieces came in pieces",
+    ),
+    ("tools", "how many tools were called"),
+    ("denials", "how often permission was denied"),
+    ("error", "the kind of the last error"),
+    ("error.code", "where it was found"),
+    (
+        "error.retryable",
+        "whether the same request may succeed when it is made again",
+    ),
+    ("error.retry_after_ms", "how long to wait before that"),
+    (
+        "retried",
+        "whether the run told that the CLI asked the model again",
+    ),
+    ("warned", "whether a warning named the MCP server"),
+    ("usage.input", "input tokens beside the cached ones"),
+    ("usage.output", "output tokens"),
+    ("usage.cache_read", "input tokens read from a cache"),
+    ("usage.cache_write", "input tokens written to a cache"),
+    ("usage.reasoning", "reasoning tokens"),
+    ("cost", "whether the CLI told what the run cost"),
+    (
+        "session",
+        "whether the session is known: `new`, or `same` as before",
+    ),
+    (
+        "prompt",
+        "whether the prompt reached the model byte for byte",
+    ),
+    ("processes", "processes that were left after the end"),
+    (
+        "unknown_lines",
+        "lines of output that the decoder does not know",
+    ),
+    ("other_lines", "lines of output that are no JSON"),
+];
+
+/// Whether there is such a fact.
+pub(crate) fn is_fact(name: &str) -> bool {
+    let (base, part) = name.split_once('.').unwrap_or((name, ""));
+    let numbered = base
+        .strip_prefix("tool")
+        .is_some_and(|number| number.parse::<usize>().is_ok());
+    FACTS.iter().any(|(fact, _)| *fact == name)
+        || (numbered && matches!(part, "" | "output" | "failed"))
+        || (base == "file" && !part.is_empty())
+}
+
+/// The story that a scenario's script tells by itself, with what the scenario says beside it.
+pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
+    let mut story = Story::new();
+    let answers = scenario.answers(run);
+    let whole: Vec<_> = answers
+        .iter()
+        .copied()
+        .filter(|turn| is_whole(turn))
+        .collect();
+    let pieces = |pick: fn(&Part) -> Option<String>| -> String {
+        let parts = whole.iter().flat_map(|turn| &turn.parts);
+        parts.filter_map(pick).collect()
+    };
+    let text = pieces(|part| match part {
+        Part::Text(pieces) => Some(pieces.whole()),
+        _ => None,
+    });
+    let thinking = pieces(|part| match part {
+        Part::Thinking(pieces) => Some(pieces.whole()),
+        _ => None,
+    });
+    let in_pieces = whole
+        .iter()
+        .flat_map(|turn| &turn.parts)
+        .any(|part| matches!(part, Part::Text(pieces) if pieces.0.len() > 1));
+    if !text.is_empty() {
+        story.insert("text".into(), text.into());
+        if in_pieces {
+            story.insert("streamed".into(), true.into());
+        }
+    }
+    if !thinking.is_empty() {
+        story.insert("thinking".into(), thinking.into());
+    }
+    let calls: Vec<_> = answers
+        .iter()
+        .flat_map(|turn| &turn.parts)
+        .filter(|part| is_call(part))
+        .collect();
+    for (at, part) in calls.iter().enumerate() {
+        story.insert(format!("tool{}", at + 1), scripted_call(part).into());
+        story.insert(format!("tool{}.output", at + 1), ANY.into());
+    }
+    if !calls.is_empty() {
+        story.insert("tools".into(), calls.len().into());
+    }
+    let sum = |pick: fn(&Turn) -> u64| whole.iter().map(|turn| pick(turn)).sum::<u64>();
+    let mut figures = |name: &str, figure: u64| {
+        if figure > 0 {
+            story.insert(format!("usage.{name}"), figure.into());
+        }
+    };
+    figures("input", sum(|turn| turn.usage.input));
+    figures("output", sum(|turn| turn.usage.output));
+    figures("cache_read", sum(|turn| turn.usage.cache_read));
+    figures("cache_write", sum(|turn| turn.usage.cache_write));
+    figures("reasoning", sum(|turn| turn.usage.reasoning));
+    if !whole.is_empty() {
+        story.insert("cost".into(), true.into());
+    }
+    let first = scenario.test.run[run].resume == crate::scenario::Resume::New;
+    story.insert("session".into(), if first { "new" } else { "same" }.into());
+    story.insert("prompt".into(), true.into());
+    if scenario.test.run[run].mcp.is_some() {
+        story.insert("warned".into(), false.into());
+    }
+    for (name, value) in &scenario.test.run[run].story {
+        match value {
+            // TOML has no word for nothing.
+            Value::String(absent) if absent == "(absent)" => story.remove(name),
+            _ => story.insert(name.clone(), value.clone()),
+        };
+    }
+    story
+}
+
+/// Whether an answer comes to its own end, so that it counts.
+fn is_whole(turn: &Turn) -> bool {
+    let broken = |part: &Part| {
+        matches!(
+            part,
+            Part::Cut | Part::Stall | Part::Error(_) | Part::Raw(_)
+        )
+    };
+    turn.error.is_none() && !turn.parts.iter().any(broken)
+}
+
+fn scripted_call(part: &Part) -> String {
+    match part {
+        Part::Shell(command) => format!("execute: {command}"),
+        Part::ReadFile(path) => format!("read: {path}"),
+        Part::WriteFile { path, .. } => format!("edit: {path}"),
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => format!("mcp: {server}/{tool} {arguments}"),
+        _ => String::new(),
+    }
+}
+
+/// The story that a run told.
+pub(crate) fn told(played: &Played) -> Story {
+    let mut story = Story::new();
+    let result = &played.result;
+    story.insert("status".into(), json!(result.status));
+    if !result.text.is_empty() {
+        story.insert("text".into(), result.text.clone().into());
+    }
+    let mut thinking = String::new();
+    let mut texts = 0;
+    let mut tools = Vec::new();
+    let mut warned = false;
+    for event in &played.events {
+        match event {
+            AgentEvent::Thinking(event) => thinking.push_str(&event.text),
+            AgentEvent::Text(_) => texts += 1,
+            AgentEvent::ToolUse(tool) => tools.push(tool),
+            AgentEvent::Retry(_) => {
+                story.insert("retried".into(), true.into());
+            }
+            AgentEvent::Notice(notice) => {
+                warned |= notice.level == NoticeLevel::Warning && notice.message.contains("tiny");
+            }
+            _ => {}
+        }
+    }
+    if !thinking.is_empty() {
+        story.insert("thinking".into(), thinking.into());
+    }
+    if played.in_pieces && !result.text.is_empty() {
+        story.insert("streamed".into(), (texts > played.messages).into());
+    }
+    if played.has_mcp {
+        story.insert("warned".into(), warned.into());
+    }
+    if !tools.is_empty() {
+        story.insert("tools".into(), tools.len().into());
+    }
+    for (at, tool) in tools.iter().enumerate() {
+        tell_tool(&mut story, at + 1, tool, played);
+    }
+    if !result.permission_denials.is_empty() {
+        story.insert("denials".into(), result.permission_denials.len().into());
+    }
+    if let Some(error) = result.errors.last() {
+        story.insert("error".into(), json!(error.kind));
+        story.insert("error.code".into(), json!(error.code));
+        story.insert("error.retryable".into(), error.retryable.into());
+        if let Some(ms) = error.retry_after_ms {
+            story.insert("error.retry_after_ms".into(), ms.into());
+        }
+    }
+    tell_figures(&mut story, result);
+    if let Some(session) = &result.session_id {
+        let same = played.session_before.as_deref() == Some(&**session);
+        story.insert("session".into(), if same { "same" } else { "new" }.into());
+    }
+    if let Some(arrived) = played.prompt_arrived {
+        story.insert("prompt".into(), arrived.into());
+    }
+    if !played.processes_left.is_empty() {
+        story.insert("processes".into(), json!(played.processes_left));
+    }
+    let mut lines = |name: &str, count: u64| {
+        if count > 0 {
+            story.insert(name.into(), count.into());
+        }
+    };
+    lines("unknown_lines", result.diagnostics.unknown);
+    lines("other_lines", result.diagnostics.malformed);
+    for (name, content) in &played.files {
+        story.insert(format!("file.{name}"), content.clone().into());
+    }
+    story
+}
+
+fn tell_figures(story: &mut Story, result: &RunResult) {
+    let usage = result.usage.unwrap_or_default();
+    for (name, figure) in [
+        ("input", usage.input_tokens),
+        ("output", usage.output_tokens),
+        ("cache_read", usage.cache_read_tokens),
+        ("cache_write", usage.cache_write_tokens),
+        ("reasoning", usage.reasoning_tokens),
+    ] {
+        // A figure of 0 and none are the same story.
+        if let Some(figure @ 1..) = figure {
+            story.insert(format!("usage.{name}"), figure.into());
+        }
+    }
+    if result.total_cost_usd.is_some_and(|cost| cost > 0.0) {
+        story.insert("cost".into(), true.into());
+    }
+}
+
+fn tell_tool(story: &mut Story, number: usize, tool: &ToolUse, played: &Played) {
+    story.insert(
+        format!("tool{number}"),
+        told_call(tool, &played.directory).into(),
+    );
+    let result = played.events.iter().find_map(|event| match event {
+        AgentEvent::ToolResult(result) if result.tool_id == tool.tool_id => Some(result),
+        _ => None,
+    });
+    if let Some(result) = result {
+        let output = in_place(&result.output, &played.directory);
+        story.insert(format!("tool{number}.output"), output.trim().into());
+        // That it did not fail is the same story as that nobody says so.
+        if result.is_error == Some(true) {
+            story.insert(format!("tool{number}.failed"), true.into());
+        }
+    }
+}
+
+/// Paths as seen from where the agent works.
+fn in_place(text: &str, directory: &Path) -> String {
+    let directory = directory.display().to_string();
+    text.replace(&format!("{directory}/"), "")
+        .replace(&directory, ".")
+}
+
+/// What a call does, in the words of the script.
+fn told_call(tool: &ToolUse, directory: &Path) -> String {
+    let field = |names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| tool.input.get(name))
+            .map(|value| match value {
+                Value::String(text) => in_place(text, directory),
+                other => other.to_string(),
+            })
+    };
+    let (word, what) = match (&tool.mcp, tool.kind) {
+        (Some(mcp), _) => (
+            "mcp",
+            Some(format!("{}/{} {}", mcp.server, mcp.tool, tool.input)),
+        ),
+        (None, ToolKind::Execute) => ("execute", field(&["command", "cmd"]).map(unwrapped)),
+        (None, ToolKind::Read) => (
+            "read",
+            field(&["file_path", "filePath", "absolute_path", "path"]),
+        ),
+        (None, ToolKind::Edit) => (
+            "edit",
+            field(&["file_path", "filePath", "path"]).or_else(|| changed(&tool.input, directory)),
+        ),
+        _ => ("other", Some(tool.tool_name.clone())),
+    };
+    match what {
+        Some(what) => format!("{word}: {what}"),
+        None => format!("{word}: {}", tool.input),
+    }
+}
+
+/// A command without the shell in which Codex runs it.
+fn unwrapped(command: String) -> String {
+    ["/bin/bash -lc ", "bash -lc "]
+        .iter()
+        .find_map(|shell| command.strip_prefix(shell))
+        .and_then(|quoted| {
+            let words = shell_words::split(quoted).ok()?;
+            (words.len() == 1).then(|| words.concat())
+        })
+        .unwrap_or(command)
+}
+
+/// The one file that a patch changes.
+fn changed(input: &Value, directory: &Path) -> Option<String> {
+    let path = input["changes"].as_array()?.first()?["path"].as_str()?;
+    Some(in_place(path, directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_known_by_name() {
+        for name in [
+            "status",
+            "usage.input",
+            "tool1",
+            "tool12.output",
+            "file.a.txt",
+        ] {
+            assert!(is_fact(name), "{name}");
+        }
+        for name in ["state", "usage.in", "tool", "tool1.input", "file", "file."] {
+            assert!(!is_fact(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_shell_around_a_command_is_no_part_of_it() {
+        assert_eq!(
+            unwrapped("/bin/bash -lc 'echo a; echo b'".into()),
+            "echo a; echo b"
+        );
+        assert_eq!(unwrapped("/bin/bash -lc \"echo 'a'\"".into()), "echo 'a'");
+        assert_eq!(unwrapped("echo hi".into()), "echo hi");
+    }
+}
