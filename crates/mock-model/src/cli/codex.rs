@@ -1,16 +1,152 @@
-//! The CLI.
+//! Codex.
+
+use serde_json::{Value, json};
 
 use super::{Call, Place, Pointing};
 use crate::Part;
 
-pub(super) fn point_at(_url: &str) -> Pointing {
-    Pointing::default()
+/// A model that Codex knows and to which it gives its tools as plain functions. The default model
+/// gets one tool that takes programs instead, and for a model that it does not know Codex prints a
+/// warning.
+const MODEL: &str = "gpt-5.5";
+
+/// The variable from which Codex shall take the key.
+const KEY: &str = "MOCK_MODEL_KEY";
+
+/// The tool that runs a command in a shell.
+const SHELL: &str = "exec_command";
+
+/// The tool that runs a program in JavaScript, which then calls the other tools.
+const CODE: &str = "exec";
+
+pub(super) fn point_at(url: &str) -> Pointing {
+    let provider = format!(
+        r#"{{name="mock model",base_url="{url}/v1",wire_api="responses",env_key="{KEY}"}}"#
+    );
+    let settings = [
+        ("model_provider", r#""mock-model""#),
+        ("model_providers.mock-model", &provider),
+        // Offline it would wait 5 s at its end to deliver statistics,
+        ("analytics.enabled", "false"),
+        // look at its start for the list of plugins that GitHub has,
+        ("features.plugins", "false"),
+        // and wait for ever for a network that is not there.
+        ("features.unbounded_connection_retries", "false"),
+        ("check_for_update_on_startup", "false"),
+    ];
+    Pointing {
+        env: vec![(KEY.to_owned(), "sk-mock-000".to_owned())],
+        args: settings
+            .map(|(key, value)| format!("--config={key}={value}"))
+            .into(),
+        model: Some(MODEL.to_owned()),
+        ..Pointing::default()
+    }
 }
 
-pub(super) fn is_asking(_user_agent: &str, _tools: &[String]) -> bool {
-    false
+pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
+    // Its app-server calls itself by the name of the program that uses it.
+    user_agent.starts_with("codex") || tools.iter().any(|tool| tool == SHELL || tool == CODE)
 }
 
-pub(super) fn call(_part: &Part, _place: &Place<'_>) -> Option<Call> {
-    None
+pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+    let is_offered = |name: &str| place.tools.iter().any(|tool| tool == name);
+    if is_offered(CODE) {
+        return program(part).map(|program| Call::new(CODE, program.into()));
+    }
+    Some(match part {
+        Part::Shell(command) => shell(command),
+        Part::ReadFile(path) => shell(&cat(path)),
+        Part::WriteFile { path, content } if is_offered("apply_patch") => {
+            Call::new("apply_patch", patch(path, content).into())
+        }
+        // Codex takes such a command for a patch, too, and starts no shell.
+        Part::WriteFile { path, content } => {
+            shell(&format!("apply_patch <<'EOF'\n{}EOF", patch(path, content)))
+        }
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => Call {
+            name: identifier(tool),
+            namespace: Some(identifier(&format!("mcp__{server}"))),
+            input: arguments.clone(),
+        },
+        _ => return None,
+    })
 }
+
+fn shell(command: &str) -> Call {
+    Call::new(SHELL, json!({"cmd": command}))
+}
+
+/// The program that does what a part asks for, for models in code mode.
+fn program(part: &Part) -> Option<String> {
+    let command = |command: &str| {
+        let input = json!({"cmd": command});
+        format!("const result = await tools.{SHELL}({input});\ntext(result.output);\n")
+    };
+    Some(match part {
+        Part::Shell(line) => command(line),
+        Part::ReadFile(path) => command(&cat(path)),
+        Part::WriteFile { path, content } => {
+            let patch = Value::from(patch(path, content));
+            format!("const result = await tools.apply_patch({patch});\ntext(result);\n")
+        }
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => {
+            let name = identifier(&format!("mcp__{server}__{tool}"));
+            format!("const result = await tools.{name}({arguments});\ntext(result.content);\n")
+        }
+        _ => return None,
+    })
+}
+
+/// A name of an MCP server or its tool, as the model sees it.
+fn identifier(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
+}
+
+/// Codex has no tool that reads a file: its models do it in the shell.
+fn cat(path: &str) -> String {
+    format!("cat {}", quoted(path))
+}
+
+/// A path as a word of a shell. None begins with a dash, which would be an option.
+fn quoted(path: &str) -> String {
+    let path = if path.starts_with('-') {
+        format!("./{path}")
+    } else {
+        path.to_owned()
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c);
+    if !path.is_empty() && path.chars().all(is_plain) {
+        path
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    }
+}
+
+/// A patch that adds a file, or takes the place of one that is there. A patch is made of whole
+/// lines, so the last line gets its line feed if it has none.
+fn patch(path: &str, content: &str) -> String {
+    let mut patch = format!("*** Begin Patch\n*** Add File: {path}\n");
+    for line in content.split_inclusive('\n') {
+        patch.push('+');
+        patch.push_str(line);
+        if !line.ends_with('\n') {
+            patch.push('\n');
+        }
+    }
+    patch.push_str("*** End Patch\n");
+    patch
+}
+
+#[cfg(test)]
+mod tests;

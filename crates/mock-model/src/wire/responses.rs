@@ -1,34 +1,386 @@
-//! The protocol.
+//! OpenAI Responses: `POST /v1/responses`.
+
+mod items;
 
 use serde_json::{Value, json};
 
-use super::{Asked, Failure, Frame, Reply, What, Wire};
-use crate::ErrorKind;
+use super::{
+    Asked, Failure, Frame, Frames, Reply, Say, Speaker, What, Wire, items as items_of, pieces,
+    text_of, turn,
+};
+use crate::{ErrorKind, Stop, Tokens};
+use items::Item;
 
 pub(crate) struct Responses;
 
 impl Wire for Responses {
-    fn asked(&self, _path: &str, _body: &Value) -> Asked {
+    fn asked(&self, _path: &str, body: &Value) -> Asked {
         Asked {
-            model: String::new(),
-            stream: true,
-            tools: Vec::new(),
-            what: What::Answer { turn: 0 },
+            model: text_of(body, "model").to_owned(),
+            stream: body["stream"].as_bool().unwrap_or(false),
+            tools: tools(body),
+            what: if is_helper(body) {
+                What::Helper("Nothing to say.".to_owned())
+            } else {
+                What::Answer {
+                    turn: turn(items_of(body, "input").iter().map(speaker)),
+                }
+            },
         }
     }
 
-    fn stream(&self, _reply: &Reply) -> Vec<Frame> {
-        Vec::new()
+    fn stream(&self, reply: &Reply) -> Vec<Frame> {
+        let mut out = Events::default();
+        let begun = response(reply, "in_progress");
+        out.event("response.created", json!({"response": begun}));
+        out.event("response.in_progress", json!({"response": begun}));
+        let mut output: Vec<Value> = Vec::new();
+        for say in &reply.say {
+            if out.frames.common(say) {
+                continue;
+            }
+            if let Say::Error(kind) = say {
+                let mut failed = response(reply, "failed");
+                let (code, message) = event_error(*kind);
+                failed["error"] = json!({"code": code, "message": message});
+                failed["output"] = output.into();
+                out.event("response.failed", json!({"response": failed}));
+                return out.frames.into_vec();
+            }
+            if let Some(item) = Item::of(reply, output.len(), say) {
+                item_events(&mut out, output.len(), &item, say);
+                output.push(item.whole());
+            }
+        }
+        let ended = end(reply, output);
+        let name = match text_of(&ended, "status") {
+            "incomplete" => "response.incomplete",
+            _ => "response.completed",
+        };
+        out.event(name, json!({"response": ended}));
+        out.frames.into_vec()
     }
 
-    fn whole(&self, _reply: &Reply) -> Value {
-        json!({})
+    fn whole(&self, reply: &Reply) -> Value {
+        let mut output = Vec::new();
+        for say in &reply.say {
+            if let Some(item) = Item::of(reply, output.len(), say) {
+                output.push(item.whole());
+            }
+        }
+        end(reply, output)
     }
 
-    fn error(&self, _kind: ErrorKind, _message: Option<&str>) -> Failure {
+    fn error(&self, kind: ErrorKind, message: Option<&str>) -> Failure {
+        let Told {
+            status,
+            name,
+            code,
+            usual,
+        } = Told::of(kind);
         Failure {
-            status: 500,
-            body: json!({}),
+            status,
+            body: json!({
+                "error": {
+                    "message": message.unwrap_or(usual),
+                    "type": name,
+                    "param": null,
+                    "code": code,
+                },
+            }),
         }
     }
 }
+
+/// The events of a stream, which are numbered.
+#[derive(Default)]
+struct Events {
+    frames: Frames,
+    count: u64,
+}
+
+impl Events {
+    fn event(&mut self, name: &str, mut data: Value) {
+        data["type"] = name.into();
+        data["sequence_number"] = self.count.into();
+        self.count += 1;
+        self.frames.event(Some(name), &data);
+    }
+}
+
+/// An item of the output, from its first event to its last.
+fn item_events(out: &mut Events, index: usize, item: &Item, say: &Say) {
+    let id = item.id();
+    // What stands in every event of an item, and where in the item it is.
+    let at = |place: &str, mut data: Value| {
+        data["item_id"] = id.into();
+        data["output_index"] = index.into();
+        if !place.is_empty() {
+            data[place] = 0.into();
+        }
+        data
+    };
+    out.event(
+        "response.output_item.added",
+        json!({"output_index": index, "item": item.begun()}),
+    );
+    match say {
+        Say::Text(texts) => {
+            let place = |data| at("content_index", data);
+            out.event(
+                "response.content_part.added",
+                place(json!({"part": items::output_text("")})),
+            );
+            for text in texts {
+                out.event(
+                    "response.output_text.delta",
+                    place(json!({"delta": text, "logprobs": []})),
+                );
+                out.frames.pace();
+            }
+            let text = texts.concat();
+            out.event(
+                "response.output_text.done",
+                place(json!({"text": text, "logprobs": []})),
+            );
+            out.event(
+                "response.content_part.done",
+                place(json!({"part": items::output_text(&text)})),
+            );
+        }
+        Say::Thinking(texts) => {
+            let place = |data| at("summary_index", data);
+            out.event(
+                "response.reasoning_summary_part.added",
+                place(json!({"part": items::summary_text("")})),
+            );
+            for text in texts {
+                out.event(
+                    "response.reasoning_summary_text.delta",
+                    place(json!({"delta": text})),
+                );
+                out.frames.pace();
+            }
+            let text = texts.concat();
+            out.event(
+                "response.reasoning_summary_text.done",
+                place(json!({"text": text})),
+            );
+            out.event(
+                "response.reasoning_summary_part.done",
+                place(json!({"part": items::summary_text(&text)})),
+            );
+        }
+        Say::Call(call) => {
+            let (events, field, input) = match &call.input {
+                Value::String(text) => ("custom_tool_call_input", "input", text.clone()),
+                input => ("function_call_arguments", "arguments", input.to_string()),
+            };
+            for piece in pieces(&input, 16) {
+                out.event(
+                    &format!("response.{events}.delta"),
+                    at("", json!({"delta": piece})),
+                );
+            }
+            out.event(
+                &format!("response.{events}.done"),
+                at("", json!({field: input})),
+            );
+        }
+        _ => {}
+    }
+    out.event(
+        "response.output_item.done",
+        json!({"output_index": index, "item": item.whole()}),
+    );
+}
+
+/// A response without output.
+fn response(reply: &Reply, status: &str) -> Value {
+    json!({
+        "id": format!("resp_{}", reply.id),
+        "object": "response",
+        // The same each time a script is played.
+        "created_at": 0,
+        "status": status,
+        "error": null,
+        "incomplete_details": null,
+        "instructions": null,
+        "model": reply.model,
+        "output": [],
+        "parallel_tool_calls": true,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": null,
+    })
+}
+
+/// The response as it is at its end.
+///
+/// A refusal is the service's own: `content_filter`. (A model that refuses by itself says so in a
+/// content part of another type, and then the response is complete. Codex drops such a part, and
+/// nobody would see the refusal.)
+fn end(reply: &Reply, output: Vec<Value>) -> Value {
+    let reason = match reply.stop {
+        Stop::End | Stop::ToolUse => None,
+        Stop::MaxTokens => Some("max_output_tokens"),
+        Stop::Refusal => Some("content_filter"),
+    };
+    let mut response = response(reply, reason.map_or("completed", |_| "incomplete"));
+    if let Some(reason) = reason {
+        response["incomplete_details"] = json!({"reason": reason});
+    }
+    response["output"] = output.into();
+    response["usage"] = usage(&reply.usage);
+    response
+}
+
+/// What is read from and written to a cache is a part of the input here.
+fn usage(tokens: &Tokens) -> Value {
+    let input = tokens.input + tokens.cache_read + tokens.cache_write;
+    json!({
+        "input_tokens": input,
+        "input_tokens_details": {
+            "cached_tokens": tokens.cache_read,
+            "cache_write_tokens": tokens.cache_write,
+        },
+        "output_tokens": tokens.output,
+        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
+        "total_tokens": input + tokens.output,
+    })
+}
+
+/// The names of the tools. Most models get them in a field of the request; some of Codex's get them
+/// in an item of the input.
+fn tools(body: &Value) -> Vec<String> {
+    let in_items = items_of(body, "input")
+        .iter()
+        .filter(|item| text_of(item, "type") == "additional_tools")
+        .flat_map(|item| items_of(item, "tools"));
+    items_of(body, "tools")
+        .iter()
+        .chain(in_items)
+        .flat_map(
+            |tool| match (text_of(tool, "type"), text_of(tool, "name")) {
+                // A namespace which only keeps together what could also stand alone.
+                ("namespace", "functions") => names(tool, ""),
+                ("namespace", namespace) => names(tool, &format!("{namespace}__")),
+                // A tool of the service itself has a type only.
+                (hosted, "") => vec![hosted.to_owned()],
+                (_, name) => vec![name.to_owned()],
+            },
+        )
+        .collect()
+}
+
+fn names(namespace: &Value, prefix: &str) -> Vec<String> {
+    items_of(namespace, "tools")
+        .iter()
+        .map(|tool| format!("{prefix}{}", text_of(tool, "name")))
+        .collect()
+}
+
+/// Whether Codex asks for something of its own, such as a summary of a conversation that became too
+/// long. It says so in metadata, which are JSON in a text.
+fn is_helper(body: &Value) -> bool {
+    let metadata = text_of(&body["client_metadata"], "x-codex-turn-metadata");
+    serde_json::from_str::<Value>(metadata)
+        .is_ok_and(|metadata| !matches!(text_of(&metadata, "request_kind"), "" | "turn"))
+}
+
+/// Who said an item of the input. What a client adds to a conversation is a message of a user or of
+/// a developer, or the output of a call.
+fn speaker(item: &Value) -> Speaker {
+    let kind = text_of(item, "type");
+    let from_model =
+        text_of(item, "role") == "assistant" || kind == "reasoning" || kind.ends_with("_call");
+    if from_model {
+        Speaker::Model
+    } else {
+        Speaker::Other
+    }
+}
+
+/// How an error is told.
+struct Told {
+    status: u16,
+    /// Its `type`.
+    name: &'static str,
+    code: Option<&'static str>,
+    usual: &'static str,
+}
+
+impl Told {
+    fn of(kind: ErrorKind) -> Self {
+        let (status, name, code, usual) = match kind {
+            ErrorKind::Authentication => (
+                401,
+                "invalid_request_error",
+                Some("invalid_api_key"),
+                "Incorrect API key provided.",
+            ),
+            ErrorKind::Permission => (
+                403,
+                "invalid_request_error",
+                Some("insufficient_permissions"),
+                "You have insufficient permissions for this operation.",
+            ),
+            ErrorKind::RateLimit => (
+                429,
+                "rate_limit_error",
+                Some("rate_limit_exceeded"),
+                "Rate limit reached. Please try again in 1s.",
+            ),
+            ErrorKind::Quota => (
+                429,
+                "insufficient_quota",
+                Some("insufficient_quota"),
+                "You exceeded your current quota, please check your plan and billing details.",
+            ),
+            ErrorKind::Server => (
+                500,
+                "server_error",
+                None,
+                "The server had an error while processing your request.",
+            ),
+            ErrorKind::Overloaded => (
+                503,
+                "service_unavailable_error",
+                Some("server_is_overloaded"),
+                "The server is overloaded. Please try again later.",
+            ),
+            ErrorKind::UnknownModel => (
+                404,
+                "invalid_request_error",
+                Some("model_not_found"),
+                "The model `no-such-model` does not exist or you do not have access to it.",
+            ),
+            ErrorKind::ContextTooLong => (
+                400,
+                "invalid_request_error",
+                Some("context_length_exceeded"),
+                "Your input exceeds the context window of this model.",
+            ),
+            ErrorKind::InvalidRequest => (400, "invalid_request_error", None, "Invalid request."),
+        };
+        Self {
+            status,
+            name,
+            code,
+            usual,
+        }
+    }
+}
+
+/// The code and the message of an error in the stream, where there is always a code.
+fn event_error(kind: ErrorKind) -> (&'static str, &'static str) {
+    let Told { code, usual, .. } = Told::of(kind);
+    let code = code.unwrap_or(match kind {
+        ErrorKind::InvalidRequest => "invalid_prompt",
+        _ => "server_error",
+    });
+    (code, usual)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use super::*;
+use crate::Cli;
+
+fn call_with(tools: &[&str], part: &Part) -> Call {
+    let tools: Vec<_> = tools.iter().map(ToString::to_string).collect();
+    let place = Place {
+        directory: None,
+        tools: &tools,
+    };
+    call(part, &place).unwrap()
+}
+
+fn write_file(content: &str) -> Part {
+    Part::WriteFile {
+        path: "sub/new.txt".into(),
+        content: content.into(),
+    }
+}
+
+fn echo() -> Part {
+    Part::Mcp {
+        server: "ti-ny".into(),
+        tool: "ec.ho".into(),
+        arguments: json!({"text": "hi"}),
+    }
+}
+
+#[test]
+fn it_is_pointed_by_settings_that_are_toml_and_needs_no_file() {
+    let pointing = point_at("http://127.0.0.1:8787");
+    let settings: Vec<_> = pointing
+        .args
+        .iter()
+        .map(|arg| arg.strip_prefix("--config=").unwrap())
+        .collect();
+    let settings: toml::Table = toml::from_str(&settings.join("\n")).unwrap();
+    let provider = settings["model_provider"].as_str().unwrap();
+    let provider = &settings["model_providers"][provider];
+    assert_eq!(
+        provider["base_url"].as_str(),
+        Some("http://127.0.0.1:8787/v1")
+    );
+    assert_eq!(provider["wire_api"].as_str(), Some("responses"));
+    let variable = provider["env_key"].as_str().unwrap();
+    assert_eq!(
+        pointing.env,
+        [(variable.to_owned(), "sk-mock-000".to_owned())]
+    );
+    assert_eq!(settings["analytics"]["enabled"].as_bool(), Some(false));
+    assert_eq!(pointing.model.as_deref(), Some("gpt-5.5"));
+    assert!(pointing.files.is_empty());
+}
+
+#[test]
+fn it_is_known_by_its_name_or_by_its_tools() {
+    let agent = "codex_exec/0.169.0 (Debian 12.0.0; x86_64) dumb (codex_exec; 0.169.0)";
+    assert_eq!(Cli::who(agent, &[]), Some(Cli::Codex));
+    for tool in ["exec_command", "exec"] {
+        assert_eq!(
+            Cli::who("my-program/1.0", &[tool.to_owned()]),
+            Some(Cli::Codex)
+        );
+    }
+    assert!(!is_asking("my-program/1.0", &["mcp__x__exec".to_owned()]));
+}
+
+#[test]
+fn a_model_with_plain_functions_calls_them() {
+    let call = |part| call_with(&["exec_command", "apply_patch"], &part);
+    assert_eq!(
+        call(Part::Shell("ls | wc".into())),
+        Call::new("exec_command", json!({"cmd": "ls | wc"}))
+    );
+    assert_eq!(
+        call(Part::ReadFile("in file.txt".into())),
+        Call::new("exec_command", json!({"cmd": "cat 'in file.txt'"}))
+    );
+    assert_eq!(
+        call(write_file("a\n\n+b\n")),
+        Call::new(
+            "apply_patch",
+            json!("*** Begin Patch\n*** Add File: sub/new.txt\n+a\n+\n++b\n*** End Patch\n")
+        )
+    );
+    assert_eq!(
+        call(echo()),
+        Call {
+            name: "ec_ho".into(),
+            namespace: Some("mcp__ti_ny".into()),
+            input: json!({"text": "hi"}),
+        }
+    );
+}
+
+#[test]
+fn a_model_without_a_tool_for_patches_makes_them_in_the_shell() {
+    assert_eq!(
+        call_with(&["exec_command"], &write_file("EOF\n")),
+        Call::new(
+            "exec_command",
+            json!({
+                "cmd": "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: sub/new.txt\n+EOF\n*** End Patch\nEOF"
+            })
+        )
+    );
+}
+
+#[test]
+fn a_model_in_code_mode_writes_programs() {
+    let program = |part| {
+        let call = call_with(&["exec", "wait"], &part);
+        assert_eq!((call.name.as_str(), call.namespace), ("exec", None));
+        call.input.as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        program(Part::Shell("echo \"hi\"".into())),
+        "const result = await tools.exec_command({\"cmd\":\"echo \\\"hi\\\"\"});\ntext(result.output);\n"
+    );
+    assert_eq!(
+        program(Part::ReadFile("a.txt".into())),
+        "const result = await tools.exec_command({\"cmd\":\"cat a.txt\"});\ntext(result.output);\n"
+    );
+    assert_eq!(
+        program(write_file("a\n")),
+        "const result = await tools.apply_patch(\"*** Begin Patch\\n*** Add File: sub/new.txt\\n+a\\n*** End Patch\\n\");\ntext(result);\n"
+    );
+    assert_eq!(
+        program(echo()),
+        "const result = await tools.mcp__ti_ny__ec_ho({\"text\":\"hi\"});\ntext(result.content);\n"
+    );
+}
+
+#[test]
+fn a_patch_has_whole_lines() {
+    let whole = "*** Begin Patch\n*** Add File: f\n+a\n+b\n*** End Patch\n";
+    assert_eq!(patch("f", "a\nb\n"), whole);
+    assert_eq!(patch("f", "a\nb"), whole);
+    assert_eq!(
+        patch("f", ""),
+        "*** Begin Patch\n*** Add File: f\n*** End Patch\n"
+    );
+}
+
+#[test]
+fn a_path_is_one_word_of_a_shell_and_no_option() {
+    for (path, word) in [
+        ("src/a-b_c.rs", "src/a-b_c.rs"),
+        ("it's $HOME", r"'it'\''s $HOME'"),
+        ("-n", "./-n"),
+        ("~/x", "'~/x'"),
+        ("", "''"),
+    ] {
+        assert_eq!(quoted(path), word);
+    }
+}
+
+#[test]
+fn what_is_no_call_is_none() {
+    let place = Place {
+        directory: None,
+        tools: &["exec".to_owned()],
+    };
+    assert_eq!(call(&Part::Cut, &place), None);
+}

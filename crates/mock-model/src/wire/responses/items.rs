@@ -1,0 +1,94 @@
+//! The items of which a response's output is made.
+
+use serde_json::{Value, json};
+
+use super::super::{Reply, Say};
+
+/// Made up: nobody reads it but the service itself. Codex asks for it, and sends it back.
+const ENCRYPTED: &str = "bW9jaw==";
+
+/// An item of the output.
+pub(super) struct Item {
+    whole: Value,
+    /// The field that is empty when the item begins, and what is in it then.
+    grows: (&'static str, Value),
+}
+
+impl Item {
+    /// The item in the place `index` of the output. `None` for what is no item.
+    pub(super) fn of(reply: &Reply, index: usize, say: &Say) -> Option<Self> {
+        let id = |kind: &str| format!("{kind}_{}_{index}", reply.id);
+        let (whole, grows) = match say {
+            Say::Text(texts) => (
+                json!({
+                    "type": "message",
+                    "id": id("msg"),
+                    "status": "completed",
+                    "role": "assistant",
+                    "content": [output_text(&texts.concat())],
+                }),
+                ("content", json!([])),
+            ),
+            Say::Thinking(texts) => (
+                json!({
+                    "type": "reasoning",
+                    "id": id("rs"),
+                    "summary": [summary_text(&texts.concat())],
+                    "encrypted_content": ENCRYPTED,
+                }),
+                ("summary", json!([])),
+            ),
+            Say::Call(call) => {
+                let (kind, short, field, input) = match &call.input {
+                    Value::String(text) => ("custom_tool_call", "ctc", "input", text.clone()),
+                    input => ("function_call", "fc", "arguments", input.to_string()),
+                };
+                let mut whole = json!({
+                    "type": kind,
+                    "id": id(short),
+                    "status": "completed",
+                    "call_id": id("call"),
+                    "name": call.name,
+                    field: input,
+                });
+                if let Some(namespace) = &call.namespace {
+                    whole["namespace"] = namespace.as_str().into();
+                }
+                (whole, (field, json!("")))
+            }
+            _ => return None,
+        };
+        Some(Self { whole, grows })
+    }
+
+    pub(super) fn id(&self) -> &str {
+        super::text_of(&self.whole, "id")
+    }
+
+    /// As it is at its end.
+    pub(super) fn whole(&self) -> Value {
+        self.whole.clone()
+    }
+
+    /// As it is when it begins.
+    pub(super) fn begun(&self) -> Value {
+        let mut item = self.whole();
+        let (field, empty) = &self.grows;
+        item[*field] = empty.clone();
+        // Reasoning has no status.
+        if let Some(status) = item.get_mut("status") {
+            *status = "in_progress".into();
+        }
+        item
+    }
+}
+
+/// A part of a message.
+pub(super) fn output_text(text: &str) -> Value {
+    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+}
+
+/// A part of a summary of reasoning.
+pub(super) fn summary_text(text: &str) -> Value {
+    json!({"type": "summary_text", "text": text})
+}

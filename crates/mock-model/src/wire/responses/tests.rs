@@ -1,0 +1,275 @@
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::*;
+use crate::cli::Call;
+
+fn reply(say: Vec<Say>, stop: Stop) -> Reply {
+    Reply {
+        id: "mock_0_0".into(),
+        model: "m".into(),
+        say,
+        stop,
+        usage: Tokens {
+            input: 100,
+            output: 20,
+            cache_read: 30,
+            cache_write: 4,
+            reasoning: 5,
+        },
+    }
+}
+
+fn everything() -> Reply {
+    reply(
+        vec![
+            Say::Thinking(vec!["**Look".into(), "ing**".into()]),
+            Say::Text(vec!["Hel".into(), "lo.".into()]),
+            Say::Call(Call::new("exec_command", json!({"cmd": "ls"}))),
+            Say::Raw(": nothing\n\n".into()),
+            Say::Pause(Duration::from_secs(1)),
+            Say::Call(Call {
+                name: "echo".into(),
+                namespace: Some("mcp__tiny".into()),
+                input: json!({}),
+            }),
+            Say::Call(Call::new("apply_patch", json!("*** Begin Patch\né"))),
+        ],
+        Stop::ToolUse,
+    )
+}
+
+/// A stream as one text, with what is not sent in brackets.
+fn written(frames: &[Frame]) -> String {
+    let mut text = String::new();
+    for frame in frames {
+        match frame {
+            Frame::Bytes(bytes) => text.push_str(std::str::from_utf8(bytes).unwrap()),
+            other => writeln!(text, "[{other:?}]").unwrap(),
+        }
+    }
+    text
+}
+
+/// The data of all events.
+fn events(frames: &[Frame]) -> Vec<Value> {
+    written(frames)
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_stream_with_everything_in_it() {
+    insta::assert_snapshot!(written(&Responses.stream(&everything())));
+}
+
+#[test]
+fn events_are_numbered_and_named_as_in_their_data() {
+    let frames = Responses.stream(&everything());
+    let text = written(&frames);
+    let names: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("event: "))
+        .collect();
+    let events = events(&frames);
+    assert_eq!(names.len(), events.len());
+    for (count, (event, name)) in events.iter().zip(names).enumerate() {
+        assert_eq!(event["type"], name);
+        assert_eq!(event["sequence_number"], count);
+    }
+}
+
+#[test]
+fn the_last_event_of_a_stream_has_the_same_response_as_a_whole_answer() {
+    let reply = everything();
+    let whole = Responses.whole(&reply);
+    let events = events(&Responses.stream(&reply));
+    assert_eq!(events.last().unwrap()["response"], whole);
+    let done: Vec<_> = events
+        .iter()
+        .filter(|event| event["type"] == "response.output_item.done")
+        .map(|event| event["item"].clone())
+        .collect();
+    assert_eq!(whole["output"], Value::from(done));
+    assert_eq!(whole["status"], "completed");
+    assert_eq!(whole["incomplete_details"], Value::Null);
+}
+
+#[test]
+fn what_a_cache_gave_is_a_part_of_the_input() {
+    assert_eq!(
+        Responses.whole(&everything())["usage"],
+        json!({
+            "input_tokens": 134,
+            "input_tokens_details": {"cached_tokens": 30, "cache_write_tokens": 4},
+            "output_tokens": 20,
+            "output_tokens_details": {"reasoning_tokens": 5},
+            "total_tokens": 154,
+        })
+    );
+}
+
+#[test]
+fn an_answer_that_is_not_complete_says_why() {
+    for (stop, reason) in [
+        (Stop::MaxTokens, "max_output_tokens"),
+        (Stop::Refusal, "content_filter"),
+    ] {
+        let reply = reply(vec![Say::Text(vec!["Hel".into()])], stop);
+        let events = events(&Responses.stream(&reply));
+        let last = events.last().unwrap();
+        assert_eq!(last["type"], "response.incomplete");
+        assert_eq!(last["response"]["status"], "incomplete");
+        assert_eq!(
+            last["response"]["incomplete_details"],
+            json!({"reason": reason})
+        );
+        assert_eq!(last["response"], Responses.whole(&reply));
+    }
+}
+
+#[test]
+fn an_error_in_the_stream_ends_it_and_keeps_what_was_said() {
+    let reply = reply(
+        vec![
+            Say::Text(vec!["Hello.".into()]),
+            Say::Error(ErrorKind::ContextTooLong),
+        ],
+        Stop::End,
+    );
+    let events = events(&Responses.stream(&reply));
+    let last = events.last().unwrap();
+    assert_eq!(last["type"], "response.failed");
+    let response = &last["response"];
+    assert_eq!(response["status"], "failed");
+    assert_eq!(response["error"]["code"], "context_length_exceeded");
+    assert_eq!(response["output"][0]["content"][0]["text"], "Hello.");
+    assert_eq!(response["usage"], Value::Null);
+}
+
+#[test]
+fn nothing_is_said_after_a_cut_or_a_stall() {
+    for (say, last) in [(Say::Cut, Frame::Cut), (Say::Stall, Frame::Stall)] {
+        let reply = reply(vec![Say::Text(vec!["Hello.".into()]), say], Stop::End);
+        let frames = Responses.stream(&reply);
+        assert_eq!(frames.last(), Some(&last));
+        // The text itself is whole by then.
+        let events = events(&frames);
+        assert_eq!(events.last().unwrap()["type"], "response.output_item.done");
+    }
+}
+
+#[test]
+fn every_error_has_a_status_and_a_code() {
+    let all = [
+        (ErrorKind::Authentication, 401, "invalid_api_key"),
+        (ErrorKind::Permission, 403, "insufficient_permissions"),
+        (ErrorKind::RateLimit, 429, "rate_limit_exceeded"),
+        (ErrorKind::Quota, 429, "insufficient_quota"),
+        (ErrorKind::Server, 500, "server_error"),
+        (ErrorKind::Overloaded, 503, "server_is_overloaded"),
+        (ErrorKind::UnknownModel, 404, "model_not_found"),
+        (ErrorKind::ContextTooLong, 400, "context_length_exceeded"),
+        (ErrorKind::InvalidRequest, 400, "invalid_prompt"),
+    ];
+    for (kind, status, code) in all {
+        let failure = Responses.error(kind, None);
+        assert_eq!(failure.status, status, "{kind:?}");
+        let (in_stream, message) = event_error(kind);
+        assert_eq!(in_stream, code, "{kind:?}");
+        assert_eq!(failure.body["error"]["message"], message);
+        if !matches!(kind, ErrorKind::Server | ErrorKind::InvalidRequest) {
+            assert_eq!(failure.body["error"]["code"], code);
+        }
+        let own = Responses.error(kind, Some("no"));
+        assert_eq!(own.body["error"]["message"], "no");
+    }
+}
+
+fn turn_of(input: &Value) -> usize {
+    match Responses
+        .asked("/v1/responses", &json!({"input": input}))
+        .what
+    {
+        What::Answer { turn } => turn,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn reasoning_messages_and_calls_are_one_turn_of_the_model() {
+    let mut input = vec![
+        json!({"type": "message", "role": "developer", "content": []}),
+        json!({"type": "message", "role": "user", "content": []}),
+    ];
+    assert_eq!(turn_of(&input.clone().into()), 0);
+    input.extend([
+        json!({"type": "reasoning", "summary": []}),
+        json!({"type": "message", "role": "assistant", "content": []}),
+        json!({"type": "function_call", "call_id": "1"}),
+        json!({"type": "custom_tool_call", "call_id": "2"}),
+    ]);
+    assert_eq!(
+        turn_of(&input.clone().into()),
+        0,
+        "an answer that broke off"
+    );
+    input.extend([
+        json!({"type": "function_call_output", "call_id": "1"}),
+        json!({"type": "custom_tool_call_output", "call_id": "2"}),
+    ]);
+    assert_eq!(turn_of(&input.clone().into()), 1);
+    input.extend([
+        // Without a type it is a message.
+        json!({"role": "assistant", "content": "done"}),
+        json!({"role": "user", "content": "go on"}),
+    ]);
+    assert_eq!(turn_of(&input.into()), 2);
+    assert_eq!(turn_of(&json!("only a prompt")), 0);
+}
+
+#[test]
+fn tools_are_listed_wherever_they_stand() {
+    let asked = Responses.asked(
+        "/v1/responses",
+        &json!({
+            "model": "gpt-5.5",
+            "stream": true,
+            "input": [{"type": "additional_tools", "role": "developer", "tools": [
+                {"type": "namespace", "name": "functions", "tools": [{"type": "custom", "name": "exec"}]},
+            ]}],
+            "tools": [
+                {"type": "function", "name": "exec_command"},
+                {"type": "custom", "name": "apply_patch"},
+                {"type": "namespace", "name": "mcp__x", "tools": [{"type": "function", "name": "exec"}]},
+                {"type": "web_search"},
+            ],
+        }),
+    );
+    assert_eq!(asked.model, "gpt-5.5");
+    assert!(asked.stream);
+    assert_eq!(
+        asked.tools,
+        [
+            "exec_command",
+            "apply_patch",
+            "mcp__x__exec",
+            "web_search",
+            "exec"
+        ]
+    );
+    assert!(!Responses.asked("/v1/responses", &json!({})).stream);
+}
+
+#[test]
+fn what_codex_asks_for_itself_is_no_turn() {
+    let asked = |kind: &str| {
+        let metadata = json!({"request_kind": kind}).to_string();
+        let body = json!({"client_metadata": {"x-codex-turn-metadata": metadata}});
+        Responses.asked("/v1/responses", &body).what
+    };
+    assert_eq!(asked("turn"), What::Answer { turn: 0 });
+    assert!(matches!(asked("compaction"), What::Helper(_)));
+}
