@@ -4,7 +4,7 @@ mod claude;
 mod codex;
 mod copilot;
 mod gemini;
-mod opencode;
+pub(crate) mod opencode;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

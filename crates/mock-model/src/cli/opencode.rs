@@ -1,16 +1,290 @@
-//! The CLI.
+//! OpenCode.
+
+use serde_json::{Value, json};
 
 use super::{Call, Place, Pointing};
 use crate::Part;
+use crate::wire::{items, text_of};
 
-pub(super) fn point_at(_url: &str) -> Pointing {
-    Pointing::default()
+/// The provider in Anthropic's protocol, whose model is asked for.
+const PROVIDER: &str = "mock";
+
+/// The provider in OpenAI's protocol, for who wants that: `--model mock-chat/mock-model`.
+const CHAT_PROVIDER: &str = "mock-chat";
+
+const MODEL: &str = "mock-model";
+
+/// In Anthropic's protocol, because only there does OpenCode see what is written to a cache: its
+/// reader of Chat Completions takes that for other input.
+pub(super) fn point_at(url: &str) -> Pointing {
+    let model = format!("{PROVIDER}/{MODEL}");
+    let provider = |package: &str| {
+        json!({
+            "npm": package,
+            "name": "Mock model",
+            "options": {"baseURL": format!("{url}/v1"), "apiKey": "sk-mock-000"},
+            "models": {MODEL: {
+                "name": "Mock model",
+                "reasoning": true,
+                "tool_call": true,
+                "limit": {"context": 200_000, "output": 32_000},
+                // Dollars for a million tokens, without which OpenCode reports a cost of nothing.
+                "cost": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75},
+            }},
+        })
+    };
+    let config = json!({
+        "model": model,
+        "enabled_providers": [PROVIDER, CHAT_PROVIDER],
+        "provider": {
+            PROVIDER: provider("@ai-sdk/anthropic"),
+            CHAT_PROVIDER: provider("@ai-sdk/openai-compatible"),
+        },
+        "autoupdate": false,
+        "share": "disabled",
+    });
+    let env = [
+        ("OPENCODE_CONFIG_CONTENT", config.to_string()),
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
+    ];
+    Pointing {
+        env: env.map(|(name, value)| (name.to_owned(), value)).into(),
+        model: Some(model),
+        ..Pointing::default()
+    }
 }
 
-pub(super) fn is_asking(_user_agent: &str, _tools: &[String]) -> bool {
-    false
+/// Others have a tool `bash` too.
+pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
+    let offers = |name| tools.iter().any(|tool| tool == name);
+    user_agent.starts_with("opencode/") || (offers("bash") && offers("todowrite"))
 }
 
-pub(super) fn call(_part: &Part, _place: &Place<'_>) -> Option<Call> {
-    None
+pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+    Some(match part {
+        Part::Shell(command) => Call::new("bash", json!({"command": command})),
+        Part::ReadFile(path) => Call::new("read", json!({"filePath": place.absolute(path)})),
+        Part::WriteFile { path, content } => Call::new(
+            "write",
+            json!({"filePath": place.absolute(path), "content": content}),
+        ),
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => Call::new(
+            format!("{}_{}", plain(server), plain(tool)),
+            arguments.clone(),
+        ),
+        _ => return None,
+    })
+}
+
+/// A name as OpenCode writes it for a model.
+fn plain(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    name.chars().map(plain).collect()
+}
+
+/// The answer to what OpenCode asks for itself: a title of a new session, and a summary in the place
+/// of a conversation that got too long.
+///
+/// Neither offers tools, but nor does a conversation in which none is allowed, so they are known by
+/// what they ask. The request may be in either of OpenCode's protocols.
+pub(crate) fn helper(body: &Value) -> Option<&'static str> {
+    let messages = items(body, "messages");
+    let said_by = |role: &str| {
+        messages
+            .iter()
+            .any(|message| text_of(message, "role") == role)
+    };
+    if !items(body, "tools").is_empty() || said_by("assistant") {
+        return None;
+    }
+    let asked: Vec<&str> = messages
+        .iter()
+        .filter(|message| text_of(message, "role") == "user")
+        .flat_map(texts)
+        .collect();
+    match asked.as_slice() {
+        // What comes after it is the prompt, which is all that a conversation would have.
+        [TITLE_PROMPT, _, ..] => Some("A mock session"),
+        [text] if text.starts_with(SUMMARY_PROMPT) => Some(SUMMARY),
+        _ => None,
+    }
+}
+
+/// Whether a message of the model is a summary that [`helper`] gave, which is no turn of the script.
+pub(crate) fn is_summary(message: &Value) -> bool {
+    texts(message) == [SUMMARY]
+}
+
+const TITLE_PROMPT: &str = "Generate a title for this conversation:\n";
+
+const SUMMARY_PROMPT: &str = "Here is the conversation so far:\n\n<conversation>\n";
+
+const SUMMARY: &str = "Mock summary: what was said before was too long to keep.";
+
+/// The texts of a message, whose content is one or a list.
+fn texts(message: &Value) -> Vec<&str> {
+    match &message["content"] {
+        Value::String(text) => vec![text],
+        content => content
+            .as_array()
+            .map_or(&[][..], Vec::as_slice)
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn both_protocols_are_at_the_address_and_the_model_has_prices() {
+        let pointing = point_at("http://127.0.0.1:1");
+        assert_eq!(pointing.model.as_deref(), Some("mock/mock-model"));
+        assert!(pointing.args.is_empty() && pointing.files.is_empty());
+        let (name, config) = &pointing.env[0];
+        assert_eq!(name, "OPENCODE_CONFIG_CONTENT");
+        let config: Value = serde_json::from_str(config).unwrap();
+        assert_eq!(config["model"], "mock/mock-model");
+        assert_eq!(config["enabled_providers"], json!(["mock", "mock-chat"]));
+        for (provider, package) in [
+            ("mock", "@ai-sdk/anthropic"),
+            ("mock-chat", "@ai-sdk/openai-compatible"),
+        ] {
+            let provider = &config["provider"][provider];
+            assert_eq!(provider["npm"], package);
+            assert_eq!(provider["options"]["baseURL"], "http://127.0.0.1:1/v1");
+            assert_eq!(
+                provider["models"]["mock-model"]["cost"],
+                json!({"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75})
+            );
+        }
+        assert_eq!(
+            (&config["autoupdate"], &config["share"]),
+            (&json!(false), &json!("disabled"))
+        );
+        let mut off: Vec<_> = pointing.env[1..].iter().map(|(name, _)| name).collect();
+        off.sort();
+        assert_eq!(
+            off,
+            [
+                "OPENCODE_DISABLE_AUTOUPDATE",
+                "OPENCODE_DISABLE_LSP_DOWNLOAD",
+                "OPENCODE_DISABLE_MODELS_FETCH"
+            ]
+        );
+    }
+
+    #[test]
+    fn it_is_known_by_its_name_or_by_two_of_its_tools() {
+        let agent = "opencode/1.18.33 ai-sdk/provider-utils/4.0.46 runtime/bun/1.3.14";
+        assert!(is_asking(agent, &[]));
+        assert!(is_asking("", &names(&["bash", "edit", "todowrite"])));
+        assert!(!is_asking("OpenAI/JS 5.20.1", &names(&["bash", "view"])));
+        assert!(!is_asking("", &names(&["todowrite"])));
+    }
+
+    #[test]
+    fn calls_have_the_form_of_its_tools() {
+        let place = Place {
+            directory: Some(Path::new("/w")),
+            tools: &[],
+        };
+        for (part, name, input) in [
+            (Part::Shell("ls".into()), "bash", json!({"command": "ls"})),
+            (
+                Part::ReadFile("a.txt".into()),
+                "read",
+                json!({"filePath": "/w/a.txt"}),
+            ),
+            (
+                Part::WriteFile {
+                    path: "/x/b".into(),
+                    content: "c\n".into(),
+                },
+                "write",
+                json!({"filePath": "/x/b", "content": "c\n"}),
+            ),
+            (
+                Part::Mcp {
+                    server: "my db".into(),
+                    tool: "get.one-row".into(),
+                    arguments: json!({"id": 1}),
+                },
+                "my_db_get_one-row",
+                json!({"id": 1}),
+            ),
+        ] {
+            assert_eq!(call(&part, &place), Some(Call::new(name, input)));
+        }
+        assert_eq!(call(&Part::Cut, &place), None);
+    }
+
+    #[test]
+    fn a_title_is_asked_for_in_both_protocols() {
+        let title = Some("A mock session");
+        let prompt = "Generate a title for this conversation:\n";
+        let chat = json!({"messages": [
+            {"role": "system", "content": "You are a title generator."},
+            {"role": "user", "content": prompt},
+            {"role": "user", "content": "hi"},
+        ]});
+        assert_eq!(helper(&chat), title);
+        let blocks = json!([{"type": "text", "text": prompt}, {"type": "text", "text": "hi"}]);
+        let anthropic = json!({"messages": [{"role": "user", "content": blocks}]});
+        assert_eq!(helper(&anthropic), title);
+    }
+
+    #[test]
+    fn a_conversation_without_tools_is_one() {
+        let tools = json!([{"name": "bash"}]);
+        let user = |text: &str| json!({"role": "user", "content": text});
+        let title = user(TITLE_PROMPT);
+        let summary = user(&format!("{SUMMARY_PROMPT}x"));
+        let said = json!({"role": "assistant", "content": "x"});
+        for body in [
+            json!({"messages": [user("hi")]}),
+            json!({"messages": [title]}),
+            json!({"messages": [title, said, user("more")]}),
+            json!({"messages": [title, user("hi")], "tools": tools}),
+            json!({"messages": [summary], "tools": tools}),
+            json!({}),
+        ] {
+            assert_eq!(helper(&body), None, "{body}");
+        }
+        assert_eq!(helper(&json!({"messages": [summary]})), Some(SUMMARY));
+    }
+
+    #[test]
+    fn a_summary_is_known_again() {
+        for content in [json!(SUMMARY), json!([{"type": "text", "text": SUMMARY}])] {
+            assert!(is_summary(
+                &json!({"role": "assistant", "content": content})
+            ));
+        }
+        for content in [json!("other"), json!(null), json!([])] {
+            assert!(!is_summary(
+                &json!({"role": "assistant", "content": content})
+            ));
+        }
+    }
 }

@@ -1,0 +1,310 @@
+use bytes::Bytes;
+
+use super::*;
+
+fn reply(say: Vec<Say>) -> Reply {
+    Reply {
+        id: "mock_0_0".into(),
+        model: "m".into(),
+        say,
+        stop: Stop::ToolUse,
+        usage: Tokens {
+            input: 10,
+            output: 30,
+            cache_read: 500,
+            cache_write: 70,
+            reasoning: 8,
+        },
+    }
+}
+
+fn everything() -> Reply {
+    reply(vec![
+        Say::Thinking(vec!["Hm".into(), "m.".into()]),
+        Say::Text(vec!["I ".into(), "look.".into()]),
+        Say::Call(Call::new("bash", json!({"command": "ls -la"}))),
+        Say::Call(Call::new("read", json!({"filePath": "a"}))),
+    ])
+}
+
+/// The chunks of a stream, and what else is in it.
+fn chunks(frames: Vec<Frame>) -> Vec<Value> {
+    let mut found = Vec::new();
+    for frame in frames {
+        found.push(match frame {
+            Frame::Pace => continue,
+            Frame::Bytes(bytes) => {
+                let text = String::from_utf8(bytes.into()).unwrap();
+                let data = text
+                    .strip_prefix("data: ")
+                    .and_then(|t| t.strip_suffix("\n\n"));
+                let data = data.unwrap_or(&text);
+                serde_json::from_str(data).unwrap_or_else(|_| data.into())
+            }
+            other => format!("{other:?}").into(),
+        });
+    }
+    found
+}
+
+/// What the chunks add to the message.
+fn deltas(reply: &Reply) -> Vec<Value> {
+    chunks(Chat.stream(reply))
+        .into_iter()
+        .map(|chunk| match &chunk["choices"][0]["delta"] {
+            Value::Null => chunk,
+            delta => delta.clone(),
+        })
+        .collect()
+}
+
+#[test]
+fn a_stream_has_a_chunk_for_each_piece_and_the_usage_last() {
+    let chunk = |delta: Value, finish: Value| {
+        json!({
+            "id": "chatcmpl-mock_0_0", "object": "chat.completion.chunk",
+            "created": 1_750_000_000, "model": "m",
+            "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}],
+        })
+    };
+    let expected = [
+        json!({"role": "assistant", "content": "", "refusal": null}),
+        json!({"reasoning_content": "Hm"}),
+        json!({"reasoning_content": "m."}),
+        json!({"content": "I "}),
+        json!({"content": "look."}),
+        json!({"tool_calls": [{"index": 0, "id": "call_mock_0_0_0", "type": "function",
+            "function": {"name": "bash", "arguments": ""}}]}),
+        json!({"tool_calls": [{"index": 0, "function": {"arguments": "{\"command\":\"ls -"}}]}),
+        json!({"tool_calls": [{"index": 0, "function": {"arguments": "la\"}"}}]}),
+        json!({"tool_calls": [{"index": 1, "id": "call_mock_0_0_1", "type": "function",
+            "function": {"name": "read", "arguments": ""}}]}),
+        json!({"tool_calls": [{"index": 1, "function": {"arguments": "{\"filePath\":\"a\"}"}}]}),
+    ];
+    let mut expected: Vec<Value> = expected.map(|delta| chunk(delta, Value::Null)).into();
+    expected.push(chunk(json!({}), json!("tool_calls")));
+    expected.push(json!({
+        "id": "chatcmpl-mock_0_0", "object": "chat.completion.chunk",
+        "created": 1_750_000_000, "model": "m", "choices": [],
+        "usage": {
+            "prompt_tokens": 580, "completion_tokens": 30, "total_tokens": 610,
+            "prompt_tokens_details": {"cached_tokens": 500},
+            "completion_tokens_details": {"reasoning_tokens": 8},
+        },
+    }));
+    expected.push(json!("[DONE]"));
+    assert_eq!(chunks(Chat.stream(&everything())), expected);
+}
+
+#[test]
+fn a_piece_of_text_is_followed_by_the_time_to_the_next() {
+    let frames = Chat.stream(&reply(vec![Say::Text(vec!["a".into(), "b".into()])]));
+    let paces: Vec<_> = (0..frames.len())
+        .filter(|at| frames[*at] == Frame::Pace)
+        .collect();
+    assert_eq!(paces, [2, 4]);
+}
+
+#[test]
+fn a_whole_answer_says_the_same_as_the_stream() {
+    let whole = Chat.whole(&everything());
+    assert_eq!(
+        whole,
+        json!({
+            "id": "chatcmpl-mock_0_0", "object": "chat.completion",
+            "created": 1_750_000_000, "model": "m",
+            "choices": [{
+                "index": 0,
+                "message": {
+                    "role": "assistant", "content": "I look.", "refusal": null,
+                    "reasoning_content": "Hmm.",
+                    "tool_calls": [
+                        {"id": "call_mock_0_0_0", "type": "function",
+                         "function": {"name": "bash", "arguments": "{\"command\":\"ls -la\"}"}},
+                        {"id": "call_mock_0_0_1", "type": "function",
+                         "function": {"name": "read", "arguments": "{\"filePath\":\"a\"}"}},
+                    ],
+                },
+                "logprobs": null, "finish_reason": "tool_calls",
+            }],
+            "usage": {
+                "prompt_tokens": 580, "completion_tokens": 30, "total_tokens": 610,
+                "prompt_tokens_details": {"cached_tokens": 500},
+                "completion_tokens_details": {"reasoning_tokens": 8},
+            },
+        })
+    );
+    let message = &Chat.whole(&reply(vec![]))["choices"][0]["message"];
+    assert_eq!(
+        message,
+        &json!({"role": "assistant", "content": null, "refusal": null})
+    );
+}
+
+#[test]
+fn what_a_tool_is_given_may_be_no_json() {
+    let say = vec![Say::Call(Call::new("bash", json!("{\"command\": ")))];
+    let arguments = &deltas(&reply(say))[2]["tool_calls"][0]["function"]["arguments"];
+    assert_eq!(arguments, "{\"command\": ");
+}
+
+#[test]
+fn each_stop_has_its_word() {
+    for (stop, word) in [
+        (Stop::End, "stop"),
+        (Stop::ToolUse, "tool_calls"),
+        (Stop::MaxTokens, "length"),
+        (Stop::Refusal, "content_filter"),
+    ] {
+        let mut reply = reply(vec![]);
+        reply.stop = stop;
+        assert_eq!(Chat.whole(&reply)["choices"][0]["finish_reason"], word);
+        assert_eq!(
+            chunks(Chat.stream(&reply))[1]["choices"][0]["finish_reason"],
+            word
+        );
+    }
+}
+
+#[test]
+fn an_answer_ends_where_it_breaks() {
+    let text = || Say::Text(vec!["a".into()]);
+    let after = |last: Say| deltas(&reply(vec![text(), last])).split_off(2);
+    assert_eq!(after(Say::Cut), ["Cut"]);
+    assert_eq!(after(Say::Stall), ["Stall"]);
+    assert_eq!(
+        after(Say::Pause(std::time::Duration::from_millis(3)))[0],
+        "Pause(3ms)"
+    );
+    let error = after(Say::Error(ErrorKind::Overloaded));
+    assert_eq!(error, [Chat.error(ErrorKind::Overloaded, None).body]);
+    let raw = Chat.stream(&reply(vec![Say::Raw("data: {oops\n\n".into())]));
+    assert_eq!(raw[1], Frame::Bytes(Bytes::from("data: {oops\n\n")));
+    assert_eq!(raw.len(), 5, "and then the answer goes on");
+}
+
+#[test]
+fn errors_have_the_bodies_of_the_service() {
+    for (kind, status, name, param, code) in [
+        (
+            ErrorKind::Authentication,
+            401,
+            "invalid_request_error",
+            None,
+            Some("invalid_api_key"),
+        ),
+        (
+            ErrorKind::Permission,
+            403,
+            "invalid_request_error",
+            None,
+            None,
+        ),
+        (
+            ErrorKind::RateLimit,
+            429,
+            "tokens",
+            None,
+            Some("rate_limit_exceeded"),
+        ),
+        (
+            ErrorKind::Quota,
+            429,
+            "insufficient_quota",
+            None,
+            Some("insufficient_quota"),
+        ),
+        (ErrorKind::Server, 500, "server_error", None, None),
+        (ErrorKind::Overloaded, 503, "server_error", None, None),
+        (
+            ErrorKind::UnknownModel,
+            404,
+            "invalid_request_error",
+            None,
+            Some("model_not_found"),
+        ),
+        (
+            ErrorKind::ContextTooLong,
+            400,
+            "invalid_request_error",
+            Some("messages"),
+            Some("context_length_exceeded"),
+        ),
+        (
+            ErrorKind::InvalidRequest,
+            400,
+            "invalid_request_error",
+            None,
+            None,
+        ),
+    ] {
+        let Failure {
+            status: found,
+            body,
+        } = Chat.error(kind, Some("why"));
+        assert_eq!(found, status, "{kind:?}");
+        assert_eq!(
+            body,
+            json!({"error": {"message": "why", "type": name, "param": param, "code": code}})
+        );
+        let usual = Chat.error(kind, None).body["error"]["message"].clone();
+        assert!(
+            usual.as_str().is_some_and(|usual| usual.len() > 10),
+            "{kind:?}"
+        );
+    }
+}
+
+#[test]
+fn the_request_tells_the_model_the_tools_and_the_turn() {
+    let asked = Chat.asked(
+        "/v1/chat/completions",
+        &json!({
+            "model": "mock-model", "stream": true,
+            "tools": [
+                {"type": "function", "function": {"name": "bash", "parameters": {}}},
+                {"type": "custom", "custom": {"name": "apply_patch"}},
+            ],
+            "messages": [
+                {"role": "system", "content": "You are."},
+                {"role": "user", "content": "go"},
+                {"role": "assistant", "content": null, "tool_calls": [{"id": "a"}, {"id": "b"}]},
+                {"role": "tool", "tool_call_id": "a", "content": "1"},
+                {"role": "tool", "tool_call_id": "b", "content": "2"},
+                {"role": "assistant", "content": "Done."},
+                {"role": "user", "content": [{"type": "text", "text": "again"}]},
+            ],
+        }),
+    );
+    assert_eq!(
+        asked,
+        Asked {
+            model: "mock-model".into(),
+            stream: true,
+            tools: vec!["bash".into(), "apply_patch".into()],
+            what: What::Answer { turn: 2 },
+        }
+    );
+    assert!(!Chat.asked("/", &Value::Null).stream);
+}
+
+#[test]
+fn what_the_cli_asks_for_itself_is_no_turn() {
+    let asked = |messages: Value| Chat.asked("/", &json!({"messages": messages})).what;
+    let prompt = json!({"role": "user", "content": "Generate a title for this conversation:\n"});
+    let user = json!({"role": "user", "content": "hi"});
+    assert!(matches!(asked(json!([prompt, user])), What::Helper(_)));
+    // No tool is allowed, and that is the prompt.
+    assert_eq!(asked(json!([prompt])), What::Answer { turn: 0 });
+    let What::Helper(summary) = asked(json!([{"role": "user",
+        "content": "Here is the conversation so far:\n\n<conversation>\n…"}]))
+    else {
+        panic!("a summary is a turn");
+    };
+    let history = [
+        user.clone(),
+        json!({"role": "assistant", "content": summary}),
+        user,
+    ];
+    assert_eq!(asked(json!(history)), What::Answer { turn: 0 });
+}
