@@ -242,6 +242,16 @@ pub(crate) fn turn(speakers: impl IntoIterator<Item = Speaker>) -> usize {
     turn
 }
 
+/// Whether the first of these is left unfinished: a text that is still being written when the stream
+/// breaks.
+pub(crate) fn breaks_off(say: &[Say]) -> bool {
+    let [Say::Text(_) | Say::Thinking(_), then @ ..] = say else {
+        return false;
+    };
+    let next = then.iter().find(|say| !matches!(say, Say::Pause(_)));
+    matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
+}
+
 /// A JSON text in pieces of about so many characters, as models stream the input of tools.
 pub(crate) fn pieces(text: &str, length: usize) -> Vec<String> {
     let characters: Vec<_> = text.chars().collect();

@@ -13,6 +13,10 @@ const MODEL: &str = "gpt-5.5";
 /// The variable from which Codex shall take the key.
 const KEY: &str = "MOCK_MODEL_KEY";
 
+/// How often Codex asks again. By its default it is 4 and 5 times, and then an answer of 500 takes 30
+/// requests and 25 s until it is an error.
+const RETRIES: &str = "request_max_retries=1,stream_max_retries=2";
+
 /// The tool that runs a command in a shell.
 const SHELL: &str = "exec_command";
 
@@ -21,7 +25,7 @@ const CODE: &str = "exec";
 
 pub(super) fn point_at(url: &str) -> Pointing {
     let provider = format!(
-        r#"{{name="mock model",base_url="{url}/v1",wire_api="responses",env_key="{KEY}"}}"#
+        r#"{{name="mock model",base_url="{url}/v1",wire_api="responses",env_key="{KEY}",{RETRIES}}}"#
     );
     let settings = [
         ("model_provider", r#""mock-model""#),

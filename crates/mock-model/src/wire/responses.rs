@@ -5,8 +5,8 @@ mod items;
 use serde_json::{Value, json};
 
 use super::{
-    Asked, Failure, Frame, Frames, Reply, Say, Speaker, What, Wire, items as items_of, pieces,
-    text_of, turn,
+    Asked, Failure, Frame, Frames, Reply, Say, Speaker, What, Wire, breaks_off, items as items_of,
+    pieces, text_of, turn,
 };
 use crate::{ErrorKind, Stop, Tokens};
 use items::Item;
@@ -23,7 +23,7 @@ impl Wire for Responses {
                 What::Helper("Nothing to say.".to_owned())
             } else {
                 What::Answer {
-                    turn: turn(items_of(body, "input").iter().map(speaker)),
+                    turn: turn(items_of(body, "input").iter().filter_map(speaker)),
                 }
             },
         }
@@ -35,7 +35,7 @@ impl Wire for Responses {
         out.event("response.created", json!({"response": begun}));
         out.event("response.in_progress", json!({"response": begun}));
         let mut output: Vec<Value> = Vec::new();
-        for say in &reply.say {
+        for (at, say) in reply.say.iter().enumerate() {
             if out.frames.common(say) {
                 continue;
             }
@@ -48,8 +48,11 @@ impl Wire for Responses {
                 return out.frames.into_vec();
             }
             if let Some(item) = Item::of(reply, output.len(), say) {
-                item_events(&mut out, output.len(), &item, say);
-                output.push(item.whole());
+                let is_whole = !breaks_off(&reply.say[at..]);
+                item_events(&mut out, output.len(), &item, say, is_whole);
+                if is_whole {
+                    output.push(item.whole());
+                }
             }
         }
         let ended = end(reply, output);
@@ -108,8 +111,8 @@ impl Events {
     }
 }
 
-/// An item of the output, from its first event to its last.
-fn item_events(out: &mut Events, index: usize, item: &Item, say: &Say) {
+/// An item of the output, from its first event to its last, or without its end.
+fn item_events(out: &mut Events, index: usize, item: &Item, say: &Say, is_whole: bool) {
     let id = item.id();
     // What stands in every event of an item, and where in the item it is.
     let at = |place: &str, mut data: Value| {
@@ -138,6 +141,9 @@ fn item_events(out: &mut Events, index: usize, item: &Item, say: &Say) {
                 );
                 out.frames.pace();
             }
+            if !is_whole {
+                return;
+            }
             let text = texts.concat();
             out.event(
                 "response.output_text.done",
@@ -160,6 +166,9 @@ fn item_events(out: &mut Events, index: usize, item: &Item, say: &Say) {
                     place(json!({"delta": text})),
                 );
                 out.frames.pace();
+            }
+            if !is_whole {
+                return;
             }
             let text = texts.concat();
             out.event(
@@ -288,16 +297,16 @@ fn is_helper(body: &Value) -> bool {
         .is_ok_and(|metadata| !matches!(text_of(&metadata, "request_kind"), "" | "turn"))
 }
 
-/// Who said an item of the input. What a client adds to a conversation is a message of a user or of
-/// a developer, or the output of a call.
-fn speaker(item: &Value) -> Speaker {
+/// Who said an item of the input. Nobody did if a client put it there by itself: what surrounds the
+/// agent, say, or (Codex) how the model shall take it that a filter stopped its answer, for which it
+/// then asks again.
+fn speaker(item: &Value) -> Option<Speaker> {
     let kind = text_of(item, "type");
-    let from_model =
-        text_of(item, "role") == "assistant" || kind == "reasoning" || kind.ends_with("_call");
-    if from_model {
-        Speaker::Model
-    } else {
-        Speaker::Other
+    match text_of(item, "role") {
+        "assistant" => Some(Speaker::Model),
+        "developer" | "system" => None,
+        _ if kind == "reasoning" || kind.ends_with("_call") => Some(Speaker::Model),
+        _ => Some(Speaker::Other),
     }
 }
 

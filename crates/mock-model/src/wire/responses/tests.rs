@@ -131,10 +131,11 @@ fn an_answer_that_is_not_complete_says_why() {
 }
 
 #[test]
-fn an_error_in_the_stream_ends_it_and_keeps_what_was_said() {
+fn an_error_in_the_stream_ends_it_and_keeps_what_was_whole() {
     let reply = reply(
         vec![
             Say::Text(vec!["Hello.".into()]),
+            Say::Text(vec!["I ".into()]),
             Say::Error(ErrorKind::ContextTooLong),
         ],
         Stop::End,
@@ -145,19 +146,29 @@ fn an_error_in_the_stream_ends_it_and_keeps_what_was_said() {
     let response = &last["response"];
     assert_eq!(response["status"], "failed");
     assert_eq!(response["error"]["code"], "context_length_exceeded");
+    assert_eq!(response["output"].as_array().unwrap().len(), 1);
     assert_eq!(response["output"][0]["content"][0]["text"], "Hello.");
     assert_eq!(response["usage"], Value::Null);
 }
 
 #[test]
-fn nothing_is_said_after_a_cut_or_a_stall() {
+fn a_text_before_a_cut_or_a_stall_has_no_end() {
     for (say, last) in [(Say::Cut, Frame::Cut), (Say::Stall, Frame::Stall)] {
-        let reply = reply(vec![Say::Text(vec!["Hello.".into()]), say], Stop::End);
-        let frames = Responses.stream(&reply);
-        assert_eq!(frames.last(), Some(&last));
-        // The text itself is whole by then.
-        let events = events(&frames);
-        assert_eq!(events.last().unwrap()["type"], "response.output_item.done");
+        for (text, event) in [
+            (Say::Text(vec!["Hel".into()]), "response.output_text.delta"),
+            (
+                Say::Thinking(vec!["Hm".into()]),
+                "response.reasoning_summary_text.delta",
+            ),
+            (
+                Say::Call(Call::new("exec_command", json!({}))),
+                "response.output_item.done",
+            ),
+        ] {
+            let frames = Responses.stream(&reply(vec![text, say.clone()], Stop::End));
+            assert_eq!(frames.last(), Some(&last));
+            assert_eq!(events(&frames).last().unwrap()["type"], event);
+        }
     }
 }
 
@@ -221,6 +232,13 @@ fn reasoning_messages_and_calls_are_one_turn_of_the_model() {
         json!({"type": "custom_tool_call_output", "call_id": "2"}),
     ]);
     assert_eq!(turn_of(&input.clone().into()), 1);
+    // A message that a filter stopped, and what Codex then says itself before it asks again.
+    let blocked = [
+        json!({"type": "message", "role": "assistant", "content": []}),
+        json!({"type": "message", "role": "developer", "content": []}),
+    ];
+    let blocked: Vec<_> = input.iter().cloned().chain(blocked).collect();
+    assert_eq!(turn_of(&blocked.into()), 1);
     input.extend([
         // Without a type it is a message.
         json!({"role": "assistant", "content": "done"}),
