@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{
     Asked, Failure, Frame, Frames, Reply, Say, Speaker, What, Wire, items, pieces, text_of, turn,
 };
+use crate::cli::opencode;
 use crate::{ErrorKind, Stop, Tokens};
 
 pub(crate) struct Anthropic;
@@ -19,11 +20,13 @@ impl Wire for Anthropic {
             What::Body(json!({"input_tokens": body.to_string().len() / 4}))
         } else if let Some(form) = form(body) {
             What::Helper(example(form).to_string())
+        } else if let Some(text) = opencode::helper(body) {
+            What::Helper(text.to_owned())
         } else {
             What::Answer {
                 turn: turn(items(body, "messages").iter().map(|message| {
                     match text_of(message, "role") {
-                        "assistant" => Speaker::Model,
+                        "assistant" if !opencode::is_summary(message) => Speaker::Model,
                         _ => Speaker::Other,
                     }
                 })),
@@ -53,7 +56,7 @@ impl Wire for Anthropic {
         );
         event(&mut out, json!({"type": "ping"}));
         let mut index = 0;
-        for say in &reply.say {
+        for (at, say) in reply.say.iter().enumerate() {
             if out.common(say) {
                 continue;
             }
@@ -75,6 +78,7 @@ impl Wire for Anthropic {
                     out.event(Some("content_block_start"), &start);
                 }
             }
+            let breaks_off = breaks_off(&reply.say[at..]);
             match say {
                 Say::Text(texts) => {
                     for text in texts {
@@ -90,10 +94,12 @@ impl Wire for Anthropic {
                         );
                         out.pace();
                     }
-                    delta(
-                        &mut out,
-                        json!({"type": "signature_delta", "signature": SIGNATURE}),
-                    );
+                    if !breaks_off {
+                        delta(
+                            &mut out,
+                            json!({"type": "signature_delta", "signature": SIGNATURE}),
+                        );
+                    }
                 }
                 Say::Call(call) => {
                     for piece in pieces(&call.input.to_string(), 16) {
@@ -105,10 +111,12 @@ impl Wire for Anthropic {
                 }
                 _ => {}
             }
-            event(
-                &mut out,
-                json!({"type": "content_block_stop", "index": index}),
-            );
+            if !breaks_off {
+                event(
+                    &mut out,
+                    json!({"type": "content_block_stop", "index": index}),
+                );
+            }
             index += 1;
         }
         event(
@@ -217,6 +225,17 @@ fn frame_of(reply: &Reply) -> Value {
         "stop_sequence": null,
         "usage": null,
     })
+}
+
+/// Whether the first of these is left open: a text that is still being written when the stream
+/// breaks. To the CLI a block that is whole is something else: what is whole it keeps, and what is
+/// not it asks for again, without a stream.
+fn breaks_off(say: &[Say]) -> bool {
+    let [Say::Text(_) | Say::Thinking(_), then @ ..] = say else {
+        return false;
+    };
+    let next = then.iter().find(|say| !matches!(say, Say::Pause(_)));
+    matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
 }
 
 /// A content block: as it begins in a stream, or whole.
