@@ -121,16 +121,13 @@ pub enum Part {
     },
     /// Say nothing for so many milliseconds.
     PauseMs(u64),
-    /// Say nothing more and leave the connection open. A text before it is left unfinished where a
-    /// protocol tells that from a finished one; so it is with `cut` and `error`.
+    /// Say nothing more and leave the connection open.
     Stall,
-    /// Break the connection. If the answer is not streamed, nothing of it is sent at all.
+    /// Break the connection.
     Cut,
-    /// Say that something is wrong in an event of the stream, and end it. An answer that is not
-    /// streamed is the HTTP error of this kind.
+    /// Say that something is wrong in an event of the stream, and end it.
     Error(ErrorKind),
-    /// Put these bytes into the stream as they are, such as what is no event at all. An answer that
-    /// is not streamed is without them.
+    /// Put these bytes into the stream as they are, such as what is no event at all.
     Raw(String),
 }
 
@@ -211,8 +208,7 @@ pub enum Stop {
     End,
     /// It waits for its tools.
     ToolUse,
-    /// The answer was cut at the limit of output tokens. Some CLIs then ask the model to go on,
-    /// which is a turn of its own: Claude Code does it three times.
+    /// The answer was cut at the limit of output tokens.
     MaxTokens,
     /// The model or a filter refused to go on.
     Refusal,

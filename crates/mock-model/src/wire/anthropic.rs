@@ -56,7 +56,7 @@ impl Wire for Anthropic {
         );
         event(&mut out, json!({"type": "ping"}));
         let mut index = 0;
-        for (at, say) in reply.say.iter().enumerate() {
+        for say in &reply.say {
             if out.common(say) {
                 continue;
             }
@@ -78,7 +78,6 @@ impl Wire for Anthropic {
                     out.event(Some("content_block_start"), &start);
                 }
             }
-            let breaks_off = breaks_off(&reply.say[at..]);
             match say {
                 Say::Text(texts) => {
                     for text in texts {
@@ -94,12 +93,10 @@ impl Wire for Anthropic {
                         );
                         out.pace();
                     }
-                    if !breaks_off {
-                        delta(
-                            &mut out,
-                            json!({"type": "signature_delta", "signature": SIGNATURE}),
-                        );
-                    }
+                    delta(
+                        &mut out,
+                        json!({"type": "signature_delta", "signature": SIGNATURE}),
+                    );
                 }
                 Say::Call(call) => {
                     for piece in pieces(&call.input.to_string(), 16) {
@@ -111,12 +108,10 @@ impl Wire for Anthropic {
                 }
                 _ => {}
             }
-            if !breaks_off {
-                event(
-                    &mut out,
-                    json!({"type": "content_block_stop", "index": index}),
-                );
-            }
+            event(
+                &mut out,
+                json!({"type": "content_block_stop", "index": index}),
+            );
             index += 1;
         }
         event(
@@ -225,17 +220,6 @@ fn frame_of(reply: &Reply) -> Value {
         "stop_sequence": null,
         "usage": null,
     })
-}
-
-/// Whether the first of these is left open: a text that is still being written when the stream
-/// breaks. To the CLI a block that is whole is something else: what is whole it keeps, and what is
-/// not it asks for again, without a stream.
-fn breaks_off(say: &[Say]) -> bool {
-    let [Say::Text(_) | Say::Thinking(_), then @ ..] = say else {
-        return false;
-    };
-    let next = then.iter().find(|say| !matches!(say, Say::Pause(_)));
-    matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
 }
 
 /// A content block: as it begins in a stream, or whole.
