@@ -5,10 +5,11 @@ use serde_json::json;
 use super::{Call, HomeFile, Place, Pointing};
 use crate::Part;
 
-/// The settings are a file of the home, and no variables, for what they decide: with an address and
-/// without a type of login the CLI does not begin (exit code 41), statistics can be turned off in no
-/// other way, and by default it repeats a failed request ten times, which takes minutes. The
-/// variables that name an administrator's settings do not help: those must be root's.
+/// Variables alone would do in an empty home: those of Vertex AI are not asked which login is meant,
+/// as that of an address is (exit code 41). But the login that is chosen in a user's settings counts
+/// more than they, and would ask the service itself; and only settings turn statistics off and bound
+/// the repetitions of a failed request, which are ten and take minutes. They must be the user's: an
+/// administrator's, which a variable can name, must be root's.
 pub(super) fn point_at(url: &str) -> Pointing {
     let env = [
         ("GEMINI_API_KEY", "mock-000"),
