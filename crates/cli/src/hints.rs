@@ -136,6 +136,7 @@ pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
         "extra_args" => "CLI ARGS",
         "include_native" => "--native",
         "keep_background" => "--keep-background",
+        "record_to" => "--record",
         "timeouts" => "--startup-timeout, --idle-timeout or --tool-timeout",
         _ => return None,
     })

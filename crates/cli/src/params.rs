@@ -99,6 +99,7 @@ fn mcp_servers(args: &RunArgs, env: &BTreeMap<String, String>) -> anyhow::Result
 pub(crate) fn runtime_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
     let mut config = base_config();
     config.program = args.place.bin.clone().or_else(|| program_variable(info));
+    config.record_to.clone_from(&args.record);
     if args.place.clean_env {
         config.env_policy = EnvPolicy::Clean {
             allow: CLEAN_ENV
@@ -410,11 +411,18 @@ mod tests {
 
     #[test]
     fn a_clean_environment_keeps_what_is_named() {
-        let args = args(&["x", "--clean-env", "--keep-env=FOO", "--bin=/b"]);
+        let args = args(&[
+            "x",
+            "--clean-env",
+            "--keep-env=FOO",
+            "--bin=/b",
+            "--record=/r",
+        ]);
         let info = teamster::provider("claude").unwrap().info();
         let config = runtime_config(&args, info);
         assert!(config.die_with_parent);
         assert_eq!(config.program.as_deref(), Some(Path::new("/b")));
+        assert_eq!(config.record_to.as_deref(), Some(Path::new("/r")));
         let EnvPolicy::Clean { allow } = config.env_policy else {
             panic!("{:?}", config.env_policy);
         };

@@ -51,6 +51,16 @@ pub(crate) struct RunArgs {
     /// Read the prompt from a file
     #[arg(long, value_name = "FILE")]
     pub(crate) prompt_file: Option<PathBuf>,
+    /// Record the run in a folder, as for the report of a bug (may hold private text)
+    ///
+    /// The folder is made if it is missing; one that has a recording is refused. It gets all that the
+    /// CLI prints, byte for byte, and in meta.json the prompt, the arguments, the variables that are
+    /// set for the run, and how it ended. In meta.json, what is called like a credential or belongs to
+    /// an MCP server is left out. What the agent prints is not changed, and may hold anything that it
+    /// has read: look through it before you give it away. Until then only you can read the files.
+    /// `cargo xtask replay DIR` in teamster's repository plays it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
     /// Arguments for the agent's CLI itself, as they are
     ///
     /// What they change is between you and the CLI: teamster does not look at them.

@@ -1,0 +1,49 @@
+//! `teamster run --record`.
+
+use std::fs;
+
+use serde_json::Value;
+use teamster_testkit::fixture::Fixture;
+use teamster_testkit::replay::{ReplayOptions, replay};
+
+use crate::{Claude, events, run};
+
+#[test]
+fn a_recorded_run_can_be_replayed() {
+    let claude = Claude::plays("tool_parallel", 0);
+    let dir = claude.path("bug/1");
+    let record = dir.to_str().unwrap();
+    let ended = run(claude
+        .run(["hello", "--json", "--record", record, "--env=MY_TOKEN"])
+        .env("MY_TOKEN", "secret-1"));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let printed = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/claude/2.1.197/tool_parallel/stdout.ndjson"
+    );
+    let fixture = Fixture::load(&dir).unwrap();
+    assert_eq!(fixture.stdout, fs::read(printed).unwrap());
+    assert_eq!(fixture.meta.prompt, "hello");
+    assert_eq!(fixture.meta.env["MY_TOKEN"], "…");
+    let provider = teamster::provider("claude").unwrap();
+    let replay = replay(&fixture, &*provider, ReplayOptions::default());
+    assert_eq!(replay.events, events(&ended.stdout));
+}
+
+#[test]
+fn a_recording_is_not_overwritten() {
+    let claude = Claude::plays("text", 0);
+    let dir = claude.path("bug");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("meta.json"), "{}").unwrap();
+    let ended = run(&mut claude.run(["hello", "--record", dir.to_str().unwrap()]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    let expected = format!(
+        "error: --record: {} already has a file meta.json",
+        dir.display()
+    );
+    assert!(ended.stderr.starts_with(&expected), "{}", ended.stderr);
+    assert!(!claude.path("report.json").exists(), "an agent was started");
+    let meta: Value = serde_json::from_slice(&fs::read(dir.join("meta.json")).unwrap()).unwrap();
+    assert_eq!(meta, serde_json::json!({}));
+}
