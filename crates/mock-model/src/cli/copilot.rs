@@ -5,17 +5,19 @@ use serde_json::json;
 use super::{Call, Place, Pointing};
 use crate::Part;
 
-/// It speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses. Messages is the one
-/// in which it understands most of what a script says: tokens written to a cache have no word in
-/// the other two, reasoning none in Chat Completions.
+/// It speaks OpenAI Responses, OpenAI Chat Completions and Anthropic Messages, and tells the same
+/// about all of them but for tokens. Responses is the one that has a word for each kind: Messages
+/// has none for reasoning, and Chat Completions none for what is written to a cache.
 pub(super) fn point_at(url: &str) -> Pointing {
+    // It adds `/responses` itself.
+    let base = format!("{url}/v1");
     let env = [
-        ("COPILOT_PROVIDER_TYPE", "anthropic"),
-        // It adds `/v1/messages` itself.
-        ("COPILOT_PROVIDER_BASE_URL", url),
+        ("COPILOT_PROVIDER_TYPE", "openai"),
+        ("COPILOT_PROVIDER_WIRE_API", "responses"),
+        ("COPILOT_PROVIDER_BASE_URL", &base),
         ("COPILOT_PROVIDER_API_KEY", "sk-mock-000"),
-        // A name that it knows: reasoning is asked for.
-        ("COPILOT_MODEL", "claude-sonnet-4"),
+        // It wants a name and takes any. What it knows of a real model could change its tools.
+        ("COPILOT_MODEL", "mock-model"),
         // No login, no telemetry, no server of GitHub's.
         ("COPILOT_OFFLINE", "true"),
         ("COPILOT_AUTO_UPDATE", "false"),
@@ -48,6 +50,7 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
             json!({"command": command, "description": "Run a command"}),
         ),
         Part::ReadFile(path) => Call::new("view", json!({"path": place.absolute(path)})),
+        // It makes new files only, in folders that are there.
         Part::WriteFile { path, content } => Call::new(
             "create",
             json!({"path": place.absolute(path), "file_text": content}),
@@ -81,6 +84,21 @@ mod tests {
 
     fn names(tools: &[&str]) -> Vec<String> {
         tools.iter().map(|&tool| tool.to_owned()).collect()
+    }
+
+    #[test]
+    fn it_is_pointed_at_the_protocol_with_a_word_for_each_kind_of_token() {
+        let pointing = point_at("http://127.0.0.1:8787");
+        for (name, value) in [
+            ("COPILOT_PROVIDER_TYPE", "openai"),
+            ("COPILOT_PROVIDER_WIRE_API", "responses"),
+            ("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:8787/v1"),
+            ("COPILOT_OFFLINE", "true"),
+        ] {
+            let expected = (name.to_owned(), value.to_owned());
+            assert!(pointing.env.contains(&expected), "{name}");
+        }
+        assert_eq!((pointing.args.len(), pointing.files.len()), (0, 0));
     }
 
     #[test]
