@@ -5,18 +5,17 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use teamster_mock_model::Cli;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use crate::differences::{Differences, Verdict};
 use crate::install;
 use crate::isolation::Network;
-use crate::play::{Bench, Played, play};
+use crate::play::{Bench, Played};
 use crate::scenario::{self, Scenario};
-use crate::{matrix, story};
+use crate::schedule::{self, Done};
+use crate::{matrix, say, story};
 
 /// Play every scenario with the real CLIs and compare their stories.
 ///
@@ -42,6 +41,9 @@ pub(crate) struct Args {
     /// List the scenarios and do nothing
     #[arg(long)]
     list: bool,
+    /// Write nothing: the matrix in docs/conformance.md must be as this run gives it, its date aside
+    #[arg(long)]
+    check: bool,
     /// Keep what the CLIs print in this folder: one folder a run, in the form of a fixture
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
@@ -66,28 +68,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 boxes: std::env::temp_dir(),
                 record: args.record.clone(),
             };
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(2)
-                .enable_all()
-                .build()?;
-            runtime.block_on(play_all(args, bench, network, scenarios, differences))
+            let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
+            play_all(args, &bench, network, &scenarios, &differences)
         }
         _ => crate::alone(&install::pinned_versions()?.programs),
     }
 }
 
-/// What came of one scenario with one CLI.
-pub(crate) struct Cell {
-    pub(crate) verdict: Verdict,
-    pub(crate) time: Duration,
-}
-
-async fn play_all(
+fn play_all(
     args: &Args,
-    bench: Bench,
+    bench: &Bench,
     network: Network,
-    scenarios: Vec<Scenario>,
-    differences: Differences,
+    scenarios: &[Arc<Scenario>],
+    differences: &Differences,
 ) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let clis = if args.providers.is_empty() {
@@ -103,44 +96,23 @@ async fn play_all(
         args.jobs,
         network.describe()
     ));
-    let places = Arc::new(Semaphore::new(args.jobs.max(1)));
-    let bench = Arc::new(bench);
-    let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
-    let mut plays = JoinSet::new();
-    for scenario in &scenarios {
-        for cli in &clis {
-            let (cli, scenario) = (*cli, Arc::clone(scenario));
-            let (bench, places) = (Arc::clone(&bench), Arc::clone(&places));
-            plays.spawn(async move {
-                let _place = places.acquire_owned().await;
-                let begun = Instant::now();
-                let played = play(&bench, cli, &scenario).await;
-                (cli, scenario, played, begun.elapsed())
-            });
-        }
-    }
     let mut cells = BTreeMap::new();
-    while let Some(done) = plays.join_next().await {
-        let (cli, scenario, played, time) = done?;
-        let verdict = match played {
-            Ok(played) => judge(args, &differences, cli, &scenario, &played),
+    schedule::play_all(bench, &clis, scenarios, args.jobs, |done| {
+        let verdict = match &done.played {
+            Ok(played) => judge(args, differences, done.cli, &done.scenario, played),
             Err(error) => Verdict {
                 undeclared: vec![format!("{error:#}")],
                 ..Verdict::default()
             },
         };
-        report(cli, &scenario, &verdict, time);
-        cells.insert((cli, scenario.name.clone()), Cell { verdict, time });
-    }
-    let verdicts = cells
-        .iter()
-        .map(|(key, cell)| (key.clone(), cell.verdict.clone()))
-        .collect();
-    let unused = differences.unused(&verdicts);
+        report(&done, &verdict);
+        cells.insert((done.cli, done.scenario.name.clone()), verdict);
+    })?;
+    let unused = differences.unused(&cells);
     for unused in &unused {
         say(format_args!("declared in vain: {unused}"));
     }
-    let failed = verdicts
+    let failed = cells
         .values()
         .filter(|verdict| !verdict.undeclared.is_empty())
         .count();
@@ -150,10 +122,19 @@ async fn play_all(
         begun.elapsed().as_secs(),
         unused.len()
     ));
+    let mut fine = failed == 0 && unused.is_empty();
     if complete {
-        matrix::write(&scenarios, &clis, &cells, &differences, network)?;
+        let page = matrix::page(scenarios, &clis, &cells, differences, network)?;
+        if !args.check {
+            matrix::write(&page)?;
+        } else if !matrix::is_current(&page)? {
+            fine = false;
+            say(format_args!(
+                "docs/conformance.md is not what this run gives: `cargo xtask conformance` writes it"
+            ));
+        }
     }
-    Ok(if failed == 0 && unused.is_empty() {
+    Ok(if fine {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(1)
@@ -219,7 +200,7 @@ fn tell(cli: Cli, scenario: &Scenario, played: &Played, told: &story::Story) {
     }
 }
 
-fn report(cli: Cli, scenario: &Scenario, verdict: &Verdict, time: Duration) {
+fn report(done: &Done, verdict: &Verdict) {
     let what = if !verdict.undeclared.is_empty() {
         "FAILS".to_owned()
     } else if verdict.declared.is_empty() {
@@ -230,16 +211,11 @@ fn report(cli: Cli, scenario: &Scenario, verdict: &Verdict, time: Duration) {
     };
     say(format_args!(
         "{:<24} {:<9} {:>6.1} s  {what}",
-        scenario.name,
-        cli.id(),
-        time.as_secs_f64()
+        done.scenario.name,
+        done.cli.id(),
+        done.time.as_secs_f64()
     ));
     for found in &verdict.undeclared {
         say(format_args!("    {found}"));
     }
-}
-
-/// Progress and findings; if nobody reads them, the exit code tells.
-fn say(message: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "{message}");
 }

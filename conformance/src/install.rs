@@ -1,7 +1,6 @@
 //! Where the CLIs come from: npm, by exact versions and a lock file.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,6 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use teamster_mock_model::Cli;
 
+use crate::say;
+
 /// The CLIs of one installation.
 #[derive(Debug, Clone)]
 pub(crate) struct Installed {
@@ -17,6 +18,20 @@ pub(crate) struct Installed {
     pub(crate) programs: PathBuf,
     /// Their versions.
     pub(crate) versions: BTreeMap<Cli, String>,
+}
+
+impl Installed {
+    /// The version of a CLI.
+    pub(crate) fn version(&self, cli: Cli) -> anyhow::Result<&str> {
+        let version = self.versions.get(&cli).map(String::as_str);
+        version.with_context(|| format!("{cli} is not installed in {}", self.programs.display()))
+    }
+}
+
+/// What is installed where these programs are.
+pub(crate) fn at(programs: &Path) -> anyhow::Result<Installed> {
+    let folder = programs.parent().and_then(Path::parent);
+    installed(folder.with_context(|| format!("{} is no installation", programs.display()))?)
 }
 
 /// The registry cannot be reached, or does not have what is asked for.
@@ -157,9 +172,4 @@ fn versions(folder: &Path) -> anyhow::Result<BTreeMap<Cli, String>> {
         versions.insert(cli, version.to_owned());
     }
     Ok(versions)
-}
-
-fn say(message: std::fmt::Arguments<'_>) {
-    // Progress; if nobody reads it, nothing is lost.
-    let _ = writeln!(std::io::stderr(), "{message}");
 }

@@ -3,6 +3,7 @@
 //! `cargo xtask conformance` and `cargo xtask capture` are this program.
 #![cfg_attr(not(test), warn(missing_docs))]
 
+mod capture;
 mod conformance;
 mod differences;
 mod install;
@@ -10,6 +11,7 @@ mod isolation;
 mod matrix;
 mod play;
 mod scenario;
+mod schedule;
 mod story;
 
 use std::io::Write;
@@ -36,6 +38,7 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    Capture(capture::Args),
     Conformance(conformance::Args),
     /// The MCP server of the scenarios.
     #[command(hide = true, disable_help_flag = true)]
@@ -82,9 +85,15 @@ fn cli(name: &str) -> Result<Cli, String> {
     })
 }
 
+/// Progress and findings; if nobody reads them, the exit code tells.
+fn say(message: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{message}");
+}
+
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = match args.task {
+        Task::Capture(args) => capture::run(&args),
         Task::Conformance(args) => conformance::run(&args),
         Task::McpServer { flags } => {
             return teamster_testkit::mcp_server::main(flags.into_iter());
@@ -93,9 +102,11 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            say(format_args!("error: {error:#}"));
             if error.downcast_ref::<install::Unreachable>().is_some() {
-                let _ = writeln!(std::io::stderr(), "NOT RUN");
+                say(format_args!(
+                    "NOT RUN: no CLI was started, and nothing is known"
+                ));
                 return ExitCode::from(3);
             }
             ExitCode::from(2)

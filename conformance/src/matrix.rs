@@ -2,34 +2,47 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use teamster_mock_model::Cli;
 
-use crate::conformance::Cell;
-use crate::differences::Differences;
+use crate::differences::{Differences, Verdict};
 use crate::isolation::Network;
 use crate::scenario::Scenario;
 use crate::{install, story};
 
+/// What the line with the date begins with.
+const RUN_ON: &str = "Run on ";
+
+fn path() -> PathBuf {
+    crate::root().join("docs/conformance.md")
+}
+
 /// Writes the page.
-pub(crate) fn write(
-    scenarios: &[Arc<Scenario>],
-    clis: &[Cli],
-    cells: &BTreeMap<(Cli, String), Cell>,
-    differences: &Differences,
-    network: Network,
-) -> anyhow::Result<()> {
-    let path = crate::root().join("docs/conformance.md");
-    let page = page(scenarios, clis, cells, differences, network)?;
+pub(crate) fn write(page: &str) -> anyhow::Result<()> {
+    let path = path();
     std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn page(
+/// Whether the page that is there is this one, but for its date.
+pub(crate) fn is_current(page: &str) -> anyhow::Result<bool> {
+    let path = path();
+    let there = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let undated = |page: &str| -> Vec<String> {
+        let lines = page.lines().filter(|line| !line.starts_with(RUN_ON));
+        lines.map(str::to_owned).collect()
+    };
+    Ok(undated(&there) == undated(page))
+}
+
+/// The page.
+pub(crate) fn page(
     scenarios: &[Arc<Scenario>],
     clis: &[Cli],
-    cells: &BTreeMap<(Cli, String), Cell>,
+    cells: &BTreeMap<(Cli, String), Verdict>,
     differences: &Differences,
     network: Network,
 ) -> anyhow::Result<String> {
@@ -53,7 +66,7 @@ fn page(
     )?;
     writeln!(
         out,
-        "Run on {}, {}.\n",
+        "{RUN_ON}{}, {}.\n",
         jiff::Zoned::now().date(),
         network.describe()
     )?;
@@ -72,11 +85,10 @@ fn page(
             let cell = cells.get(&(*cli, scenario.name.clone()));
             let what = match cell {
                 None => "not run".to_owned(),
-                Some(cell) if !cell.verdict.undeclared.is_empty() => "**fails**".to_owned(),
-                Some(cell) if cell.verdict.declared.is_empty() => "same".to_owned(),
+                Some(cell) if !cell.undeclared.is_empty() => "**fails**".to_owned(),
+                Some(cell) if cell.declared.is_empty() => "same".to_owned(),
                 Some(cell) => {
                     let names: Vec<_> = cell
-                        .verdict
                         .declared
                         .iter()
                         .map(|name| {

@@ -48,6 +48,8 @@ pub(crate) struct Played {
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) requests: Vec<Request>,
     pub(crate) time: Duration,
+    /// Host and port at which the CLI was pointed.
+    pub(crate) service: String,
 }
 
 /// A place of its own for a CLI: home, working directory, temporary files.
@@ -100,6 +102,7 @@ pub(crate) async fn play(
         Service::Nobody => nobody().await?,
     };
     let pointing = cli.point_at(&url);
+    let service = url.trim_start_matches("http://").to_owned();
     pointing.write_files(&place.home())?;
     let mut played: Vec<Played> = Vec::new();
     for (number, run) in scenario.test.run.iter().enumerate() {
@@ -114,20 +117,25 @@ pub(crate) async fn play(
         let params = params(cli, run, &place, &pointing, session.clone())?;
         let mut config = config(bench, cli);
         if let Some(folder) = &bench.record {
-            let suffix = if number == 0 {
-                String::new()
-            } else {
-                format!("_{}", number + 1)
-            };
             config.record_to = Some(
                 folder
                     .join(cli.id())
-                    .join(format!("{}{suffix}", scenario.name)),
+                    .join(recorded_name(&scenario.name, number)),
             );
         }
-        played.push(one(cli, scenario, number, &place, &model, params, config).await?);
+        let mut one = one(cli, scenario, number, &place, &model, params, config).await?;
+        one.service.clone_from(&service);
+        played.push(one);
     }
     Ok(played)
+}
+
+/// The name of what is recorded of a run of a scenario: the first has the scenario's.
+pub(crate) fn recorded_name(scenario: &str, run: usize) -> String {
+    match run {
+        0 => scenario.to_owned(),
+        _ => format!("{scenario}_{}", run + 1),
+    }
 }
 
 /// The address of a port on which nobody listens.
@@ -264,6 +272,7 @@ async fn one(
         result,
         requests,
         time: begun.elapsed(),
+        service: String::new(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod bench;
 mod capabilities;
+mod delegate;
 mod generated;
 mod replay;
 mod schema;
@@ -17,7 +18,8 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 all is well, 1 something was found, 2 the task could not run."
+    after_help = "Exit codes: 0 all is well, 1 something was found, 2 the task could not run, \
+                  3 not run because the real CLIs cannot be installed."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -33,6 +35,10 @@ enum Task {
     /// the criterion benchmarks.
     Bench,
     Capabilities(capabilities::Args),
+    /// Record what a real CLI prints, as fixtures; with `--latest`, report what newer versions change.
+    Capture(delegate::Args),
+    /// Play every scenario with the real CLIs and compare their stories.
+    Conformance(delegate::Args),
     Replay(replay::Args),
     Schema(schema::Args),
     Tidy(tidy::Args),
@@ -45,6 +51,8 @@ enum Outcome {
     Problems,
     /// Something could not be looked at, which was told.
     Failed,
+    /// Nothing was looked at, because what is needed cannot be had here.
+    NotRun,
 }
 
 impl Outcome {
@@ -59,6 +67,8 @@ fn main() -> ExitCode {
     let outcome = match cli.task {
         Task::Bench => bench::run(&mut out),
         Task::Capabilities(args) => capabilities::run(args, &mut out),
+        Task::Capture(args) => delegate::run("capture", &args),
+        Task::Conformance(args) => delegate::run("conformance", &args),
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Schema(args) => schema::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),
@@ -71,6 +81,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Problems) => ExitCode::from(1),
         Ok(Outcome::Failed) => ExitCode::from(2),
+        Ok(Outcome::NotRun) => ExitCode::from(3),
         // Whoever read our output has seen enough, as in `cargo xtask replay | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,0 +1,265 @@
+//! `cargo xtask capture`.
+
+mod latest;
+mod neutral;
+mod shape;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use teamster_mock_model::Cli;
+use teamster_testkit::fixture::{Fixture, META, RECORD, SNAPSHOT, STDERR, STDOUT};
+use teamster_testkit::replay::{ReplayOptions, replay};
+use teamster_testkit::snapshot;
+
+use crate::isolation::Network;
+use crate::play::Bench;
+use crate::scenario::{self, Scenario};
+use crate::schedule::{self, Done};
+use crate::{install, say};
+use neutral::Neutral;
+
+/// What the names of fixtures begin with that are made here.
+const PREFIX: &str = "conformance_";
+/// The longest prompt that a fixture keeps whole, in bytes.
+const LONGEST_PROMPT: usize = 2000;
+
+/// Record what a real CLI prints, as fixtures.
+///
+/// The pinned version of the CLI (`conformance/package.json`) is installed with npm into the target
+/// folder, plays the scenarios (`conformance/scenarios`) against the mock model, and what it prints
+/// becomes `fixtures/PROVIDER/VERSION/conformance_SCENARIO`, with neutral paths. Review the diff: the
+/// snapshots of events are written too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask capture codex                  all scenarios of the pinned Codex
+  cargo xtask capture claude text refusal    two scenarios
+  cargo xtask capture --check                record again, and compare with the fixtures
+  cargo xtask capture --latest               what is new in the newest versions of all CLIs")]
+pub(crate) struct Args {
+    /// The provider [default with --check and --latest: all]
+    #[arg(value_name = "PROVIDER", value_parser = crate::cli, required_unless_present_any = ["check", "latest"])]
+    provider: Option<Cli>,
+    /// Scenarios [default: all; with --check those that have a fixture]
+    #[arg(value_name = "SCENARIO")]
+    scenarios: Vec<String>,
+    /// Write nothing: what is recorded now must give the events of the fixtures that are there
+    #[arg(long, conflicts_with = "latest")]
+    check: bool,
+    /// Write nothing: play the scenarios with the newest version, and report new types of events, new
+    /// fields and changed stories
+    #[arg(long)]
+    latest: bool,
+    /// How many CLIs run at the same time
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    jobs: usize,
+    #[command(flatten)]
+    inner: crate::Inner,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let scenarios: Vec<_> = scenario::read(&args.scenarios)?
+        .into_iter()
+        .map(Arc::new)
+        .collect();
+    let clis = args.provider.map_or(Cli::ALL.to_vec(), |cli| vec![cli]);
+    let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) else {
+        let installed = if args.latest {
+            install::latest_versions(&clis)?
+        } else {
+            install::pinned_versions()?
+        };
+        return crate::alone(&installed.programs);
+    };
+    let installed = install::at(programs)?;
+    let raw = std::env::temp_dir().join("raw");
+    let bench = Bench {
+        programs: programs.clone(),
+        boxes: std::env::temp_dir(),
+        record: Some(raw.clone()),
+    };
+    say(format_args!("{}", network.describe()));
+    if args.latest {
+        return latest::report(&bench, &clis, &scenarios, &installed, args.jobs);
+    }
+    record(args, &bench, network, &clis, &scenarios, &installed)
+}
+
+fn record(
+    args: &Args,
+    bench: &Bench,
+    network: Network,
+    clis: &[Cli],
+    scenarios: &[Arc<Scenario>],
+    installed: &install::Installed,
+) -> anyhow::Result<ExitCode> {
+    let mut problems = 0;
+    let mut count = 0;
+    for cli in clis {
+        let version = installed.version(*cli)?;
+        let fixtures = crate::root().join("fixtures").join(cli.id()).join(version);
+        let scenarios: Vec<_> = scenarios
+            .iter()
+            .filter(|scenario| {
+                !args.check
+                    || !args.scenarios.is_empty()
+                    || fixture(&fixtures, scenario, 0).exists()
+            })
+            .cloned()
+            .collect();
+        schedule::play_all(bench, &[*cli], &scenarios, args.jobs, |done| {
+            count += 1;
+            let found = keep(bench, &done, version, network).and_then(|recorded| {
+                if args.check {
+                    check(&recorded, &done, &fixtures)
+                } else {
+                    write(&recorded, &done, &fixtures).map(|()| Vec::new())
+                }
+            });
+            let found = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
+            let verdict = if found.is_empty() { "ok" } else { "DIFFERS" };
+            say(format_args!(
+                "{:<24} {:<9} {:>6.1} s  {verdict}",
+                done.scenario.name,
+                cli.id(),
+                done.time.as_secs_f64()
+            ));
+            for found in &found {
+                problems += 1;
+                say(format_args!("{found}"));
+            }
+        })?;
+    }
+    say(format_args!("{count} runs recorded, {problems} problems"));
+    Ok(ExitCode::from(u8::from(problems > 0)))
+}
+
+/// The folder of the fixture for a run of a scenario.
+fn fixture(fixtures: &Path, scenario: &Scenario, run: usize) -> PathBuf {
+    fixtures.join(format!("{PREFIX}{}", run_name(scenario, run)))
+}
+
+fn run_name(scenario: &Scenario, run: usize) -> String {
+    crate::play::recorded_name(&scenario.name, run)
+}
+
+/// Makes fixtures of what was recorded, in their own folders beside it.
+fn keep(
+    bench: &Bench,
+    done: &Done,
+    version: &str,
+    network: Network,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let played = done
+        .played
+        .as_ref()
+        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    let raw = bench
+        .record
+        .as_ref()
+        .context("nothing was recorded")?
+        .join(done.cli.id());
+    let mut folders = Vec::new();
+    for (number, played) in played.iter().enumerate() {
+        let name = run_name(&done.scenario, number);
+        let folder = raw.join(&name);
+        let neutral = Neutral::new(bench, played);
+        for file in [STDOUT, STDERR, RECORD] {
+            let path = folder.join(file);
+            if let Ok(bytes) = fs::read(&path) {
+                fs::write(&path, neutral.bytes(&bytes))?;
+            }
+        }
+        let path = folder.join(META);
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let meta: Value = serde_json::from_str(&neutral.text(&text))?;
+        let meta = meta_of(meta, done, version, &name, network);
+        fs::write(&path, format!("{}\n", serde_json::to_string_pretty(&meta)?))?;
+        folders.push(folder);
+    }
+    Ok(folders)
+}
+
+/// `meta.json` with what the recording did not know.
+fn meta_of(mut meta: Value, done: &Done, version: &str, name: &str, network: Network) -> Value {
+    let Some(fields) = meta.as_object_mut() else {
+        return meta;
+    };
+    fields.insert("version".into(), version.into());
+    fields.insert("scenario".into(), format!("{PREFIX}{name}").into());
+    fields.insert("what_it_shows".into(), done.scenario.description().into());
+    fields.insert("network".into(), json!(network.describe()));
+    shorten(&mut meta);
+    meta
+}
+
+/// Abbreviates what is long, such as a prompt of 200 KB.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > LONGEST_PROMPT => {
+            let start: String = text.chars().take(80).collect();
+            *text = format!("{start}… ({} bytes)", text.len());
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+/// Puts the fixtures where they belong, with their snapshots.
+fn write(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<()> {
+    for (number, from) in recorded.iter().enumerate() {
+        let to = fixture(fixtures, &done.scenario, number);
+        let events = events_of(from)?;
+        if to.exists() {
+            fs::remove_dir_all(&to)?;
+        }
+        fs::create_dir_all(&to)?;
+        for file in [STDOUT, STDERR, RECORD, META] {
+            if let Ok(bytes) = fs::read(from.join(file)) {
+                // Made anew, so that it has the mode of a file in a repository.
+                fs::write(to.join(file), bytes)?;
+            }
+        }
+        fs::write(to.join(SNAPSHOT), events)?;
+    }
+    Ok(())
+}
+
+/// Compares the events of what was recorded with those of the fixtures.
+fn check(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for (number, from) in recorded.iter().enumerate() {
+        let fixture = fixture(fixtures, &done.scenario, number);
+        let path = fixture.join(SNAPSHOT);
+        let Ok(before) = fs::read_to_string(&path) else {
+            bail!("{} is not there", path.display());
+        };
+        let now = events_of(from)?;
+        if let Some(diff) = snapshot::diff(&before, &now) {
+            found.push(format!("{}\n{diff}", path.display()));
+        }
+    }
+    Ok(found)
+}
+
+/// The events that a recording gives, as a snapshot has them: ids and times are left out.
+fn events_of(folder: &Path) -> anyhow::Result<String> {
+    let fixture = Fixture::load(folder)?;
+    let provider = fixture
+        .meta
+        .cli
+        .as_deref()
+        .and_then(teamster::provider)
+        .with_context(|| format!("{}: no provider", folder.display()))?;
+    let replayed = replay(&fixture, &*provider, ReplayOptions::default());
+    if let Err(violation) = &replayed.grammar {
+        bail!("{}: {violation}", folder.display());
+    }
+    Ok(snapshot::render(&replayed.events))
+}

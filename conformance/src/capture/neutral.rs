@@ -1,0 +1,52 @@
+//! What is of this machine and of this run, in the words of the fixtures.
+
+use crate::play::{Bench, Played};
+
+/// Replacements, the longest first.
+pub(super) struct Neutral {
+    pairs: Vec<(String, String)>,
+}
+
+impl Neutral {
+    pub(super) fn new(bench: &Bench, played: &Played) -> Self {
+        let mut pairs = Vec::new();
+        let mut path = |from: &std::path::Path, to: &str| {
+            let from = from.display().to_string();
+            // As Claude Code makes the name of a folder from a path.
+            let dashes = |path: &str| path.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+            pairs.push((dashes(&from), dashes(to)));
+            pairs.push((from, to.to_owned()));
+        };
+        path(&played.directory, "/tmp/ws");
+        if let Some(place) = played.directory.parent() {
+            path(&place.join("home"), "/tmp/home");
+            path(&place.join("tmp"), "/tmp/tmp");
+            path(place, "/tmp");
+        }
+        path(&bench.programs, "/tmp/bin");
+        if let Some(modules) = bench.programs.parent() {
+            path(modules, "/tmp/node_modules");
+        }
+        if let Ok(program) = std::env::current_exe() {
+            path(&program, "/tmp/teamster-mcp-server");
+        }
+        path(&bench.boxes, "/tmp");
+        pairs.push((played.service.clone(), "127.0.0.1:8787".to_owned()));
+        pairs.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
+        Self { pairs }
+    }
+
+    pub(super) fn text(&self, text: &str) -> String {
+        self.pairs
+            .iter()
+            .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+    }
+
+    /// Bytes that are not UTF-8 stay as they are, and then so does everything.
+    pub(super) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.text(text).into_bytes(),
+            Err(_) => bytes.to_vec(),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Tasks that live in a package of their own, so that the others do not wait for it to be built.
+
+use std::env;
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use crate::Outcome;
+
+/// Arguments that are handed on as they are.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Args {
+    #[arg(
+        value_name = "ARG",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    args: Vec<String>,
+}
+
+/// Runs a task of the package `conformance`.
+pub(crate) fn run(task: &str, args: &Args) -> anyhow::Result<Outcome> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["run", "--quiet", "--package", "conformance", "--", task])
+        .args(&args.args)
+        .status()
+        .context("cannot start cargo")?;
+    Ok(match status.code() {
+        Some(0) => Outcome::Fine,
+        Some(1) => Outcome::Problems,
+        Some(3) => Outcome::NotRun,
+        _ => Outcome::Failed,
+    })
+}
