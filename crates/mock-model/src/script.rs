@@ -121,13 +121,16 @@ pub enum Part {
     },
     /// Say nothing for so many milliseconds.
     PauseMs(u64),
-    /// Say nothing more and leave the connection open.
+    /// Say nothing more and leave the connection open. A text before it is left unfinished where a
+    /// protocol tells that from a finished one; so it is with `cut` and `error`.
     Stall,
-    /// Break the connection.
+    /// Break the connection. If the answer is not streamed, nothing of it is sent at all.
     Cut,
-    /// Say that something is wrong in an event of the stream, and end it.
+    /// Say that something is wrong in an event of the stream, and end it. An answer that is not
+    /// streamed is the HTTP error of this kind.
     Error(ErrorKind),
-    /// Put these bytes into the stream as they are, such as what is no event at all.
+    /// Put these bytes into the stream as they are, such as what is no event at all. An answer that
+    /// is not streamed is without them.
     Raw(String),
 }
 
@@ -208,7 +211,8 @@ pub enum Stop {
     End,
     /// It waits for its tools.
     ToolUse,
-    /// The answer was cut at the limit of output tokens.
+    /// The answer was cut at the limit of output tokens. Some CLIs then ask the model to go on,
+    /// which is a turn of its own: Claude Code does it three times.
     MaxTokens,
     /// The model or a filter refused to go on.
     Refusal,

@@ -3,7 +3,6 @@
 mod answer;
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,7 +65,8 @@ pub struct Request {
     pub attempt: Option<u32>,
     /// The body; null if there was none or it was no JSON.
     pub body: Value,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the answer; 0 if there was none, because the script breaks the connection
+    /// or lets it stall.
     pub status: u16,
 }
 
@@ -201,7 +201,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let service = service_fn(move |request| {
         let shared = Arc::clone(&shared);
         let gone = gone.clone();
-        async move { Ok::<_, Infallible>(answer::answer(&shared, request, gone).await) }
+        async move { answer::answer(&shared, request, gone).await }
     });
     // What goes wrong with a connection is the client's to notice. The timer bounds the time in
     // which the head of a request must be there.

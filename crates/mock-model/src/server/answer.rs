@@ -29,12 +29,12 @@ const FLUSH: Duration = Duration::from_millis(50);
 /// memory of whoever keeps the requests.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// Answers a request. `gone` ends when the connection does.
+/// Answers a request. `gone` ends when the connection does. An error closes the connection.
 pub(super) async fn answer(
     shared: &Shared,
     request: hyper::Request<Incoming>,
     gone: watch::Receiver<()>,
-) -> Response<Body> {
+) -> io::Result<Response<Body>> {
     let (head, body) = request.into_parts();
     let read = Read::all(body).await;
     let mut seen = Request {
@@ -67,9 +67,13 @@ pub(super) async fn answer(
     seen.status = match &planned {
         Planned::Whole { status, .. } => *status,
         Planned::Stream { .. } => 200,
+        Planned::Cut { .. } | Planned::Stall => 0,
     };
     let delay = match &planned {
-        Planned::Whole { delay, .. } | Planned::Stream { delay, .. } => *delay,
+        Planned::Whole { delay, .. } | Planned::Stream { delay, .. } | Planned::Cut { delay } => {
+            *delay
+        }
+        Planned::Stall => Duration::ZERO,
     };
     let count = {
         let mut all = shared.seen();
@@ -84,8 +88,11 @@ pub(super) async fn answer(
             headers,
             body,
             ..
-        } => whole(status, &headers, body),
-        Planned::Stream { frames, .. } => stream(frames, shared.settings.pace, gone),
+        } => Ok(whole(status, &headers, body)),
+        Planned::Stream { frames, .. } => Ok(stream(frames, shared.settings.pace, gone)),
+        Planned::Cut { .. } => Err(io::ErrorKind::ConnectionReset.into()),
+        // This is dropped with its connection.
+        Planned::Stall => std::future::pending().await,
     }
 }
 
@@ -138,6 +145,12 @@ enum Planned {
         delay: Duration,
         frames: Vec<Frame>,
     },
+    /// The connection breaks, and nothing was answered.
+    Cut {
+        delay: Duration,
+    },
+    /// Nothing is ever answered.
+    Stall,
 }
 
 fn json_body(status: u16, body: &Value) -> Planned {
@@ -245,16 +258,12 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
             frames: wire.stream(&reply),
         };
     }
-    // A body that shall break off, or never end, is written like a stream.
     match reply.say.last() {
-        Some(Say::Cut) => Planned::Stream {
+        // An answer in one piece is sent when all of it is there, so nothing of it was.
+        Some(Say::Cut) => Planned::Cut {
             delay: answer.delay(),
-            frames: vec![Frame::Cut],
         },
-        Some(Say::Stall) => Planned::Stream {
-            delay: answer.delay(),
-            frames: vec![Frame::Stall],
-        },
+        Some(Say::Stall) => Planned::Stall,
         Some(Say::Error(kind)) => http_error(protocol, answer, &HttpError::new(*kind)),
         _ => Planned::Whole {
             delay: answer.delay(),

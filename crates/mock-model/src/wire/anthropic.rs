@@ -22,14 +22,11 @@ impl Wire for Anthropic {
             What::Helper(example(form).to_string())
         } else if let Some(text) = opencode::helper(body) {
             What::Helper(text.to_owned())
+        } else if is_summary_asked(body) {
+            What::Helper("<summary>\nMock model: nothing is kept.\n</summary>".to_owned())
         } else {
             What::Answer {
-                turn: turn(items(body, "messages").iter().map(|message| {
-                    match text_of(message, "role") {
-                        "assistant" if !opencode::is_summary(message) => Speaker::Model,
-                        _ => Speaker::Other,
-                    }
-                })),
+                turn: turn(items(body, "messages").iter().map(speaker)),
             }
         };
         Asked {
@@ -56,7 +53,7 @@ impl Wire for Anthropic {
         );
         event(&mut out, json!({"type": "ping"}));
         let mut index = 0;
-        for say in &reply.say {
+        for (at, say) in reply.say.iter().enumerate() {
             if out.common(say) {
                 continue;
             }
@@ -78,6 +75,7 @@ impl Wire for Anthropic {
                     out.event(Some("content_block_start"), &start);
                 }
             }
+            let breaks_off = breaks_off(&reply.say[at..]);
             match say {
                 Say::Text(texts) => {
                     for text in texts {
@@ -93,10 +91,12 @@ impl Wire for Anthropic {
                         );
                         out.pace();
                     }
-                    delta(
-                        &mut out,
-                        json!({"type": "signature_delta", "signature": SIGNATURE}),
-                    );
+                    if !breaks_off {
+                        delta(
+                            &mut out,
+                            json!({"type": "signature_delta", "signature": SIGNATURE}),
+                        );
+                    }
                 }
                 Say::Call(call) => {
                     for piece in pieces(&call.input.to_string(), 16) {
@@ -108,10 +108,12 @@ impl Wire for Anthropic {
                 }
                 _ => {}
             }
-            event(
-                &mut out,
-                json!({"type": "content_block_stop", "index": index}),
-            );
+            if !breaks_off {
+                event(
+                    &mut out,
+                    json!({"type": "content_block_stop", "index": index}),
+                );
+            }
             index += 1;
         }
         event(
@@ -178,6 +180,39 @@ impl Wire for Anthropic {
     }
 }
 
+/// How Claude Code begins what it asks when a conversation has become too long: a summary, with
+/// which it then starts the conversation anew.
+const SUMMARIZE: &str = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.";
+
+/// What Claude Code puts in the model's place when a session is resumed that ended without an
+/// answer. It is nothing that a model said.
+const NO_ANSWER: &str = "No response requested.";
+
+fn is_summary_asked(body: &Value) -> bool {
+    let last = items(body, "messages").last();
+    last.is_some_and(|message| last_text(message).starts_with(SUMMARIZE))
+}
+
+fn speaker(message: &Value) -> Speaker {
+    let is_model = text_of(message, "role") == "assistant";
+    let only = items(message, "content").len() <= 1;
+    let of_the_cli = (only && last_text(message) == NO_ANSWER) || opencode::is_summary(message);
+    if is_model && !of_the_cli {
+        Speaker::Model
+    } else {
+        Speaker::Other
+    }
+}
+
+/// The text with which a message ends.
+fn last_text(message: &Value) -> &str {
+    match &message["content"] {
+        Value::String(text) => text,
+        Value::Array(blocks) => blocks.last().map_or("", |block| text_of(block, "text")),
+        _ => "",
+    }
+}
+
 /// The JSON schema that an answer shall have. Claude Code asks so for what it wants to know for
 /// itself, as the title of a session, and for nothing that a user wants: `--json-schema` is a tool.
 /// Tools say nothing here: with `--tools ""` a conversation has none either.
@@ -220,6 +255,17 @@ fn frame_of(reply: &Reply) -> Value {
         "stop_sequence": null,
         "usage": null,
     })
+}
+
+/// Whether the first of these is left open: a text that is still being written when the stream
+/// breaks. To the CLI a block that is whole is something else: what is whole it keeps, and what is
+/// not it asks for again, without a stream.
+fn breaks_off(say: &[Say]) -> bool {
+    let [Say::Text(_) | Say::Thinking(_), then @ ..] = say else {
+        return false;
+    };
+    let next = then.iter().find(|say| !matches!(say, Say::Pause(_)));
+    matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
 }
 
 /// A content block: as it begins in a stream, or whole.

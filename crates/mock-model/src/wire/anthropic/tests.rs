@@ -162,13 +162,37 @@ fn an_error_in_the_stream_is_its_end() {
 }
 
 #[test]
-fn a_cut_and_a_stall_leave_the_message_open() {
+fn a_text_is_left_open_where_the_stream_breaks() {
+    let text = || Say::Text(vec!["half".into()]);
+    let thinking = || Say::Thinking(vec!["half".into()]);
+    let call = || Say::Call(Call::new("Bash", json!({})));
+    let pause = || Say::Pause(Duration::from_millis(1));
+    let stops = |say: Vec<Say>| {
+        let mut reply = everything();
+        reply.say = say;
+        let frames = Anthropic.stream(&reply);
+        let text = written(&frames);
+        assert!(!text.contains("message_delta"), "{text}");
+        text.matches("event: content_block_stop").count() + text.matches("signature_delta").count()
+    };
+    for end in [Say::Cut, Say::Stall, Say::Error(ErrorKind::Server)] {
+        assert_eq!(stops(vec![text(), end.clone()]), 0, "{end:?}");
+        assert_eq!(stops(vec![thinking(), pause(), end.clone()]), 0, "{end:?}");
+        assert_eq!(stops(vec![text(), text(), end.clone()]), 1, "{end:?}");
+        // The input of a tool is whole.
+        assert_eq!(stops(vec![text(), call(), end.clone()]), 2, "{end:?}");
+        // So is a text after which anything else came.
+        let other = Say::Raw(String::new());
+        assert_eq!(stops(vec![text(), other, end.clone()]), 1, "{end:?}");
+    }
+}
+
+#[test]
+fn a_cut_and_a_stall_are_the_last_step() {
     for (say, frame) in [(Say::Cut, Frame::Cut), (Say::Stall, Frame::Stall)] {
         let mut reply = everything();
-        reply.say = vec![Say::Text(vec!["half".into()]), say];
-        let frames = Anthropic.stream(&reply);
-        assert_eq!(frames.last(), Some(&frame));
-        assert!(!written(&frames).contains("message_delta"));
+        reply.say = vec![say];
+        assert_eq!(Anthropic.stream(&reply).last(), Some(&frame));
     }
 }
 
@@ -178,7 +202,14 @@ fn a_turn_is_told_by_what_the_model_said() {
     let model = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]});
     let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "x"}]});
     let system = json!({"role": "system", "content": "Available agent types"});
+    let nothing = json!({"role": "assistant", "content": [{"type": "text", "text": "No response requested."}]});
     for (messages, turn) in [
+        // A session that ended in an error, resumed.
+        (json!([user("go"), nothing, user("again")]), 0),
+        (
+            json!([user("go"), model, result, nothing, user("again")]),
+            1,
+        ),
         (json!([user("<system-reminder>"), user("go")]), 0),
         (json!([user("go"), system]), 0),
         (json!([user("go"), model, result]), 1),
@@ -212,6 +243,23 @@ fn what_the_cli_asks_for_itself_gets_the_form_that_it_wants() {
     let mut conversation = title;
     conversation["output_config"] = json!({"effort": "high"});
     assert_eq!(turn_of(&conversation), What::Answer { turn: 0 });
+}
+
+#[test]
+fn a_summary_of_a_long_conversation_is_no_turn_of_it() {
+    let ask = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\n- Do NOT use Read";
+    let blocks = json!([{"type": "text", "text": "go"}, {"type": "text", "text": ask}]);
+    for content in [json!(ask), blocks] {
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": content}]});
+        let What::Helper(text) = turn_of(&body) else {
+            panic!("{body}");
+        };
+        assert!(text.starts_with("<summary>"), "{text}");
+    }
+    // A prompt that cites it further on is a prompt.
+    let body =
+        json!({"model": "m", "messages": [{"role": "user", "content": format!("What is {ask}")}]});
+    assert_eq!(turn_of(&body), What::Answer { turn: 0 });
 }
 
 #[test]
