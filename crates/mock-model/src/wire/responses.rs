@@ -20,10 +20,10 @@ impl Wire for Responses {
             stream: body["stream"].as_bool().unwrap_or(false),
             tools: tools(body),
             what: if is_helper(body) {
-                What::Helper("Nothing to say.".to_owned())
+                What::Helper(format!("{SUMMARY}{}.", turn_of(body)))
             } else {
                 What::Answer {
-                    turn: turn(items_of(body, "input").iter().filter_map(speaker)),
+                    turn: turn_of(body),
                 }
             },
         }
@@ -287,6 +287,23 @@ fn names(namespace: &Value, prefix: &str) -> Vec<String> {
         .iter()
         .map(|tool| format!("{prefix}{}", text_of(tool, "name")))
         .collect()
+}
+
+/// What stands in a summary of a conversation before the number of turns that it stands for: Codex
+/// then sends the summary, as a message of the user's, and nothing more of what the model said.
+const SUMMARY: &str = "mock model: turns until here: ";
+
+/// The turn that a request is about.
+fn turn_of(body: &Value) -> usize {
+    let input = items_of(body, "input");
+    let summarized = input
+        .iter()
+        .filter(|item| text_of(item, "role") == "user")
+        .flat_map(|item| items_of(item, "content"))
+        .filter_map(|part| text_of(part, "text").split_once(SUMMARY))
+        .filter_map(|(_, rest)| rest.split('.').next()?.parse::<usize>().ok())
+        .max();
+    summarized.unwrap_or(0) + turn(input.iter().filter_map(speaker))
 }
 
 /// Whether Codex asks for something of its own, such as a summary of a conversation that became too

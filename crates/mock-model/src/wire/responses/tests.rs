@@ -199,6 +199,7 @@ fn every_error_has_a_status_and_a_code() {
     }
 }
 
+/// Which turn is asked for by a request with this input.
 fn turn_of(input: &Value) -> usize {
     match Responses
         .asked("/v1/responses", &json!({"input": input}))
@@ -290,4 +291,27 @@ fn what_codex_asks_for_itself_is_no_turn() {
     };
     assert_eq!(asked("turn"), What::Answer { turn: 0 });
     assert!(matches!(asked("compaction"), What::Helper(_)));
+}
+
+#[test]
+fn a_summary_in_the_place_of_a_conversation_keeps_the_number_of_its_turns() {
+    let user = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
+    let model = json!({"type": "message", "role": "assistant", "content": []});
+    let summary_of = |input: Value| {
+        let metadata = json!({"request_kind": "compaction"}).to_string();
+        let body = json!({
+            "client_metadata": {"x-codex-turn-metadata": metadata},
+            "input": input,
+        });
+        match Responses.asked("/v1/responses", &body).what {
+            What::Helper(summary) => format!("Another model wrote:\n{summary}\nGo on."),
+            other => panic!("{other:?}"),
+        }
+    };
+    let first = summary_of(json!([user("hi"), model, user("sum it up")]));
+    let then = json!([user("hi"), user(&first)]);
+    assert_eq!(turn_of(&then), 1);
+    let second = summary_of(json!([user("hi"), user(&first), model, user("sum it up")]));
+    let then = json!([user("hi"), user(&second), user("next"), model, user("more")]);
+    assert_eq!(turn_of(&then), 3);
 }
