@@ -31,6 +31,9 @@ const RECORD: &str = "record.ndjson";
 /// How the run was made and how it ended.
 const META: &str = "meta.json";
 
+/// How much of a recording that is not complete is given up for its `meta.json`, in bytes.
+const ROOM: u64 = 16 << 10;
+
 /// The files of one run.
 pub(crate) struct Recording {
     dir: PathBuf,
@@ -53,16 +56,7 @@ impl Recording {
         config: &RuntimeConfig,
         cli: &'static str,
     ) -> Result<Self, AgentError> {
-        let failed = |error: &io::Error| {
-            AgentError::new(
-                ErrorCode::InvalidParams,
-                match error.kind() {
-                    io::ErrorKind::PermissionDenied => ErrorKind::Permission,
-                    _ => ErrorKind::Invalid,
-                },
-                format!("record_to: {} cannot be written to: {error}", dir.display()),
-            )
-        };
+        let failed = |error: &io::Error| not_writable(dir, error);
         let path = std::path::absolute(dir).map_err(|error| failed(&error))?;
         DirBuilder::new()
             .recursive(true)
@@ -105,16 +99,7 @@ impl Recording {
     ) -> Result<(), AgentError> {
         // With the files that were made for it.
         self.about.launched(plan, params, config);
-        self.tell().map_err(|error| {
-            AgentError::new(
-                ErrorCode::Io,
-                ErrorKind::Internal,
-                format!(
-                    "record_to: {} cannot be written to: {error}",
-                    self.dir.display()
-                ),
-            )
-        })
+        self.tell().map_err(|error| not_writable(&self.dir, &error))
     }
 
     /// The process was not started.
@@ -152,10 +137,21 @@ impl Recording {
             notice = Some(self.fail(RECORD, &error));
         }
         self.about.ended(exit, duration, self.failed.as_deref());
-        match self.tell() {
+        let mut told = self.tell();
+        if told.is_err() && self.failed.is_some() && self.make_room().is_ok() {
+            told = self.tell();
+        }
+        match told {
             Err(error) if self.failed.is_none() => Some(self.fail(META, &error)),
             _ => notice,
         }
+    }
+
+    /// Gives back the end of what is not complete, so that a full disk has room for the word that it is
+    /// not.
+    fn make_room(&self) -> io::Result<()> {
+        let length = self.events.metadata()?.len();
+        self.events.set_len(length.saturating_sub(ROOM))
     }
 
     fn write_record(&self, lines: &[String]) -> io::Result<()> {
@@ -199,6 +195,18 @@ impl Drop for Recording {
             }
         }
     }
+}
+
+fn not_writable(dir: &Path, error: &io::Error) -> AgentError {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied => ErrorKind::Permission,
+        _ => ErrorKind::Invalid,
+    };
+    AgentError::new(
+        ErrorCode::InvalidParams,
+        kind,
+        format!("record_to: {} cannot be written to: {error}", dir.display()),
+    )
 }
 
 fn taken(dir: &Path, name: &str) -> AgentError {

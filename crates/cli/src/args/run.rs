@@ -57,7 +57,7 @@ pub(crate) struct RunArgs {
     /// CLI prints, byte for byte, and in meta.json the prompt, the arguments, the variables that are
     /// set for the run, and how it ended. In meta.json, what is called like a credential or belongs to
     /// an MCP server is left out. What the agent prints is not changed, and may hold anything that it
-    /// has read: look through it before you give it away. Until then only you can read the files.
+    /// has read: look through it before you give it away. Only you can read the files.
     /// `cargo xtask replay DIR` in teamster's repository plays it.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
