@@ -157,7 +157,7 @@ async fn examine(provider: &dyn CliProvider) -> Provider {
 }
 
 /// Where a run would find the program.
-fn find(info: &CliInfo) -> Result<PathBuf, String> {
+pub(crate) fn find(info: &CliInfo) -> Result<PathBuf, String> {
     let path = env::var_os("PATH");
     let Some(program) = params::program_variable(info) else {
         return find_program(info.program, path.as_deref()).map_err(|error| error.message);
@@ -172,8 +172,13 @@ fn find(info: &CliInfo) -> Result<PathBuf, String> {
 /// Asks a program for its version. Ends it, with what it started, if it does not answer in time.
 async fn ask_version(program: &Path, args: &[&str], limit: Duration) -> Result<String, String> {
     let mut command = Command::new(program);
+    command.args(args);
+    answer(command, limit).await
+}
+
+/// What a command that tells a version says, in one line.
+pub(crate) async fn answer(mut command: Command, limit: Duration) -> Result<String, String> {
     command
-        .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -252,7 +257,7 @@ fn end_group(pid: Option<u32>) {
 }
 
 /// The version number in an answer such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`.
-fn version_in(answer: &str) -> Option<String> {
+pub(crate) fn version_in(answer: &str) -> Option<String> {
     answer
         .split_whitespace()
         .map(|word| word.trim_start_matches('v').trim_end_matches([',', '.']))

@@ -8,6 +8,7 @@ mod exit_code;
 mod guard;
 mod hints;
 mod mcp;
+mod mock_model;
 mod orphans;
 mod params;
 mod render;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::main(&args),
         Command::Mcp(args) => mcp::main(&args.command),
         Command::Demo(args) => demo::main(&args),
+        Command::MockModel(args) => mock_model::main(&args),
         Command::Completions(args) => {
             // Written to memory first: the generator panics if it cannot write.
             let mut script = Vec::new();

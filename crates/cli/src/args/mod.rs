@@ -1,6 +1,7 @@
 //! The command line.
 
 mod mcp;
+mod mock_model;
 mod prompt;
 mod provider;
 mod run;
@@ -14,6 +15,7 @@ use clap_complete::Shell;
 pub(crate) use mcp::{
     McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, McpVia, ServerArgs,
 };
+pub(crate) use mock_model::MockModelArgs;
 pub(crate) use run::{Permission, PromptVia, RunArgs};
 pub(crate) use value::EnvVar;
 
@@ -27,7 +29,8 @@ Examples:
   teamster run claude \"Fix the failing test\" --permission accept-edits
   git diff | teamster run claude - --append-system-prompt \"Review this diff.\"
   teamster run claude \"List the crates\" --json   every event as one line of JSON
-  teamster mcp check                             do the MCP servers of ./.mcp.json work";
+  teamster mcp check                             do the MCP servers of ./.mcp.json work
+  teamster mock-model hello.toml                 a scripted model, to try and test without a key";
 
 /// Runs coding-agent CLIs such as Claude Code and shows what they do.
 ///
@@ -67,6 +70,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Mcp(McpCommandArgs),
     Demo(DemoArgs),
+    MockModel(Box<MockModelArgs>),
     Completions(CompletionsArgs),
     FakeAgent(FakeAgentArgs),
     FakeMcp(FakeMcpArgs),
@@ -90,12 +94,20 @@ pub(crate) struct DoctorArgs {
     pub(crate) kill_leftovers: bool,
 }
 
-/// Plays a recorded run of Claude Code, without Claude Code and without a key.
+/// Shows a run without a key: of a real CLI with a scripted model, or a recorded one.
 ///
-/// The recording is the real output of a real run. A small stand-in program prints it, and
-/// everything else is as in `teamster run`: a real process, the same decoder, the same display.
+/// If an agent CLI is installed, it is really run, in a temporary folder: it asks a server on
+/// 127.0.0.1 that plays a script, and runs its real tools. Its home is temporary too and its key is
+/// made up, so nothing of yours is read or changed. Without a CLI, or if it fails, a small stand-in
+/// prints the recorded output of a real run of Claude Code; everything else is as in `teamster run`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
+    /// The agent; without it, the first that is installed of claude, codex, gemini, opencode, copilot
+    #[arg(long, value_name = "NAME", value_parser = provider::ProviderParser, conflicts_with = "recording")]
+    pub(crate) provider: Option<String>,
+    /// Play the recording, even if a CLI is installed
+    #[arg(long)]
+    pub(crate) recording: bool,
     /// How fast to play: 2 is twice as fast, 0 is without any pause
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = value::speed)]
     pub(crate) speed: f64,

@@ -62,3 +62,10 @@ impl Spinner for TermSpinner {
         }
     }
 }
+
+/// A run may end without an event that removes it.
+impl Drop for TermSpinner {
+    fn drop(&mut self) {
+        self.hide();
+    }
+}

@@ -1,14 +1,34 @@
 //! `teamster demo`.
 
+use std::fs;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
 use snapbox::{assert_data_eq, str};
 use teamster::RunStatus;
+use teamster_testkit::fake_agent::Script;
+use tempfile::TempDir;
 
-use crate::{done, run, teamster};
+use crate::{Claude, Running, done, run, teamster};
+
+/// The demo on a machine without any CLI; what is temporary goes into the folder.
+fn demo<'a>(args: impl IntoIterator<Item = &'a str>, temporary: &TempDir) -> Command {
+    let mut command = teamster(["demo", "--speed", "0"]);
+    command
+        .args(args)
+        .env("PATH", temporary.path())
+        .env("TMPDIR", temporary.path());
+    command
+}
+
+fn left(temporary: &TempDir) -> usize {
+    fs::read_dir(temporary.path()).unwrap().count()
+}
 
 #[test]
 fn the_demo_needs_nothing() {
     let empty = tempfile::tempdir().unwrap();
-    let ended = run(teamster(["demo", "--speed", "0"]).env("PATH", empty.path()));
+    let ended = run(&mut demo([], &empty));
     assert_eq!((ended.code, &*ended.stdout), (Some(0), "Files written.\n"));
     assert_data_eq!(
         ended.stderr,
@@ -27,11 +47,16 @@ Claude Code · claude-opus-4-8[1m] · session 15a95919-ea0a-4b0d-a4a0-45e8d76975
 
 "#]]
     );
+    assert_eq!(left(&empty), 0);
 }
 
 #[test]
-fn the_demo_as_json() {
-    let ended = run(&mut teamster(["demo", "--speed", "0", "--json"]));
+fn the_recording_is_played_as_json_also_where_a_cli_is() {
+    let claude = Claude::plays("text", 0);
+    let empty = tempfile::tempdir().unwrap();
+    let ended =
+        run(demo(["--recording", "--json"], &empty)
+            .env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
     assert_eq!(ended.code, Some(0));
     assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
     assert!(
@@ -39,4 +64,83 @@ fn the_demo_as_json() {
         "{}",
         ended.stderr
     );
+    assert!(!claude.path("report.json").exists());
+}
+
+#[test]
+fn a_cli_that_is_here_is_run_away_from_the_users_things() {
+    let claude = Claude::plays("text", 0);
+    let empty = tempfile::tempdir().unwrap();
+    let ended = run(demo(["--json"], &empty)
+        .env("TEAMSTER_CLAUDE_BIN", claude.path("claude"))
+        .env("HOME", claude.path("home"))
+        .env("ANTHROPIC_API_KEY", "mine"));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(
+        ended.stderr.starts_with("Claude Code 2.1.197, really run,"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
+    let report = claude.report();
+    let home = &report.env["HOME"];
+    assert!(home.contains("teamster-demo-"), "{home}");
+    assert!(report.env["ANTHROPIC_BASE_URL"].starts_with("http://127.0.0.1:"));
+    assert_ne!(report.env["ANTHROPIC_API_KEY"], "mine");
+    assert!(report.cwd.contains("teamster-demo-"));
+    assert_eq!(left(&empty), 0);
+}
+
+#[test]
+fn a_cli_that_fails_gives_way_to_the_recording() {
+    for (end, why) in [
+        (
+            "echo 'unknown option --verbose' >&2; exit 1",
+            "unknown option",
+        ),
+        ("exit 0", ""),
+    ] {
+        let claude = Claude::new(&Script::new());
+        claude.program(&format!(
+            "case \"$1\" in --version) echo 0.1.2; exit 0;; esac\n{end}"
+        ));
+        let empty = tempfile::tempdir().unwrap();
+        let ended = run(demo(["--json"], &empty).env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let said = "Claude Code 0.1.2 does not play along: ";
+        let (_, reason) = ended.stderr.split_once(said).unwrap();
+        assert!(reason.contains(why), "{}", ended.stderr);
+        assert!(ended.stderr.contains("A recorded run"), "{}", ended.stderr);
+        // One run only, as far as a script can see.
+        assert_eq!(done(&ended.stdout).text, "Files written.");
+        assert_eq!(left(&empty), 0);
+    }
+}
+
+#[test]
+fn a_cli_that_is_chosen_and_missing_is_an_error() {
+    let empty = tempfile::tempdir().unwrap();
+    let ended = run(&mut demo(["--provider", "codex"], &empty));
+    assert_eq!((ended.code, &*ended.stdout), (Some(3), ""));
+    assert!(
+        ended.stderr.contains("`codex` was not found"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("--recording"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_stopped_demo_leaves_no_folders() {
+    let claude = Claude::new(&Script::new().forever());
+    let empty = tempfile::tempdir().unwrap();
+    let mut teamster =
+        Running::start(demo([], &empty).env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
+    claude.report();
+    assert!(left(&empty) > 0);
+    teamster.signal(Signal::SIGINT);
+    let ended = teamster.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("recording"), "{}", ended.stderr);
+    assert_eq!(left(&empty), 0);
 }

@@ -39,6 +39,11 @@ help!(
 help!(fake_mcp, ["help", "fake-mcp"], "snapshots/fake_mcp.txt");
 help!(demo, ["demo", "--help"], "snapshots/demo.txt");
 help!(
+    mock_model,
+    ["mock-model", "--help"],
+    "snapshots/mock_model.txt"
+);
+help!(
     completions,
     ["completions", "--help"],
     "snapshots/completions.txt"

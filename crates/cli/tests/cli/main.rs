@@ -12,6 +12,7 @@ mod mcp_check;
 mod mcp_list;
 mod mcp_restore;
 mod mcp_run;
+mod mock_model;
 mod record;
 mod run;
 mod stop;

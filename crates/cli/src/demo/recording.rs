@@ -1,4 +1,4 @@
-//! `teamster demo`: a recorded run, played through everything that a real one goes through.
+//! A recorded run, played through everything that a real one goes through.
 
 use std::io::Write;
 
@@ -8,10 +8,10 @@ use crate::args::DemoArgs;
 
 /// Real output of Claude Code. A copy of the fixture `claude/2.1.197/write_edit`, so that this
 /// package also builds outside of its repository; a test compares the two.
-const RECORDING: &str = include_str!("../demo/recording.ndjson");
+const RECORDING: &str = include_str!("../../demo/recording.ndjson");
 
 /// Plays the recording; the exit code.
-pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
+pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     use teamster::AgentRuntime;
 
     let claude = teamster::provider("claude").context("the provider claude is not built in")?;

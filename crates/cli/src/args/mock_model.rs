@@ -1,0 +1,90 @@
+//! The arguments of `teamster mock-model`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::provider::ProviderParser;
+
+const EXAMPLES: &str = "\
+Examples:
+  teamster mock-model --example > hello.toml     a script to begin with, with comments
+  teamster mock-model hello.toml                 serve until Ctrl-C, and say how to point CLIs at it
+  teamster mock-model hello.toml -- teamster run claude \"Hi\" --permission accept-edits
+  teamster mock-model hello.toml -- codex exec --skip-git-repo-check --full-auto \"Hi\"
+  teamster mock-model hello.toml --log requests.ndjson -- ./my-wrapper --once
+  teamster mock-model hello.toml -- sh           a shell in which every agent CLI asks the script
+  eval \"$(teamster mock-model hello.toml --export &)\"   the same in this shell";
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  With COMMAND, that of COMMAND; 128 and the signal's number if a signal ended it; 3 if it is not
+  installed. Without it, 0 at Ctrl-C or SIGTERM. In both cases, 1 if the port is taken, 2 if the
+  command line or the script is wrong, 130 if COMMAND was stopped by a signal to teamster.";
+
+/// Plays a scripted model to agent CLIs: no key, no network, the same words each time.
+///
+/// A server on 127.0.0.1 that speaks Anthropic Messages, OpenAI Responses, OpenAI Chat Completions
+/// and Gemini, and answers as a script in TOML says. Real CLIs ask it in the place of their model
+/// service, and run their real tools when the script calls them. Keys are made up, and the CLIs get
+/// a home folder of their own, which is gone at the end.
+#[derive(Debug, Args)]
+#[command(
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"),
+)]
+pub(crate) struct MockModelArgs {
+    /// The script; `-` reads stdin
+    #[arg(required_unless_present = "example")]
+    pub(crate) script: Option<PathBuf>,
+    /// Run this with the CLI pointed at the server, and end with it and with its exit code
+    ///
+    /// By its name COMMAND is one of the CLIs, or else a program that starts any of them. A CLI also
+    /// gets the flags and the model that it needs.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+    /// Print an example of a script, which explains its form
+    #[arg(long, exclusive = true)]
+    pub(crate) example: bool,
+    /// Only this CLI (repeatable)
+    ///
+    /// Without it: those that are installed, or the one that COMMAND is. If it is one only, its
+    /// tools are called also when a request does not tell who makes it.
+    #[arg(long, value_name = "NAME", value_parser = ProviderParser)]
+    pub(crate) cli: Vec<String>,
+    /// Where the agent works, for tools that take absolute paths only
+    ///
+    /// The current directory by default. COMMAND is run there.
+    #[arg(long, short = 'C', value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// The port on 127.0.0.1; 0 is any that is free
+    #[arg(long, default_value = "0")]
+    pub(crate) port: u16,
+    /// The time between two pieces of text, in milliseconds
+    #[arg(long, value_name = "MS", default_value = "10")]
+    pub(crate) pace: u64,
+    /// With COMMAND: leave HOME as it is
+    ///
+    /// For a COMMAND that needs it, such as a tool chain. The CLIs are sent elsewhere by their own
+    /// variables, such as `CODEX_HOME` and `XDG_CONFIG_HOME`.
+    #[arg(long, requires = "command")]
+    pub(crate) keep_home: bool,
+    /// Print one JSON object in one line: the address, and what each CLI needs
+    #[arg(long, conflicts_with_all = ["command", "export"])]
+    pub(crate) json: bool,
+    /// Print only lines for a shell to `eval`, which set the variables; then close stdout
+    ///
+    /// HOME stays as it is. `TEAMSTER_MOCK_PID` is the process to end.
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) export: bool,
+    /// Write every request to a file, as a line of JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// With COMMAND: show every request on stderr
+    #[arg(long, short, requires = "command")]
+    pub(crate) verbose: bool,
+    /// Without COMMAND: do not show requests
+    #[arg(long, short, conflicts_with = "command")]
+    pub(crate) quiet: bool,
+}

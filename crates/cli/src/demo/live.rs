@@ -1,0 +1,255 @@
+//! A real CLI with a scripted model, in folders that are gone afterwards.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use teamster::process::native_program;
+use teamster::{
+    AgentEvent, AgentRuntime, CliInfo, EnvPolicy, ErrorKind, EventStream, ExecuteParams,
+    PermissionMode, RunStatus, Timeouts,
+};
+use teamster_mock_model::{Cli, MockModel, Part, Script, Settings};
+use tokio::time::{Instant, sleep_until};
+
+use crate::args::DemoArgs;
+use crate::{doctor, drive, hints, mock_model, params, tokio_runtime, words};
+
+const STORY: &str = include_str!("../../demo/story.toml");
+
+/// How long the CLI may take until the model's first words.
+const FIRST_WORDS: Duration = Duration::from_secs(30);
+/// How long it may be silent.
+const SILENCE: Duration = Duration::from_secs(15);
+/// How long it may take to tell its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+/// Between two pieces of text.
+const PACE: Duration = Duration::from_millis(80);
+
+/// What it gets of our environment.
+const KEPT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
+
+/// What became of it.
+pub(super) enum Played {
+    /// It was shown to its end, with this exit code.
+    Whole(u8),
+    /// Nothing was shown, because of this.
+    Not(String),
+}
+
+/// What `teamster` knows of a CLI.
+pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
+    teamster::provider(cli.id()).map(|provider| provider.info())
+}
+
+pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
+    let provider = teamster::provider(cli.id()).context("this provider is not built in")?;
+    let info = provider.info();
+    let (_folder, folder) = mock_model::temporary("teamster-demo-")?;
+    let (home, work) = (folder.join("home"), folder.join("work"));
+    for folder in [&home, &work] {
+        std::fs::create_dir(folder).context("cannot make a temporary folder")?;
+    }
+    // The run has a runtime of its own, at whose end it is looked whether anything is left on it.
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let mut settings = Settings::default();
+    settings.directory = Some(work.clone());
+    settings.cli = Some(cli);
+    settings.pace = scaled(PACE, args.speed);
+    let model = runtime
+        .block_on(MockModel::start_with(story(args.speed)?, settings))
+        .context("cannot listen on 127.0.0.1")?;
+    let pointing = cli.point_at(&model.url());
+    pointing
+        .write_files(&home)
+        .context("cannot write into a temporary folder")?;
+    let mut env: BTreeMap<String, String> = pointing.env.into_iter().collect();
+    env.insert("HOME".to_owned(), home.display().to_string());
+    if cli == Cli::Claude {
+        // Without it, Claude Code does not do what root lets it do.
+        env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
+    }
+
+    let found = match doctor::find(info) {
+        Ok(found) => native_program(&*provider, found),
+        Err(problem) => return Ok(Played::Not(format!("{problem}."))),
+    };
+    let version = match runtime.block_on(version(&found, info, &env)) {
+        Ok(version) => version,
+        Err(problem) => return Ok(Played::Not(format!("{} {problem}.", info.name))),
+    };
+    super::say(
+        args,
+        &format!(
+            "{} {version}, really run, with a scripted model on this machine. No key is needed; its home and folder are temporary.\n",
+            info.name
+        ),
+    );
+
+    let mut config = params::base_config();
+    config.program = params::program_variable(info);
+    config.env_policy = EnvPolicy::Clean {
+        allow: KEPT.map(str::to_owned).into(),
+    };
+    let mut asked = ExecuteParams::new("Write a small poem into a file and count its words.");
+    asked.working_directory = Some(work.clone());
+    asked.env = env;
+    asked.model = pointing.model;
+    asked.extra_args = pointing.args;
+    // The script is ours and harmless.
+    asked.permission = PermissionMode::Bypass;
+    asked.include_native = args.output.native;
+    asked.timeouts = Timeouts {
+        startup: Some(FIRST_WORDS),
+        idle: Some(SILENCE),
+        tool: Some(SILENCE),
+    };
+    let view = drive::View {
+        info,
+        verbose: args.output.verbose,
+        quiet: args.output.quiet,
+        directory: directory(&work),
+        resume: None,
+        mcp: None,
+        clock: drive::clock,
+    };
+    let cli_runtime = teamster::create_cli_runtime(info.id, config)?;
+    let why = Arc::new(Mutex::new(None));
+    let failed = Arc::clone(&why);
+    let code = drive::run(args.output, view, false, || {
+        unless_it_fails(cli_runtime.execute(asked), failed)
+    })?;
+    let why = why.lock().unwrap_or_else(PoisonError::into_inner).take();
+    Ok(match why {
+        Some(why) => Played::Not(format!(
+            "{} {version} does not play along: {why}.",
+            info.name
+        )),
+        None => Played::Whole(code),
+    })
+}
+
+fn directory(work: &Path) -> Option<String> {
+    work.to_str().map(str::to_owned)
+}
+
+/// The events of a run, from the model's first words on. A run that fails before them has no events
+/// at all, and `why` says what happened.
+fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> EventStream {
+    let abort = run.abort_handle();
+    let events = async_stream::stream! {
+        let limit = Instant::now() + FIRST_WORDS;
+        let mut held = Vec::new();
+        let failure = loop {
+            let event = tokio::select! {
+                event = run.next() => event,
+                () = sleep_until(limit) => {
+                    break Some(format!(
+                        "it said nothing for {}",
+                        words::duration_ms(u64::try_from(FIRST_WORDS.as_millis()).unwrap_or(u64::MAX))
+                    ));
+                }
+            };
+            let Some(event) = event else { break None };
+            let found = examine(&event);
+            held.push(event);
+            match found {
+                Sign::None => {}
+                Sign::Good => break None,
+                Sign::Bad(why) => break Some(why),
+            }
+        };
+        if let Some(failure) = failure {
+            // It has to be gone before its folders are.
+            run.abort();
+            while run.next().await.is_some() {}
+            *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+            return;
+        }
+        for event in held {
+            yield event;
+        }
+        while let Some(event) = run.next().await {
+            yield event;
+        }
+    };
+    EventStream::new(events, abort)
+}
+
+/// What an event says about whether the CLI gets along with the model.
+enum Sign {
+    None,
+    Good,
+    Bad(String),
+}
+
+fn examine(event: &AgentEvent) -> Sign {
+    match event {
+        AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => Sign::Good,
+        // The script has no errors in it.
+        AgentEvent::Error(error) if error.error.kind != ErrorKind::Aborted => {
+            Sign::Bad(words::one_line(&hints::message(&error.error)))
+        }
+        AgentEvent::Retry(_) => Sign::Bad("it tries its first request again".to_owned()),
+        AgentEvent::Done(done) if done.result.status == RunStatus::Aborted => Sign::Good,
+        AgentEvent::Done(_) => Sign::Bad("it came to its end without a word".to_owned()),
+        _ => Sign::None,
+    }
+}
+
+/// The version of a CLI, which is asked as the run will be.
+async fn version(
+    program: &PathBuf,
+    info: &CliInfo,
+    env: &BTreeMap<String, String>,
+) -> Result<String, String> {
+    let mut command = tokio::process::Command::new(program);
+    let kept = KEPT
+        .into_iter()
+        .filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+    command
+        .args(info.version_args)
+        .env_clear()
+        .envs(kept)
+        .envs(env);
+    let answer = doctor::answer(command, VERSION_LIMIT).await?;
+    Ok(doctor::version_in(&answer).unwrap_or(answer))
+}
+
+/// What the model says, at this speed.
+fn story(speed: f64) -> anyhow::Result<Script> {
+    let mut script: Script = STORY.parse().context("the story cannot be played")?;
+    let millis = |ms: u64| {
+        let scaled = scaled(Duration::from_millis(ms), speed);
+        u64::try_from(scaled.as_millis()).unwrap_or(u64::MAX)
+    };
+    for turn in &mut script.turns {
+        turn.delay_ms = millis(turn.delay_ms);
+        for part in &mut turn.parts {
+            if let Part::PauseMs(ms) = part {
+                *ms = millis(*ms);
+            }
+        }
+    }
+    Ok(script)
+}
+
+/// 0 is without any pause.
+fn scaled(time: Duration, speed: f64) -> Duration {
+    Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_story_is_told_at_any_speed() {
+        assert_eq!(story(1.0).unwrap().turns[0].delay_ms, 400);
+        assert_eq!(story(2.0).unwrap().turns[0].delay_ms, 200);
+        assert_eq!(story(0.0).unwrap().turns[0].delay_ms, 0);
+        assert_eq!(scaled(PACE, 0.0), Duration::ZERO);
+    }
+}

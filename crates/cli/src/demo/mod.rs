@@ -1,0 +1,64 @@
+//! `teamster demo`: a real CLI with a scripted model, or a recorded run.
+
+mod live;
+mod recording;
+
+use std::io::Write;
+
+use teamster_mock_model::Cli;
+
+use crate::args::DemoArgs;
+use crate::{doctor, exit_code};
+
+/// In which order the CLIs are looked for.
+const ORDER: [Cli; 5] = [
+    Cli::Claude,
+    Cli::Codex,
+    Cli::Gemini,
+    Cli::OpenCode,
+    Cli::Copilot,
+];
+
+/// Plays; the exit code.
+pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
+    if args.recording {
+        return recording::main(args);
+    }
+    let cli = match args.provider.as_deref().and_then(Cli::from_id) {
+        Some(cli) => {
+            if let Some(info) = live::info(cli)
+                && let Err(problem) = doctor::find(info)
+            {
+                let error = anyhow::anyhow!(
+                    "{problem}; install it with `{}`, or see the recording with --recording",
+                    info.install
+                );
+                crate::fail(&error);
+                return Ok(exit_code::CLI_NOT_FOUND);
+            }
+            Some(cli)
+        }
+        None => ORDER
+            .into_iter()
+            .find(|cli| live::info(*cli).is_some_and(|info| doctor::find(info).is_ok())),
+    };
+    let Some(cli) = cli else {
+        return recording::main(args);
+    };
+    match live::main(args, cli)? {
+        live::Played::Whole(code) => Ok(code),
+        live::Played::Not(why) => {
+            say(args, &format!("{why} So this is a recording:\n"));
+            recording::main(args)
+        }
+    }
+}
+
+/// Says on stderr what is played, beside what the run itself says.
+fn say(args: &DemoArgs, text: &str) {
+    if !args.output.quiet {
+        let dim = anstyle::Style::new().dimmed();
+        // If stderr is gone there is nobody to tell.
+        let _ = writeln!(anstream::stderr(), "{dim}{text}{dim:#}");
+    }
+}

@@ -1,0 +1,228 @@
+//! Runs a command whose CLI is pointed at the server.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use anyhow::Context;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use teamster::process::{find_program, run_mark};
+use teamster_mock_model::{Cli, MockModel, Pointing, Script, Settings};
+use tokio::process::{Child, Command};
+use tokio::time::sleep;
+
+use super::pointed::{Pointed, URL_VARIABLE};
+use super::requests::Teller;
+use crate::args::MockModelArgs;
+use crate::guard::Guard;
+use crate::signals::Source;
+use crate::{exit_code, orphans, tokio_runtime};
+
+/// After a signal to us: how long the command may take to end by itself. A terminal has sent it the
+/// same signal, and two of them would mean more than one.
+const ITSELF: Duration = Duration::from_millis(500);
+/// How long it may take after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+pub(super) fn main(
+    args: &MockModelArgs,
+    script: Script,
+    mut settings: Settings,
+) -> anyhow::Result<u8> {
+    // Clap gives us no empty list here.
+    let Some((program, arguments)) = args.command.split_first() else {
+        return Ok(exit_code::USAGE);
+    };
+    let path = std::env::var_os("PATH");
+    let found = match find_program(&program.to_string_lossy(), path.as_deref()) {
+        Ok(found) => found,
+        Err(error) => {
+            crate::fail(&error.into());
+            return Ok(exit_code::CLI_NOT_FOUND);
+        }
+    };
+    let itself = cli_of(program);
+    let named = super::named(args);
+    let clis = match (named.is_empty(), itself) {
+        (false, _) => named,
+        (true, Some(cli)) => vec![cli],
+        (true, None) => Cli::ALL.into(),
+    };
+    settings.cli = super::only(&clis);
+    let directory = settings.directory.clone();
+    let mut teller = Teller::new(args.verbose, args.log.as_deref())?;
+    let (_folder, home) = super::temporary("teamster-mock-")?;
+    let guard = Guard::start(None);
+    orphans::adopt();
+    let code = tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(async {
+            let mut signals = Source::new().context("cannot listen for signals")?;
+            let model = super::start(script, settings).await?;
+            let pointed = Pointed::new(model.url(), home, None, &clis)?;
+            let (set, unset) = pointed.environment(args.keep_home);
+            let pointing = pointed
+                .clis
+                .iter()
+                .find(|(cli, _)| Some(*cli) == itself)
+                .map(|(_, pointing)| pointing);
+            let mut command = Command::new(&found);
+            command
+                .args(with_flags(itself, pointing, arguments))
+                .envs(set)
+                .env(URL_VARIABLE, &pointed.url)
+                .kill_on_drop(true);
+            let (mark, id) = run_mark();
+            command.env(mark, id);
+            for name in unset {
+                command.env_remove(name);
+            }
+            if let Some(directory) = directory.filter(|_| args.directory.is_some()) {
+                command.current_dir(directory);
+            }
+            let child = match command.spawn() {
+                Ok(child) => child,
+                Err(error) => {
+                    let error = anyhow::Error::new(error)
+                        .context(format!("cannot start {}", found.display()));
+                    crate::fail(&error);
+                    return Ok(exit_code::CLI_NOT_FOUND);
+                }
+            };
+            run(child, &model, &mut signals, &mut teller).await
+        });
+    orphans::end(guard.as_ref().map(Guard::pid));
+    code
+}
+
+/// Waits for the end of the command; the exit code.
+async fn run(
+    mut child: Child,
+    model: &MockModel,
+    signals: &mut Source,
+    teller: &mut Teller,
+) -> anyhow::Result<u8> {
+    let status = tokio::select! {
+        biased;
+        status = child.wait() => Some(status.context("cannot wait for the command")?),
+        () = signals.next() => {
+            stop(&mut child, signals).await;
+            None
+        }
+        () = teller.tell(model) => None,
+    };
+    teller.catch_up(model);
+    Ok(status.map_or(exit_code::ABORTED, code_of))
+}
+
+/// Ends the command: first by itself, then by SIGTERM, then by SIGKILL, which the next signal to us
+/// brings at once.
+async fn stop(child: &mut Child, signals: &mut Source) {
+    tokio::select! {
+        biased;
+        _ = child.wait() => return,
+        () = sleep(ITSELF) => {}
+        () = signals.next() => {}
+    }
+    if let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()) {
+        // Its end is not yet waited for, so the id is still its own.
+        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+    }
+    tokio::select! {
+        biased;
+        _ = child.wait() => return,
+        () = sleep(GRACE) => {}
+        () = signals.next() => {}
+    }
+    // What cannot be killed is left to the kernel.
+    let _ = child.kill().await;
+}
+
+/// As a shell tells it.
+fn code_of(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(exit_code::AGENT_ERROR)
+}
+
+/// The CLI that a program is, by its name.
+fn cli_of(program: &OsStr) -> Option<Cli> {
+    Cli::from_id(Path::new(program).file_name()?.to_str()?)
+}
+
+/// The CLI's arguments with the flags and the model that it needs.
+fn with_flags(
+    cli: Option<Cli>,
+    pointing: Option<&Pointing>,
+    arguments: &[OsString],
+) -> Vec<OsString> {
+    let mut all: Vec<OsString> = Vec::new();
+    let Some(pointing) = pointing else {
+        return arguments.to_vec();
+    };
+    all.extend(pointing.args.iter().map(OsString::from));
+    let subcommand = match cli {
+        Some(Cli::Codex) => "exec",
+        Some(Cli::OpenCode) => "run",
+        _ => "",
+    };
+    // These two take the model behind the subcommand.
+    let (head, tail) = match arguments.split_first() {
+        Some((first, _)) if !subcommand.is_empty() && first == subcommand => arguments.split_at(1),
+        _ => (&[][..], arguments),
+    };
+    all.extend_from_slice(head);
+    let has_model = arguments
+        .iter()
+        .any(|argument| argument == "-m" || argument.to_string_lossy().starts_with("--model"));
+    if let Some(model) = pointing.model.as_ref().filter(|_| !has_model) {
+        all.extend(["--model".into(), OsString::from(model)]);
+    }
+    all.extend_from_slice(tail);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn a_cli_is_known_by_the_name_of_its_program() {
+        assert_eq!(cli_of(OsStr::new("/opt/bin/claude")), Some(Cli::Claude));
+        assert_eq!(cli_of(OsStr::new("codex")), Some(Cli::Codex));
+        assert_eq!(cli_of(OsStr::new("my-claude")), None);
+        assert_eq!(cli_of(OsStr::new("/")), None);
+    }
+
+    #[test]
+    fn the_model_stands_behind_the_subcommand_and_the_callers_own_is_kept() {
+        let mut pointing = Pointing::default();
+        pointing.args = vec!["-c".into(), "a=1".into()];
+        pointing.model = Some("m".into());
+        let words = |cli, line: &str| {
+            let line: Vec<_> = line.split(' ').map(OsString::from).collect();
+            let all = with_flags(Some(cli), Some(&pointing), &line);
+            all.join(OsStr::new(" ")).into_string().unwrap()
+        };
+        assert_eq!(words(Cli::Codex, "exec hi"), "-c a=1 exec --model m hi");
+        assert_eq!(words(Cli::OpenCode, "run hi"), "-c a=1 run --model m hi");
+        assert_eq!(words(Cli::Claude, "-p hi"), "-c a=1 --model m -p hi");
+        assert_eq!(
+            words(Cli::Claude, "-p hi --model x"),
+            "-c a=1 -p hi --model x"
+        );
+        assert_eq!(words(Cli::Codex, "exec -m x hi"), "-c a=1 exec -m x hi");
+    }
+
+    #[test]
+    fn an_end_by_a_signal_has_the_code_of_a_shell() {
+        assert_eq!(code_of(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(code_of(ExitStatus::from_raw(9)), 137);
+    }
+}

@@ -1,0 +1,128 @@
+//! `teamster mock-model`: a scripted model for real CLIs.
+
+mod command;
+mod pointed;
+mod requests;
+mod serve;
+
+use std::env;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use teamster_mock_model::{Cli, MockModel, Script, ScriptError, Settings};
+
+use crate::args::MockModelArgs;
+use crate::exit_code;
+
+pub(crate) use pointed::temporary;
+
+const EXAMPLE: &str = include_str!("example.toml");
+
+/// Serves, or runs a command; the exit code.
+pub(crate) fn main(args: &MockModelArgs) -> anyhow::Result<u8> {
+    if args.example {
+        return Ok(match io::stdout().write_all(EXAMPLE.as_bytes()) {
+            Ok(()) => exit_code::SUCCESS,
+            Err(_) => exit_code::ABORTED,
+        });
+    }
+    // Clap sees to it that there is one.
+    let script = args.script.as_deref().unwrap_or(Path::new("-"));
+    let (script, settings) = match script_of(script).and_then(|it| Ok((it, settings(args)?))) {
+        Ok(both) => both,
+        Err(error) => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    if args.command.is_empty() {
+        serve::main(args, script, settings)
+    } else {
+        command::main(args, script, settings)
+    }
+}
+
+fn script_of(path: &Path) -> anyhow::Result<Script> {
+    let (read, name) = if path == Path::new("-") {
+        let mut text = String::new();
+        io::stdin()
+            .read_to_string(&mut text)
+            .context("cannot read the script from stdin")?;
+        (text.parse(), "the script on stdin".to_owned())
+    } else {
+        (Script::read(path), path.display().to_string())
+    };
+    read.map_err(|error| match error {
+        ScriptError::Unreadable { path, error } => anyhow!(
+            "cannot read the script {path}: {error}; `teamster mock-model --example` prints one to begin with"
+        ),
+        wrong => anyhow!(
+            "{name}: {}\n`teamster mock-model --example` explains the form of a script",
+            wrong.to_string().trim_end()
+        ),
+    })
+}
+
+fn settings(args: &MockModelArgs) -> anyhow::Result<Settings> {
+    let mut settings = Settings::default();
+    settings.port = args.port;
+    settings.pace = Duration::from_millis(args.pace);
+    settings.directory = Some(directory(args.directory.as_deref())?);
+    Ok(settings)
+}
+
+/// Where the agent works, as it will name it.
+fn directory(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let Some(given) = given else {
+        return env::current_dir().context("there is no current directory; say --directory");
+    };
+    let directory = given
+        .canonicalize()
+        .with_context(|| format!("--directory {}", given.display()))?;
+    if !directory.is_dir() {
+        return Err(anyhow!("--directory {}: not a directory", given.display()));
+    }
+    Ok(directory)
+}
+
+/// The CLIs that were named.
+fn named(args: &MockModelArgs) -> Vec<Cli> {
+    args.cli.iter().filter_map(|id| Cli::from_id(id)).collect()
+}
+
+/// Those of the only one, or nobody's.
+fn only(clis: &[Cli]) -> Option<Cli> {
+    match clis {
+        [cli] => Some(*cli),
+        _ => None,
+    }
+}
+
+async fn start(script: Script, settings: Settings) -> anyhow::Result<MockModel> {
+    let port = settings.port;
+    MockModel::start_with(script, settings)
+        .await
+        .map_err(|error| match (error.kind(), port) {
+            (io::ErrorKind::AddrInUse, _) => anyhow!(
+                "port {port} on 127.0.0.1 is taken by another program; give another one, or leave out --port for any that is free"
+            ),
+            (io::ErrorKind::PermissionDenied, 1..1024) => anyhow!(
+                "port {port} on 127.0.0.1 may not be used by this user; give one from 1024, or leave out --port for any that is free"
+            ),
+            _ => anyhow!("cannot listen on port {port} of 127.0.0.1: {error}"),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_can_be_played() {
+        let script: Script = EXAMPLE.parse().unwrap();
+        assert_eq!(script.turns.len(), 4);
+        assert_eq!(script.turns[0].times, Some(1));
+    }
+}

@@ -1,0 +1,103 @@
+//! Tells of the requests as they come.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Context;
+use serde_json::{Value, json};
+use teamster_mock_model::{Cli, MockModel, Protocol, Request};
+
+use crate::words;
+
+/// Where requests are told.
+#[derive(Debug)]
+pub(super) struct Teller {
+    told: usize,
+    stderr: bool,
+    log: Option<File>,
+}
+
+impl Teller {
+    pub(super) fn new(stderr: bool, log: Option<&Path>) -> anyhow::Result<Self> {
+        let log = log
+            .map(|path| {
+                File::create(path).with_context(|| format!("cannot write {}", path.display()))
+            })
+            .transpose()?;
+        Ok(Self {
+            told: 0,
+            stderr,
+            log,
+        })
+    }
+
+    /// Tells of all that come, for ever. Cancel-safe.
+    pub(super) async fn tell(&mut self, model: &MockModel) {
+        loop {
+            model.wait_for_requests(self.told + 1).await;
+            self.catch_up(model);
+        }
+    }
+
+    /// Tells of those that have come.
+    pub(super) fn catch_up(&mut self, model: &MockModel) {
+        for request in model.requests().iter().skip(self.told) {
+            self.told += 1;
+            if self.stderr {
+                // The server serves also when nobody looks.
+                let _ = writeln!(anstream::stderr(), "{}", line(request));
+            }
+            if let Some(log) = &mut self.log
+                && let Err(error) = writeln!(log, "{}", json(request))
+            {
+                self.log = None;
+                let why = format!("requests are not written any more: {error}");
+                crate::warn(&[why]);
+            }
+        }
+    }
+}
+
+/// Turns and attempts are counted from 1, as people do.
+fn line(request: &Request) -> String {
+    let dim = Style::new().dimmed();
+    let color = if request.status < 400 {
+        AnsiColor::Green
+    } else {
+        AnsiColor::Red
+    };
+    let status = Style::new().fg_color(Some(color.into()));
+    let who = request.cli.map_or("?", Cli::id);
+    let what = match (request.turn, request.attempt) {
+        (Some(turn), Some(attempt @ 1..)) => format!("turn {}, attempt {}", turn + 1, attempt + 1),
+        (Some(turn), _) => format!("turn {}", turn + 1),
+        // What the CLI asks beside the conversation, such as a title for it.
+        (None, _) if request.protocol.is_some() => "beside".to_owned(),
+        (None, _) => "other".to_owned(),
+    };
+    let path = request.path.split('?').next().unwrap_or_default();
+    let model = request.model.as_deref().unwrap_or_default();
+    format!(
+        "{who:<9}{what:<18}{status}{}{status:#}  {}  {dim}{} {}{dim:#}",
+        request.status,
+        words::one_line(model),
+        words::one_line(&request.method),
+        words::one_line(path),
+    )
+}
+
+fn json(request: &Request) -> Value {
+    json!({
+        "method": request.method,
+        "path": request.path,
+        "protocol": request.protocol.map(Protocol::name),
+        "cli": request.cli.map(Cli::id),
+        "model": request.model,
+        "turn": request.turn.map(|turn| turn + 1),
+        "attempt": request.attempt.map(|attempt| attempt + 1),
+        "status": request.status,
+        "body": request.body,
+    })
+}

@@ -1,0 +1,107 @@
+//! Serves until it is told to stop.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use anstyle::Style;
+use anyhow::Context;
+use teamster_mock_model::{Cli, Script, Settings};
+
+use super::pointed::{Pointed, info, installed};
+use super::requests::Teller;
+use crate::args::MockModelArgs;
+use crate::signals::Source;
+use crate::{exit_code, tokio_runtime, words};
+
+pub(super) fn main(
+    args: &MockModelArgs,
+    script: Script,
+    mut settings: Settings,
+) -> anyhow::Result<u8> {
+    let named = super::named(args);
+    settings.cli = super::only(&named);
+    let clis = if named.is_empty() {
+        let here: Vec<_> = Cli::ALL.into_iter().filter(|cli| installed(*cli)).collect();
+        if here.is_empty() {
+            Cli::ALL.into()
+        } else {
+            here
+        }
+    } else {
+        named
+    };
+    let directory = args.directory.as_ref().and(settings.directory.clone());
+    let turns = script.turns.iter().filter(|turn| turn.times.is_none());
+    let turns = words::plural(turns.count() as u64, "turn");
+    let description = script.description.clone();
+    let mut teller = Teller::new(!args.quiet, args.log.as_deref())?;
+    let (_folder, home) = super::temporary("teamster-mock-")?;
+    tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(async {
+            // Before anybody is told where it is: whoever ends it then finds nothing left.
+            let mut signals = Source::new().context("cannot listen for signals")?;
+            let model = super::start(script, settings).await?;
+            let pointed = Pointed::new(model.url(), home, directory, &clis)?;
+            let printed = if args.json {
+                writeln!(io::stdout(), "{}", pointed.json())
+            } else if args.export {
+                io::stdout().write_all(pointed.export().as_bytes())
+            } else {
+                let about = description.map(|it| words::one_line(&it) + "\n");
+                let text = listing(&pointed, &turns, &about.unwrap_or_default());
+                anstream::stdout().write_all(text.as_bytes())
+            };
+            if printed.and_then(|()| io::stdout().flush()).is_err() {
+                return Ok(exit_code::ABORTED);
+            }
+            if args.export {
+                close_stdout().context("cannot close stdout")?;
+            }
+            tokio::select! {
+                () = signals.next() => {}
+                () = teller.tell(&model) => {}
+            }
+            teller.catch_up(&model);
+            Ok(exit_code::SUCCESS)
+        })
+}
+
+/// For people: how each CLI is pointed at the server.
+fn listing(pointed: &Pointed, turns: &str, about: &str) -> String {
+    let bold = Style::new().bold();
+    let dim = Style::new().dimmed();
+    let mut text = format!(
+        "A mock model of {turns} on {bold}{}{bold:#}\n{about}Ctrl-C ends it and removes the home {}.\n",
+        pointed.url,
+        pointed.home.display()
+    );
+    for (cli, pointing) in &pointed.clis {
+        let name = info(*cli).map_or(cli.id(), |info| info.name);
+        let mut notes: Vec<_> = pointing
+            .files
+            .iter()
+            .map(|file| format!("has {} in that home", file.path.display()))
+            .collect();
+        if !installed(*cli) {
+            let install = info(*cli).map_or("", |info| info.install);
+            notes.push(format!("not installed: {install}"));
+        }
+        let notes = if notes.is_empty() {
+            String::new()
+        } else {
+            format!(" {dim}({}){dim:#}", notes.join("; "))
+        };
+        let [own, run] = pointed.lines(*cli, pointing);
+        // Writing to a text does not fail.
+        let _ = write!(text, "\n{bold}{name}{bold:#}{notes}\n{own}\n{run}\n");
+    }
+    text
+}
+
+/// A reader of stdout, such as `$(…)` of a shell, has all of it and goes on.
+fn close_stdout() -> io::Result<()> {
+    let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
+    nix::unistd::dup2_stdout(nowhere)?;
+    Ok(())
+}
