@@ -138,7 +138,8 @@ fn quoted(path: &str) -> String {
 }
 
 /// A patch that adds a file, or takes the place of one that is there. A patch is made of whole
-/// lines, so the last line gets its line feed if it has none.
+/// lines, so the last line gets its line feed if it has none; and Codex drops a carriage return at
+/// the end of one.
 fn patch(path: &str, content: &str) -> String {
     let mut patch = format!("*** Begin Patch\n*** Add File: {path}\n");
     for line in content.split_inclusive('\n') {
