@@ -189,7 +189,9 @@ const SUMMARIZE: &str = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools
 const NO_ANSWER: &str = "No response requested.";
 
 fn is_summary_asked(body: &Value) -> bool {
-    let last = items(body, "messages").last();
+    // A note of the system's can stand after it.
+    let mut users = items(body, "messages").iter().rev();
+    let last = users.find(|message| text_of(message, "role") == "user");
     last.is_some_and(|message| last_text(message).starts_with(SUMMARIZE))
 }
 

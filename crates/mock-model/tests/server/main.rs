@@ -1,4 +1,5 @@
 //! The server, over HTTP.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod breaks;
 mod client;
@@ -248,7 +249,7 @@ async fn requests_can_be_waited_for_and_are_not_in_the_debug_form() {
     let model = server(HELLO).await;
     let mut body = conversation(0, true);
     body["system"] = "a secret".into();
-    let (_, answer) = tokio::join!(model.wait_for_requests(1), ask(&model, &body));
+    let ((), answer) = tokio::join!(model.wait_for_requests(1), ask(&model, &body));
     assert_eq!(answer.status, 200);
     assert_eq!(model.requests()[0].body["system"], "a secret");
     let debug = format!("{model:?}");

@@ -250,7 +250,9 @@ fn a_summary_of_a_long_conversation_is_no_turn_of_it() {
     let ask = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\n- Do NOT use Read";
     let blocks = json!([{"type": "text", "text": "go"}, {"type": "text", "text": ask}]);
     for content in [json!(ask), blocks] {
-        let body = json!({"model": "m", "messages": [{"role": "user", "content": content}]});
+        let system = json!({"role": "system", "content": "Available agent types"});
+        let body =
+            json!({"model": "m", "messages": [{"role": "user", "content": content}, system]});
         let What::Helper(text) = turn_of(&body) else {
             panic!("{body}");
         };
