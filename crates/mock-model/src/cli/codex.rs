@@ -55,7 +55,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
 
 pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
     let is_offered = |name: &str| place.tools.iter().any(|tool| tool == name);
-    if is_offered(CODE) {
+    if place.offered(&[SHELL, CODE]) == CODE {
         return program(part).map(|program| Call::new(CODE, program.into()));
     }
     Some(match part {
