@@ -185,12 +185,14 @@ impl Wire for Chat {
                 Some("model_not_found"),
                 "The model `no-such-model` does not exist or you do not have access to it.",
             ),
+            // No number here has the digits of a status: OpenCode repeats a request whose error has
+            // 500 anywhere in its text.
             ErrorKind::ContextTooLong => (
                 400,
                 request,
                 Some("messages"),
                 Some("context_length_exceeded"),
-                "This model's maximum context length is 200000 tokens. However, your messages resulted in 250000 tokens. Please reduce the length of the messages.",
+                "This model's maximum context length is 200000 tokens. However, your messages resulted in 213872 tokens. Please reduce the length of the messages.",
             ),
             ErrorKind::InvalidRequest => (400, request, None, None, "Invalid request"),
         };
