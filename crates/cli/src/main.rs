@@ -11,6 +11,7 @@ mod mcp;
 mod mock_model;
 mod orphans;
 mod params;
+mod record;
 mod render;
 mod run;
 mod signals;

@@ -8,6 +8,7 @@ use anyhow::Context;
 use teamster::CliInfo;
 
 use crate::args::RunArgs;
+use crate::record::Recording;
 use crate::{drive, exit_code, params};
 
 /// Runs the agent; the exit code.
@@ -34,11 +35,19 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
         clock: drive::clock,
     };
+    let recording = args
+        .record
+        .as_deref()
+        .and_then(|dir| Recording::begin(dir, config.program.as_deref(), info));
     let runtime = teamster::create_cli_runtime(info.id, config)?;
     let keep_background = params.keep_background;
-    drive::run(args.output, view, keep_background, || {
+    let code = drive::run(args.output, view, keep_background, || {
         runtime.execute(params)
-    })
+    });
+    if let Some(recording) = recording {
+        recording.complete(info);
+    }
+    code
 }
 
 /// Where the agent works, in the form in which it will name it.

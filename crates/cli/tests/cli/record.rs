@@ -1,6 +1,7 @@
 //! `teamster run --record`.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 use teamster_testkit::fixture::Fixture;
@@ -24,6 +25,12 @@ fn a_recorded_run_can_be_replayed() {
     let fixture = Fixture::load(&dir).unwrap();
     assert_eq!(fixture.stdout, fs::read(printed).unwrap());
     assert_eq!(fixture.meta.prompt, "hello");
+    assert_eq!(fixture.meta.version.as_deref(), Some("2.1.197"));
+    let files = fs::read_dir(&dir).unwrap();
+    for file in files.map(Result::unwrap) {
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file:?}");
+    }
     assert_eq!(fixture.meta.env["MY_TOKEN"], "…");
     let provider = teamster::provider("claude").unwrap();
     let replay = replay(&fixture, &*provider, ReplayOptions::default());
