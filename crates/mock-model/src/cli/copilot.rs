@@ -65,14 +65,16 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
 }
 
 /// What a tool of an MCP server is called before the model: letters, digits, `_` and `-` stay as
-/// they are, and anything else is a `-`.
+/// they are, anything else is a `-`, and what is too long is cut off at its end.
 fn mcp_name(server: &str, tool: &str) -> String {
+    const LONGEST: usize = 64;
     format!("{server}-{tool}")
         .chars()
         .map(|character| match character {
             'A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '-' => character,
             _ => '-',
         })
+        .take(LONGEST)
         .collect()
 }
 
@@ -147,6 +149,7 @@ mod tests {
             }),
             Some(("my-srv-do_it".into(), json!({"a": 1})))
         );
+        assert_eq!(mcp_name(&"s".repeat(60), "search"), "s".repeat(60) + "-sea");
         assert_eq!(call(&Part::Stall), None);
     }
 }
