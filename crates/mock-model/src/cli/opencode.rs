@@ -16,6 +16,9 @@ const MODEL: &str = "mock-model";
 
 /// In Anthropic's protocol, because only there does OpenCode see what is written to a cache: its
 /// reader of Chat Completions takes that for other input.
+///
+/// No setting bounds OpenCode's retries: five, in silence, after 2, 4, 8, 16 and about 30 seconds. A
+/// script can shorten the waits of an HTTP error by its header `retry-after-ms`, and of nothing else.
 pub(super) fn point_at(url: &str) -> Pointing {
     let model = format!("{PROVIDER}/{MODEL}");
     let provider = |package: &str| {
@@ -151,6 +154,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::Protocol;
+    use crate::wire::What;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|&name| name.to_owned()).collect()
@@ -252,6 +257,13 @@ mod tests {
         let blocks = json!([{"type": "text", "text": prompt}, {"type": "text", "text": "hi"}]);
         let anthropic = json!({"messages": [{"role": "user", "content": blocks}]});
         assert_eq!(helper(&anthropic), title);
+        for (protocol, path, body) in [
+            (Protocol::Chat, "/v1/chat/completions", &chat),
+            (Protocol::Anthropic, "/v1/messages", &anthropic),
+        ] {
+            let what = protocol.wire().asked(path, body).what;
+            assert_eq!(what, What::Helper("A mock session".into()), "{protocol}");
+        }
     }
 
     #[test]
