@@ -12,7 +12,7 @@ Examples:
   teamster mock-model --example > hello.toml     a script to begin with, with comments
   teamster mock-model hello.toml                 serve until Ctrl-C, and say how to point CLIs at it
   teamster mock-model hello.toml -- teamster run claude \"Hi\" --permission accept-edits
-  teamster mock-model hello.toml -- codex exec --skip-git-repo-check --full-auto \"Hi\"
+  teamster mock-model hello.toml -- codex exec --skip-git-repo-check -s workspace-write \"Hi\"
   teamster mock-model hello.toml --log requests.ndjson -- ./my-wrapper --once
   teamster mock-model hello.toml -- sh           a shell in which every agent CLI asks the script
   eval \"$(teamster mock-model hello.toml --export &)\"   the same in this shell";

@@ -58,7 +58,7 @@ fn own_folders(cli: Cli) -> &'static [(&'static str, &'static str)] {
     match cli {
         Cli::Claude => &[("CLAUDE_CONFIG_DIR", ".claude")],
         Cli::Codex => &[("CODEX_HOME", ".codex")],
-        Cli::Copilot => &[("COPILOT_HOME", ".copilot")],
+        Cli::Copilot => &[("COPILOT_HOME", ".copilot"), ("XDG_CACHE_HOME", ".cache")],
         Cli::Gemini => &[("GEMINI_CLI_HOME", "")],
         Cli::OpenCode => &[
             ("XDG_CONFIG_HOME", ".config"),

@@ -80,7 +80,7 @@ fn line(request: &Request) -> String {
     let path = request.path.split('?').next().unwrap_or_default();
     let model = request.model.as_deref().unwrap_or_default();
     format!(
-        "{who:<9}{what:<18}{status}{}{status:#}  {}  {dim}{} {}{dim:#}",
+        "{who:<9}{what:<17} {status}{}{status:#}  {}  {dim}{} {}{dim:#}",
         request.status,
         words::one_line(model),
         words::one_line(&request.method),
