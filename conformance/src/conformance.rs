@@ -150,8 +150,8 @@ fn judge(
 ) -> Verdict {
     let mut all = Verdict::default();
     for (number, played) in played.iter().enumerate() {
-        let told = story::told(played);
         let expected = story::expected(scenario, number);
+        let told = story::told(played, &expected);
         if args.verbose {
             tell(cli, scenario, played, &told);
         }

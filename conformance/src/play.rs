@@ -293,6 +293,8 @@ async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: 
             while !place.directory().join(name).exists() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
+            // The CLI tells of the call when it has started it.
+            tokio::time::sleep(Duration::from_millis(700)).await;
         }
     }
 }

@@ -174,8 +174,9 @@ fn scripted_call(part: &Part) -> String {
     }
 }
 
-/// The story that a run told.
-pub(crate) fn told(played: &Played) -> Story {
+/// The story that a run told. Tools are numbered as in the story that was expected, because in which
+/// order calls are told that were made at the same time is chance.
+pub(crate) fn told(played: &Played, expected: &Story) -> Story {
     let mut story = Story::new();
     let result = &played.result;
     story.insert("status".into(), json!(result.status));
@@ -190,7 +191,7 @@ pub(crate) fn told(played: &Played) -> Story {
         match event {
             AgentEvent::Thinking(event) => thinking.push_str(&event.text),
             AgentEvent::Text(_) => texts += 1,
-            AgentEvent::ToolUse(tool) => tools.push(tool),
+            AgentEvent::ToolUse(tool) => tools.push(&**tool),
             AgentEvent::Retry(_) => {
                 story.insert("retried".into(), true.into());
             }
@@ -212,8 +213,8 @@ pub(crate) fn told(played: &Played) -> Story {
     if !tools.is_empty() {
         story.insert("tools".into(), tools.len().into());
     }
-    for (at, tool) in tools.iter().enumerate() {
-        tell_tool(&mut story, at + 1, tool, played);
+    for (number, tool) in numbered(&tools, played, expected) {
+        tell_tool(&mut story, number, tool, played);
     }
     if !result.permission_denials.is_empty() {
         story.insert("denials".into(), result.permission_denials.len().into());
@@ -248,6 +249,29 @@ pub(crate) fn told(played: &Played) -> Story {
         story.insert(format!("file.{name}"), content.clone().into());
     }
     story
+}
+
+/// The calls with the numbers that those like them have in the story that was expected.
+fn numbered<'p>(
+    tools: &[&'p ToolUse],
+    played: &Played,
+    expected: &Story,
+) -> Vec<(usize, &'p ToolUse)> {
+    let mut left: Vec<_> = tools.to_vec();
+    let mut placed: Vec<Option<&ToolUse>> = Vec::new();
+    for number in 1..=tools.len() {
+        let wanted = expected.get(&format!("tool{number}"));
+        let at = left.iter().position(|tool| {
+            wanted.is_some_and(|wanted| *wanted == told_call(tool, &played.directory))
+        });
+        placed.push(at.map(|at| left.remove(at)));
+    }
+    let mut left = left.into_iter();
+    placed
+        .into_iter()
+        .enumerate()
+        .filter_map(|(at, tool)| Some((at + 1, tool.or_else(|| left.next())?)))
+        .collect()
 }
 
 fn tell_figures(story: &mut Story, result: &RunResult) {

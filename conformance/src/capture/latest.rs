@@ -97,8 +97,8 @@ fn look(
             }
         }
         news.unknown.append(&mut unknown_lines(&folder)?);
-        let told = story::told(played);
         let expected = story::expected(&done.scenario, number);
+        let told = story::told(played, &expected);
         let verdict = differences.compare(done.cli, name, &expected, &told);
         news.stories.extend(
             verdict

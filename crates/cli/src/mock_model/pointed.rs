@@ -116,6 +116,10 @@ impl Pointed {
                 std::fs::create_dir_all(home.join(folder))
                     .with_context(|| format!("cannot make a folder in {}", home.display()))?;
             }
+            if let Some((path, content)) = settings_file(*cli, pointing) {
+                std::fs::write(home.join(path), content)
+                    .with_context(|| format!("cannot write {path} in {}", home.display()))?;
+            }
         }
         Ok(Self {
             url,
@@ -254,7 +258,7 @@ impl Pointed {
                 "unset": elsewhere(&[*cli]),
                 "args": pointing.args,
                 "model": pointing.model,
-                "files": files.collect::<Value>(),
+                "files": files.chain(settings).collect::<Value>(),
                 "command": self.command_line(*cli, pointing),
                 "run": self.run_line(*cli, pointing),
             })
@@ -295,6 +299,24 @@ fn model(pointing: &Pointing) -> impl Iterator<Item = String> {
     model.flat_map(|model| ["--model".to_owned(), model.clone()])
 }
 
+/// The file in the home that says what the arguments and the model say: for a program that starts the
+/// CLI itself, to which nobody can give arguments.
+pub(super) fn settings_file(cli: Cli, pointing: &Pointing) -> Option<(&'static str, String)> {
+    if cli != Cli::Codex {
+        return None;
+    }
+    // Its `--config=KEY=VALUE` is a line of this file.
+    let lines = pointing.args.iter();
+    let lines = lines.filter_map(|argument| argument.strip_prefix("--config=")?.split_once('='));
+    let mut content: String = lines
+        .map(|(key, value)| format!("{key} = {value}\n"))
+        .collect();
+    if let Some(model) = &pointing.model {
+        content += &format!("model = {}\n", json!(model));
+    }
+    (!content.is_empty()).then_some((".codex/config.toml", content))
+}
+
 /// What `teamster` knows of the CLI.
 pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
     teamster::provider(cli.id()).map(|provider| provider.info())
@@ -325,6 +347,32 @@ mod tests {
         let line = shell_line(&words);
         assert!(line.starts_with("env A=1 B='"), "{line}");
         assert_eq!(shell_words::split(&line).unwrap(), words);
+    }
+
+    /// A wrapper starts it without any argument of ours.
+    #[test]
+    fn codex_is_pointed_also_without_arguments() {
+        let pointing = Cli::Codex.point_at("http://127.0.0.1:1");
+        let (path, content) = settings_file(Cli::Codex, &pointing).unwrap();
+        assert_eq!(path, ".codex/config.toml");
+        assert!(
+            content.contains("model_provider = \"mock-model\"\n"),
+            "{content}"
+        );
+        assert!(
+            content.contains("base_url=\"http://127.0.0.1:1/v1\""),
+            "{content}"
+        );
+        assert!(content.ends_with("model = \"gpt-5.5\"\n"), "{content}");
+    }
+
+    /// Only Codex may need arguments; for another one the wrapper's way would be silently closed.
+    #[test]
+    fn the_others_need_no_arguments() {
+        for cli in Cli::ALL.into_iter().filter(|cli| *cli != Cli::Codex) {
+            let pointing = cli.point_at("http://127.0.0.1:1");
+            assert_eq!((pointing.args.len(), pointing.model), (0, None), "{cli}");
+        }
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl Wire for Anthropic {
             ErrorKind::ContextTooLong => (
                 400,
                 "invalid_request_error",
-                "prompt is too long: 250000 tokens > 200000 maximum",
+                "prompt is too long: 218849 tokens > 200000 maximum",
             ),
             ErrorKind::InvalidRequest => (400, "invalid_request_error", "Invalid request"),
         };
