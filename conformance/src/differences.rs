@@ -26,7 +26,7 @@ pub(crate) struct Differences {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Difference {
-    /// Its name, as in the matrix.
+    /// Its name, as in the matrix. What different CLIs do has the same name if it is the same thing.
     pub(crate) name: String,
     pub(crate) providers: Vec<String>,
     /// Why it cannot be otherwise.
@@ -53,36 +53,9 @@ impl Differences {
             .with_context(|| format!("cannot read {}", path.display()))?;
         let all: Self = toml::from_str(&text).with_context(|| path.display().to_string())?;
         for one in &all.difference {
-            all.check(one)
-                .with_context(|| format!("{}: {}", path.display(), one.name))?;
+            check(one).with_context(|| format!("{}: {}", path.display(), one.name))?;
         }
         Ok(all)
-    }
-
-    fn check(&self, one: &Difference) -> anyhow::Result<()> {
-        if self
-            .difference
-            .iter()
-            .filter(|other| other.name == one.name)
-            .count()
-            > 1
-        {
-            bail!("there are two of this name");
-        }
-        if one.why.trim().is_empty() || one.facts.is_empty() || one.scenarios.is_empty() {
-            bail!("it needs a reason (`why`), `facts` and `scenarios`");
-        }
-        for provider in &one.providers {
-            if Cli::from_id(provider).is_none() {
-                bail!("there is no provider `{provider}`");
-            }
-        }
-        for fact in one.facts.keys() {
-            if !crate::story::is_fact(&fact.replace('*', "1")) {
-                bail!("a story has no fact `{fact}`");
-            }
-        }
-        Ok(())
     }
 
     /// Compares a story.
@@ -151,6 +124,27 @@ impl Differences {
         }
         unused
     }
+}
+
+fn check(one: &Difference) -> anyhow::Result<()> {
+    if one.why.trim().is_empty()
+        || one.facts.is_empty()
+        || one.scenarios.is_empty()
+        || one.providers.is_empty()
+    {
+        bail!("it needs `providers`, `scenarios`, `facts` and a reason (`why`)");
+    }
+    for provider in &one.providers {
+        if Cli::from_id(provider).is_none() {
+            bail!("there is no provider `{provider}`");
+        }
+    }
+    for fact in one.facts.keys() {
+        if !crate::story::is_fact(&fact.replace('*', "1")) {
+            bail!("a story has no fact `{fact}`");
+        }
+    }
+    Ok(())
 }
 
 impl Difference {

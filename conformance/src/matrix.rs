@@ -47,12 +47,19 @@ pub(crate) fn page(
     network: Network,
 ) -> anyhow::Result<String> {
     let versions = install::pinned()?;
-    let numbers: BTreeMap<_, _> = differences
-        .difference
-        .iter()
-        .enumerate()
-        .map(|(at, difference)| (difference.name.as_str(), at + 1))
-        .collect();
+    // By name, in the order of the table.
+    let mut names: Vec<&str> = Vec::new();
+    for difference in &differences.difference {
+        if !names.contains(&difference.name.as_str()) {
+            names.push(&difference.name);
+        }
+    }
+    let number = |name: &str| {
+        names
+            .iter()
+            .position(|known| *known == name)
+            .map(|at| at + 1)
+    };
     let mut page = String::new();
     let out = &mut page;
     writeln!(out, "# Conformance\n")?;
@@ -88,16 +95,14 @@ pub(crate) fn page(
                 Some(cell) if !cell.undeclared.is_empty() => "**fails**".to_owned(),
                 Some(cell) if cell.declared.is_empty() => "same".to_owned(),
                 Some(cell) => {
-                    let names: Vec<_> = cell
+                    let mut numbers: Vec<_> = cell
                         .declared
                         .iter()
-                        .map(|name| {
-                            numbers
-                                .get(name.as_str())
-                                .map_or_else(String::new, ToString::to_string)
-                        })
+                        .filter_map(|name| number(name))
                         .collect();
-                    format!("same but for {}", names.join(", "))
+                    numbers.sort_unstable();
+                    let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+                    format!("same but for {}", numbers.join(", "))
                 }
             };
             write!(out, " {what} |")?;
@@ -109,15 +114,20 @@ pub(crate) fn page(
         writeln!(out, "- `{}`: {}", scenario.name, scenario.description())?;
     }
     writeln!(out, "\n## Declared differences\n")?;
-    for (at, difference) in differences.difference.iter().enumerate() {
-        writeln!(
-            out,
-            "{}. **{}** ({}): {}",
-            at + 1,
-            difference.name,
-            difference.providers.join(", "),
-            difference.why.trim()
-        )?;
+    for (at, name) in names.iter().enumerate() {
+        writeln!(out, "{}. **{name}**", at + 1)?;
+        for difference in differences
+            .difference
+            .iter()
+            .filter(|one| one.name == *name)
+        {
+            writeln!(
+                out,
+                "   - {}: {}",
+                difference.providers.join(", "),
+                difference.why.trim()
+            )?;
+        }
     }
     writeln!(out, "\n## What a story consists of\n")?;
     for (fact, meaning) in story::FACTS {
