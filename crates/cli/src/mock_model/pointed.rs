@@ -250,6 +250,8 @@ impl Pointed {
                 .map(|file| json!({"path": self.home.join(&file.path), "content": file.content}));
             let mut env: BTreeMap<_, _> = pointing.env.iter().cloned().collect();
             env.insert("HOME".to_owned(), self.home.display().to_string());
+            let settings = settings_file(*cli, pointing)
+                .map(|(path, content)| json!({"path": self.home.join(path), "content": content}));
             json!({
                 "id": cli.id(),
                 "name": info(*cli).map(|info| info.name),
@@ -308,12 +310,13 @@ pub(super) fn settings_file(cli: Cli, pointing: &Pointing) -> Option<(&'static s
     // Its `--config=KEY=VALUE` is a line of this file.
     let lines = pointing.args.iter();
     let lines = lines.filter_map(|argument| argument.strip_prefix("--config=")?.split_once('='));
-    let mut content: String = lines
+    let mut lines: Vec<_> = lines
         .map(|(key, value)| format!("{key} = {value}\n"))
         .collect();
     if let Some(model) = &pointing.model {
-        content += &format!("model = {}\n", json!(model));
+        lines.push(format!("model = {}\n", json!(model)));
     }
+    let content = lines.concat();
     (!content.is_empty()).then_some((".codex/config.toml", content))
 }
 
@@ -371,7 +374,7 @@ mod tests {
     fn the_others_need_no_arguments() {
         for cli in Cli::ALL.into_iter().filter(|cli| *cli != Cli::Codex) {
             let pointing = cli.point_at("http://127.0.0.1:1");
-            assert_eq!((pointing.args.len(), pointing.model), (0, None), "{cli}");
+            assert_eq!(pointing.args, [""; 0], "{cli}");
         }
     }
 
