@@ -114,7 +114,7 @@ pub(crate) async fn play(
             Resume::Last => Some(before.context("the run before told no session")?.to_owned()),
             Resume::Unknown => Some(unknown_session(cli)),
         };
-        let params = params(cli, run, &place, &pointing, session.clone())?;
+        let params = params(bench, cli, run, &place, &pointing, session.clone())?;
         let mut config = config(bench, cli);
         if let Some(folder) = &bench.record {
             config.record_to = Some(
@@ -163,6 +163,7 @@ fn config(bench: &Bench, cli: Cli) -> RuntimeConfig {
 }
 
 fn params(
+    bench: &Bench,
     cli: Cli,
     run: &Run,
     place: &Place,
@@ -180,6 +181,13 @@ fn params(
     if cli == Cli::Claude {
         // As root it allows everything only where it is told that nothing can be broken.
         params.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
+    }
+    if cli == Cli::Copilot {
+        // It unpacks its program (235 MB) where it does not find it: once for all runs.
+        let packages = bench.boxes.join("copilot-packages").display().to_string();
+        params
+            .env
+            .insert("COPILOT_PKG_CACHE_HOME".to_owned(), packages);
     }
     params.model.clone_from(&pointing.model);
     params.extra_args.clone_from(&pointing.args);
