@@ -57,6 +57,26 @@ struct Answer {
     error: AnswerError,
 }
 
+impl Answer {
+    /// The service's answer in what the CLI passed on. It puts words before one that came in the
+    /// middle of a stream, and puts one that it could not read into the message of another.
+    fn find(text: &str) -> Option<Self> {
+        let json = text
+            .strip_prefix("got status: ")
+            .and_then(|rest| Some(rest.split_once(". ")?.1))
+            .unwrap_or(text);
+        let mut found: Self = parse(json)?;
+        // Each is shorter than the one that it is in.
+        while let Some(inner) = found.error.message.as_deref().and_then(parse::<Self>) {
+            let outer = std::mem::replace(&mut found, inner).error;
+            let inner = &mut found.error;
+            inner.code = inner.code.or(outer.code);
+            inner.status = inner.status.take().or(outer.status);
+        }
+        Some(found)
+    }
+}
+
 #[derive(Deserialize)]
 struct AnswerError {
     #[serde(default, deserialize_with = "or_default")]
@@ -103,7 +123,7 @@ impl<'a> ApiError<'a> {
         Self {
             text,
             advice,
-            answer: parse(text),
+            answer: Answer::find(text),
         }
     }
 
@@ -198,7 +218,7 @@ fn kind_of_type(kind: &str) -> Option<ErrorKind> {
 }
 
 /// What a message of the CLI's own means, and those of the service that only it gives.
-pub(super) fn kind_of_text(text: &str) -> Option<ErrorKind> {
+fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("daily quota", ErrorKind::Quota),
         ("exhausted your capacity", ErrorKind::Quota),
@@ -231,6 +251,12 @@ pub(super) fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("operation was aborted", ErrorKind::Network),
     ];
     ErrorKind::of_words(text, MEANINGS)
+}
+
+/// What a message means, whoever's it is.
+pub(super) fn kind_of_message(text: &str) -> Option<ErrorKind> {
+    let api = ApiError::find(text);
+    api.kind(api.retry_after_ms())
 }
 
 /// Whether this is what Node says of text that is no JSON. It quotes that text, which may hold any

@@ -2,12 +2,18 @@
 
 use teamster_core::{ErrorKind, without_colors};
 
-use super::errors::kind_of_text;
+use super::errors::kind_of_message;
 use super::mcp::Trouble;
 
 /// Between the number of the attempt that failed and the error, which Node prints with where it was
 /// thrown.
 const RETRYING: &str = "Retrying with backoff... ";
+
+/// Between the service's message and the pause before the next attempt.
+const AFTER: &str = " Retrying after ";
+
+/// After the service's message, if there is no further attempt.
+const LAST: &str = "Max attempts reached";
 
 /// Whether the CLI went on without the rules that it was given.
 pub(super) fn policy_was_ignored(stderr: &str) -> bool {
@@ -53,29 +59,28 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
 /// help.
 pub(super) fn evidence(stderr: &str) -> String {
     let plain = without_colors(stderr);
-    let mut said = Vec::new();
-    let lines = plain
+    let lines: Vec<_> = plain
         .lines()
-        .take_while(|line| !line.starts_with("Usage: "));
-    let mut rest = lines.collect::<Vec<_>>().into_iter();
-    while let Some(line) = rest.next() {
-        if is_of_stack(line) {
-            if line.ends_with(" {") {
-                skip_fields(&mut rest);
+        .take_while(|line| !line.starts_with("Usage: "))
+        .collect();
+    let mut said = Vec::new();
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        let rest = &lines[at..];
+        at += if is_of_stack(line) {
+            1 + if line.ends_with(" {") {
+                fields(&rest[1..])
+            } else {
+                0
             }
-        } else if attempt(line).is_some() {
-            // The rest of a message of several lines, up to where it was thrown.
-            let more = rest
-                .as_slice()
-                .iter()
-                .take_while(|l| attempt(l).is_none())
-                .position(|l| is_of_stack(l));
-            if let Some(more @ 1..) = more.filter(|_| line.contains(RETRYING)) {
-                rest.nth(more - 1);
+        } else if let Some(attempt) = Attempt::read(rest) {
+            attempt.lines
+        } else {
+            if !is_noise(line) {
+                said.push(*line);
             }
-        } else if !is_noise(line) {
-            said.push(line);
-        }
+            1
+        };
     }
     said.join("\n").trim().to_owned()
 }
@@ -85,25 +90,61 @@ fn is_of_stack(line: &str) -> bool {
     line.starts_with("    at ")
 }
 
-/// Goes past the fields of an error, which Node prints after where it was thrown.
-fn skip_fields(lines: &mut std::vec::IntoIter<&str>) {
-    while lines
-        .as_slice()
-        .first()
-        .is_some_and(|line| line.starts_with(' ') || *line == "}")
-    {
-        if lines.next() == Some("}") {
-            return;
-        }
+/// How many lines are fields of an error, which Node prints after where it was thrown.
+fn fields(lines: &[&str]) -> usize {
+    let is_field = |line: &&&str| line.starts_with(' ') || **line == "}";
+    let count = lines.iter().take_while(is_field).count();
+    let end = lines[..count].iter().position(|line| *line == "}");
+    end.map_or(count, |end| end + 1)
+}
+
+/// What the CLI says of a request that failed.
+#[derive(Debug)]
+struct Attempt<'a> {
+    /// All of the first line after the number.
+    said: &'a str,
+    /// How many lines it has, without those of where an error was thrown.
+    lines: usize,
+}
+
+impl<'a> Attempt<'a> {
+    /// The one that these lines begin with.
+    fn read(lines: &[&'a str]) -> Option<Self> {
+        let said = Self::begin(lines.first()?)?;
+        let until = lines[1..].iter();
+        let more = until.take_while(|line| Self::begin(line).is_none());
+        let last = if said.contains(RETRYING) {
+            // A message of several lines ends where it was thrown.
+            more.clone()
+                .position(|line| is_of_stack(line))
+                .unwrap_or_default()
+        } else if is_end(said) {
+            0
+        } else {
+            said.strip_prefix(": ")?;
+            let mut message = more.take_while(|line| !is_of_stack(line));
+            message.position(|line| is_end(line))? + 1
+        };
+        Some(Self {
+            said,
+            lines: 1 + last,
+        })
+    }
+
+    /// What a line says that begins one, after the number.
+    fn begin(line: &'a str) -> Option<&'a str> {
+        let rest = line.strip_prefix("Attempt ")?;
+        rest.trim_start_matches(|c: char| c.is_ascii_digit())
+            .strip_prefix(" failed")
     }
 }
 
-/// What the CLI says of a request that failed and was repeated: all after the number of the attempt.
-fn attempt(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix("Attempt ")?;
-    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    let said = rest.strip_prefix(" failed")?;
-    (said.contains(RETRYING) || said.ends_with("Max attempts reached")).then_some(said)
+/// Whether a line ends with what the CLI does next, which it says after the service's message.
+fn is_end(line: &str) -> bool {
+    let pause = line
+        .strip_suffix("ms...")
+        .and_then(|rest| rest.rsplit_once(AFTER));
+    line.ends_with(LAST) || pause.is_some_and(|(_, ms)| ms.parse::<u64>().is_ok())
 }
 
 /// The last request of which the CLI says that it failed and was to be repeated.
@@ -118,19 +159,32 @@ impl Retry {
     /// The last one on stderr.
     pub(super) fn last(stderr: &str) -> Option<Self> {
         let plain = without_colors(stderr);
-        let said = plain.lines().rev().find_map(attempt)?;
+        let lines: Vec<_> = plain.lines().collect();
+        let mut begins = (0..lines.len()).rev();
+        let (at, attempt) = begins.find_map(|at| Some((at, Attempt::read(&lines[at..])?)))?;
+        let said = attempt.said;
         let status = said.strip_prefix(" with status ").map(digits);
         let how = match status {
             Some(status) if !status.is_empty() => format!(" with status {status}"),
             _ => {
                 let error = said.split_once(RETRYING).map(|(_, error)| error);
+                let error = error.or_else(|| said.strip_prefix(": ").map(message));
                 error.map_or_else(String::new, |error| format!(": {error}"))
             }
         };
-        let kind = kind_of_text(said).or_else(|| ErrorKind::of_message(said));
-        let kind = kind.or_else(|| ErrorKind::of_http_status(status?.parse().ok()?));
+        let all = lines[at..at + attempt.lines].join("\n");
+        let kind =
+            kind_of_message(&all).or_else(|| ErrorKind::of_http_status(status?.parse().ok()?));
         Some(Self { how, kind })
     }
+}
+
+/// The service's message without what the CLI says after it.
+fn message(said: &str) -> &str {
+    let end = [AFTER, LAST].iter().find_map(|words| said.rfind(words));
+    let Some(end) = end else { return said };
+    let message = said[..end].trim_end();
+    message.strip_suffix('.').unwrap_or(message)
 }
 
 /// The digits that a text begins with.

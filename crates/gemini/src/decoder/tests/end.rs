@@ -202,6 +202,25 @@ fn a_message_is_for_a_person() {
         ),
         "API error 401: Who?"
     );
+    // Of an error in the middle of a stream.
+    assert_eq!(
+        message(
+            r#"[API Error: got status: UNAVAILABLE. {"error":{"code":503,"message":"Too much.","status":"UNAVAILABLE"}}]"#
+        ),
+        "API error 503: Too much."
+    );
+    // Of an answer that the CLI did not take for JSON.
+    let nested = |body: &str| {
+        let outer = json!({"error": {"message": body, "code": 400, "status": "Bad Request"}});
+        message(&format!("[API Error: {outer}]"))
+    };
+    let body = r#"{"error":{"code":418,"message":"No.","status":"INVALID_ARGUMENT"}}"#;
+    assert_eq!(nested(body), "API error 418: No.");
+    assert_eq!(
+        nested(r#"{"error":{"message":"No."}}"#),
+        "API error 400: No."
+    );
+    assert_eq!(nested("{}"), "API error 400: {}");
     assert_eq!(
         message("[API Error: terminated]"),
         "terminated: the connection to the service broke in the middle of the answer"
@@ -262,6 +281,18 @@ fn a_time_to_wait_makes_a_quota_a_rate_limit() {
     );
     assert_eq!(
         waits(&json("RequestsPerDay")),
+        (ErrorKind::Quota, Some(37_500))
+    );
+    let in_stream = |id: &str| {
+        let words = "[API Error: got status: RESOURCE_EXHAUSTED. ";
+        json(id).replacen("[API Error: ", words, 1)
+    };
+    assert_eq!(
+        waits(&in_stream("PerMinute")),
+        (ErrorKind::RateLimit, Some(37_500))
+    );
+    assert_eq!(
+        waits(&in_stream("RequestsPerDay")),
         (ErrorKind::Quota, Some(37_500))
     );
 }

@@ -171,6 +171,49 @@ fn what_explains_a_failure_is_found_between_the_requests_that_were_repeated() {
     );
 }
 
+/// With the time that the service said, the CLI names its pause, after a message of several lines.
+#[test]
+fn a_request_that_is_repeated_after_a_named_time_explains_no_failure() {
+    let limit = |number: u32, then: &str| {
+        format!(
+            "Attempt {number} failed: You exceeded your current quota, please check your plan.\n\
+             Suggested retry after 1s.. {then}\n"
+        )
+    };
+    let repeated = limit(1, "Retrying after 5141ms...") + &limit(2, "Retrying after 11626ms...");
+    let (_, result) = gone(repeated.clone(), killed(), &[init()]);
+    let AgentError {
+        code,
+        kind,
+        message,
+        ..
+    } = error(&result);
+    assert_eq!(
+        (*code, *kind),
+        (ErrorCode::CliExitError, ErrorKind::RateLimit)
+    );
+    assert_eq!(
+        message,
+        "the CLI was ended by SIGKILL before its run was over; the last request that the CLI \
+         told of failed: You exceeded your current quota, please check your plan."
+    );
+    let given_up = repeated + &limit(3, "Max attempts reached") + "It cannot go on.\n";
+    let (_, result) = gone(given_up, exit(1), &[init()]);
+    assert_eq!(error(&result).message, "It cannot go on.");
+    let overloaded = "Attempt 2 failed: The model is overloaded. Please try again later.. Max \
+                      attempts reached\n";
+    let (_, result) = gone(overloaded.into(), exit(1), &[init()]);
+    assert_eq!(error(&result).kind, ErrorKind::Overloaded);
+    assert!(
+        error(&result)
+            .message
+            .ends_with("told of failed: The model is overloaded. Please try again later.")
+    );
+    // Words that begin so and go on otherwise are somebody else's.
+    let other = "Attempt 1 failed: no such hook\nNothing follows.";
+    assert_eq!(super::super::stderr::evidence(other), other);
+}
+
 #[test]
 fn what_is_told_of_servers_explains_no_failure() {
     let said = "[INFO] MCP issues detected. Run /mcp list for status.\n\
