@@ -1,7 +1,11 @@
 //! What an error of Codex means. The CLI gives no code: its message is all there is.
 
+use std::borrow::Cow;
+
 use teamster_core::json_line::whole;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
+
+use super::wire::Object;
 
 /// What the CLI's own messages mean, the more telling first. All were seen in the output of the real
 /// program or are among the messages that it carries.
@@ -53,12 +57,38 @@ const LOGS: &[&str] = &[
     "codex_core::session: failed to record rollout items: ",
 ];
 
+/// What stands before the reason where the CLI gave up a stream.
+const DISCONNECTED: &str = "stream disconnected before completion: ";
+
 /// A failure that the CLI reports in its events.
 pub(super) fn of_message(message: &str) -> AgentError {
+    let mut kind = kind_of(message);
+    let mut said = Cow::Borrowed(message);
+    if message.trim().is_empty() {
+        // So it is with an answer of 400 that has no body.
+        said = "Codex says that its turn failed, and not why".into();
+    } else if let Some(body) = Object::parse(message) {
+        if kind == ErrorKind::Internal {
+            kind = ErrorKind::Invalid;
+        }
+        said = words_of(&body).unwrap_or(said);
+    }
     AgentError {
         retry_after_ms: retry_after_ms(message),
-        ..AgentError::new(ErrorCode::CliError, kind_of(message), message)
+        ..AgentError::new(ErrorCode::CliError, kind, said)
     }
+}
+
+/// What the service said in the body of an answer of 400. Of one that tells it nothing the CLI passes
+/// on the whole body; of all other answers it takes the words by itself.
+fn words_of<'a>(body: &Object<'a>) -> Option<Cow<'a, str>> {
+    let error = body.object("error");
+    error
+        .and_then(|error| error.text("message"))
+        .or_else(|| body.text("error"))
+        .or_else(|| body.text("message"))
+        .or_else(|| body.text("detail"))
+        .filter(|words| !words.trim().is_empty())
 }
 
 /// Why the CLI asks the model again. What it does not explain is the connection: else it would give up.
@@ -72,6 +102,8 @@ pub(super) fn of_reconnect(reason: &str) -> AgentError {
 
 /// Why the model stopped, where a failure says so.
 pub(super) fn stop_reason(message: &str) -> Option<&str> {
+    // An answer that a filter stopped is asked for again, as if the connection had broken.
+    let message = message.strip_prefix(DISCONNECTED).unwrap_or(message);
     let reason = message.strip_prefix("Incomplete response returned, reason: ")?;
     Some(reason.trim())
 }
@@ -271,6 +303,56 @@ mod tests {
         for (message, kind) in cases {
             assert_eq!(of_message(message).kind, kind, "{message}");
         }
+    }
+
+    #[test]
+    fn the_body_of_an_answer_gives_its_words_and_is_of_a_request_that_is_wrong() {
+        for (body, said) in [
+            (
+                r#"{"error":{"message":"Invalid request.","type":"invalid_request_error","param":null,"code":null}}"#,
+                "Invalid request.",
+            ),
+            (
+                "{\n  \"error\": {\n    \"message\": \"Unsupported parameter: x\"\n  }\n}",
+                "Unsupported parameter: x",
+            ),
+            (r#"{"detail":"Unsupported value"}"#, "Unsupported value"),
+            // Not measured.
+            (r#"{"error":"no","message":"x"}"#, "no"),
+            (r#"{"message":"no"}"#, "no"),
+            (
+                r#"{"error":{"message":" "}}"#,
+                r#"{"error":{"message":" "}}"#,
+            ),
+        ] {
+            let error = of_message(body);
+            assert_eq!((error.kind, &*error.message), (ErrorKind::Invalid, said));
+            assert!(!error.retryable);
+        }
+        // What it says of itself counts more.
+        let full = r#"{"error":{"message":"It is full.","code":"context_length_exceeded"}}"#;
+        assert_eq!(of_message(full).kind, ErrorKind::ContextWindow);
+    }
+
+    #[test]
+    fn a_message_without_a_word_is_explained() {
+        let error = of_message("");
+        assert_eq!(error.kind, ErrorKind::Internal);
+        assert_eq!(
+            error.message,
+            "Codex says that its turn failed, and not why"
+        );
+    }
+
+    #[test]
+    fn why_the_model_stopped_is_told_also_where_it_was_asked_again() {
+        let reason = "Incomplete response returned, reason: content_filter";
+        let again = format!("stream disconnected before completion: {reason}");
+        assert_eq!(stop_reason(reason), Some("content_filter"));
+        assert_eq!(stop_reason(&again), Some("content_filter"));
+        assert_eq!(of_message(&again).kind, ErrorKind::Invalid);
+        let cut = "stream disconnected before completion: stream closed";
+        assert_eq!(stop_reason(cut), None);
     }
 
     #[test]

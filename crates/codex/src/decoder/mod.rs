@@ -156,7 +156,9 @@ impl CodexDecoder {
 
     fn turn_failed(&mut self, said: Option<Cow<'_, str>>, out: &mut Events) {
         self.items.messages.settle();
-        let pending = self.pending.take();
+        let says = |text: &str| !text.trim().is_empty();
+        let said = said.filter(|said| says(said));
+        let pending = self.pending.take().filter(|pending| says(pending));
         let message = match (said, pending) {
             (Some(said), Some(pending)) if said != pending => {
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, pending);
@@ -164,7 +166,8 @@ impl CodexDecoder {
             }
             (Some(said), _) => said.into_owned(),
             (None, Some(pending)) => pending,
-            (None, None) => "Codex says that its turn failed, and not why".to_owned(),
+            // That it says nothing is said there.
+            (None, None) => String::new(),
         };
         self.failed = true;
         out.error(errors::of_message(&message));

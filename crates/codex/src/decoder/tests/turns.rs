@@ -148,6 +148,39 @@ fn an_answer_that_was_cut_off_is_failed_and_says_by_what() {
     assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
 }
 
+/// As it was seen: the answer comes three times, and the last one ends the turn.
+#[test]
+fn an_answer_that_a_filter_stopped_is_failed_and_says_so() {
+    let said = "stream disconnected before completion: Incomplete response returned, reason: content_filter";
+    let (events, result) = run_with(
+        CodexDecoder::new(),
+        &[
+            thread(),
+            turn(),
+            message(0, "I cannot."),
+            error(&format!("Reconnecting... 1/1 ({said})")),
+            message(1, "I cannot."),
+            error(said),
+            failed(said),
+        ],
+        exit(1),
+    );
+    assert_eq!(
+        names(&events),
+        ["session", "text", "retry", "error", "turn_end", "done"]
+    );
+    assert_eq!(result.text, "I cannot.");
+    assert_eq!(result.stop_reason.as_deref(), Some("content_filter"));
+    assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
+}
+
+#[test]
+fn an_error_of_the_service_without_a_word_is_an_error_all_the_same() {
+    let (events, result) = run(&[thread(), turn(), error(""), failed("")]);
+    assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
+    assert!(result.errors[0].message.contains("not why"), "{result:?}");
+}
+
 #[test]
 fn a_limit_of_the_plan_is_a_quota() {
     let said = "You’ve hit your usage limit. Upgrade to Pro or try again at 9:44 PM.";
