@@ -40,11 +40,12 @@ Examples:
   cargo xtask capture codex                  all scenarios of the pinned Codex
   cargo xtask capture claude text refusal    two scenarios
   cargo xtask capture --check                record again, and compare with the fixtures
+  cargo xtask capture all text --check       the same for one scenario
   cargo xtask capture --latest               what is new in the newest versions of all CLIs")]
 pub(crate) struct Args {
-    /// The provider [default with --check and --latest: all]
-    #[arg(value_name = "PROVIDER", value_parser = crate::cli, required_unless_present_any = ["check", "latest"])]
-    provider: Option<Cli>,
+    /// The provider, or `all` [default with --check and --latest: all]
+    #[arg(value_name = "PROVIDER", value_parser = providers, required_unless_present_any = ["check", "latest"])]
+    providers: Option<Providers>,
     /// Scenarios [default: all; with --check those that have a fixture]
     #[arg(value_name = "SCENARIO")]
     scenarios: Vec<String>,
@@ -62,12 +63,26 @@ pub(crate) struct Args {
     inner: crate::Inner,
 }
 
+/// One provider or all.
+#[derive(Debug, Clone)]
+struct Providers(Vec<Cli>);
+
+fn providers(name: &str) -> Result<Providers, String> {
+    if name == "all" {
+        return Ok(Providers(Cli::ALL.to_vec()));
+    }
+    crate::cli(name).map(|cli| Providers(vec![cli]))
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let scenarios: Vec<_> = scenario::read(&args.scenarios)?
         .into_iter()
         .map(Arc::new)
         .collect();
-    let clis = args.provider.map_or(Cli::ALL.to_vec(), |cli| vec![cli]);
+    let clis = args
+        .providers
+        .as_ref()
+        .map_or(Cli::ALL.to_vec(), |providers| providers.0.clone());
     let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) else {
         let installed = if args.latest {
             install::latest_versions(&clis)?

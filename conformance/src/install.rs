@@ -129,9 +129,22 @@ pub(crate) fn latest_versions(clis: &[Cli]) -> anyhow::Result<Installed> {
 }
 
 fn npm(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
+    // Whether anybody answers at all: npm itself tries each package several times before it says so.
+    npm_once(
+        folder,
+        &["view", package(Cli::Claude), "version", "--fetch-retries=0"],
+    )?;
+    npm_once(folder, args)
+}
+
+fn npm_once(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
     let output = Command::new("npm")
         .args(args)
-        .args(["--no-audit", "--no-fund", "--fetch-retries=2"])
+        .args(["--no-audit", "--no-fund", "--fetch-timeout=60000"])
+        .args([
+            "--fetch-retry-mintimeout=1000",
+            "--fetch-retry-maxtimeout=5000",
+        ])
         .current_dir(folder)
         .output()
         .map_err(|error| Unreachable(format!("npm cannot be started: {error}")))?;

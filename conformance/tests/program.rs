@@ -1,0 +1,69 @@
+//! The program as a whole, where it needs no CLI.
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+fn program(args: &[&str]) -> Output {
+    let target = tempfile::tempdir().unwrap();
+    Command::new(env!("CARGO_BIN_EXE_conformance"))
+        .args(args)
+        .env("CARGO_TARGET_DIR", target.path())
+        // Nobody listens there.
+        .env("npm_config_registry", "http://127.0.0.1:9")
+        .env("npm_config_cache", target.path().join("cache"))
+        .output()
+        .unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn without_a_registry_nothing_counts_as_passed() {
+    for task in [&["conformance", "--check"][..], &["capture", "--latest"]] {
+        let output = program(task);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{task:?}: {said}");
+        assert!(said.contains("the CLIs cannot be installed"), "{said}");
+        assert!(said.contains("NOT RUN"), "{said}");
+    }
+}
+
+/// Reads every scenario and the table of differences, which are checked on the way.
+#[test]
+fn the_scenarios_are_listed_with_what_they_show() {
+    let output = program(&["conformance", "--list"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let list = String::from_utf8(output.stdout).unwrap();
+    let mut scenarios = 0;
+    for line in list.lines() {
+        let (name, description) = line.split_once(' ').unwrap();
+        assert!(
+            !description.trim().is_empty(),
+            "{name} does not say what it shows"
+        );
+        scenarios += 1;
+    }
+    assert!(scenarios >= 25, "{scenarios} scenarios");
+}
+
+#[test]
+fn what_is_not_there_is_named_with_what_is() {
+    for (args, said) in [
+        (
+            &["conformance", "--scenario", "nothing"][..],
+            "there is no scenario nothing; there is: ",
+        ),
+        (&["conformance", "nobody"], "there is: claude, codex"),
+        (&["capture"], "PROVIDER"),
+    ] {
+        let output = program(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(
+            stderr(&output).contains(said),
+            "{args:?}: {}",
+            stderr(&output)
+        );
+    }
+}
