@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ pub(super) fn report(
         let version = installed.version(*cli)?;
         let before = pinned.get(cli).map_or("", String::as_str);
         if version == before {
-            say(format_args!("{cli}: {version} is pinned and is the newest"));
+            writeln!(std::io::stdout(), "{cli} {version}: pinned, and the newest")?;
             continue;
         }
         say(format_args!(
@@ -57,7 +58,7 @@ pub(super) fn report(
                     .push(format!("{}: {error:#}", done.scenario.name));
             }
         })?;
-        anything |= tell(*cli, version, &news);
+        anything |= tell(*cli, version, &news)?;
     }
     Ok(ExitCode::from(u8::from(anything)))
 }
@@ -135,25 +136,23 @@ fn unknown_lines(folder: &Path) -> anyhow::Result<BTreeSet<String>> {
 }
 
 /// Tells what is new; whether anything is.
-fn tell(cli: Cli, version: &str, news: &News) -> bool {
+fn tell(cli: Cli, version: &str, news: &News) -> anyhow::Result<bool> {
     let types: Vec<_> = news
         .shapes
         .keys()
         .filter(|shape| !shape.contains(": "))
         .collect();
-    let fields: Vec<_> = news
-        .shapes
-        .iter()
-        .filter(|(shape, _)| shape.contains(": "))
-        .collect();
-    say(format_args!(
+    let fields = fields(&news.shapes);
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
         "{cli} {version}: {} new types of lines ({} unknown to the decoder), {} new fields, {} changed \
          facts in stories",
         types.len(),
         news.unknown.len(),
         fields.len(),
         news.stories.len()
-    ));
+    )?;
     for shape in types {
         let unknown = if news.unknown.contains(shape) {
             ", unknown to the decoder"
@@ -161,13 +160,63 @@ fn tell(cli: Cli, version: &str, news: &News) -> bool {
             ""
         };
         let seen = news.shapes.get(shape).map_or("", String::as_str);
-        say(format_args!("  type   {shape} (in {seen}{unknown})"));
+        writeln!(out, "  type   {shape} (in {seen}{unknown})")?;
     }
-    for (shape, seen) in fields {
-        say(format_args!("  field  {shape} (in {seen})"));
+    for (field, (kinds, seen)) in fields {
+        let kinds: Vec<_> = kinds.into_iter().collect();
+        writeln!(out, "  field  {field} of {} (in {seen})", kinds.join(", "))?;
     }
     for story in &news.stories {
-        say(format_args!("  story  {story}"));
+        writeln!(out, "  story  {story}")?;
     }
-    !(news.unknown.is_empty() && news.shapes.is_empty() && news.stories.is_empty())
+    Ok(!(news.unknown.is_empty() && news.shapes.is_empty() && news.stories.is_empty()))
+}
+
+/// New fields, with the types of lines that have them and the scenario in which they were first seen.
+/// What is inside a new field, or in a new type of line, is new with it and not told.
+fn fields(shapes: &BTreeMap<String, String>) -> BTreeMap<&str, (BTreeSet<&str>, &str)> {
+    let mut fields = BTreeMap::new();
+    for (shape, seen) in shapes {
+        let Some((kind, field)) = shape.split_once(": ") else {
+            continue;
+        };
+        let outer = field
+            .match_indices(['.', '['])
+            .any(|(at, _)| shapes.contains_key(&format!("{kind}: {}", &field[..at])));
+        if !outer && !shapes.contains_key(kind) {
+            let (kinds, _) = fields
+                .entry(field)
+                .or_insert_with(|| (BTreeSet::new(), seen.as_str()));
+            kinds.insert(kind);
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_new_is_told_once() {
+        let shapes = [
+            "a: usage.cost",
+            "a: usage.cost.parts",
+            "a: usage.cost.list[x].y",
+            "b: usage.cost",
+            "new",
+            "new: type",
+            "a: list[t].z",
+        ]
+        .map(|shape| (shape.to_owned(), "text".to_owned()));
+        let shapes = BTreeMap::from(shapes);
+        let told: Vec<_> = fields(&shapes)
+            .into_iter()
+            .map(|(field, (kinds, _))| (field, kinds.into_iter().collect::<Vec<_>>()))
+            .collect();
+        assert_eq!(
+            told,
+            [("list[t].z", vec!["a"]), ("usage.cost", vec!["a", "b"])]
+        );
+    }
 }
