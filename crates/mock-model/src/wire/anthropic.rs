@@ -260,13 +260,15 @@ fn frame_of(reply: &Reply) -> Value {
 }
 
 /// Whether the first of these is left open: a text that is still being written when the stream
-/// breaks. To the CLI a block that is whole is something else: what is whole it keeps, and what is
-/// not it asks for again, without a stream.
+/// breaks, whatever bytes come in between. To the CLI a block that is whole is something else: what
+/// is whole it keeps, and what is not it asks for again, without a stream.
 fn breaks_off(say: &[Say]) -> bool {
     let [Say::Text(_) | Say::Thinking(_), then @ ..] = say else {
         return false;
     };
-    let next = then.iter().find(|say| !matches!(say, Say::Pause(_)));
+    let next = then
+        .iter()
+        .find(|say| !matches!(say, Say::Pause(_) | Say::Raw(_)));
     matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
 }
 

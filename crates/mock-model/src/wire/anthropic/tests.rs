@@ -179,11 +179,16 @@ fn a_text_is_left_open_where_the_stream_breaks() {
         assert_eq!(stops(vec![text(), end.clone()]), 0, "{end:?}");
         assert_eq!(stops(vec![thinking(), pause(), end.clone()]), 0, "{end:?}");
         assert_eq!(stops(vec![text(), text(), end.clone()]), 1, "{end:?}");
+        let raw = || Say::Raw(String::new());
+        assert_eq!(stops(vec![text(), raw(), end.clone()]), 0, "{end:?}");
         // The input of a tool is whole.
         assert_eq!(stops(vec![text(), call(), end.clone()]), 2, "{end:?}");
-        // So is a text after which anything else came.
-        let other = Say::Raw(String::new());
-        assert_eq!(stops(vec![text(), other, end.clone()]), 1, "{end:?}");
+        // So is a text after which another begins.
+        assert_eq!(
+            stops(vec![text(), raw(), text(), end.clone()]),
+            1,
+            "{end:?}"
+        );
     }
 }
 
