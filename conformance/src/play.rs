@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -14,10 +15,13 @@ use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Settings};
 use crate::scenario::{Abort, Permission, Resume, Run, Scenario, Service};
 
 /// The longest that a run may take. The longest that a CLI needs by itself is about 80 s.
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_mins(4);
 
 /// A session id that no CLI knows.
 const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
+
+/// The variable that tells Copilot where its unpacked program is.
+const COPILOT_PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
 
 /// Where the CLIs are, and what they need of this machine.
 #[derive(Debug, Clone)]
@@ -80,6 +84,28 @@ impl Place {
 
     fn temporary(&self) -> PathBuf {
         self.folder.path().join("tmp")
+    }
+}
+
+impl Bench {
+    /// Where Copilot's program is, unpacked: for all runs.
+    fn copilot_packages(&self) -> PathBuf {
+        self.boxes.join("copilot-packages")
+    }
+
+    /// Does what a CLI does once, before its first run.
+    ///
+    /// Copilot unpacks its program (235 MB) where it does not find it, and says so if that takes long.
+    pub(crate) fn prepare(&self, cli: Cli) {
+        if cli == Cli::Copilot {
+            // If this fails, the runs do it themselves, or say why they cannot.
+            let _ = Command::new(self.programs.join(cli.id()))
+                .arg("--version")
+                .env("HOME", &self.boxes)
+                .env(COPILOT_PACKAGES, self.copilot_packages())
+                .stdin(Stdio::null())
+                .output();
+        }
     }
 }
 
@@ -183,11 +209,8 @@ fn params(
         params.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
     }
     if cli == Cli::Copilot {
-        // It unpacks its program (235 MB) where it does not find it: once for all runs.
-        let packages = bench.boxes.join("copilot-packages").display().to_string();
-        params
-            .env
-            .insert("COPILOT_PKG_CACHE_HOME".to_owned(), packages);
+        let packages = bench.copilot_packages().display().to_string();
+        params.env.insert(COPILOT_PACKAGES.to_owned(), packages);
     }
     params.model.clone_from(&pointing.model);
     params.extra_args.clone_from(&pointing.args);
@@ -272,8 +295,7 @@ async fn one(
         has_mcp: run.mcp.is_some(),
         directory: place.directory(),
         session_before,
-        prompt_arrived: (!requests.is_empty())
-            .then(|| requests.iter().any(|request| holds(&request.body, &prompt))),
+        prompt_arrived: prompt_arrived(&requests, &prompt),
         processes_left: processes_of(&place.home()),
         files: files(run, &place.directory()),
         events,
@@ -305,6 +327,17 @@ async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: 
             tokio::time::sleep(Duration::from_millis(700)).await;
         }
     }
+}
+
+/// Whether the prompt is in what a model was asked; `None` if none was. That a service is there (`HEAD
+/// /`) is asked without it.
+fn prompt_arrived(requests: &[Request], prompt: &str) -> Option<bool> {
+    let mut asked = requests
+        .iter()
+        .filter(|request| request.protocol.is_some())
+        .peekable();
+    asked.peek()?;
+    Some(asked.any(|request| holds(&request.body, prompt)))
 }
 
 /// Whether a text is anywhere in a request.

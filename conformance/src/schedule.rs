@@ -26,6 +26,9 @@ pub(crate) fn play_all(
     jobs: usize,
     mut done: impl FnMut(Done),
 ) -> anyhow::Result<()> {
+    for cli in clis {
+        bench.prepare(*cli);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
