@@ -39,6 +39,9 @@ pub struct Redactor {
 /// A shorter id could be an ordinary word or number of a text.
 const SHORTEST_ID_IN_TEXT: usize = 8;
 
+/// What Node says of a connection that broke: numbers that are never the same.
+const SOCKET: &[&str] = &["localPort", "remotePort", "bytesWritten", "bytesRead"];
+
 impl Redactor {
     /// A redactor that has seen nothing.
     pub fn new() -> Self {
@@ -82,8 +85,8 @@ impl Redactor {
         }
     }
 
-    /// A text: ids, UUIDs, times, measured durations (`12ms`, `"duration_ms":12`) and generated
-    /// names below `/tmp` are replaced.
+    /// A text: ids, UUIDs, times, measured durations (`12ms`, `"duration_ms":12`), ports of a broken
+    /// connection (`localPort: 50202`) and generated names below `/tmp` are replaced.
     pub fn text(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -142,8 +145,13 @@ impl Redactor {
             .len();
         let unit = rest[number..].starts_with("ms") && is_end(number + 2);
         let key = before.trim_end_matches(['"', ':', '=', ' ']);
-        let named = key.len() < before.len() && (key.ends_with("_ms") || key.ends_with("Ms"));
-        (unit || named && is_end(number)).then(|| (number, "<ms>".to_owned()))
+        let named = |ends: &[&str]| {
+            key.len() < before.len() && is_end(number) && ends.iter().any(|end| key.ends_with(end))
+        };
+        if named(SOCKET) {
+            return Some((number, "<n>".to_owned()));
+        }
+        (unit || named(&["_ms", "Ms"])).then(|| (number, "<ms>".to_owned()))
     }
 
     fn temporary_path(&mut self, rest: &str) -> Option<(usize, String)> {
@@ -177,18 +185,26 @@ fn is_uuid(text: &str) -> bool {
     })
 }
 
-/// The length of a time such as `2026-01-31T12:00:00.000Z` that `text` begins with.
+/// The length of a time such as `2026-01-31T12:00:00.000Z` that `text` begins with; in the name of a
+/// file it is `2026-01-31T12-00-00-000Z`.
 fn timestamp(text: &str) -> Option<usize> {
     let shape = b"dddd-dd-ddTdd:dd:dd";
     let matches = text.len() >= shape.len()
         && text.bytes().zip(shape).all(|(byte, shape)| match shape {
             b'd' => byte.is_ascii_digit(),
             b'T' => byte == b'T' || byte == b' ',
+            b':' => byte == b':' || byte == b'-',
             other => byte == *other,
         });
     matches.then(|| {
         let rest = &text[shape.len()..];
-        let fraction = leading(rest, |c| c.is_ascii_digit() || c == '.').len();
+        let mut fraction = leading(rest, |c| c.is_ascii_digit() || c == '.').len();
+        if let Some(rest) = rest.strip_prefix('-') {
+            let digits = leading(rest, |c| c.is_ascii_digit()).len();
+            if rest[digits..].starts_with('Z') {
+                fraction = 1 + digits;
+            }
+        }
         let zone = usize::from(rest[fraction..].starts_with('Z'));
         shape.len() + fraction + zone
     })
@@ -245,6 +261,14 @@ mod tests {
             (
                 "at 2026-01-31 12:00:00+01:00 1795293727795",
                 "at <time>+01:00 <time>",
+            ),
+            (
+                "/tmp/error-x-2026-01-31T12-00-00-123Z.json and 2026-01-31T12-00-00-9f",
+                "/tmp/error-x-<time>.json and <time>-9f",
+            ),
+            (
+                "localPort: 50202, remotePort: 1, bytesWritten: 47460, port: 80",
+                "localPort: <n>, remotePort: <n>, bytesWritten: <n>, port: 80",
             ),
             ("took 12ms or 1.5ms", "took <ms>ms or <ms>ms"),
             (
