@@ -256,7 +256,7 @@ fn check(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<V
             bail!("{} is not there", path.display());
         };
         let now = events_of(from)?;
-        let same = without_line_count(&before) == without_line_count(&now);
+        let same = without_chance(&before) == without_chance(&now);
         if let Some(diff) = snapshot::diff(&before, &now).filter(|_| !same) {
             found.push(format!("{}\n{diff}", path.display()));
         }
@@ -264,14 +264,17 @@ fn check(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<V
     Ok(found)
 }
 
-/// A snapshot without how many lines were read: how often Copilot prints that something happens in
-/// the background depends on the time that it takes.
-fn without_line_count(snapshot: &str) -> String {
+/// A snapshot without what is chance: how many lines were read, because how often Copilot prints that
+/// something happens in the background depends on the time that it takes; and all of stderr, where
+/// Gemini CLI may complain of its own measurements.
+fn without_chance(snapshot: &str) -> String {
     let counted = |line: &str| {
         let (_, after) = line.strip_prefix("  lines ")?.split_once(" malformed=")?;
         Some(format!("  lines malformed={after}"))
     };
-    let lines = snapshot.lines();
+    let lines = snapshot
+        .lines()
+        .filter(|line| !line.starts_with("  stderr "));
     let lines = lines.map(|line| counted(line).unwrap_or_else(|| line.to_owned()) + "\n");
     lines.collect()
 }
@@ -299,16 +302,28 @@ mod tests {
     #[test]
     fn how_many_lines_were_read_is_not_compared_and_what_they_were_is() {
         let end = |lines: &str| format!("done         completed exit=0\n  lines      {lines}\n");
-        let known = without_line_count(&end("67 malformed=0 oversize=0 unknown=0"));
+        let known = without_chance(&end("67 malformed=0 oversize=0 unknown=0"));
         assert_eq!(
             known,
-            without_line_count(&end("8 malformed=0 oversize=0 unknown=0"))
+            without_chance(&end("8 malformed=0 oversize=0 unknown=0"))
         );
         assert_ne!(
             known,
-            without_line_count(&end("67 malformed=0 oversize=0 unknown=1"))
+            without_chance(&end("67 malformed=0 oversize=0 unknown=1"))
         );
         let said = "text         msg#1 \"  lines 8 malformed=0\"\n";
-        assert_eq!(without_line_count(said), said);
+        assert_eq!(without_chance(said), said);
+    }
+
+    #[test]
+    fn stderr_is_not_compared_and_an_error_that_was_found_there_is() {
+        let error = "error        CLI_STDERR auth final \"Who?\"\n";
+        let run = |stderr: &str| format!("{error}done         failed exit=1\n{stderr}");
+        let known = without_chance(&run("  stderr     \"Who?\\n\"\n"));
+        assert_eq!(
+            known,
+            without_chance(&run("  stderr     \"Slow. Who?\\n\"\n"))
+        );
+        assert_eq!(known, run(""));
     }
 }
