@@ -32,8 +32,9 @@ const MARKS_OF_A_SESSION: &[&str] = &["GEMINI_CLI", "GEMINI_CLI_WORKTREE_HANDLED
 /// pauses can be 30 % longer than those.
 const IDLE: Duration = Duration::from_mins(6);
 
-/// From its result to its exit the CLI takes 1.3 to 1.9 s, and many times that on a busy machine (both
-/// measured): it saves the session and ends its MCP servers.
+/// From its result to its exit the CLI takes 1.3 to 1.9 s where it has run a command, and 20 s and more
+/// on a busy machine (both measured): Node waits for a thread that still compiles, with no system call
+/// in between. By then all is saved.
 const EXIT_GRACE: Duration = Duration::from_secs(20);
 
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
