@@ -42,9 +42,36 @@ pub struct Pointing {
     pub args: Vec<String>,
     /// The model to ask for (`--model`), where the CLI's own default would not do.
     pub model: Option<String>,
-    /// Files that must be in the home folder. Best is a home of its own for the run, so that nothing
-    /// of the user's is changed.
+    /// Files for the home folder. Best is a home of its own for the run, so that nothing of the user's
+    /// is changed. What the arguments say they say too, for a program that starts the CLI without
+    /// them.
     pub files: Vec<HomeFile>,
+    /// Variables that would lead the CLI elsewhere and must not be set: to other settings, another
+    /// login or service, a proxy, or into the session of another agent.
+    pub elsewhere: Vec<&'static str>,
+    /// Variables by which the CLI finds its folders where `HOME` has to stay as it is, and where in
+    /// the home of the run each of them leads to. They win over [`elsewhere`](Self::elsewhere).
+    pub folders: Vec<(&'static str, &'static str)>,
+}
+
+/// Variables that lead any CLI elsewhere: to settings outside of its home, or to a proxy, which would
+/// be asked for `127.0.0.1` too.
+const ELSEWHERE: [&str; 10] = [
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+];
+
+/// The variables that lead one CLI elsewhere, with those that lead any.
+fn elsewhere(of_one: &[&'static str]) -> Vec<&'static str> {
+    [of_one, &ELSEWHERE].concat()
 }
 
 /// A file in the home folder.
@@ -190,6 +217,35 @@ impl Call {
             name: name.into(),
             namespace: None,
             input,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that starts the CLI gives it none of ours.
+    #[test]
+    fn what_arguments_say_is_in_a_file_too() {
+        for cli in Cli::ALL {
+            let pointing = cli.point_at("http://127.0.0.1:1");
+            assert!(
+                pointing.args.is_empty() || !pointing.files.is_empty(),
+                "{cli}"
+            );
+        }
+    }
+
+    #[test]
+    fn folders_are_led_into_the_home() {
+        for cli in Cli::ALL {
+            let pointing = cli.point_at("http://127.0.0.1:1");
+            assert!(!pointing.folders.is_empty(), "{cli}");
+            for (variable, folder) in &pointing.folders {
+                assert!(Path::new(folder).is_relative(), "{cli}: {variable}");
+                assert!(pointing.elsewhere.contains(variable), "{cli}: {variable}");
+            }
         }
     }
 }

@@ -12,73 +12,6 @@ use tempfile::TempDir;
 /// The prompt in command lines that are shown. What is asked makes no difference.
 const PROMPT: &str = "hello";
 
-/// Variables that lead any CLI elsewhere: to settings outside of its home, or to a proxy, which would
-/// be asked for `127.0.0.1` too.
-const ELSEWHERE: [&str; 10] = [
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
-    "XDG_CACHE_HOME",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-];
-
-/// Variables that lead this CLI elsewhere: to another folder of settings, to another login or
-/// service, or into the session of another agent.
-fn leads_elsewhere(cli: Cli) -> &'static [&'static str] {
-    match cli {
-        Cli::Claude => &[
-            "CLAUDE_CONFIG_DIR",
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "CLAUDE_CODE_USE_BEDROCK",
-            "CLAUDE_CODE_USE_FOUNDRY",
-            "CLAUDE_CODE_USE_VERTEX",
-            "ANTHROPIC_AUTH_TOKEN",
-            "CLAUDECODE",
-        ],
-        Cli::Codex => &["CODEX_HOME"],
-        Cli::Copilot => &["COPILOT_HOME"],
-        Cli::Gemini => &[
-            "GEMINI_CLI_HOME",
-            "GOOGLE_API_KEY",
-            "GOOGLE_GENAI_USE_GCA",
-            "GOOGLE_GENAI_USE_VERTEXAI",
-        ],
-        Cli::OpenCode => &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
-        _ => &[],
-    }
-}
-
-/// The variables by which a CLI finds its folders without HOME, with the folder in a home.
-fn own_folders(cli: Cli) -> &'static [(&'static str, &'static str)] {
-    match cli {
-        Cli::Claude => &[("CLAUDE_CONFIG_DIR", ".claude")],
-        Cli::Codex => &[("CODEX_HOME", ".codex")],
-        Cli::Copilot => &[("COPILOT_HOME", ".copilot"), ("XDG_CACHE_HOME", ".cache")],
-        Cli::Gemini => &[("GEMINI_CLI_HOME", "")],
-        Cli::OpenCode => &[
-            ("XDG_CONFIG_HOME", ".config"),
-            ("XDG_DATA_HOME", ".local/share"),
-            ("XDG_STATE_HOME", ".local/state"),
-            ("XDG_CACHE_HOME", ".cache"),
-        ],
-        _ => &[],
-    }
-}
-
-/// Which variables lead these CLIs elsewhere.
-fn elsewhere(clis: &[Cli]) -> Vec<&'static str> {
-    clis.iter()
-        .flat_map(|cli| leads_elsewhere(*cli))
-        .chain(&ELSEWHERE)
-        .copied()
-        .collect()
-}
-
 /// A folder that is gone when this is dropped, by its path without symbolic links: CLIs compare paths.
 pub(crate) fn temporary(prefix: &str) -> anyhow::Result<(TempDir, PathBuf)> {
     let made = || {
@@ -112,13 +45,9 @@ impl Pointed {
             pointing.write_files(&home).with_context(|| {
                 format!("cannot write the files of {cli} in {}", home.display())
             })?;
-            for (_, folder) in own_folders(*cli) {
+            for (_, folder) in &pointing.folders {
                 std::fs::create_dir_all(home.join(folder))
                     .with_context(|| format!("cannot make a folder in {}", home.display()))?;
-            }
-            if let Some((path, content)) = settings_file(*cli, pointing) {
-                std::fs::write(home.join(path), content)
-                    .with_context(|| format!("cannot write {path} in {}", home.display()))?;
             }
         }
         Ok(Self {
@@ -127,10 +56,6 @@ impl Pointed {
             directory,
             clis,
         })
-    }
-
-    fn which(&self) -> Vec<Cli> {
-        self.clis.iter().map(|(cli, _)| *cli).collect()
     }
 
     /// The variables of all, and those that have to go. With `keep_home`, HOME is not among them.
@@ -145,7 +70,7 @@ impl Pointed {
             .flat_map(|(_, pointing)| pointing.env.iter().cloned())
             .collect();
         if keep_home {
-            let folders = self.clis.iter().flat_map(|(cli, _)| own_folders(*cli));
+            let folders = self.clis.iter().flat_map(|(_, pointing)| &pointing.folders);
             set.extend(
                 folders.map(|(variable, folder)| {
                     ((*variable).to_owned(), text(&self.home.join(folder)))
@@ -154,8 +79,12 @@ impl Pointed {
         } else {
             set.insert("HOME".to_owned(), text(&self.home));
         }
-        let unset = elsewhere(&self.which())
-            .into_iter()
+        let elsewhere = self
+            .clis
+            .iter()
+            .flat_map(|(_, pointing)| &pointing.elsewhere);
+        let unset = elsewhere
+            .copied()
             .filter(|name| !set.contains_key(*name))
             .collect();
         (set, unset)
@@ -172,7 +101,7 @@ impl Pointed {
         let own = |words: &[&str]| words.iter().copied().map(str::to_owned).collect::<Vec<_>>();
         let mut words = own(&["env"]);
         words.extend(
-            set_in_ours(leads_elsewhere(cli).iter().chain(&ELSEWHERE))
+            set_in_ours(pointing.elsewhere.iter())
                 .flat_map(|name| ["-u".to_owned(), name.to_owned()]),
         );
         words.push(format!("HOME={}", self.home.display()));
@@ -250,17 +179,15 @@ impl Pointed {
                 .map(|file| json!({"path": self.home.join(&file.path), "content": file.content}));
             let mut env: BTreeMap<_, _> = pointing.env.iter().cloned().collect();
             env.insert("HOME".to_owned(), self.home.display().to_string());
-            let settings = settings_file(*cli, pointing)
-                .map(|(path, content)| json!({"path": self.home.join(path), "content": content}));
             json!({
                 "id": cli.id(),
                 "name": info(*cli).map(|info| info.name),
                 "installed": installed(*cli),
                 "env": env,
-                "unset": elsewhere(&[*cli]),
+                "unset": pointing.elsewhere,
                 "args": pointing.args,
                 "model": pointing.model,
-                "files": files.chain(settings).collect::<Value>(),
+                "files": files.collect::<Value>(),
                 "command": self.command_line(*cli, pointing),
                 "run": self.run_line(*cli, pointing),
             })
@@ -301,25 +228,6 @@ fn model(pointing: &Pointing) -> impl Iterator<Item = String> {
     model.flat_map(|model| ["--model".to_owned(), model.clone()])
 }
 
-/// The file in the home that says what the arguments and the model say: for a program that starts the
-/// CLI itself, to which nobody can give arguments.
-pub(super) fn settings_file(cli: Cli, pointing: &Pointing) -> Option<(&'static str, String)> {
-    if cli != Cli::Codex {
-        return None;
-    }
-    // Its `--config=KEY=VALUE` is a line of this file.
-    let lines = pointing.args.iter();
-    let lines = lines.filter_map(|argument| argument.strip_prefix("--config=")?.split_once('='));
-    let mut lines: Vec<_> = lines
-        .map(|(key, value)| format!("{key} = {value}\n"))
-        .collect();
-    if let Some(model) = &pointing.model {
-        lines.push(format!("model = {}\n", json!(model)));
-    }
-    let content = lines.concat();
-    (!content.is_empty()).then_some((".codex/config.toml", content))
-}
-
 /// What `teamster` knows of the CLI.
 pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
     teamster::provider(cli.id()).map(|provider| provider.info())
@@ -352,32 +260,6 @@ mod tests {
         assert_eq!(shell_words::split(&line).unwrap(), words);
     }
 
-    /// A wrapper starts it without any argument of ours.
-    #[test]
-    fn codex_is_pointed_also_without_arguments() {
-        let pointing = Cli::Codex.point_at("http://127.0.0.1:1");
-        let (path, content) = settings_file(Cli::Codex, &pointing).unwrap();
-        assert_eq!(path, ".codex/config.toml");
-        assert!(
-            content.contains("model_provider = \"mock-model\"\n"),
-            "{content}"
-        );
-        assert!(
-            content.contains("base_url=\"http://127.0.0.1:1/v1\""),
-            "{content}"
-        );
-        assert!(content.ends_with("model = \"gpt-5.5\"\n"), "{content}");
-    }
-
-    /// Only Codex may need arguments; for another one the wrapper's way would be silently closed.
-    #[test]
-    fn the_others_need_no_arguments() {
-        for cli in Cli::ALL.into_iter().filter(|cli| *cli != Cli::Codex) {
-            let pointing = cli.point_at("http://127.0.0.1:1");
-            assert_eq!(pointing.args, [""; 0], "{cli}");
-        }
-    }
-
     #[test]
     fn nothing_leads_a_pointed_cli_elsewhere() {
         for cli in Cli::ALL {
@@ -386,12 +268,13 @@ mod tests {
             let pointed = Pointed::new(url, home.clone(), None, &[cli]).unwrap();
             let (set, unset) = pointed.environment(false);
             assert_eq!(set["HOME"], home.display().to_string());
-            for (variable, _) in own_folders(cli) {
+            let folders = cli.point_at("").folders;
+            for (variable, _) in &folders {
                 assert!(unset.contains(variable), "{cli}: {variable}");
             }
             let (set, unset) = pointed.environment(true);
             assert_eq!(set.get("HOME"), None);
-            for (variable, folder) in own_folders(cli) {
+            for (variable, folder) in &folders {
                 assert_eq!(set[*variable], home.join(folder).display().to_string());
                 assert!(home.join(folder).is_dir());
                 assert!(!unset.contains(variable), "{cli}: {variable}");

@@ -7,7 +7,7 @@ use anstyle::Style;
 use anyhow::Context;
 use teamster_mock_model::{Cli, Script, Settings};
 
-use super::pointed::{Pointed, info, installed, settings_file};
+use super::pointed::{Pointed, info, installed};
 use super::requests::Teller;
 use crate::args::MockModelArgs;
 use crate::signals::Source;
@@ -82,9 +82,6 @@ fn listing(pointed: &Pointed, turns: &str, about: &str) -> String {
             .files
             .iter()
             .map(|file| format!("has {} in that home", file.path.display()))
-            .chain(
-                settings_file(*cli, pointing).map(|(path, _)| format!("has {path} in that home")),
-            )
             .collect();
         if !installed(*cli) {
             let install = info(*cli).map_or("", |info| info.install);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, Place, Pointing};
+use super::{Call, Place, Pointing, elsewhere};
 use crate::Part;
 
 pub(super) fn point_at(url: &str) -> Pointing {
@@ -24,6 +24,16 @@ pub(super) fn point_at(url: &str) -> Pointing {
         env: env
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
+        elsewhere: elsewhere(&[
+            "CLAUDE_CONFIG_DIR",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_USE_FOUNDRY",
+            "CLAUDE_CODE_USE_VERTEX",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDECODE",
+        ]),
+        folders: [("CLAUDE_CONFIG_DIR", ".claude")].into(),
         ..Pointing::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, Place, Pointing};
+use super::{Call, HomeFile, Place, Pointing, elsewhere};
 use crate::Part;
 
 /// A model that Codex knows and to which it gives its tools as plain functions. The default model
@@ -38,12 +38,23 @@ pub(super) fn point_at(url: &str) -> Pointing {
         ("features.unbounded_connection_retries", "false"),
         ("check_for_update_on_startup", "false"),
     ];
+    // What stands behind `--config=` is a line of this file.
+    let mut lines = settings
+        .map(|(key, value)| format!("{key} = {value}\n"))
+        .to_vec();
+    lines.push(format!("model = \"{MODEL}\"\n"));
     Pointing {
         env: vec![(KEY.to_owned(), "sk-mock-000".to_owned())],
         args: settings
             .map(|(key, value)| format!("--config={key}={value}"))
             .into(),
         model: Some(MODEL.to_owned()),
+        files: vec![HomeFile {
+            path: ".codex/config.toml".into(),
+            content: lines.concat(),
+        }],
+        elsewhere: elsewhere(&["CODEX_HOME"]),
+        folders: [("CODEX_HOME", ".codex")].into(),
         ..Pointing::default()
     }
 }

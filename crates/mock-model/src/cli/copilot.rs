@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, Place, Pointing};
+use super::{Call, Place, Pointing, elsewhere};
 use crate::Part;
 
 /// It speaks OpenAI Responses, OpenAI Chat Completions and Anthropic Messages, and tells the same
@@ -26,6 +26,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
         env: env
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
+        elsewhere: elsewhere(&["COPILOT_HOME"]),
+        folders: [("COPILOT_HOME", ".copilot"), ("XDG_CACHE_HOME", ".cache")].into(),
         ..Pointing::default()
     }
 }

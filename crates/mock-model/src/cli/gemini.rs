@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, HomeFile, Place, Pointing};
+use super::{Call, HomeFile, Place, Pointing, elsewhere};
 use crate::Part;
 
 /// Variables alone would do in an empty home: those of Vertex AI are not asked which login is meant,
@@ -38,6 +38,13 @@ pub(super) fn point_at(url: &str) -> Pointing {
             path: ".gemini/settings.json".into(),
             content: format!("{settings:#}\n"),
         }],
+        elsewhere: elsewhere(&[
+            "GEMINI_CLI_HOME",
+            "GOOGLE_API_KEY",
+            "GOOGLE_GENAI_USE_GCA",
+            "GOOGLE_GENAI_USE_VERTEXAI",
+        ]),
+        folders: [("GEMINI_CLI_HOME", "")].into(),
         ..Pointing::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, Place, Pointing};
+use super::{Call, Place, Pointing, elsewhere};
 use crate::Part;
 use crate::wire::{items, text_of};
 
@@ -55,6 +55,14 @@ pub(super) fn point_at(url: &str) -> Pointing {
     Pointing {
         env: env.map(|(name, value)| (name.to_owned(), value)).into(),
         model: Some(model),
+        elsewhere: elsewhere(&["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"]),
+        folders: [
+            ("XDG_CONFIG_HOME", ".config"),
+            ("XDG_DATA_HOME", ".local/share"),
+            ("XDG_STATE_HOME", ".local/state"),
+            ("XDG_CACHE_HOME", ".cache"),
+        ]
+        .into(),
         ..Pointing::default()
     }
 }

@@ -26,7 +26,7 @@ fn echo() -> Part {
 }
 
 #[test]
-fn it_is_pointed_by_settings_that_are_toml_and_needs_no_file() {
+fn it_is_pointed_by_settings_that_are_toml() {
     let pointing = point_at("http://127.0.0.1:8787");
     let settings: Vec<_> = pointing
         .args
@@ -48,7 +48,6 @@ fn it_is_pointed_by_settings_that_are_toml_and_needs_no_file() {
     );
     assert_eq!(settings["analytics"]["enabled"].as_bool(), Some(false));
     assert_eq!(pointing.model.as_deref(), Some("gpt-5.5"));
-    assert!(pointing.files.is_empty());
 }
 
 #[test]
@@ -161,4 +160,41 @@ fn what_is_no_call_is_none() {
         tools: &["exec".to_owned()],
     };
     assert_eq!(call(&Part::Cut, &place), None);
+}
+
+/// A wrapper starts it without any argument of ours.
+#[test]
+fn the_file_says_what_the_arguments_say() {
+    let pointing = point_at("http://127.0.0.1:1");
+    let [file] = &pointing.files[..] else {
+        panic!("{:?}", pointing.files);
+    };
+    let said: toml::Table = file.content.parse().unwrap();
+    assert_eq!(said["model"].as_str(), Some("gpt-5.5"));
+    assert_eq!(
+        said["model_providers"]["mock-model"]["base_url"].as_str(),
+        Some("http://127.0.0.1:1/v1")
+    );
+    let lines: Vec<_> = pointing
+        .args
+        .iter()
+        .map(|argument| {
+            argument
+                .strip_prefix("--config=")
+                .unwrap()
+                .parse::<toml::Table>()
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(lines.len(), 6);
+    for (key, value) in lines.iter().flatten() {
+        match value {
+            toml::Value::Table(table) => {
+                for (inner, value) in table {
+                    assert_eq!(said[key][inner], *value, "{key}.{inner}");
+                }
+            }
+            value => assert_eq!(said[key], *value, "{key}"),
+        }
+    }
 }
