@@ -67,6 +67,11 @@ impl Differences {
         told: &Story,
     ) -> Verdict {
         let mut verdict = Verdict::default();
+        // What depends is the same difference where it happens to be as expected.
+        let depends = self.difference.iter().filter(|one| {
+            one.is_about(cli, scenario) && one.facts.values().all(|value| value == ANY)
+        });
+        verdict.declared.extend(depends.map(|one| one.name.clone()));
         let facts: BTreeSet<_> = expected.keys().chain(told.keys()).collect();
         for fact in facts {
             let (expected, told) = (expected.get(fact), told.get(fact));
@@ -288,6 +293,25 @@ mod tests {
             ((Cli::Gemini, "x".to_owned()), Verdict::default()),
         ]);
         assert_eq!(table.unused(&ran), ["no-cost: not seen with codex"]);
+    }
+
+    #[test]
+    fn what_depends_is_a_difference_in_every_run() {
+        let mut table = table();
+        table.difference[1].facts = BTreeMap::from([("tool1.failed".to_owned(), json!(ANY))]);
+        let expected = story(json!({"status": "completed"}));
+        for told in [
+            json!({"status": "completed"}),
+            json!({"status": "completed", "tool1.failed": true}),
+        ] {
+            let verdict = table.compare(Cli::Gemini, "shell", &expected, &story(told));
+            assert!(verdict.undeclared.is_empty(), "{verdict:?}");
+            assert_eq!(verdict.declared, BTreeSet::from(["wrapped".to_owned()]));
+            let ran = BTreeMap::from([((Cli::Gemini, "shell".to_owned()), verdict)]);
+            assert!(table.unused(&ran).is_empty());
+        }
+        let verdict = table.compare(Cli::Gemini, "text", &expected, &expected);
+        assert!(verdict.declared.is_empty());
     }
 
     #[test]
