@@ -1,13 +1,13 @@
 //! The end of a run. No line tells it: the last lines, the exit code and stderr do, together.
 
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, NoticeLevel, NoticeSource,
+    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, NoticeLevel, NoticeSource, Retry,
     RunSummary, Stop, TurnEnd, without_colors,
 };
 
 use super::OpenCodeDecoder;
 use super::errors;
-use super::log::{missing_servers, without_log, without_warnings};
+use super::log::{failed_requests, missing_servers, without_log, without_warnings};
 use super::steps::End;
 
 impl OpenCodeDecoder {
@@ -22,6 +22,7 @@ impl OpenCodeDecoder {
         for message in missing_servers(&stderr) {
             out.notice(NoticeLevel::Warning, NoticeSource::Stderr, message);
         }
+        self.silent_retries(&stderr, out);
         let ended_with_error = self.how_it_ended(exit, &stderr, out);
         let stop_reason = self.steps.reason().map(str::to_owned);
         let usage = self.steps.usage();
@@ -44,6 +45,39 @@ impl OpenCodeDecoder {
             num_turns: self.steps.finished(),
             stop_reason,
             ..RunSummary::default()
+        }
+    }
+
+    /// Requests that were repeated without a line of output, as the log tells: each that failed,
+    /// except for the one with which the run ended.
+    fn silent_retries(&self, stderr: &str, out: &mut Events) {
+        // A conversation that was too long is not sent again as it was.
+        let failed = |kind| kind != Some(ErrorKind::ContextWindow);
+        let got_over = self.overcome.as_ref();
+        // The log has what the output told as well, and not always; then too few is better than twice.
+        if self.told_a_retry || got_over.is_some_and(|error| failed(Some(error.error.kind))) {
+            return;
+        }
+        let mut said = failed_requests(stderr, self.session.as_deref());
+        said.retain(|said| failed(errors::kind_of_text(said)));
+        if let Some(error) = &self.error
+            && failed(Some(error.error.kind))
+        {
+            said.pop();
+        }
+        for (said, attempt) in said.into_iter().zip(1..) {
+            let kind = errors::kind_of_text(&said).unwrap_or(ErrorKind::Internal);
+            out.push(AgentEvent::Retry(Box::new(Retry {
+                attempt,
+                // The log does not tell one request from another.
+                max_attempts: None,
+                delay_ms: None,
+                error: AgentError {
+                    retryable: true,
+                    ..AgentError::new(ErrorCode::CliError, kind, said)
+                },
+                native: None,
+            })));
         }
     }
 

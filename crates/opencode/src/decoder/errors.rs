@@ -150,7 +150,8 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
     ("socket connection was closed", ErrorKind::Network),
 ];
 
-fn kind_of_text(text: &str) -> Option<ErrorKind> {
+/// What words of the CLI or of a service mean.
+pub(super) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(text, MEANINGS).or_else(|| ErrorKind::of_message(text))
 }
 

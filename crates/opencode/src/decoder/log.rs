@@ -67,6 +67,29 @@ fn missing_server(line: &str) -> Option<(String, String)> {
     }
 }
 
+/// What the log says of requests to the model that failed, in their order. Those of sub-agents, and
+/// for a title, are not the run's own.
+pub(super) fn failed_requests(stderr: &str, session: Option<&str>) -> Vec<String> {
+    let failed = |line: &str| {
+        let is = |name: &str, wanted: &str| value(line, name).is_some_and(|found| found == wanted);
+        if !line.starts_with(BEGIN)
+            || !is("message", "stream error")
+            || !is("small", "false")
+            || session.is_some_and(|session| !is("session.id", session))
+        {
+            return None;
+        }
+        let said = value(line, "error.error").or_else(|| value(line, "error.error.message"))?;
+        // The name of the error's class is no part of what it says.
+        let said = match said.split_once(": ") {
+            Some((class, rest)) if class.starts_with("AI_") => rest.to_owned(),
+            _ => said,
+        };
+        Some(said)
+    };
+    stderr.lines().filter_map(failed).collect()
+}
+
 fn is_warning(line: &str) -> bool {
     line.starts_with(BEGIN) && value(line, "level").is_some_and(|level| level == "WARN")
 }

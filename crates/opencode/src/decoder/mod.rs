@@ -59,6 +59,8 @@ pub struct OpenCodeDecoder {
     overcome: Option<CliError>,
     denials: Denials,
     told_about_sub_agents: bool,
+    /// That a request was repeated was seen in the output.
+    told_a_retry: bool,
     /// The last line was no JSON, as when the CLI exits before it has printed all.
     broken: bool,
 }
@@ -197,8 +199,9 @@ impl OpenCodeDecoder {
         let Some(lost) = self.steps.start(message) else {
             return;
         };
-        // The answer broke off and the CLI asks again, in the same message. It does not say why, but
-        // what it repeats so is a connection that was lost.
+        // The answer broke off and the CLI asks again, in the same message. It does not say why: the
+        // connection was lost, or the stream had an error or an event that it cannot read.
+        self.told_a_retry = true;
         out.push(AgentEvent::Retry(Box::new(Retry {
             attempt: lost.tries,
             max_attempts: Some(RETRIES),

@@ -6,7 +6,9 @@ use teamster_core::{
 };
 
 use super::super::OpenCodeDecoder;
-use super::{bash, error, exit, finish, names, resumed, run, run_with, say, start, stopped, tool};
+use super::{
+    SESSION, bash, error, exit, finish, names, resumed, run, run_with, say, start, stopped, tool,
+};
 
 fn answer() -> Vec<String> {
     vec![start("m"), say("m", "Yes."), finish("m", "stop")]
@@ -333,4 +335,96 @@ fn a_server_that_is_missing_is_a_notice_and_no_evidence() {
     let error = result.errors.last().unwrap();
     assert_eq!(error.code, ErrorCode::CliExitError, "{error}");
     assert_eq!(error.kind, ErrorKind::Internal, "{error}");
+}
+
+/// As the real program printed it, but for the session and what failed.
+fn failed(session: &str, small: bool, error: &str) -> String {
+    format!(
+        "timestamp=2026-11-22T08:00:41.395Z level=ERROR run=88a8a3ff message=\"stream error\" \
+         providerID=mock modelID=mock-model session.id={session} small={small} agent=build \
+         mode=primary {error}\n"
+    )
+}
+
+const UNAVAILABLE: &str = "error.error=\"AI_APICallError: Internal server error\"";
+
+fn retries(events: &[AgentEvent]) -> Vec<(u32, ErrorKind, &str)> {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Retry(retry) => {
+                assert!(retry.error.retryable && retry.max_attempts.is_none());
+                Some((retry.attempt, retry.error.kind, &*retry.error.message))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn requests_that_were_repeated_in_silence_are_told_by_the_log() {
+    let stderr = failed(SESSION, false, UNAVAILABLE)
+        + &failed(SESSION, true, UNAVAILABLE)
+        + &failed("ses_of_a_sub_agent", false, UNAVAILABLE)
+        + &failed(
+            SESSION,
+            false,
+            "error.error.type=overloaded_error error.error.message=Overloaded",
+        );
+    let (events, result) = run_with(OpenCodeDecoder::new(), &answer(), with_stderr(0, &stderr));
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(
+        names(&events),
+        [
+            "session", "text", "usage", "retry", "retry", "turn_end", "done"
+        ]
+    );
+    assert_eq!(
+        retries(&events),
+        [
+            (1, ErrorKind::Overloaded, "Internal server error"),
+            (2, ErrorKind::Overloaded, "Overloaded")
+        ]
+    );
+}
+
+#[test]
+fn the_request_with_which_a_run_ended_was_not_repeated() {
+    let last = [error(
+        "APIError",
+        &json!({"message": "Internal server error", "statusCode": 500, "isRetryable": true}),
+    )];
+    for (times, told) in [(1, 0), (6, 5)] {
+        let stderr = failed(SESSION, false, UNAVAILABLE).repeat(times);
+        let (events, result) = run_with(OpenCodeDecoder::new(), &last, with_stderr(1, &stderr));
+        assert_eq!(result.status, RunStatus::Failed);
+        assert_eq!(retries(&events).len(), told, "{times}");
+    }
+}
+
+#[test]
+fn a_conversation_that_was_too_long_is_no_retry() {
+    let too_long = "prompt is too long: 250000 tokens > 200000 maximum";
+    let log = failed(
+        SESSION,
+        false,
+        &format!("error.error=\"AI_APICallError: {too_long}\""),
+    );
+    let first = error("ContextOverflowError", &json!({"message": too_long}));
+    let lines = [vec![first.clone()], answer(), vec![first]].concat();
+    let (events, _) = run_with(
+        OpenCodeDecoder::new(),
+        &lines,
+        with_stderr(1, &log.repeat(2)),
+    );
+    assert!(retries(&events).is_empty(), "{events:?}");
+}
+
+#[test]
+fn a_try_that_was_told_is_not_told_again_by_the_log() {
+    let lines = [vec![start("m")], answer()].concat();
+    let stderr = failed(SESSION, false, "error.error.message=Overloaded");
+    let (events, _) = run_with(OpenCodeDecoder::new(), &lines, with_stderr(0, &stderr));
+    let told = names(&events);
+    assert_eq!(told.iter().filter(|name| **name == "retry").count(), 1);
 }
