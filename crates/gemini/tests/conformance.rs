@@ -213,10 +213,12 @@ fn denied_tools(sent: &Sent<'_>) -> Vec<String> {
         priority: u32,
     }
 
-    let Some(path) = sent.args.value("--admin-policy") else {
+    let rules = sent.args.value("--admin-policy");
+    // A recording has the path, and no file there any more.
+    let Some(rules) = rules.and_then(|path| sent.file(path)) else {
         return Vec::new();
     };
-    let rules: Rules = toml::from_str(&sent.file(path).unwrap()).unwrap();
+    let rules: Rules = toml::from_str(&rules).unwrap();
     let rules = rules.rule.into_iter().map(|rule| {
         assert_eq!((rule.decision.as_str(), rule.priority), ("deny", 999));
         match rule.prefix {
