@@ -22,8 +22,9 @@ use crate::{Cli, ErrorKind, HttpError, Part, Protocol, Stop, Tokens, Turn};
 /// A body that can break off.
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// Before a connection is broken, what was written goes out.
-const FLUSH: Duration = Duration::from_millis(50);
+/// Before a connection is broken, what was written goes out, and is read: what lies unread in the
+/// reader's system is lost with the connection, and on a busy machine a reader is late.
+const FLUSH: Duration = Duration::from_millis(500);
 
 /// The largest request, in bytes: twice what the largest of the services takes. It bounds the
 /// memory of whoever keeps the requests.
