@@ -196,6 +196,9 @@ impl Driver {
     /// Ends the process step by step, and reads on meanwhile: what it says last may be the best.
     async fn stop(&mut self, leader_only: bool) {
         self.reading.stop_requested();
+        if let Some(recording) = &mut self.recording {
+            recording.stop_requested();
+        }
         if !leader_only {
             // Afterwards nothing leads from the process to its children.
             self.tree.look();

@@ -44,6 +44,10 @@ pub(crate) struct Recording {
     told: bool,
     /// Why nothing more is written.
     failed: Option<String>,
+    /// How many lines with events there were.
+    lines: usize,
+    /// How many of them, when the process was to be stopped.
+    lines_before_stop: Option<usize>,
 }
 
 impl Recording {
@@ -86,6 +90,8 @@ impl Recording {
             about: About::new(cli, plan, params, config),
             told: false,
             failed: None,
+            lines: 0,
+            lines_before_stop: None,
         })
     }
 
@@ -114,6 +120,7 @@ impl Recording {
         if self.failed.is_some() {
             return None;
         }
+        self.lines += memchr::memchr_iter(b'\n', bytes).count();
         let error = self.events.write_all(bytes).err()?;
         Some(self.fail(EVENTS, &error))
     }
@@ -127,6 +134,11 @@ impl Recording {
         Some(self.fail(OTHER, &error))
     }
 
+    /// The process is about to be stopped.
+    pub(crate) fn stop_requested(&mut self) {
+        self.lines_before_stop.get_or_insert(self.lines);
+    }
+
     /// The run is over. Blocks, a little.
     pub(crate) fn finish(mut self, exit: &Exit, duration: Duration) -> Option<Notice> {
         let mut notice = None;
@@ -136,7 +148,9 @@ impl Recording {
         {
             notice = Some(self.fail(RECORD, &error));
         }
-        self.about.ended(exit, duration, self.failed.as_deref());
+        let lines = self.lines_before_stop.unwrap_or(self.lines);
+        self.about
+            .ended(exit, lines, duration, self.failed.as_deref());
         let mut told = self.tell();
         if told.is_err() && self.failed.is_some() && self.make_room().is_ok() {
             told = self.tell();

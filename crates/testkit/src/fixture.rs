@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use teamster_core::{Exit, tail};
+use teamster_core::{Exit, Stop, tail};
 use teamster_process::RuntimeConfig;
 
 /// Name of the file with the CLI's standard output. A folder that has it is a fixture.
@@ -67,8 +67,19 @@ pub struct Meta {
     pub signal: Option<String>,
     /// Why it could not be started.
     pub spawn_error: Option<String>,
+    /// Why the recorder stopped it, if it did.
+    pub stopped: Option<Stopped>,
     /// How long it ran, in milliseconds, rounded.
     pub duration_ms: u64,
+}
+
+/// That a run was stopped from outside.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stopped {
+    /// Why.
+    pub stop: Stop,
+    /// How many lines had been read by then.
+    pub after_lines: usize,
 }
 
 /// A fixture cannot be read.
@@ -135,7 +146,11 @@ impl Fixture {
             code: self.meta.exit_code,
             signal: self.meta.signal.clone(),
             stderr: tail(&self.stderr, RuntimeConfig::default().stderr_tail_bytes),
-            stop: None,
+            stop: self
+                .meta
+                .stopped
+                .as_ref()
+                .map(|stopped| stopped.stop.clone()),
             record: self.record.clone(),
         }
     }
@@ -180,6 +195,7 @@ impl Meta {
             exit_code: fields.exit_code("exit_code")?,
             signal: fields.signal("signal")?,
             spawn_error: fields.spawn_error("spawn_error")?,
+            stopped: fields.stopped("stopped")?,
             duration_ms: fields.milliseconds("duration_ms"),
         })
     }
@@ -294,6 +310,28 @@ impl Fields {
             Some(Value::String(message)) => Ok(Some(message.clone())),
             Some(_) => Err(self.wrong(field, "a message")),
         }
+    }
+
+    fn stopped(&self, field: &'static str) -> Result<Option<Stopped>, FixtureError> {
+        let Some(value) = self.given(field).filter(|value| !value.is_string()) else {
+            return Ok(None);
+        };
+        let stopped = || {
+            let error = || serde_json::from_value(value["error"].clone()).ok();
+            let stop = match value["why"].as_str()? {
+                "aborted" => Stop::Aborted,
+                "lingering" => Stop::Lingering,
+                "timeout" => Stop::Timeout(error()?),
+                "failed" => Stop::Failed(error()?),
+                _ => return None,
+            };
+            let after_lines = usize::try_from(value["after_lines"].as_u64()?).ok()?;
+            Some(Stopped { stop, after_lines })
+        };
+        let expected = "`why` (aborted, lingering, timeout or failed), `after_lines` and, for the last two, `error`";
+        stopped()
+            .map(Some)
+            .ok_or_else(|| self.wrong(field, expected))
     }
 
     fn given(&self, field: &str) -> Option<&Value> {

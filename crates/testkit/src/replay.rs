@@ -80,7 +80,10 @@ pub fn replay(fixture: &Fixture, provider: &dyn CliProvider, options: ReplayOpti
     provider.recorded_params(&fixture.meta.argv, &mut params);
     let chunks = [fixture.stdout.as_slice()];
     let duration_ms = fixture.meta.duration_ms;
-    replay_chunks(provider, &params, chunks, fixture.exit(), duration_ms)
+    let stopped = fixture.meta.stopped.as_ref();
+    let stopped_after = stopped.map(|stopped| stopped.after_lines);
+    let exit = fixture.exit();
+    replay_chunks(provider, &params, chunks, stopped_after, exit, duration_ms)
 }
 
 /// Replays output that comes in these chunks, as it would through a pipe.
@@ -89,7 +92,7 @@ pub fn replay_bytes<'a>(
     chunks: impl IntoIterator<Item = &'a [u8]>,
     exit: Exit,
 ) -> Replay {
-    replay_chunks(provider, &ExecuteParams::new(""), chunks, exit, 0)
+    replay_chunks(provider, &ExecuteParams::new(""), chunks, None, exit, 0)
 }
 
 /// Gives lines to a decoder as a run would, and ends the run. The events, `done` last, and its result:
@@ -123,20 +126,33 @@ fn replay_chunks<'a>(
     provider: &dyn CliProvider,
     params: &ExecuteParams,
     chunks: impl IntoIterator<Item = &'a [u8]>,
+    stopped_after: Option<usize>,
     exit: Exit,
     duration_ms: u64,
 ) -> Replay {
+    let mut read = 0;
     let mut assembler = RunAssembler::new(provider.decoder(params), params.include_native);
     let mut out = Events::new();
     let mut lines = LineBuf::new(RuntimeConfig::default().max_line_bytes);
+    let mut push = |frame: &Frame<'_>, assembler: &mut RunAssembler| {
+        if stopped_after == Some(read) {
+            assembler.stop_requested();
+        }
+        read += 1;
+        push(frame, assembler, &mut out);
+    };
     for chunk in chunks {
         lines.extend(chunk);
         while let Some(frame) = lines.next() {
-            push(&frame, &mut assembler, &mut out);
+            push(&frame, &mut assembler);
         }
     }
     if let Some(frame) = lines.finish() {
-        push(&frame, &mut assembler, &mut out);
+        push(&frame, &mut assembler);
+    }
+    if stopped_after.is_some() {
+        // Also where no line came after it.
+        assembler.stop_requested();
     }
     assembler.finish(exit, duration_ms, &mut out);
     Replay::new(out.drain().collect())

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use teamster_core::{ExecuteParams, Exit, McpServer, Secrets, Stdin, Stop, without_credentials};
 
 use crate::config::{EnvPolicy, RuntimeConfig};
@@ -63,10 +63,20 @@ impl About {
     }
 
     /// `incomplete` says why not all was written down.
-    pub(super) fn ended(&mut self, exit: &Exit, duration: Duration, incomplete: Option<&str>) {
+    pub(super) fn ended(
+        &mut self,
+        exit: &Exit,
+        lines_before_stop: usize,
+        duration: Duration,
+        incomplete: Option<&str>,
+    ) {
         self.set("exit_code", exit.code);
         self.set("signal", exit.signal.clone());
-        self.set("stopped", exit.stop.as_ref().map(stopped));
+        let stopped = exit.stop.as_ref();
+        self.set(
+            "stopped",
+            stopped.map(|stop| stopped_json(stop, lines_before_stop)),
+        );
         let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         self.set("duration_ms", ms);
         if let Some(why) = incomplete {
@@ -95,15 +105,20 @@ fn stdin(stdin: &Stdin, prompt: &str) -> String {
     }
 }
 
-/// Why we have stopped it. The events of a replay do not know that.
-fn stopped(stop: &Stop) -> String {
-    match stop {
-        Stop::Aborted => "aborted".into(),
-        Stop::Timeout(error) => format!("timeout: {}", error.message),
-        Stop::Lingering => "lingering".into(),
-        Stop::Failed(error) => format!("failed: {}", error.message),
-        _ => "stopped".into(),
+/// Why we have stopped it, and after how many lines: what comes then is read in another way.
+fn stopped_json(stop: &Stop, after_lines: usize) -> Value {
+    let (why, error) = match stop {
+        Stop::Aborted => ("aborted", None),
+        Stop::Timeout(error) => ("timeout", Some(error)),
+        Stop::Lingering => ("lingering", None),
+        Stop::Failed(error) => ("failed", Some(error)),
+        _ => ("stopped", None),
+    };
+    let mut stopped = json!({"why": why, "after_lines": after_lines});
+    if let Some(error) = error {
+        stopped["error"] = json!(error);
     }
+    stopped
 }
 
 /// What may be shown of a launch.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use teamster_core::{
     AgentRuntime, ErrorCode, EventsOn, ExecuteParams, McpServer, RecordFile, RunStatus,
 };
@@ -123,14 +123,31 @@ async fn what_a_cli_says_when_it_is_stopped_is_recorded() {
     let mut stream = agent(&script).record_to(&place).start();
     next(&mut stream).await;
     stream.abort();
-    assert_eq!(stream.result().await.status, RunStatus::Aborted);
+    let result = stream.result().await;
+    assert_eq!(result.status, RunStatus::Aborted);
     assert_eq!(
         place.recorded(STDOUT),
         b"{\"t\":\"first\"}\n{\"t\":\" last\"}"
     );
+    let fixture = Fixture::load(&place.path(DIR)).unwrap();
+    let replay = replay(&fixture, &agent(&script).provider, ReplayOptions::default());
+    assert_eq!(replay.result(), Some(&result));
     let meta = place.meta();
-    assert_eq!(meta["stopped"], "aborted");
+    assert_eq!(meta["stopped"], json!({"why": "aborted", "after_lines": 1}));
     assert_eq!(meta["exit_code"], 7);
+}
+
+/// A replay tells the limit of time, too.
+#[tokio::test]
+async fn a_run_that_a_limit_ended_is_recorded_with_the_limit() {
+    let place = Place::new();
+    let script = Script::new().line(r#"{"t":"first"}"#).forever();
+    let run = agent(&script).params(|params| {
+        params.timeouts.idle = Some(Duration::from_millis(200));
+    });
+    let story = replayed(run, &place).await;
+    assert_eq!(story.result.status, RunStatus::TimedOut);
+    assert_eq!(place.meta()["stopped"]["error"]["kind"], "timeout");
 }
 
 #[tokio::test]
@@ -173,11 +190,9 @@ fn a_runtime_that_is_shut_down_leaves_a_whole_recording() {
     runtime.block_on(next(&mut stream));
     drop(runtime);
     let meta = place.meta();
-    let why = meta["stopped"].as_str().unwrap();
-    assert!(
-        why.starts_with("failed: the run was ended because"),
-        "{why}"
-    );
+    assert_eq!(meta["stopped"]["why"], "failed");
+    let why = meta["stopped"]["error"]["message"].as_str().unwrap();
+    assert!(why.starts_with("the run was ended because"), "{why}");
     assert_eq!(place.recorded(STDOUT), b"{\"t\":\"x\"}\n");
 }
 
