@@ -116,9 +116,13 @@ fn main() -> ExitCode {
 
 /// The second half of a task: this program again, alone with loopback.
 fn alone(programs: &Path) -> anyhow::Result<ExitCode> {
+    // The same name each time, because some output has pieces of it; another where a run is going on.
+    let name = "teamster-conformance";
     let home = tempfile::Builder::new()
-        .prefix("teamster-conformance-")
+        .prefix(name)
+        .rand_bytes(0)
         .tempdir()
+        .or_else(|_| tempfile::Builder::new().prefix(name).tempdir())
         .context("cannot make a temporary folder")?;
     let status = isolation::run_alone(programs, home.path())?;
     let code = status

@@ -62,9 +62,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn new(bench: &Bench) -> anyhow::Result<Self> {
+    fn new(bench: &Bench, cli: Cli, scenario: &str) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new()
-            .prefix("box-")
+            .prefix(&format!("{cli}-{scenario}"))
+            .rand_bytes(0)
             .tempdir_in(&bench.boxes)?;
         for name in ["home", "ws", "tmp"] {
             std::fs::create_dir(folder.path().join(name))?;
@@ -115,7 +116,7 @@ pub(crate) async fn play(
     cli: Cli,
     scenario: &Scenario,
 ) -> anyhow::Result<Vec<Played>> {
-    let place = Place::new(bench)?;
+    let place = Place::new(bench, cli, &scenario.name)?;
     for (name, content) in &scenario.test.files {
         std::fs::write(place.directory().join(name), content)?;
     }

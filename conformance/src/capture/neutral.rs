@@ -37,9 +37,11 @@ impl Neutral {
     }
 
     pub(super) fn text(&self, text: &str) -> String {
-        self.pairs
+        let text = self
+            .pairs
             .iter()
-            .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+            .fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
+        without_marks(&text)
     }
 
     /// Bytes that are not UTF-8 stay as they are, and then so does everything.
@@ -48,5 +50,61 @@ impl Neutral {
             Ok(text) => self.text(text).into_bytes(),
             Err(_) => bytes.to_vec(),
         }
+    }
+}
+
+/// What the names of the folders begin with in which a run keeps private files.
+const OF_A_RUN: &str = "/teamster-run-";
+
+/// The folders of private files without the mark that is another one in each run.
+fn without_marks(text: &str) -> String {
+    let mut parts = text.split(OF_A_RUN);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(OF_A_RUN.trim_end_matches('-'));
+        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_alphanumeric()));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_private_files_has_the_same_name_in_each_run() {
+        assert_eq!(
+            without_marks("--mcp-config=/tmp/teamster-run-2xqPIg/private-0 /tmp/teamster-run-a"),
+            "--mcp-config=/tmp/teamster-run/private-0 /tmp/teamster-run"
+        );
+        assert_eq!(without_marks("/tmp/ws/teamster"), "/tmp/ws/teamster");
+    }
+}
+
+/// The folder of a run's private files has a name by chance.
+const PRIVATE: &str = "teamster-run-";
+
+fn without_random(text: &str) -> String {
+    let mut parts = text.split(PRIVATE);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(PRIVATE);
+        out.push_str("000000");
+        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_alphanumeric()));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_by_chance_are_the_same_each_time() {
+        assert_eq!(
+            without_random("@/tmp/teamster-run-aB3x9Z/private-0 /tmp/teamster-run-q1/x"),
+            "@/tmp/teamster-run-000000/private-0 /tmp/teamster-run-000000/x"
+        );
+        assert_eq!(without_random("nothing"), "nothing");
     }
 }
