@@ -80,31 +80,3 @@ mod tests {
         assert_eq!(without_marks("/tmp/ws/teamster"), "/tmp/ws/teamster");
     }
 }
-
-/// The folder of a run's private files has a name by chance.
-const PRIVATE: &str = "teamster-run-";
-
-fn without_random(text: &str) -> String {
-    let mut parts = text.split(PRIVATE);
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        out.push_str(PRIVATE);
-        out.push_str("000000");
-        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_alphanumeric()));
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_by_chance_are_the_same_each_time() {
-        assert_eq!(
-            without_random("@/tmp/teamster-run-aB3x9Z/private-0 /tmp/teamster-run-q1/x"),
-            "@/tmp/teamster-run-000000/private-0 /tmp/teamster-run-000000/x"
-        );
-        assert_eq!(without_random("nothing"), "nothing");
-    }
-}
