@@ -110,8 +110,8 @@ impl Wire for Gemini {
 /// Made up: nobody checks it but the service itself.
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 
-/// Between two writes that shall be two reads.
-const BY_ITSELF: Duration = Duration::from_millis(20);
+/// Between two writes that shall be two reads, also on a busy machine.
+const BY_ITSELF: Duration = Duration::from_secs(1);
 
 /// What Gemini CLI puts between two contents of the user's as if the model had said it: after an
 /// answer that broke off, and before it asks again for one that was empty.
