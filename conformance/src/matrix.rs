@@ -135,7 +135,7 @@ pub(crate) fn page(
     }
     writeln!(
         out,
-        "- `tool1`, `tool1.output`, `tool1.failed`, `tool2`, …: a call, what it gave, whether it failed\n\
+        "- `tool1`, `tool1.output`, `tool1.lines`, `tool1.failed`, `tool2`, …: a call, what it gave, how many lines that has, whether it failed\n\
          - `file.NAME`: what is in a file afterwards"
     )?;
     Ok(page)

@@ -16,7 +16,7 @@ pub(crate) type Story = BTreeMap<String, Value>;
 /// Where a fact can be anything.
 pub(crate) const ANY: &str = "(any)";
 
-/// The facts, but for those of tools (`tool1`, `tool1.output`, `tool1.failed`, …) and files
+/// The facts, but for those of tools (`tool1`, `tool1.output`, `tool1.lines`, `tool1.failed`, …) and files
 /// (`file.NAME`), and what they mean.
 pub(crate) const FACTS: &[(&str, &str)] = &[
     ("status", "how the run ended"),
@@ -69,7 +69,7 @@ pub(crate) fn is_fact(name: &str) -> bool {
         .strip_prefix("tool")
         .is_some_and(|number| number.parse::<usize>().is_ok());
     FACTS.iter().any(|(fact, _)| *fact == name)
-        || (numbered && matches!(part, "" | "output" | "failed"))
+        || (numbered && matches!(part, "" | "output" | "lines" | "failed"))
         || (base == "file" && !part.is_empty())
 }
 
@@ -215,6 +215,15 @@ pub(crate) fn told(played: &Played, expected: &Story) -> Story {
     }
     for (number, tool) in numbered(&tools, played, expected) {
         tell_tool(&mut story, number, tool, played);
+        // Of much output the number of lines is enough, and is told where it is asked for.
+        let lines = format!("tool{number}.lines");
+        if expected.contains_key(&lines)
+            && let Some(output) = story
+                .get(&format!("tool{number}.output"))
+                .and_then(Value::as_str)
+        {
+            story.insert(lines, output.lines().count().into());
+        }
     }
     if !result.permission_denials.is_empty() {
         story.insert("denials".into(), result.permission_denials.len().into());
