@@ -1,5 +1,7 @@
 //! `assistant` and `user` lines: whole content blocks.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 use teamster_core::{
     AgentEvent, Events, Id, NoticeLevel, NoticeSource, Plan, ToolKind, ToolResult, ToolUse, excerpt,
@@ -7,7 +9,7 @@ use teamster_core::{
 
 use super::messages::BlockKind;
 use super::wire::{Block, Content, Message, MessageLine};
-use super::{ClaudeDecoder, NOTICE_BYTES, SYNTHETIC, tools};
+use super::{ClaudeDecoder, NOTICE_BYTES, SYNTHETIC, Synthetic, tools};
 
 impl ClaudeDecoder {
     /// Takes what it knows of the line. `false` if there is more in it.
@@ -22,7 +24,12 @@ impl ClaudeDecoder {
         let lane = self.lane(line.parent_tool_use_id.as_deref());
         if model.as_deref() == Some(SYNTHETIC) {
             if lane == 0 {
-                self.synthetic(content, line.error.as_deref());
+                self.synthetic(Synthetic {
+                    text: tools::output(content),
+                    error: line.error.map(Cow::into_owned),
+                    api_error: line.api_error.map(Cow::into_owned),
+                    status: line.api_error_status,
+                });
             } else if line.error.is_some() {
                 let text = excerpt(&tools::output(content), NOTICE_BYTES);
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, text);

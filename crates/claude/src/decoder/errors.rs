@@ -9,6 +9,10 @@ pub(super) struct Evidence<'a> {
     pub(super) status: Option<u16>,
     /// The CLI's word for it, such as `rate_limit`.
     pub(super) word: Option<&'a str>,
+    /// The CLI's closer word, such as `connection_failed`. Not in 2.1.197.
+    pub(super) api_error: Option<&'a str>,
+    /// The service's word for its error, such as `overloaded_error`. Not in 2.1.197.
+    pub(super) api_error_type: Option<&'a str>,
     /// `subtype` of the result.
     pub(super) subtype: Option<&'a str>,
     /// `terminal_reason` of the result.
@@ -39,12 +43,21 @@ impl Evidence<'_> {
         if self.stop_reason == Some("refusal") {
             return ErrorKind::Invalid;
         }
+        if let Some(kind) = self.api_error.and_then(kind_of_api_error) {
+            return kind;
+        }
         // One status or word has several meanings; the text tells them apart.
         if let Some(kind) = kind_of_text(self.text) {
             return kind;
         }
         match self.word {
-            Some("authentication_failed" | "oauth_org_not_allowed") => return ErrorKind::Auth,
+            Some(
+                "authentication_failed"
+                | "oauth_org_not_allowed"
+                | "account_on_hold"
+                | "verification_required"
+                | "cloud_credential_error",
+            ) => return ErrorKind::Auth,
             Some("billing_error") => return ErrorKind::Quota,
             Some("rate_limit") => return ErrorKind::RateLimit,
             Some("overloaded") => return ErrorKind::Overloaded,
@@ -53,6 +66,9 @@ impl Evidence<'_> {
             _ => {}
         }
         if let Some(kind) = self.status.and_then(ErrorKind::of_http_status) {
+            return kind;
+        }
+        if let Some(kind) = self.api_error_type.and_then(kind_of_api_error_type) {
             return kind;
         }
         match self.word {
@@ -68,6 +84,49 @@ impl Evidence<'_> {
     pub(super) fn error(&self, message: String) -> AgentError {
         AgentError::new(ErrorCode::CliError, self.kind(), message)
     }
+}
+
+/// What `api_error` means, as the program itself explains it. Words that say no more than what is
+/// beside them are left to that.
+fn kind_of_api_error(word: &str) -> Option<ErrorKind> {
+    Some(match word {
+        "connection_failed"
+        | "no_response"
+        | "stream_idle_timeout"
+        | "computer_slept"
+        | "network_edge_blocked"
+        | "tls_untrusted_ca"
+        | "tls_cert_signature_failure" => ErrorKind::Network,
+        "gateway_content_type" => ErrorKind::Protocol,
+        "stored_login_refused"
+        | "oauth_refresh_store_refused"
+        | "provider_credentials"
+        | "gateway_signin_required"
+        | "gateway_session_expired"
+        | "api_key_auth_disabled"
+        | "org_disabled_credential"
+        | "invalid_credential_header"
+        | "named_profile_unusable" => ErrorKind::Auth,
+        "usage_limit_reached"
+        | "model_requires_usage_credits"
+        | "long_context_credits_required" => ErrorKind::Quota,
+        "message_over_context_limit" | "autocompact_thrashing" => ErrorKind::ContextWindow,
+        _ => return None,
+    })
+}
+
+/// What `type` of the service's error means.
+fn kind_of_api_error_type(word: &str) -> Option<ErrorKind> {
+    Some(match word {
+        "overloaded_error" | "api_error" => ErrorKind::Overloaded,
+        "rate_limit_error" => ErrorKind::RateLimit,
+        "authentication_error" | "permission_error" => ErrorKind::Auth,
+        "billing_error" => ErrorKind::Quota,
+        "not_found_error" => ErrorKind::ModelNotFound,
+        "invalid_request_error" | "request_too_large" => ErrorKind::Invalid,
+        "timeout_error" => ErrorKind::Network,
+        _ => return None,
+    })
 }
 
 /// What a message means, for those that say more than the fields beside them. All were seen in the
@@ -210,6 +269,34 @@ mod tests {
                 "{status:?} {word} {text}"
             );
         }
+    }
+
+    #[test]
+    fn the_closer_word_tells_that_there_was_no_answer() {
+        let refused = Evidence {
+            word: Some("server_error"),
+            api_error: Some("connection_failed"),
+            text: "API Error: Connection refused — a firewall or proxy may be blocking it \
+                   (ECONNREFUSED)",
+            ..Evidence::default()
+        };
+        assert_eq!(refused.kind(), ErrorKind::Network);
+        // One that is not known says nothing.
+        let unknown = Evidence {
+            api_error: Some("new"),
+            ..refused
+        };
+        assert_eq!(unknown.kind(), ErrorKind::Overloaded);
+    }
+
+    #[test]
+    fn the_word_of_the_service_counts_where_there_is_no_status() {
+        let evidence = Evidence {
+            word: Some("unknown"),
+            api_error_type: Some("invalid_request_error"),
+            ..Evidence::default()
+        };
+        assert_eq!(evidence.kind(), ErrorKind::Invalid);
     }
 
     #[test]

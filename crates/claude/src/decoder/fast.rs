@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
+use memchr::{memchr2, memrchr};
 
 const HEAD: &[u8] = br#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#;
 const TEXT: &[u8] = br#","delta":{"type":"text_delta","text":""#;
@@ -13,10 +13,12 @@ const THINKING: &[u8] = br#","delta":{"type":"thinking_delta","thinking":""#;
 const INPUT: &[u8] = br#","delta":{"type":"input_json_delta","partial_json":""#;
 const AFTER_VALUE: &[u8] = br#""}},"session_id":""#;
 const AFTER_SESSION: &[u8] = br#"","parent_tool_use_id":null,"uuid":""#;
+/// From some version on (seen in 2.1.330) the message's id follows.
+const AFTER_UUID: &[u8] = br#"","api_message_id":""#;
 const END: &[u8] = br#""}"#;
 /// Length of a UUID as text.
 const UUID: usize = 36;
-const TAIL: usize = AFTER_VALUE.len() + UUID + AFTER_SESSION.len() + UUID + END.len();
+const TAIL: usize = AFTER_VALUE.len() + UUID + AFTER_SESSION.len() + UUID;
 
 /// A delta.
 #[derive(Debug, PartialEq)]
@@ -29,7 +31,8 @@ pub(super) enum FastDelta<'a> {
 
 /// The delta in `line`, if it is one of the main agent in this session.
 pub(super) fn delta<'a>(line: &'a [u8], session_id: &str) -> Option<FastDelta<'a>> {
-    let rest = line.strip_prefix(HEAD)?;
+    let rest = line.strip_prefix(HEAD)?.strip_suffix(END)?;
+    let rest = without_message_id(rest)?;
     let digits = rest.iter().position(|b| !b.is_ascii_digit())?;
     // Few digits: no overflow, and `01` is not JSON.
     if digits == 0 || digits > 9 || (digits > 1 && rest[0] == b'0') {
@@ -54,6 +57,16 @@ pub(super) fn delta<'a>(line: &'a [u8], session_id: &str) -> Option<FastDelta<'a
     }
 }
 
+/// The line up to the end of its UUID. `None` if the message's id is an unusual one.
+fn without_message_id(line: &[u8]) -> Option<&[u8]> {
+    let last = memrchr(b'"', line)? + 1;
+    let Some(rest) = line[..last].strip_suffix(AFTER_UUID) else {
+        return Some(line);
+    };
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    line[last..].iter().all(plain).then_some(rest)
+}
+
 fn is_tail(tail: &[u8], session_id: &str) -> bool {
     // Without an early end, so that it compiles to a few vector instructions.
     let plain = |text: &[u8; UUID]| {
@@ -64,14 +77,13 @@ fn is_tail(tail: &[u8], session_id: &str) -> bool {
     let (after_value, rest) = tail.split_at(AFTER_VALUE.len());
     let (session, rest) = rest.split_at(UUID);
     let (after_session, rest) = rest.split_at(AFTER_SESSION.len());
-    let Some((uuid, end)) = rest.split_first_chunk() else {
+    let Ok(uuid) = rest.try_into() else {
         return false;
     };
     after_value == AFTER_VALUE
         && session == session_id.as_bytes()
         && after_session == AFTER_SESSION
         && plain(uuid)
-        && end == END
 }
 
 /// The value of a JSON string, given what is between its quotes.
@@ -144,6 +156,22 @@ mod tests {
         );
         let input = line(r#"{"type":"input_json_delta","partial_json":"{\"a"}"#);
         assert_eq!(delta(input.as_bytes(), SESSION), Some(FastDelta::Input));
+    }
+
+    #[test]
+    fn takes_what_a_later_version_prints_with_the_id_of_the_message() {
+        let text = |id: &str| {
+            let line = line(r#"{"type":"text_delta","text":"Hel"}"#);
+            let line = line.strip_suffix('}').unwrap();
+            format!(r#"{line},"api_message_id":"{id}"}}"#)
+        };
+        assert_eq!(
+            delta(text("msg_mock_0_0").as_bytes(), SESSION),
+            Some(FastDelta::Text(12, "Hel".into()))
+        );
+        for odd in [r"a\u0062", r#"a","b":"c"#, "a\tb", "é"] {
+            assert_eq!(delta(text(odd).as_bytes(), SESSION), None, "{odd}");
+        }
     }
 
     #[test]

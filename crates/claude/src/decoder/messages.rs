@@ -25,6 +25,8 @@ struct Message {
     id: Option<Id>,
     /// It began as a stream whose end has not come.
     streaming: bool,
+    /// It broke off, and its blocks from this index on will never come whole.
+    abandoned_from: Option<u64>,
     blocks: Vec<Block>,
     /// Its whole blocks so far, in order.
     whole: Vec<(BlockKind, String)>,
@@ -73,6 +75,14 @@ impl Lane {
     pub(super) fn stop(&mut self) {
         if let Some(message) = self.messages.last_mut() {
             message.streaming = false;
+        }
+    }
+
+    /// The message that streams broke off; whole blocks of `from` and above will never come. As long
+    /// as nothing takes its place, what it said stays: it is all that there is.
+    pub(super) fn abandon(&mut self, from: u64) {
+        if let Some(message) = self.messages.last_mut() {
+            message.abandoned_from = Some(from);
         }
     }
 
@@ -167,25 +177,27 @@ impl Lane {
     }
 
     /// Retracts the streaming message if another one takes its place: the CLI drops a message that
-    /// broke off before its first whole block, and asks the model again.
+    /// broke off before its first whole block, and asks the model again. Of one that broke off later
+    /// it may drop the rest, and says so.
     fn supersede(&mut self, by: Option<&Id>, out: &mut Events) {
-        let Some(message) = self.messages.last_mut() else {
+        let Some(at) = self.messages.len().checked_sub(1) else {
             return;
         };
+        let message = &mut self.messages[at];
         if !message.streaming || message.id.as_ref() == by {
             return;
         }
         message.streaming = false;
-        let dropped = !message.blocks.iter().any(|b| b.confirmed)
-            && message
-                .blocks
-                .iter()
-                .any(|b| b.kind != BlockKind::Other && !b.said.is_empty());
-        if dropped && let Some(message_id) = message.id.clone() {
-            out.push(AgentEvent::Retract(Retract {
-                message_id,
-                native: None,
-            }));
+        let is_whole = message.blocks.iter().any(|b| b.confirmed);
+        let dropped_from = match message.abandoned_from {
+            None if is_whole => return,
+            Some(from) if is_whole => from,
+            _ => 0,
+        };
+        let said = |b: &Block| b.kind != BlockKind::Other && !b.confirmed && !b.said.is_empty();
+        let mut dropped = message.blocks.iter().filter(|b| b.index >= dropped_from);
+        if dropped.any(said) && message.id.is_some() {
+            self.say_anew(at, out);
         }
     }
 
@@ -254,6 +266,7 @@ impl Lane {
         self.messages.push(Message {
             id,
             streaming,
+            abandoned_from: None,
             blocks: Vec::new(),
             whole: Vec::new(),
         });

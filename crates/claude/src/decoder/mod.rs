@@ -25,7 +25,7 @@ use messages::{BlockKind, Lane};
 use system::Background;
 use tools::Tools;
 use turns::Turns;
-use wire::{Content, ControlLine, RateLimitLine};
+use wire::{ControlLine, RateLimitLine};
 
 /// The model's name on lines that the CLI writes in the model's place.
 const SYNTHETIC: &str = "<synthetic>";
@@ -55,6 +55,10 @@ struct Synthetic {
     text: String,
     /// The CLI's word for what failed. Without it the text may be the output of a slash command.
     error: Option<String>,
+    /// Its closer word.
+    api_error: Option<String>,
+    /// HTTP status of the service's answer.
+    status: Option<u16>,
 }
 
 impl Default for ClaudeDecoder {
@@ -179,13 +183,9 @@ impl ClaudeDecoder {
     /// Keeps what the CLI wrote in the model's place until the next line: before a failed result
     /// it is that error, before anything else it is an error that was overcome, and without an
     /// error it is the output of a slash command.
-    fn synthetic(&mut self, content: Content<'_>, error: Option<&str>) {
-        let text = tools::output(content);
-        if text != NO_CONTENT || error.is_some() {
-            self.pending = Some(Synthetic {
-                text,
-                error: error.map(str::to_owned),
-            });
+    fn synthetic(&mut self, synthetic: Synthetic) {
+        if synthetic.text != NO_CONTENT || synthetic.error.is_some() {
+            self.pending = Some(synthetic);
         }
     }
 

@@ -51,7 +51,10 @@ impl ClaudeDecoder {
                     })));
                 }
             }
-            "message_stop" => self.lanes[lane].stop(),
+            "message_stop" => match line.abandoned_blocks {
+                Some(blocks) => self.lanes[lane].abandon(blocks.from_block_index),
+                None => self.lanes[lane].stop(),
+            },
             _ => {}
         }
         Some(())

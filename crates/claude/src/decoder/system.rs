@@ -117,6 +117,14 @@ impl ClaudeDecoder {
                 let text = excerpt(line.text.as_deref().unwrap_or_default(), NOTICE_BYTES);
                 out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
             }
+            "informational" => {
+                let level = match line.level.as_deref() {
+                    Some("warning") => NoticeLevel::Warning,
+                    _ => NoticeLevel::Info,
+                };
+                let text = excerpt(line.content.as_deref().unwrap_or_default(), NOTICE_BYTES);
+                out.notice(level, NoticeSource::Stdout, text);
+            }
             "local_command_output" => {
                 let text = line.content.as_deref().unwrap_or_default();
                 self.lanes[0].say_plain(text, out);

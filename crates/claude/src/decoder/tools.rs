@@ -193,8 +193,12 @@ pub(super) fn switched_off(output: &str) -> Option<&str> {
     let (_, rest) = output.split_once("No such tool available: ")?;
     let (tool, why) = rest.split_once(". ")?;
     // That nobody is there to be asked is no denial.
-    (tool != "AskUserQuestion" && why.contains("exists but is not enabled in this context"))
-        .then_some(tool)
+    let off = [
+        "exists but is not enabled in this context",
+        // Of 2.1.330.
+        "is disabled for this session",
+    ];
+    (tool != "AskUserQuestion" && off.iter().any(|words| why.contains(words))).then_some(tool)
 }
 
 #[cfg(test)]
@@ -223,6 +227,9 @@ mod tests {
         };
         assert_eq!(switched_off(&output("Bash")), Some("Bash"));
         assert_eq!(switched_off(&output("AskUserQuestion")), None);
+        let later = "<tool_use_error>Error: No such tool available: Bash. Bash is disabled for \
+                     this session, in subagents as well as here.</tool_use_error>";
+        assert_eq!(switched_off(later), Some("Bash"));
         let unknown = "Error: No such tool available: Grep. Grep is not available in this session";
         assert_eq!(switched_off(unknown), None);
     }

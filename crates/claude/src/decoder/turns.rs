@@ -5,6 +5,10 @@
 //! of the process, over all models, helpers and sub-agents. The running totals are complete where
 //! `usage` is not (it is zero after a request that was repeated without streaming), and a one-shot
 //! run is one process: so they are what the run used.
+//!
+//! A later version (seen in 2.1.330) goes on counting from where the session was that it resumes, and
+//! says beside the totals what the process used since its last result: there, the sum of that is what
+//! the run used.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -101,14 +105,24 @@ impl Turns {
 
     /// The end of a turn. `error` is the CLI's word for what failed.
     pub(super) fn result(&mut self, line: &ResultLine<'_>, error: Option<&str>, out: &mut Events) {
-        let (usage, cost) = self.spend(line);
+        let (usage, cost) = match &line.model_usage_since_last_result {
+            Some(models) => self.book(models, line.usage),
+            None => self.spend(line),
+        };
+        let has_earlier =
+            line.model_usage_since_last_result.is_some() && self.totals_have_earlier(line);
         let summary = &mut self.summary;
         summary.ended_with_error = Some(line.failed());
         summary.num_turns = match (summary.num_turns, line.num_turns) {
             (Some(before), Some(now)) => Some(before.saturating_add(now)),
             (before, now) => before.or(now),
         };
-        summary.api_duration_ms = line.duration_api_ms.map(to_ms).or(summary.api_duration_ms);
+        summary.api_duration_ms = if has_earlier {
+            // Of this alone there is nothing but the total of the session.
+            None
+        } else {
+            line.duration_api_ms.map(to_ms).or(summary.api_duration_ms)
+        };
         summary.final_message = line
             .result
             .as_deref()
@@ -150,6 +164,8 @@ impl Turns {
         let evidence = Evidence {
             status: line.api_error_status,
             word: error,
+            api_error: line.api_error.as_deref(),
+            api_error_type: line.api_error_type.as_deref(),
             subtype: line.subtype.as_deref(),
             terminal_reason: line.terminal_reason.as_deref(),
             stop_reason: line.stop_reason.as_deref(),
@@ -170,6 +186,58 @@ impl Turns {
             error.resets_at = limit.resets_at;
         }
         out.error(error);
+    }
+
+    /// Books what the process used since its last result. `turn` is the main model's own figures.
+    fn book(
+        &mut self,
+        models: &BTreeMap<String, ModelUsageLine>,
+        turn: Option<ApiUsage>,
+    ) -> (Option<Usage>, Option<f64>) {
+        if std::mem::take(&mut self.unbooked) && models.is_empty() {
+            // It asked the model and broke off: that was not free, the CLI just does not know.
+            return (None, None);
+        }
+        let (usage, cost) = if models.is_empty() {
+            (turn.map(Usage::from).unwrap_or_default(), Some(0.0))
+        } else {
+            let usage = models.values().map(|line| ModelUsage::from(*line).usage);
+            (
+                usage.fold(Usage::default(), Usage::plus),
+                models.values().map(|line| line.cost_usd).sum(),
+            )
+        };
+        self.carried.usage = self.carried.usage.plus(usage);
+        self.summary.usage = Some(self.carried.usage);
+        if let Some(cost) = cost {
+            self.carried.cost += cost;
+            self.summary.cost = Some((self.carried.cost, CostSource::Reported));
+        }
+        for (model, line) in models {
+            let now = ModelUsage::from(*line);
+            match self.summary.usage_by_model.get_mut(model) {
+                Some(before) => {
+                    before.usage = before.usage.plus(now.usage);
+                    before.cost_usd = before
+                        .cost_usd
+                        .zip(now.cost_usd)
+                        .map(|(before, now)| before + now);
+                }
+                None => {
+                    self.summary.usage_by_model.insert(model.clone(), now);
+                }
+            }
+        }
+        (Some(usage).filter(|u| !u.is_empty()), cost)
+    }
+
+    /// Whether the running totals have more than this run used: what was before it in the session.
+    fn totals_have_earlier(&self, line: &ResultLine<'_>) -> bool {
+        let totals = line.model_usage.values();
+        let totals = totals
+            .map(|line| ModelUsage::from(*line).usage)
+            .fold(Usage::default(), Usage::plus);
+        figures(totals, self.carried.usage).any(|(total, own)| total > own)
     }
 
     /// This turn's own part of the running totals.
@@ -229,11 +297,15 @@ impl Turns {
         if let Some(Synthetic {
             text,
             error: Some(word),
+            api_error,
+            status,
         }) = pending
         {
             // The result that should have repeated it never came.
             let evidence = Evidence {
+                status,
                 word: Some(&word),
+                api_error: api_error.as_deref(),
                 text: &text,
                 ..Evidence::default()
             };

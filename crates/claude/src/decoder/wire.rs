@@ -5,6 +5,7 @@
 //! program, or is in the schema that the program carries.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
@@ -19,10 +20,19 @@ use teamster_core::surrogates::Chars;
 pub(super) struct StreamLine<'a> {
     #[serde(borrow)]
     pub(super) event: StreamEvent<'a>,
+    /// On the end of a message that the CLI ended itself, because it broke off: from which block on
+    /// it is dropped.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) abandoned_blocks: Option<AbandonedBlocks>,
     #[serde(borrow)]
     pub(super) session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) parent_tool_use_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct AbandonedBlocks {
+    pub(super) from_block_index: u64,
 }
 
 #[derive(Deserialize)]
@@ -91,6 +101,11 @@ pub(super) struct MessageLine<'a> {
     /// The CLI's word for what failed, on the lines that it writes in the model's place.
     #[serde(borrow)]
     pub(super) error: Option<Cow<'a, str>>,
+    /// A closer word, for some failures.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) api_error: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) api_error_status: Option<u16>,
     #[serde(borrow)]
     pub(super) tool_use_result: Option<&'a RawValue>,
     #[serde(default, rename = "isReplay")]
@@ -255,6 +270,9 @@ pub(super) struct SystemLine<'a> {
     // model_refusal_no_fallback
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) api_refusal_explanation: Option<Cow<'a, str>>,
+    // informational
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) level: Option<Cow<'a, str>>,
     // model_fallback and other lines with a text
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) content: Option<Cow<'a, str>>,
@@ -299,6 +317,12 @@ pub(super) struct ResultLine<'a> {
     pub(super) is_error: Option<bool>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) api_error_status: Option<u16>,
+    /// A closer word than that of the line before, for some failures.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) api_error: Option<Cow<'a, str>>,
+    /// The service's word for its error.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) api_error_type: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) result: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -316,7 +340,10 @@ pub(super) struct ResultLine<'a> {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) usage: Option<ApiUsage>,
     #[serde(rename = "modelUsage", default, deserialize_with = "or_default")]
-    pub(super) model_usage: std::collections::BTreeMap<String, ModelUsageLine>,
+    pub(super) model_usage: BTreeMap<String, ModelUsageLine>,
+    /// The same, of what this process used since its last result; not in 2.1.197.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) model_usage_since_last_result: Option<BTreeMap<String, ModelUsageLine>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) permission_denials: Vec<DenialLine<'a>>,
     pub(super) structured_output: Option<Value>,
@@ -331,7 +358,7 @@ impl ResultLine<'_> {
     }
 }
 
-/// One model in `modelUsage`: running totals of the process.
+/// One model in `modelUsage`: running totals of the process, and later of the whole session.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ModelUsageLine {
