@@ -108,7 +108,7 @@ fn play_all(
         report(&done, &verdict);
         cells.insert((done.cli, done.scenario.name.clone()), verdict);
     })?;
-    let unused = differences.unused(&cells);
+    let unused = differences.unused(&cells, args.scenarios.is_empty());
     for unused in &unused {
         say(format_args!("declared in vain: {unused}"));
     }

@@ -116,11 +116,18 @@ pub(crate) fn page(
     writeln!(out, "\n## Declared differences\n")?;
     for (at, name) in names.iter().enumerate() {
         writeln!(out, "{}. **{name}**", at + 1)?;
+        let mut told = Vec::new();
         for difference in differences
             .difference
             .iter()
             .filter(|one| one.name == *name)
         {
+            // The same may be told in other words in another scenario.
+            let this = (&difference.providers, &difference.why);
+            if told.contains(&this) {
+                continue;
+            }
+            told.push(this);
             writeln!(
                 out,
                 "   - {}: {}",
