@@ -125,7 +125,7 @@ impl Suite {
                 wrong.add(place(fixture), "failed, without an error that says why");
             }
             let stopped = [RunStatus::Aborted, RunStatus::TimedOut];
-            if stopped.contains(&result.status) {
+            if stopped.contains(&result.status) && fixture.meta.stopped.is_none() {
                 let status = result.status;
                 wrong.add(
                     place(fixture),
