@@ -313,7 +313,7 @@ impl Fields {
     }
 
     fn stopped(&self, field: &'static str) -> Result<Option<Stopped>, FixtureError> {
-        let Some(value) = self.given(field).filter(|value| !value.is_string()) else {
+        let Some(value) = self.given(field) else {
             return Ok(None);
         };
         let stopped = || {
