@@ -109,20 +109,19 @@ impl Turns {
             Some(models) => self.book(models, line.usage),
             None => self.spend(line),
         };
-        let has_earlier =
-            line.model_usage_since_last_result.is_some() && self.totals_have_earlier(line);
+        let session_usage = self.of_session(line);
         let summary = &mut self.summary;
         summary.ended_with_error = Some(line.failed());
         summary.num_turns = match (summary.num_turns, line.num_turns) {
             (Some(before), Some(now)) => Some(before.saturating_add(now)),
             (before, now) => before.or(now),
         };
-        summary.api_duration_ms = if has_earlier {
-            // Of this alone there is nothing but the total of the session.
-            None
-        } else {
-            line.duration_api_ms.map(to_ms).or(summary.api_duration_ms)
+        summary.api_duration_ms = match session_usage {
+            // Of this run alone there is no figure.
+            Some(_) => None,
+            None => line.duration_api_ms.map(to_ms).or(summary.api_duration_ms),
         };
+        summary.session_usage = session_usage;
         summary.final_message = line
             .result
             .as_deref()
@@ -231,13 +230,15 @@ impl Turns {
         (Some(usage).filter(|u| !u.is_empty()), cost)
     }
 
-    /// Whether the running totals have more than this run used: what was before it in the session.
-    fn totals_have_earlier(&self, line: &ResultLine<'_>) -> bool {
-        let totals = line.model_usage.values();
-        let totals = totals
+    /// The running totals, if they have more than this run used: what was before it in the session.
+    fn of_session(&self, line: &ResultLine<'_>) -> Option<Usage> {
+        line.model_usage_since_last_result.as_ref()?;
+        let models = line.model_usage.values();
+        let total = models
             .map(|line| ModelUsage::from(*line).usage)
             .fold(Usage::default(), Usage::plus);
-        figures(totals, self.carried.usage).any(|(total, own)| total > own)
+        let has_earlier = figures(total, self.carried.usage).any(|(total, own)| total > own);
+        has_earlier.then_some(total)
     }
 
     /// This turn's own part of the running totals.

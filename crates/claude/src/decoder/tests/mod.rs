@@ -6,6 +6,7 @@ use teamster_testkit::replay::decode;
 
 use super::ClaudeDecoder;
 
+mod later;
 mod servers;
 mod text;
 mod turns;

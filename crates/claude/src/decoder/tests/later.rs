@@ -1,0 +1,233 @@
+//! What version 2.1.330 prints otherwise than 2.1.197: lines cut from its output.
+
+use teamster_core::{AgentEvent, CostSource, ErrorKind, NoticeLevel, Usage};
+use teamster_testkit::replay::decode;
+
+use super::super::ClaudeDecoder;
+use super::{init, names, run};
+
+const STATUS: &str = r#"{"type":"system","subtype":"status","status":"requesting"}"#;
+
+fn lines(lines: &[&str]) -> Vec<String> {
+    let rest = lines.iter().map(|line| (*line).to_owned());
+    std::iter::once(init()).chain(rest).collect()
+}
+
+fn message_start(id: &str) -> String {
+    format!(
+        r#"{{"type":"stream_event","event":{{"type":"message_start","message":{{"id":"{id}","type":"message","role":"assistant","model":"claude-opus-5-5","content":[],"usage":{{"input_tokens":100,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1}}}}}},"parent_tool_use_id":null,"api_message_id":"{id}"}}"#
+    )
+}
+
+fn said(id: &str, index: u64, text: &str) -> String {
+    format!(
+        r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":{index},"delta":{{"type":"text_delta","text":"{text}"}}}},"parent_tool_use_id":null,"api_message_id":"{id}"}}"#
+    )
+}
+
+fn whole(id: &str, text: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","message":{{"id":"{id}","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{{"type":"text","text":"{text}"}}]}},"parent_tool_use_id":null}}"#
+    )
+}
+
+/// The end of a message that broke off, as the CLI makes it.
+fn abandoned(id: &str, from: u64) -> String {
+    format!(
+        r#"{{"type":"stream_event","event":{{"type":"message_stop"}},"parent_tool_use_id":null,"api_message_id":"{id}","abandoned_blocks":{{"api_message_id":"{id}","from_block_index":{from}}}}}"#
+    )
+}
+
+const ENDED: &str = r#"{"type":"result","subtype":"success","is_error":false,"duration_api_ms":1252,"result":"Now it went well.","num_turns":1,"total_cost_usd":0.00132,"usage":{"input_tokens":200,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":21},"modelUsage":{"claude-opus-5-5":{"inputTokens":200,"outputTokens":26,"costUSD":0.00132}},"result_index":0,"model_usage_since_last_result":{"claude-opus-5-5":{"inputTokens":200,"outputTokens":26,"costUSD":0.00132}}}"#;
+
+#[test]
+fn a_message_that_the_cli_ended_is_retracted_when_another_takes_its_place() {
+    let lines = lines(&[
+        &message_start("m0"),
+        &said("m0", 0, "This will "),
+        &said("m0", 0, "be cut "),
+        &abandoned("m0", 0),
+        r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":603,"error_status":null,"error":"unknown"}"#,
+        &message_start("m1"),
+        &said("m1", 0, "Now it went well."),
+        &whole("m1", "Now it went well."),
+        ENDED,
+    ]);
+    let (events, result) = run(&lines);
+    assert_eq!(
+        names(&events),
+        [
+            "session", "text", "text", "retry", "retract", "text", "turn_end", "done"
+        ]
+    );
+    assert_eq!(result.text, "Now it went well.");
+}
+
+#[test]
+fn of_a_message_that_broke_off_later_what_came_whole_stays() {
+    let lines = lines(&[
+        &message_start("m0"),
+        &said("m0", 0, "First I look. "),
+        &whole("m0", "First I look. "),
+        &said("m0", 1, "This is cut "),
+        &abandoned("m0", 1),
+        &message_start("m1"),
+        &said("m1", 0, "Now it went well."),
+        &whole("m1", "Now it went well."),
+        ENDED,
+    ]);
+    let (events, result) = run(&lines);
+    assert!(names(&events).contains(&"retract"), "{events:?}");
+    assert_eq!(result.text, "First I look. Now it went well.");
+}
+
+#[test]
+fn a_message_that_is_whole_is_not_retracted_though_more_was_to_come() {
+    let lines = lines(&[
+        &message_start("m0"),
+        &said("m0", 0, "This goes on and on "),
+        &whole("m0", "This goes on and on "),
+        &abandoned("m0", 1),
+        &message_start("m1"),
+        ENDED,
+    ]);
+    let (events, _) = run(&lines);
+    assert!(!names(&events).contains(&"retract"), "{events:?}");
+}
+
+#[test]
+fn what_broke_off_without_another_in_its_place_stays_and_is_an_error_of_the_network() {
+    let text = "API Error: Connection dropped (ECONNRESET). Check the gateway set in \
+                ANTHROPIC_BASE_URL, then try again.";
+    let written = format!(
+        r#"{{"type":"assistant","message":{{"id":"eca03d56","model":"<synthetic>","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}},"parent_tool_use_id":null,"error":"server_error","is_api_error_message":true,"api_error":"connection_failed"}}"#
+    );
+    let end = format!(
+        r#"{{"type":"result","subtype":"success","is_error":true,"stop_reason":"stop_sequence","terminal_reason":"api_error","api_error_status":null,"api_error":"connection_failed","result":"{text}","num_turns":1,"total_cost_usd":0.00104,"modelUsage":{{"claude-opus-5-5":{{"inputTokens":200,"outputTokens":12,"costUSD":0.00104}}}},"model_usage_since_last_result":{{"claude-opus-5-5":{{"inputTokens":200,"outputTokens":12,"costUSD":0.00104}}}}}}"#
+    );
+    let cut = [
+        message_start("m0"),
+        said("m0", 0, "This will be cut "),
+        abandoned("m0", 0),
+        written,
+    ];
+    let cut: Vec<&str> = cut.iter().map(String::as_str).collect();
+    let (_, with_end) = run(&lines(&[&cut[..], &[end.as_str()]].concat()));
+    let (_, without_end) = run(&lines(&cut));
+    for result in [&with_end, &without_end] {
+        assert_eq!(result.text, "This will be cut ");
+        assert_eq!(result.errors.last().unwrap().kind, ErrorKind::Network);
+    }
+    assert_eq!(with_end.usage.unwrap().input_tokens, Some(200));
+}
+
+/// Of the second run of a session: the totals are those of both.
+const RESUMED: &str = r#"{"type":"result","subtype":"success","is_error":false,"duration_api_ms":329,"result":"It was blue.","num_turns":1,"total_cost_usd":0.00244,"usage":{"input_tokens":300,"output_tokens":12},"modelUsage":{"claude-opus-5-5":{"inputTokens":500,"outputTokens":22,"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"costUSD":0.00244,"contextWindow":1000000,"maxOutputTokens":128000}},"result_index":0,"model_usage_since_last_result":{"claude-opus-5-5":{"inputTokens":300,"outputTokens":12,"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"costUSD":0.00144,"contextWindow":1000000,"maxOutputTokens":128000}}}"#;
+
+fn usage(input: u64, output: u64) -> Usage {
+    Usage {
+        input_tokens: Some(input),
+        output_tokens: Some(output),
+        cache_read_tokens: Some(0),
+        cache_write_tokens: Some(0),
+        ..Usage::default()
+    }
+}
+
+#[test]
+fn figures_of_a_resumed_session_are_those_of_this_run_only() {
+    let (events, result) = run(&lines(&[RESUMED]));
+    assert_eq!(result.usage, Some(usage(300, 12)));
+    assert_eq!(result.total_cost_usd, Some(0.00144));
+    assert_eq!(result.cost_source, Some(CostSource::Reported));
+    let model = &result.usage_by_model["claude-opus-5-5"];
+    assert_eq!(
+        (model.usage, model.cost_usd),
+        (usage(300, 12), Some(0.00144))
+    );
+    assert_eq!(result.session_usage, Some(usage(500, 22)));
+    // Of the session; how much of it is this run's is not to be known.
+    assert_eq!(result.api_duration_ms, None);
+    let AgentEvent::TurnEnd(end) = &events[2] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(
+        (end.usage, end.cost_usd),
+        (Some(usage(300, 12)), Some(0.00144))
+    );
+}
+
+#[test]
+fn what_was_used_since_the_last_result_adds_up() {
+    let first = RESUMED
+        .replace(":500,", ":300,")
+        .replace(":22,", ":12,")
+        .replace("0.00244", "0.00144");
+    let second = RESUMED
+        .replace(":500,", ":600,")
+        .replace(":22,", ":24,")
+        .replace("0.00244", "0.00288");
+    let (_, result) = run(&lines(&[&first, STATUS, &second]));
+    assert_eq!(result.usage, Some(usage(600, 24)));
+    assert_eq!(result.total_cost_usd, Some(0.00288));
+    let model = &result.usage_by_model["claude-opus-5-5"];
+    assert_eq!(
+        (model.usage, model.cost_usd),
+        (usage(600, 24), Some(0.00288))
+    );
+    // All of it is this run's.
+    assert_eq!(
+        (result.api_duration_ms, result.session_usage),
+        (Some(329), None)
+    );
+}
+
+#[test]
+fn a_message_that_the_cli_did_not_count_was_not_free() {
+    let lines = lines(&[
+        &message_start("m0"),
+        &said("m0", 0, "This will fail "),
+        &abandoned("m0", 0),
+        r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"api_error_type":"overloaded_error","result":"API Error: 529 Overloaded.","num_turns":1,"total_cost_usd":0,"usage":{"input_tokens":100,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1},"modelUsage":{},"result_index":0,"model_usage_since_last_result":{}}"#,
+    ]);
+    let (_, result) = run(&lines);
+    assert_eq!((result.usage, result.total_cost_usd), (None, None));
+    assert_eq!(result.errors[0].kind, ErrorKind::Overloaded);
+}
+
+#[test]
+fn a_tool_that_a_read_only_run_does_not_have_is_denied() {
+    let lines = lines(&[
+        r#"{"type":"assistant","message":{"id":"m0","model":"claude-opus-5-5","content":[{"type":"tool_use","id":"toolu_mock_0_0_0","name":"Bash","input":{"command":"touch made.txt"}}]},"parent_tool_use_id":null}"#,
+        r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"<tool_use_error>Error: No such tool available: Bash. Bash is disabled for this session, in subagents as well as here.</tool_use_error>","is_error":true,"tool_use_id":"toolu_mock_0_0_0"}]},"parent_tool_use_id":null,"tool_use_result":"Error: No such tool available: Bash. Bash is disabled for this session, in subagents as well as here."}"#,
+    ]);
+    let (events, _) = run(&lines);
+    assert_eq!(
+        names(&events)[..4],
+        ["session", "tool_use", "tool_result", "permission"]
+    );
+}
+
+#[test]
+fn what_the_cli_says_for_information_is_a_notice() {
+    let line = |level: &str| {
+        format!(
+            r#"{{"type":"system","subtype":"informational","content":"Opus 5.5's safeguards stopped the response above · continuing once with that noted","level":"{level}"}}"#
+        )
+    };
+    let lines = lines(&[&line("notice"), &line("warning")]);
+    let (events, result) = decode(ClaudeDecoder::new(), &lines, teamster_core::Exit::default());
+    let levels: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Notice(notice) => Some((notice.level, notice.message.as_str())),
+            _ => None,
+        })
+        .collect();
+    let text = "Opus 5.5's safeguards stopped the response above · continuing once with that noted";
+    assert_eq!(
+        levels,
+        [(NoticeLevel::Info, text), (NoticeLevel::Warning, text)]
+    );
+    assert_eq!(result.diagnostics.unknown, 0);
+}
