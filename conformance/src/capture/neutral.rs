@@ -15,7 +15,9 @@ impl Neutral {
             // As Claude Code makes the name of a folder from a path.
             let dashes = |path: &str| path.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
             pairs.push((dashes(&from), dashes(to)));
-            pairs.push((from, to.to_owned()));
+            // As OpenCode names a file from the root.
+            let relative = |path: &str| path.trim_start_matches('/').to_owned();
+            pairs.push((relative(&from), relative(to)));
         };
         path(&played.directory, "/tmp/ws");
         if let Some(place) = played.directory.parent() {
