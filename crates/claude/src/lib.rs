@@ -24,7 +24,7 @@ static INFO: CliInfo = CliInfo {
     name: "Claude Code",
     program: "claude",
     version_args: &["--version"],
-    tested_versions: &["2.1.197"],
+    tested_versions: &["2.1.197", "2.1.330"],
     install: "npm install -g @anthropic-ai/claude-code",
     login: "log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment",
     choose_session_id: false,

@@ -26,7 +26,7 @@ fn a_usable_cli() {
         str![[r#"
 ✓ Claude Code  2.1.197
     program  DIR/claude
-    tested   with 2.1.197
+    tested   with 2.1.197, 2.1.330
 
 "#]]
     );
@@ -80,7 +80,7 @@ fn a_missing_cli() {
 ✗ Claude Code  not found
     problem  the program `claude` was not found: searched DIR
     install  npm install -g @anthropic-ai/claude-code
-    tested   with 2.1.197
+    tested   with 2.1.197, 2.1.330
 
 "#]]
     );
