@@ -280,7 +280,7 @@ async fn one(
         bail!("the stream has no end");
     };
     let result = (*done.result).clone();
-    let requests = model.requests().split_off(asked_before);
+    let requests = model.requests_from(asked_before);
     let answers = scenario.answers(number);
     let texts: Vec<_> = answers
         .iter()
@@ -311,7 +311,8 @@ async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: 
     match when {
         Abort::AfterRequestMs(ms) => {
             let mut count = asked_before;
-            while !model.requests()[asked_before..]
+            while !model
+                .requests_from(asked_before)
                 .iter()
                 .any(|asked| asked.turn.is_some())
             {

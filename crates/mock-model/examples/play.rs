@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", model.url());
     for count in 1.. {
         model.wait_for_requests(count).await;
-        if let Some(request) = model.requests().get(count - 1) {
+        if let Some(request) = model.requests_from(count - 1).first() {
             println!("{request:?}");
         }
     }

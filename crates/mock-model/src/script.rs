@@ -257,7 +257,7 @@ impl HttpError {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The key is wrong: 401.
+    /// The key is wrong: 401, or 400, by the protocol.
     Authentication,
     /// The key may not do this: 403.
     Permission,

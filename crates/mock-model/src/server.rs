@@ -146,6 +146,12 @@ impl MockModel {
         self.shared.seen().requests.clone()
     }
 
+    /// The requests after the first so many, in the order in which they came.
+    pub fn requests_from(&self, count: usize) -> Vec<Request> {
+        let seen = self.shared.seen();
+        seen.requests.get(count..).unwrap_or_default().to_vec()
+    }
+
     /// Waits until there were at least so many requests.
     pub async fn wait_for_requests(&self, count: usize) {
         let mut counted = self.shared.count.subscribe();

@@ -43,14 +43,14 @@ impl Teller {
 
     /// Tells of those that have come.
     pub(super) fn catch_up(&mut self, model: &MockModel) {
-        for request in model.requests().iter().skip(self.told) {
+        for request in model.requests_from(self.told) {
             self.told += 1;
             if self.stderr {
                 // The server serves also when nobody looks.
-                let _ = writeln!(anstream::stderr(), "{}", line(request));
+                let _ = writeln!(anstream::stderr(), "{}", line(&request));
             }
             if let Some(log) = &mut self.log
-                && let Err(error) = writeln!(log, "{}", json(request))
+                && let Err(error) = writeln!(log, "{}", json(&request))
             {
                 self.log = None;
                 let why = format!("requests are not written any more: {error}");
