@@ -350,7 +350,10 @@ fn a_version_that_was_not_tested_is_told_once() {
             _ => None,
         })
         .collect();
-    assert_eq!(notices, ["this is Claude Code 9.9.9; tested with 2.1.197, 2.1.330"]);
+    assert_eq!(
+        notices,
+        ["this is Claude Code 9.9.9; tested with 2.1.197, 2.1.330"]
+    );
 }
 
 #[test]
