@@ -68,6 +68,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     if let Some(retries) = params.cli_retries {
         env.push(("CLAUDE_CODE_MAX_RETRIES".to_owned(), retries.to_string()));
     }
+    env.extend(mcp::env(params));
     let (args, private_files) = args.into_parts();
     Ok(Launch {
         args,

@@ -22,6 +22,11 @@ const SHORTEST_TOOL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest limit of a tool call that is passed on: 24 days, the most that a JavaScript timer takes.
 const LONGEST_TOOL_TIMEOUT_MS: u128 = i32::MAX as u128;
 
+/// How long the CLI waits for the servers of the run before it asks the model, in milliseconds: as
+/// long as it gives each of them to start. By its own default it goes on after 5 s, and the model has
+/// no tools of those that come later.
+const START_LIMIT: (&str, &str) = ("MCP_CONNECT_TIMEOUT_MS", "30000");
+
 /// How often the CLI looks for `${NAME}` in a header's value, and in any other text (measured).
 const PASSES_OVER_HEADERS: usize = 2;
 const PASSES: usize = 1;
@@ -41,6 +46,12 @@ pub(super) fn options(params: &ExecuteParams, args: &mut Args) {
     if params.mcp_strict {
         args.add("--strict-mcp-config");
     }
+}
+
+/// The variables for the servers of this run. The caller's own come over them.
+pub(super) fn env(params: &ExecuteParams) -> Option<(String, String)> {
+    let (name, value) = START_LIMIT;
+    (!params.mcp_servers.is_empty()).then(|| (name.to_owned(), value.to_owned()))
 }
 
 /// Refuses what the CLI would leave out or ignore without a word.
@@ -113,6 +124,9 @@ fn entry(server: &McpServer) -> Value {
         // `check` has refused what is not known.
         _ => json!({}),
     };
+    // The CLI waits for such a server only; the others may come after the model was asked, and their
+    // calls fail until then (measured). It also tells the model of all their tools at once.
+    entry["alwaysLoad"] = json!(true);
     if let Some(limit) = server.tool_timeout {
         entry["timeout"] = json!(limit.as_millis().min(LONGEST_TOOL_TIMEOUT_MS) as u64);
     }

@@ -50,13 +50,25 @@ fn servers_go_into_one_private_file_and_their_tools_are_allowed() {
         file(&launch),
         json!({"mcpServers": {
             "tiny": {"type": "stdio", "command": "tiny-mcp", "args": ["-x", ""],
-                     "env": {"TOKEN": "sk-1"}},
+                     "env": {"TOKEN": "sk-1"}, "alwaysLoad": true},
             "docs": {"type": "http", "url": "https://example.com/mcp?a=b",
-                     "headers": {"Authorization": "Bearer sk-2"}, "timeout": 2500},
-            "old": {"type": "sse", "url": "http://localhost:1/sse", "headers": {}},
+                     "headers": {"Authorization": "Bearer sk-2"}, "alwaysLoad": true,
+                     "timeout": 2500},
+            "old": {"type": "sse", "url": "http://localhost:1/sse", "headers": {},
+                    "alwaysLoad": true},
         }})
     );
-    assert!(launch.env.is_empty() && launch.env_merged.is_empty());
+    // With `alwaysLoad` it waits for them before it asks the model, and with this for so long.
+    assert_eq!(
+        launch.env,
+        [("MCP_CONNECT_TIMEOUT_MS".to_owned(), "30000".to_owned())]
+    );
+    assert!(launch.env_merged.is_empty());
+}
+
+#[test]
+fn without_servers_nothing_is_waited_for() {
+    assert!(launch(&run_with(Vec::new())).unwrap().env.is_empty());
 }
 
 #[test]
@@ -253,6 +265,7 @@ proptest! {
         for arg in &launch.args {
             prop_assert!(!arg.to_str().unwrap().contains("secret"));
         }
-        prop_assert!(launch.env.is_empty() && launch.env_merged.is_empty());
+        prop_assert!(launch.env_merged.is_empty());
+        prop_assert_eq!(launch.env, [("MCP_CONNECT_TIMEOUT_MS".to_owned(), "30000".to_owned())]);
     }
 }
