@@ -31,7 +31,10 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         directory: directory(args.place.cwd.as_deref()),
-        resume: Some(resume_command(args, info)),
+        // With a mock model the session goes with its temporary home.
+        resume: env::var_os(crate::mock_model::URL_VARIABLE)
+            .is_none()
+            .then(|| resume_command(args, info)),
         mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
         clock: drive::clock,
     };

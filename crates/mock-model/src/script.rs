@@ -303,7 +303,7 @@ impl std::str::FromStr for Script {
     type Err = ScriptError;
 
     fn from_str(text: &str) -> Result<Self, ScriptError> {
-        let script: Self = toml::from_str(text)?;
+        let script: Self = toml::from_str(text).map_err(|error| ScriptError::form(&error))?;
         script.check()?;
         Ok(script)
     }

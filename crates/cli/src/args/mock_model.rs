@@ -78,7 +78,7 @@ pub(crate) struct MockModelArgs {
     /// HOME stays as it is. `TEAMSTER_MOCK_PID` is the process to end.
     #[arg(long, conflicts_with = "command")]
     pub(crate) export: bool,
-    /// Write every request to a file, as a line of JSON
+    /// Append every request to a file, as a line of JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     /// With COMMAND: show every request on stderr

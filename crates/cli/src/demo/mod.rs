@@ -48,7 +48,8 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     match live::main(args, cli)? {
         live::Played::Whole(code) => Ok(code),
         live::Played::Not(why) => {
-            say(args, &format!("{why} So this is a recording:\n"));
+            // Also with --quiet: what follows is no run of the CLI.
+            crate::warn(&[format!("{why} So this is a recording:")]);
             recording::main(args)
         }
     }

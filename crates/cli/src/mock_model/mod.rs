@@ -16,7 +16,7 @@ use teamster_mock_model::{Cli, MockModel, Script, ScriptError, Settings};
 use crate::args::MockModelArgs;
 use crate::exit_code;
 
-pub(crate) use pointed::temporary;
+pub(crate) use pointed::{URL_VARIABLE, temporary};
 
 const EXAMPLE: &str = include_str!("example.toml");
 

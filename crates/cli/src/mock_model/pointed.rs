@@ -100,10 +100,8 @@ impl Pointed {
         };
         let own = |words: &[&str]| words.iter().copied().map(str::to_owned).collect::<Vec<_>>();
         let mut words = own(&["env"]);
-        words.extend(
-            set_in_ours(pointing.elsewhere.iter())
-                .flat_map(|name| ["-u".to_owned(), name.to_owned()]),
-        );
+        let elsewhere = pointing.elsewhere.iter();
+        words.extend(elsewhere.flat_map(|name| own(&["-u", name])));
         words.push(format!("HOME={}", self.home.display()));
         words.extend(
             pointing
@@ -141,7 +139,11 @@ impl Pointed {
 
     /// What a person can paste into a shell.
     pub(super) fn lines(&self, cli: Cli, pointing: &Pointing) -> [String; 2] {
-        let mut line = shell_line(&self.command_line(cli, pointing));
+        let words = self.command_line(cli, pointing);
+        // Whatever is set in the shell into which this is pasted, the CLI gets none of it.
+        let from = words.iter().position(|word| word.starts_with("HOME="));
+        let words = words.get(from.unwrap_or_default()..).unwrap_or_default();
+        let mut line = format!("env -i PATH=\"$PATH\" TERM=\"$TERM\" {}", shell_line(words));
         if let Some(directory) = &self.directory {
             let directory = directory.display().to_string();
             line = format!("(cd {} && {line})", shell_words::quote(&directory));
@@ -202,7 +204,7 @@ impl Pointed {
 }
 
 /// The variable that has the server's address, for programs that want to know it.
-pub(super) const URL_VARIABLE: &str = "TEAMSTER_MOCK_URL";
+pub(crate) const URL_VARIABLE: &str = "TEAMSTER_MOCK_URL";
 
 /// The words as a shell takes them; of a variable only the value is quoted, as people write it.
 fn shell_line(words: &[String]) -> String {

@@ -23,7 +23,9 @@ impl Teller {
     pub(super) fn new(stderr: bool, log: Option<&Path>) -> anyhow::Result<Self> {
         let log = log
             .map(|path| {
-                File::create(path).with_context(|| format!("cannot write {}", path.display()))
+                // Nothing that is there is lost, whatever file it is.
+                let file = File::options().create(true).append(true).open(path);
+                file.with_context(|| format!("cannot write {}", path.display()))
             })
             .transpose()?;
         Ok(Self {

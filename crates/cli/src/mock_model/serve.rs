@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use anstyle::Style;
 use anyhow::Context;
@@ -31,6 +32,7 @@ pub(super) fn main(
         named
     };
     let directory = args.directory.as_ref().and(settings.directory.clone());
+    let folder = settings.directory.clone().unwrap_or_default();
     let turns = script.turns.iter().filter(|turn| turn.times.is_none());
     let turns = words::plural(turns.count() as u64, "turn");
     let description = script.description.clone();
@@ -49,7 +51,7 @@ pub(super) fn main(
                 io::stdout().write_all(pointed.export().as_bytes())
             } else {
                 let about = description.map(|it| words::one_line(&it) + "\n");
-                let text = listing(&pointed, &turns, &about.unwrap_or_default());
+                let text = listing(&pointed, &folder, &turns, &about.unwrap_or_default());
                 anstream::stdout().write_all(text.as_bytes())
             };
             if printed.and_then(|()| io::stdout().flush()).is_err() {
@@ -68,13 +70,14 @@ pub(super) fn main(
 }
 
 /// For people: how each CLI is pointed at the server.
-fn listing(pointed: &Pointed, turns: &str, about: &str) -> String {
+fn listing(pointed: &Pointed, folder: &Path, turns: &str, about: &str) -> String {
     let bold = Style::new().bold();
     let dim = Style::new().dimmed();
     let mut text = format!(
-        "A mock model of {turns} on {bold}{}{bold:#}\n{about}Ctrl-C ends it and removes the home {}.\n",
+        "A mock model of {turns} on {bold}{}{bold:#}\n{about}Ctrl-C ends it and removes the home {}.\nPaths in the script are from {}: run these lines there.\n",
         pointed.url,
-        pointed.home.display()
+        pointed.home.display(),
+        folder.display()
     );
     for (cli, pointing) in &pointed.clis {
         let name = info(*cli).map_or(cli.id(), |info| info.name);

@@ -153,16 +153,21 @@ fn it_tells_how_each_cli_is_pointed_at_it() {
         "{head}"
     );
     assert!(head.ends_with("\nsays hello\n"), "{head}");
-    let rest: Vec<_> = (0..5).map(|_| model.line()).collect();
-    // Only what is installed.
-    assert_eq!((&*rest[1], &*rest[2]), ("\n", "Claude Code\n"));
-    let own = shell_words::split(&rest[3]).unwrap().join(" ");
+    let rest: Vec<_> = (0..6).map(|_| model.line()).collect();
     assert!(
-        own.contains("/bin && env -u CLAUDE_CONFIG_DIR HOME="),
+        rest[1].ends_with("/bin: run these lines there.\n"),
+        "{rest:?}"
+    );
+    // Only what is installed.
+    assert_eq!((&*rest[2], &*rest[3]), ("\n", "Claude Code\n"));
+    let own = shell_words::split(&rest[4]).unwrap().join(" ");
+    // Nothing of the shell into which it is pasted leads it elsewhere.
+    assert!(
+        own.contains("/bin && env -i PATH=$PATH TERM=$TERM HOME="),
         "{own}"
     );
     assert!(own.ends_with("claude -p hello)"), "{own}");
-    let run = shell_words::split(&rest[4]).unwrap().join(" ");
+    let run = shell_words::split(&rest[5]).unwrap().join(" ");
     assert!(
         run.starts_with("teamster run claude hello --clean-env --cwd "),
         "{run}"

@@ -18,7 +18,7 @@ pub enum ScriptError {
     },
     /// It is no TOML, or not in the form of a script. The message has the line and the column.
     #[error("{0}")]
-    Form(#[from] toml::de::Error),
+    Form(String),
     /// It cannot be played.
     #[error("turn {turn}: {what}")]
     Turn {
@@ -30,6 +30,20 @@ pub enum ScriptError {
     /// It has no turn.
     #[error("a script needs at least one `[[turn]]`")]
     Empty,
+}
+
+impl ScriptError {
+    /// Of a line that is longer than people read, its beginning.
+    pub(super) fn form(error: &toml::de::Error) -> Self {
+        const LONGEST: usize = 400;
+        let cut = |line: &str| match line.char_indices().nth(LONGEST) {
+            Some((at, _)) => format!("{}…", line[..at].trim_end()),
+            None => line.to_owned(),
+        };
+        let text = error.to_string();
+        let lines: Vec<_> = text.lines().map(cut).collect();
+        Self::Form(lines.join("\n"))
+    }
 }
 
 impl Script {

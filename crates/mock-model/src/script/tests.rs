@@ -160,3 +160,17 @@ fn a_script_made_by_a_program_is_checked_like_one_that_is_read() {
         .to_string();
     assert!(error.contains("`arguments`"), "{error}");
 }
+
+#[test]
+fn a_mistake_in_a_long_line_is_told_in_short() {
+    let text = format!(
+        "[[turn]]\nparts = [{{ text = \"{}\" }}, ?]",
+        "x".repeat(100_000)
+    );
+    let error = text.parse::<Script>().unwrap_err().to_string();
+    assert!(
+        error.starts_with("TOML parse error at line 2, column"),
+        "{error}"
+    );
+    assert!(error.len() < 3000, "{} bytes", error.len());
+}

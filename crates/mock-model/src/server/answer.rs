@@ -242,7 +242,8 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         .collect();
     let Some(say) = say else {
         let message = "mock model: the request does not tell which CLI makes it, so its tools are \
-                       not known; a script for it names tools itself (`tool`)";
+                       not known: say whose they are (`--cli NAME`, `Settings::cli`), or name \
+                       tools in the script (`tool`)";
         let failure = wire.error(ErrorKind::InvalidRequest, Some(message));
         return json_body(failure.status, &failure.body);
     };
