@@ -63,6 +63,7 @@ static CAPABILITIES: Capabilities = {
     can.thinking = true;
     can.usage = true;
     can.cost = true;
+    can.announces_tools = true;
     can.slash_commands = true;
     can.file_mentions = true;
     can

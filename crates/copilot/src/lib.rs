@@ -62,6 +62,7 @@ static CAPABILITIES: Capabilities = {
     can.text_deltas = true;
     can.thinking = true;
     can.usage = true;
+    can.announces_tools = true;
     can
 };
 

@@ -316,11 +316,15 @@ impl RunAssembler {
                 (None, Some(code)) => format!("exited with code {code}"),
                 (None, None) => "ended in an unknown way".to_owned(),
             };
-            return Some(AgentError::new(
-                ErrorCode::CliExitError,
-                kind_of_code().unwrap_or(ErrorKind::Internal),
-                format!("the CLI {how} before its run was over and said nothing about why"),
-            ));
+            return Some(AgentError {
+                // A signal that was none of ours says nothing about the next time.
+                retryable: exit.signal.is_some(),
+                ..AgentError::new(
+                    ErrorCode::CliExitError,
+                    kind_of_code().unwrap_or(ErrorKind::Internal),
+                    format!("the CLI {how} before its run was over and said nothing about why"),
+                )
+            });
         }
         Some(AgentError::new(
             ErrorCode::StreamEndedEarly,

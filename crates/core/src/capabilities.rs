@@ -54,6 +54,18 @@ pub struct Capabilities {
     pub usage: bool,
     /// The result has a cost that the CLI reports.
     pub cost: bool,
+    /// The stream tells every tool that can change things before it runs, by a `tool_use`.
+    ///
+    /// If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose
+    /// [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be
+    /// started over, as long as all that it printed was understood: in a line that was lost
+    /// ([`Diagnostics`](crate::Diagnostics), the last line of a killed process among them) there may
+    /// have been one. And unless `slash_commands` were asked for, whose text may have commands that
+    /// are no tools.
+    ///
+    /// If not, nobody can tell. It is `false` as soon as one tool that can change things is told late
+    /// or never. Which that is, is in `docs/providers/`.
+    pub announces_tools: bool,
     /// `slash_commands`. Without it being asked for, a prompt is never taken for a command.
     pub slash_commands: bool,
     /// The CLI adds the files that a prompt names with `@` to the request, also those outside the
@@ -86,6 +98,7 @@ impl Capabilities {
             thinking: false,
             usage: false,
             cost: false,
+            announces_tools: false,
             slash_commands: false,
             file_mentions: false,
         }

@@ -77,6 +77,10 @@ pub enum ErrorCode {
     ConfigLease,
     /// The process could not be started or read, for a reason of this machine.
     Io,
+    /// A budget for the whole run is spent, and the run was stopped for it.
+    BudgetExceeded,
+    /// The run was not begun, because the provider's limit has been reached by others.
+    ProviderOnHold,
 }
 
 /// What an error means for what to do next.

@@ -236,6 +236,28 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_known_to_change_nothing_has_no_side_effects() {
+        let harmless = ["read", "search", "think", "fetch"];
+        for name in [
+            "read",
+            "edit",
+            "delete",
+            "move",
+            "search",
+            "execute",
+            "think",
+            "fetch",
+            "task",
+            "mcp",
+            "other",
+            "a_kind_of_a_newer_version",
+        ] {
+            let kind: ToolKind = serde_json::from_value(json!(name)).unwrap();
+            assert_eq!(kind.has_side_effects(), !harmless.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
     fn an_error_is_flat_and_comes_back() {
         let event = AgentEvent::error(AgentError::invalid_params("no such thing"));
         let wire = serde_json::to_value(&event).unwrap();

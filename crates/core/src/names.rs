@@ -52,6 +52,8 @@ names! {
         OutputLimit => "OUTPUT_LIMIT",
         ConfigLease => "CONFIG_LEASE",
         Io => "IO",
+        BudgetExceeded => "BUDGET_EXCEEDED",
+        ProviderOnHold => "PROVIDER_ON_HOLD",
     }
     ErrorKind {
         Auth => "auth",

@@ -17,6 +17,13 @@ pub trait AgentRuntime: Send + Sync {
     /// What can be asked of it.
     fn capabilities(&self) -> &Capabilities;
 
+    /// Whether it could honour these parameters, as far as that can be known without starting anything.
+    /// A run that it could not is refused too, so this is only for those who want to know before.
+    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
+        let _ = params;
+        Ok(())
+    }
+
     /// Runs an agent. Never fails: whatever goes wrong is an event of the stream.
     ///
     /// Nothing happens before the stream is polled; dropping it stops the run. A Tokio runtime that
@@ -34,6 +41,10 @@ impl<R: AgentRuntime + ?Sized> AgentRuntime for Arc<R> {
 
     fn capabilities(&self) -> &Capabilities {
         (**self).capabilities()
+    }
+
+    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
+        (**self).check(params)
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {

@@ -140,6 +140,11 @@ impl AbortHandle {
         self.graceful.is_cancelled()
     }
 
+    /// A token that is cancelled when the run is told to stop. Cancelling it stops nothing else.
+    pub fn token(&self) -> CancellationToken {
+        self.graceful.child_token()
+    }
+
     /// Waits until the run is told to stop.
     pub async fn aborted(&self) {
         self.graceful.cancelled().await;
@@ -201,5 +206,12 @@ mod tests {
         let two = AbortHandle::new(&parent);
         parent.cancel();
         assert!(two.is_aborted());
+
+        let three = AbortHandle::default();
+        three.token().cancel();
+        assert!(!three.is_aborted());
+        let token = three.token();
+        three.abort();
+        assert!(token.is_cancelled());
     }
 }

@@ -65,6 +65,7 @@ static CAPABILITIES: Capabilities = {
     can.prompt_on_stdin = true;
     can.text_deltas = true;
     can.usage = true;
+    can.announces_tools = true;
     can.slash_commands = true;
     can.file_mentions = true;
     can

@@ -63,6 +63,8 @@ static CAPABILITIES: Capabilities = {
     can.thinking = true;
     can.usage = true;
     can.cost = true;
+    // A call is told with its result, when it has ended.
+    can.announces_tools = false;
     can
 };
 

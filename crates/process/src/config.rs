@@ -13,6 +13,9 @@ pub struct RuntimeConfig {
     pub program: Option<PathBuf>,
     /// Which variables of our own environment the CLI gets.
     pub env_policy: EnvPolicy,
+    /// Variables of our own environment that the CLI does not inherit, such as those that hold a secret of
+    /// ours. What a run sets itself, and what [`EnvPolicy::Clean`] names, it gets.
+    pub env_remove: Vec<String>,
     /// Limits of time, over the provider's and under those of a run.
     pub timeouts: Timeouts,
     /// The longest line that is read, in bytes. A longer one becomes a notice. 64 MiB.
@@ -50,6 +53,7 @@ impl Default for RuntimeConfig {
         Self {
             program: None,
             env_policy: EnvPolicy::Inherit,
+            env_remove: Vec::new(),
             timeouts: Timeouts::default(),
             max_line_bytes: 64 << 20,
             queue_memory_bytes: 8 << 20,

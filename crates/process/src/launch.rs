@@ -36,7 +36,7 @@ pub(crate) struct Plan {
 pub(crate) struct Env {
     /// Start from ours; otherwise from nothing.
     pub(crate) inherit: bool,
-    pub(crate) remove: Vec<&'static str>,
+    pub(crate) remove: Vec<String>,
     pub(crate) set: BTreeMap<OsString, OsString>,
 }
 
@@ -141,7 +141,9 @@ impl Env {
         set.insert(os::RUN_ID_VAR.into(), run_id.within_ours().into());
         Ok(Self {
             inherit: config.env_policy == EnvPolicy::Inherit,
-            remove: launch.env_remove.clone(),
+            remove: (launch.env_remove.iter().map(|name| (*name).to_owned()))
+                .chain(config.env_remove.iter().cloned())
+                .collect(),
             set,
         })
     }
@@ -157,7 +159,9 @@ impl Env {
     fn path(&self) -> Option<OsString> {
         match self.set.get("PATH".as_ref() as &std::ffi::OsStr) {
             Some(path) => Some(path.clone()),
-            None if self.inherit && !self.remove.contains(&"PATH") => std::env::var_os("PATH"),
+            None if self.inherit && !self.remove.iter().any(|name| name == "PATH") => {
+                std::env::var_os("PATH")
+            }
             None => None,
         }
     }

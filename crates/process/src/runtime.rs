@@ -19,6 +19,7 @@ use crate::engine;
 use crate::framing::LineBuf;
 use crate::guard::Guarded;
 use crate::launch::{Plan, make_absolute};
+use crate::live::Live;
 use crate::on_disk::{Notice, OnDisk};
 use crate::orders::Orders;
 use crate::queue::{Consumer, queue};
@@ -74,6 +75,12 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
 
     fn capabilities(&self) -> &Capabilities {
         self.provider.capabilities()
+    }
+
+    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
+        let mut params = params.clone();
+        make_absolute(&mut params);
+        self.provider.launch(&params).map(drop)
     }
 
     fn execute(&self, mut params: ExecuteParams) -> EventStream {
@@ -228,7 +235,11 @@ async fn start(
         alarm: Box::pin(Alarm::new()),
         clock,
     };
-    handle.spawn(driver.run());
+    let live = Live::new();
+    handle.spawn(async move {
+        driver.run().await;
+        drop(live);
+    });
     Ok(consumer)
 }
 

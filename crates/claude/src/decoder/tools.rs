@@ -128,8 +128,9 @@ pub(super) fn kind(name: &str) -> ToolKind {
         "Glob" | "Grep" | "LS" | "WebSearch" | "web_search" | "ToolSearch" => ToolKind::Search,
         "WebFetch" | "web_fetch" => ToolKind::Fetch,
         "Agent" | "Task" | "SendMessage" | "TaskOutput" | "TaskStop" | "Workflow" => ToolKind::Task,
+        // `StructuredOutput` is how the model gives an answer that fits a schema.
         "TodoWrite" | "TodoRead" | "TaskCreate" | "TaskGet" | "TaskList" | "TaskUpdate"
-        | "EnterPlanMode" | "ExitPlanMode" => ToolKind::Think,
+        | "EnterPlanMode" | "ExitPlanMode" | "StructuredOutput" => ToolKind::Think,
         _ if name.starts_with("mcp__") => ToolKind::Mcp,
         _ => ToolKind::Other,
     }

@@ -53,10 +53,10 @@ impl Calls {
         let name = line.tool_name.text().to_owned();
         self.servers.know(line.mcp_server_name.text());
         let mcp = self.servers.tool(&line);
-        let kind = if mcp.is_some() {
-            ToolKind::Mcp
-        } else {
-            kind_of_own(&name)
+        let kind = match kind_of_own(&name) {
+            _ if mcp.is_some() => ToolKind::Mcp,
+            _ if name == "lsp" && !only_looks(line.arguments.as_ref()) => ToolKind::Edit,
+            kind => kind,
         };
         let raw = line.tool_call_id.text();
         let id = self.unique(raw);
@@ -241,12 +241,33 @@ pub(super) fn kind_of_own(name: &str) -> ToolKind {
         | "fetch_copilot_cli_documentation"
         | "session_store_sql"
         | "show_file" => ToolKind::Read,
-        "create" | "edit" | "apply_patch" | "str_replace_editor" => ToolKind::Edit,
+        // A memory is kept for all later sessions with the repository.
+        "create" | "edit" | "apply_patch" | "str_replace_editor" | "store_memory" => ToolKind::Edit,
         "grep" | "glob" | "rg" | "web_search" | "lsp" => ToolKind::Search,
         "web_fetch" => ToolKind::Fetch,
         "task" | "read_agent" | "write_agent" | "list_agents" => ToolKind::Task,
+        // The database of `sql` is the session's own.
         "sql" | "report_intent" | "update_todo" | "task_complete" | "exit_plan_mode"
-        | "store_memory" | "ask_user" => ToolKind::Think,
+        | "ask_user" => ToolKind::Think,
         _ => ToolKind::Other,
     }
+}
+
+/// Whether a call of `lsp` leaves all files as they are. It can also rename a symbol, in every file
+/// that has it.
+fn only_looks(arguments: Option<&Value>) -> bool {
+    let operation = arguments.and_then(|arguments| arguments.get("operation")?.as_str());
+    matches!(
+        operation,
+        Some(
+            "goToDefinition"
+                | "findReferences"
+                | "hover"
+                | "documentSymbol"
+                | "workspaceSymbol"
+                | "goToImplementation"
+                | "incomingCalls"
+                | "outgoingCalls"
+        )
+    )
 }

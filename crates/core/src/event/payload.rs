@@ -144,7 +144,8 @@ pub enum ToolKind {
     Search,
     /// Runs a command.
     Execute,
-    /// Works on plans, notes or other state of the agent's own.
+    /// Works on plans, to-do lists or other state that ends with the session. What is kept for later
+    /// sessions, such as a memory, is [`Edit`](Self::Edit).
     Think,
     /// Gets something from the network.
     Fetch,
@@ -155,6 +156,41 @@ pub enum ToolKind {
     /// Anything else, also what only a newer version knows.
     #[serde(other)]
     Other,
+}
+
+impl ToolKind {
+    /// Whether a tool of this kind may change something that outlives the run: a file, a process, a
+    /// server, the work of another agent.
+    ///
+    /// A run that has used such a tool must not be started over, or what it did is done twice. That
+    /// a tool failed or was denied says less than it seems to: a failed command may have done half
+    /// its work. So the kind decides, not the result, and what a tool is not known to leave alone
+    /// counts as changed: an MCP server's tool may do anything, another agent has tools of its own,
+    /// and [`Other`](Self::Other) is everything that nobody has looked at.
+    ///
+    /// That no such tool was told is only worth something if the provider tells of tools before
+    /// they run ([`Capabilities::announces_tools`](crate::Capabilities::announces_tools)).
+    ///
+    /// ```
+    /// use teamster_core::ToolKind;
+    ///
+    /// assert!(!ToolKind::Search.has_side_effects());
+    /// assert!(ToolKind::Execute.has_side_effects());
+    /// assert!(ToolKind::Other.has_side_effects());
+    /// ```
+    pub const fn has_side_effects(self) -> bool {
+        // No wildcard: a new kind has to be thought about here.
+        match self {
+            Self::Read | Self::Search | Self::Think | Self::Fetch => false,
+            Self::Edit
+            | Self::Delete
+            | Self::Move
+            | Self::Execute
+            | Self::Task
+            | Self::Mcp
+            | Self::Other => true,
+        }
+    }
 }
 
 /// Payload of `tool_result`.

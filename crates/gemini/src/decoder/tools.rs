@@ -186,16 +186,21 @@ pub(super) fn kind(name: &str) -> ToolKind {
     match name {
         "read_file" | "read_many_files" | "get_internal_docs" | "list_mcp_resources"
         | "read_mcp_resource" => ToolKind::Read,
-        "write_file" | "replace" => ToolKind::Edit,
+        // `save_memory` writes to GEMINI.md, the tracker to files that a project's sessions may share.
+        "write_file"
+        | "replace"
+        | "save_memory"
+        | "tracker_create_task"
+        | "tracker_update_task"
+        | "tracker_add_dependency" => ToolKind::Edit,
         SHELL | "list_background_processes" | "read_background_output" => ToolKind::Execute,
         "glob" | "grep_search" | "search_file_content" | "list_directory" | "google_web_search" => {
             ToolKind::Search
         }
         "web_fetch" => ToolKind::Fetch,
         "invoke_agent" | "codebase_investigator" | "cli_help" | "complete_task" => ToolKind::Task,
-        "write_todos" | "save_memory" | "update_topic" | "enter_plan_mode" | "exit_plan_mode"
-        | "ask_user" => ToolKind::Think,
-        _ if name.starts_with("tracker_") => ToolKind::Think,
+        "write_todos" | "update_topic" | "enter_plan_mode" | "exit_plan_mode" | "ask_user"
+        | "tracker_get_task" | "tracker_list_tasks" | "tracker_visualize" => ToolKind::Think,
         _ if name.starts_with("mcp_") => ToolKind::Mcp,
         _ => ToolKind::Other,
     }
@@ -203,7 +208,9 @@ pub(super) fn kind(name: &str) -> ToolKind {
 
 /// Whether the CLI itself has, or had, a tool of this name.
 pub(crate) fn is_own(name: &str) -> bool {
-    name == "activate_skill" || !matches!(kind(name), ToolKind::Mcp | ToolKind::Other)
+    name == "activate_skill"
+        || name.starts_with("tracker_")
+        || !matches!(kind(name), ToolKind::Mcp | ToolKind::Other)
 }
 
 /// Whether the CLI has a tool of this name in every run, though it may hide it. Not those of other

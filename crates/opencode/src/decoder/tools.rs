@@ -148,7 +148,7 @@ fn was_withheld(name: &str, input: &Value, by_settings: impl Fn(&str) -> bool) -
 
 /// The kind of one of the CLI's own tools. Names of tools that this version no longer has are
 /// there for the versions that do.
-fn kind(name: &str) -> ToolKind {
+pub(super) fn kind(name: &str) -> ToolKind {
     match name {
         "read" | "skill" | "lsp" | "lsp_hover" | "lsp_diagnostics" => ToolKind::Read,
         "edit" | "write" | "multiedit" | "patch" | "apply_patch" => ToolKind::Edit,

@@ -8,6 +8,7 @@ use super::ClaudeDecoder;
 
 mod later;
 mod servers;
+mod side_effects;
 mod text;
 mod turns;
 

@@ -8,6 +8,7 @@ use super::CodexDecoder;
 
 mod any;
 mod mcp_results;
+mod side_effects;
 mod text;
 mod tools;
 mod turns;

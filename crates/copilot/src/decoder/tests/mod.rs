@@ -17,6 +17,7 @@ mod mcp_results;
 mod repeats;
 mod servers;
 mod shapes;
+mod side_effects;
 mod text;
 mod tools;
 mod usage;

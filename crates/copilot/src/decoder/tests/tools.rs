@@ -409,3 +409,20 @@ fn the_run_waits_for_agents_in_the_background() {
     decoder.line(turn("assistant.turn_start").as_bytes(), &mut out);
     assert_eq!(decoder.activity(), Activity::None);
 }
+
+#[test]
+fn a_language_server_that_renames_edits_files() {
+    for (arguments, kind) in [
+        (json!({"operation": "goToDefinition"}), ToolKind::Search),
+        (json!({"operation": "hover"}), ToolKind::Search),
+        (
+            json!({"operation": "rename", "newName": "x"}),
+            ToolKind::Edit,
+        ),
+        (json!({"operation": "of a newer version"}), ToolKind::Edit),
+        (json!({}), ToolKind::Edit),
+    ] {
+        let (events, _) = run(&[call("1", "lsp", &arguments)]);
+        assert_eq!(uses(&events)[0].kind, kind, "{arguments}");
+    }
+}

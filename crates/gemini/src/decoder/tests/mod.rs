@@ -10,6 +10,7 @@ mod end;
 mod lines;
 mod mcp;
 mod shapes;
+mod side_effects;
 mod stderr;
 mod tools;
 

@@ -454,7 +454,9 @@ fn kinds_and_mcp_servers() {
         ("web_fetch", ToolKind::Fetch),
         ("invoke_agent", ToolKind::Task),
         ("write_todos", ToolKind::Think),
-        ("tracker_add_dependency", ToolKind::Think),
+        ("save_memory", ToolKind::Edit),
+        ("tracker_add_dependency", ToolKind::Edit),
+        ("tracker_list_tasks", ToolKind::Think),
         ("discovered_tool_x", ToolKind::Other),
         ("mcp_lonely", ToolKind::Mcp),
     ] {

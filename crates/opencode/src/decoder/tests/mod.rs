@@ -9,6 +9,7 @@ use super::{OpenCodeDecoder, Withheld};
 mod any;
 mod ends;
 mod parts;
+mod side_effects;
 mod text;
 mod tools;
 
