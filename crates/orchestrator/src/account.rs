@@ -1,0 +1,481 @@
+//! What the events of the agents make of a run: its lifecycle events and its outcome. Pure.
+
+mod ended;
+
+use std::collections::HashSet;
+use std::mem;
+
+use teamster_core::{
+    AgentError, AgentEvent, Decision, ErrorKind, ExecuteParams, FileChange, Id, RunResult, Text,
+    ToolUse, Usage, excerpt,
+};
+
+use crate::policy::SideEffects;
+use crate::{Attempt, Failure, Payload, RunEvent};
+
+use ended::how;
+pub(crate) use ended::{Ended, broken_off};
+
+/// How much of a call's input is told to the agent again, in bytes.
+const CALL_BYTES: usize = 500;
+
+/// Keeps account of one run.
+#[derive(Debug)]
+pub(crate) struct Account {
+    run_id: Id,
+    side_effects: SideEffects,
+    agent_events: bool,
+    started: bool,
+    payloads: Vec<Payload>,
+    log: Vec<Attempt>,
+    /// What of finished attempts counts against the budget.
+    spent: Spent,
+    /// Why nothing may be started over, in words.
+    changed: Option<String>,
+    /// Calls that can change things and had no result when the last attempt ended, in words.
+    cut_off: Vec<String>,
+    now: Current,
+}
+
+/// What has been used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Spent {
+    pub(crate) usage: Usage,
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) turns: u32,
+    /// The turns that the CLIs themselves counted.
+    reported_turns: Option<u32>,
+}
+
+/// The attempt that goes on.
+#[derive(Debug, Default)]
+struct Current {
+    provider: String,
+    model: Option<String>,
+    session: Option<Id>,
+    /// The agent has told its session itself, or the session was there before.
+    session_exists: bool,
+    resumed: bool,
+    announces_tools: bool,
+    /// The prompt may have been taken for a command, which changes things without a tool.
+    commands: bool,
+    began_ms: u64,
+    /// Where its messages begin.
+    first_payload: usize,
+    /// The message that is being written.
+    message: Option<(Option<Id>, String)>,
+    /// Ids of the messages since `first_payload`, to take back those that are retracted.
+    message_ids: Vec<Option<Id>>,
+    tools: Vec<OpenTool>,
+    /// Uses of tools that count, until they turn out to have been denied.
+    changes: Vec<(Id, String)>,
+    /// Something was changed that no denial takes back.
+    changed: Option<String>,
+    denied: HashSet<Id>,
+    usage: Usage,
+    cost_usd: Option<f64>,
+    turns: u32,
+    turn_open: bool,
+    resets_at: Option<u64>,
+}
+
+#[derive(Debug)]
+struct OpenTool {
+    id: Id,
+    name: String,
+    since_ms: u64,
+    /// The call in words, if it can change things.
+    call: Option<String>,
+}
+
+impl Account {
+    pub(crate) fn new(run_id: Id, side_effects: SideEffects, agent_events: bool) -> Self {
+        Self {
+            run_id,
+            side_effects,
+            agent_events,
+            started: false,
+            payloads: Vec::new(),
+            log: Vec::new(),
+            spent: Spent::default(),
+            changed: None,
+            cut_off: Vec::new(),
+            now: Current::default(),
+        }
+    }
+
+    /// An attempt begins with these parameters.
+    pub(crate) fn begin(
+        &mut self,
+        provider: &str,
+        params: &ExecuteParams,
+        resumed: bool,
+        announces_tools: bool,
+        now_ms: u64,
+    ) {
+        // A fork works in a session of its own, and not in the one that it comes from.
+        let old = params.session_id.as_deref().filter(|_| !params.fork);
+        let session = old.or(params.new_session_id.as_deref());
+        self.now = Current {
+            provider: provider.to_owned(),
+            model: params.model.clone(),
+            session: session.map(Id::from),
+            session_exists: old.is_some(),
+            resumed,
+            announces_tools,
+            commands: params.slash_commands,
+            began_ms: now_ms,
+            first_payload: self.payloads.len(),
+            ..Current::default()
+        };
+    }
+
+    /// The first event of the run, unless it has been already.
+    pub(crate) fn start(&mut self, out: &mut Vec<RunEvent>) {
+        if !mem::replace(&mut self.started, true) {
+            out.push(RunEvent::Start {
+                run_id: self.run_id.clone(),
+                session_id: self.now.session.clone(),
+                provider: self.now.provider.clone(),
+                model: self.now.model.clone(),
+            });
+        }
+    }
+
+    /// What follows from an event of the agent, at this time in milliseconds.
+    pub(crate) fn event(&mut self, event: &AgentEvent, now_ms: u64, out: &mut Vec<RunEvent>) {
+        if let AgentEvent::Session(session) = event {
+            self.now.session = Some(session.session_id.clone());
+            self.now.session_exists = true;
+            if session.model.is_some() {
+                self.now.model.clone_from(&session.model);
+            }
+        }
+        self.start(out);
+        if self.agent_events {
+            out.push(RunEvent::Agent {
+                run_id: self.run_id.clone(),
+                attempt: self.attempt(),
+                event: event.clone(),
+            });
+        }
+        match event {
+            AgentEvent::Text(text) if text.parent_tool_id.is_none() => {
+                self.turn();
+                self.text(text, out);
+            }
+            AgentEvent::Thinking(thinking) if thinking.parent_tool_id.is_none() => self.turn(),
+            AgentEvent::Retract(retract) => self.retract(&retract.message_id),
+            AgentEvent::ToolUse(tool) => self.tool_use(tool, now_ms, out),
+            AgentEvent::ToolResult(result) => {
+                if result.parent_tool_id.is_none() {
+                    self.now.turn_open = false;
+                }
+                self.tool_end(&result.tool_id, result.is_error == Some(true), now_ms, out);
+            }
+            AgentEvent::FileChange(change) => self.file_change(change),
+            AgentEvent::Permission(permission) => {
+                if let Some(id) = &permission.tool_id {
+                    match permission.decision {
+                        Decision::Denied => self.now.denied.insert(id.clone()),
+                        // Asked again and answered otherwise.
+                        _ => self.now.denied.remove(id),
+                    };
+                }
+            }
+            AgentEvent::Usage(report) => self.now.usage = report.usage,
+            AgentEvent::RateLimit(limit) if !limit.status.starts_with("allowed") => {
+                self.now.resets_at = limit.resets_at.or(self.now.resets_at);
+            }
+            AgentEvent::TurnEnd(end) => {
+                self.now.turn_open = false;
+                self.now.cost_usd = end.cost_usd.or(self.now.cost_usd);
+                self.message(out);
+            }
+            _ => {}
+        }
+    }
+
+    /// The attempt is over: its tools too. Without a result its stream broke off, or, if it was not
+    /// `begun`, there was none.
+    pub(crate) fn end(
+        &mut self,
+        result: Option<&RunResult>,
+        begun: bool,
+        now_ms: u64,
+        out: &mut Vec<RunEvent>,
+    ) -> Ended {
+        self.start(out);
+        let mut cut_off = Vec::new();
+        for mut tool in mem::take(&mut self.now.tools) {
+            cut_off.extend(tool.call.take().map(|call| (tool.id.clone(), call)));
+            out.push(self.tool_ended(tool, true, now_ms));
+        }
+        let now = &mut self.now;
+        if let Some(result) = result {
+            now.session_exists |= result.session_id.is_some();
+            now.session = result.session_id.clone().or(now.session.take());
+            now.model = result.model.clone().or(now.model.take());
+            now.usage = result.usage.unwrap_or(now.usage);
+            now.cost_usd = result.total_cost_usd.or(now.cost_usd);
+            now.denied.extend(
+                result
+                    .permission_denials
+                    .iter()
+                    .filter_map(|denial| denial.tool_id.clone()),
+            );
+            self.spent.reported_turns = sum(self.spent.reported_turns, result.num_turns);
+            now.turns = result.num_turns.unwrap_or(now.turns);
+        }
+        cut_off.retain(|(id, _)| !now.denied.contains(id));
+        self.cut_off = cut_off.into_iter().map(|(_, call)| call).collect();
+        let mut ended = match result {
+            Some(result) => how(result),
+            None => Ended {
+                error: Some(broken_off("the stream of the run ended without `done`")),
+                aborted: false,
+            },
+        };
+        if let Some(error) = &mut ended.error
+            && error.retry_after_ms.is_none()
+            && error.resets_at.is_none()
+            && matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Quota)
+        {
+            error.resets_at = now.resets_at;
+        }
+        self.spent.usage = self.spent.usage.plus(now.usage);
+        self.spent.cost_usd = sum(self.spent.cost_usd, now.cost_usd);
+        self.spent.turns = self.spent.turns.saturating_add(now.turns);
+        let failed = ended.error.as_ref().filter(|_| begun);
+        self.remember_changes(result, failed);
+        let now = &mut self.now;
+        // What was changed in a session was changed in one that exists.
+        now.session_exists |= self.changed.is_some();
+        self.log.push(Attempt {
+            provider: now.provider.clone(),
+            model: now.model.clone(),
+            session_id: now.session.clone(),
+            resumed: now.resumed,
+            duration_ms: now_ms.saturating_sub(now.began_ms),
+            usage: Some(now.usage).filter(|usage| !usage.is_empty()),
+            cost_usd: now.cost_usd,
+            error: ended.error.as_ref().map(Failure::from),
+        });
+        ended
+    }
+
+    /// After the end of an attempt: this is why it failed, whatever its result says.
+    pub(crate) fn blame(&mut self, error: &AgentError) {
+        if let Some(attempt) = self.log.last_mut() {
+            attempt.error = Some(error.into());
+        }
+    }
+
+    /// After the end of an attempt: its last message stands, as what the agent said.
+    pub(crate) fn keep(&mut self, out: &mut Vec<RunEvent>) {
+        self.message(out);
+    }
+
+    /// After the end of an attempt: the prompt is sent anew, and what the agent said is void.
+    pub(crate) fn discard(&mut self) {
+        self.now.message = None;
+        self.payloads.truncate(self.now.first_payload);
+    }
+
+    /// The number of the attempt that goes on; between two, of the next.
+    pub(crate) fn attempt(&self) -> u32 {
+        u32::try_from(self.log.len())
+            .unwrap_or(u32::MAX)
+            .saturating_add(1)
+    }
+
+    /// The model speaks or acts: a turn begins, unless one goes on.
+    fn turn(&mut self) {
+        if !mem::replace(&mut self.now.turn_open, true) {
+            self.now.turns += 1;
+        }
+    }
+
+    fn text(&mut self, text: &Text, out: &mut Vec<RunEvent>) {
+        let same = (self.now.message.as_ref()).is_some_and(|(id, _)| *id == text.message_id);
+        if !same {
+            self.message(out);
+        }
+        out.push(RunEvent::Chunk {
+            run_id: self.run_id.clone(),
+            content: text.text.clone(),
+        });
+        self.now
+            .message
+            .get_or_insert_with(|| (text.message_id.clone(), String::new()))
+            .1
+            .push_str(&text.text);
+    }
+
+    /// The message that was being written is whole.
+    fn message(&mut self, out: &mut Vec<RunEvent>) {
+        if let Some((id, content)) = self.now.message.take() {
+            self.payloads.push(Payload::new(content.clone()));
+            self.now.message_ids.push(id);
+            out.push(RunEvent::Message {
+                run_id: self.run_id.clone(),
+                content,
+            });
+        }
+    }
+
+    fn retract(&mut self, retracted: &Id) {
+        let now = &mut self.now;
+        if (now.message.as_ref()).is_some_and(|(id, _)| id.as_ref() == Some(retracted)) {
+            now.message = None;
+        }
+        let first = now.first_payload;
+        for index in (0..now.message_ids.len()).rev() {
+            if now.message_ids[index].as_ref() == Some(retracted) {
+                now.message_ids.remove(index);
+                self.payloads.remove(first + index);
+            }
+        }
+    }
+
+    fn tool_use(&mut self, tool: &ToolUse, now_ms: u64, out: &mut Vec<RunEvent>) {
+        if tool.parent_tool_id.is_none() {
+            self.turn();
+            self.message(out);
+        }
+        let mut call = None;
+        if self.side_effects.counts(tool) {
+            let input = excerpt(&tool.input.to_string(), CALL_BYTES);
+            call = Some(format!("`{}` {input}", tool.tool_name));
+            let changes = (tool.tool_id.clone(), tool.tool_name.clone());
+            self.now.changes.push(changes);
+        }
+        out.push(RunEvent::ToolStart {
+            run_id: self.run_id.clone(),
+            tool_name: tool.tool_name.clone(),
+            tool_id: tool.tool_id.clone(),
+        });
+        self.now.tools.push(OpenTool {
+            id: tool.tool_id.clone(),
+            name: tool.tool_name.clone(),
+            since_ms: now_ms,
+            call,
+        });
+    }
+
+    fn tool_end(&mut self, id: &Id, is_error: bool, now_ms: u64, out: &mut Vec<RunEvent>) {
+        if let Some(index) = self.now.tools.iter().position(|tool| tool.id == *id) {
+            let tool = self.now.tools.remove(index);
+            out.push(self.tool_ended(tool, is_error, now_ms));
+        }
+    }
+
+    fn tool_ended(&self, tool: OpenTool, is_error: bool, now_ms: u64) -> RunEvent {
+        RunEvent::ToolEnd {
+            run_id: self.run_id.clone(),
+            tool_name: tool.name,
+            tool_id: tool.id,
+            duration_ms: now_ms.saturating_sub(tool.since_ms),
+            is_error,
+        }
+    }
+
+    fn file_change(&mut self, change: &FileChange) {
+        // The tool that the change belongs to is judged as a use of a tool, and can be denied.
+        let judged = (change.tool_id.as_ref())
+            .is_some_and(|id| self.now.changes.iter().any(|(used, _)| used == id));
+        if !judged {
+            self.now.changed = Some("the agent had changed a file".into());
+        }
+    }
+
+    /// Whether anything has been changed in this attempt, or may have been without a word of it.
+    fn remember_changes(&mut self, result: Option<&RunResult>, error: Option<&AgentError>) {
+        let now = &mut self.now;
+        let used = mem::take(&mut now.changes);
+        let used = used.into_iter().find(|(id, _)| !now.denied.contains(id));
+        let changed = now.changed.take().or_else(|| {
+            used.map(|(_, tool)| format!("the agent had used `{tool}`, which can change things"))
+        });
+        if let Some(changed) = changed.or_else(|| now.unseen(result, error?)) {
+            // What is known says more than what may have been.
+            self.changed = Some(changed);
+        }
+    }
+}
+
+impl Account {
+    /// Why nothing may be started over, if so. Known after the end of an attempt.
+    pub(crate) fn changed(&self) -> Option<&str> {
+        self.changed.as_deref()
+    }
+
+    /// What the last attempt may have done without knowing it: its calls that can change things and had
+    /// no result yet.
+    pub(crate) fn cut_off(&self) -> &[String] {
+        &self.cut_off
+    }
+
+    /// The session of the attempt that goes on, or of the last: also one that was only asked for.
+    pub(crate) fn session(&self) -> Option<&Id> {
+        self.now.session.as_ref()
+    }
+
+    /// The same, if it is known to exist.
+    pub(crate) fn known_session(&self) -> Option<&Id> {
+        self.session().filter(|_| self.now.session_exists)
+    }
+
+    /// The provider of the attempt that goes on, or of the last.
+    pub(crate) fn provider(&self) -> &str {
+        &self.now.provider
+    }
+
+    /// The model of the attempt that goes on, or of the last.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.now.model.as_deref()
+    }
+
+    /// Whether a tool is running.
+    pub(crate) fn in_tool(&self) -> bool {
+        !self.now.tools.is_empty()
+    }
+
+    /// What has been used so far, the attempt that goes on included.
+    pub(crate) fn spent_so_far(&self) -> Spent {
+        Spent {
+            usage: self.spent.usage.plus(self.now.usage),
+            cost_usd: sum(self.spent.cost_usd, self.now.cost_usd),
+            turns: self.spent.turns.saturating_add(self.now.turns),
+            reported_turns: self.spent.reported_turns,
+        }
+    }
+
+    /// What the finished attempts have used.
+    pub(crate) fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// The messages, and the attempts.
+    pub(crate) fn into_parts(self) -> (Vec<Payload>, Vec<Attempt>) {
+        (self.payloads, self.log)
+    }
+}
+
+impl Spent {
+    /// The turns that the CLIs themselves counted.
+    pub(crate) fn reported_turns(self) -> Option<u32> {
+        self.reported_turns
+    }
+}
+
+fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (one, None) | (None, one) => one,
+    }
+}
+
+#[cfg(test)]
+#[path = "account/tests.rs"]
+mod tests;

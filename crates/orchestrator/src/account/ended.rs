@@ -1,0 +1,107 @@
+//! What the end of an attempt says.
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
+
+use super::Current;
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Why it failed; `None` if it went well.
+    pub(crate) error: Option<AgentError>,
+    /// It was stopped.
+    pub(crate) aborted: bool,
+}
+
+impl Current {
+    /// Why something may have been changed although nothing was told, if so.
+    pub(super) fn unseen(&self, result: Option<&RunResult>, error: &AgentError) -> Option<String> {
+        let provider = &self.provider;
+        let Some(result) = result else {
+            // Whatever it had still to say was lost.
+            return Some(format!(
+                "the stream of {provider} broke off, so a tool may have been used without a word"
+            ));
+        };
+        let lost = &result.diagnostics;
+        // Lines of an unknown type are no sign of it: every new version of a CLI has some.
+        if lost.malformed > 0 || lost.oversize > 0 {
+            return Some(format!(
+                "{provider} printed lines that were not understood, so a tool may have been in them"
+            ));
+        }
+        if !broke_off(error, result) {
+            return None;
+        }
+        if !self.announces_tools {
+            return Some(format!(
+                "{provider} tells of a tool only when it has ended, so one may have been running"
+            ));
+        }
+        (self.commands).then(|| "the prompt may have been a command that changes things".to_owned())
+    }
+}
+
+/// An attempt whose stream broke its promise.
+pub(crate) fn broken_off(message: &str) -> AgentError {
+    AgentError::new(ErrorCode::StreamEndedEarly, ErrorKind::Protocol, message)
+}
+
+/// Whether the agent's work was cut off somewhere, rather than refused or ended by the CLI's own word.
+fn broke_off(error: &AgentError, result: &RunResult) -> bool {
+    let never_began = matches!(
+        error.code,
+        ErrorCode::CliNotFound
+            | ErrorCode::InvalidParams
+            | ErrorCode::PromptTooLarge
+            | ErrorCode::ConfigLease
+    );
+    let told = error.code == ErrorCode::CliError && result.status == RunStatus::Failed;
+    !never_began && !told
+}
+
+/// How an attempt ended, by its result.
+pub(super) fn how(result: &RunResult) -> Ended {
+    if result.status == RunStatus::Completed {
+        return Ended {
+            error: None,
+            aborted: false,
+        };
+    }
+    let with = |code: ErrorCode| result.errors.iter().find(|error| error.code == code);
+    let error = match result.status {
+        RunStatus::Aborted => with(ErrorCode::Aborted),
+        RunStatus::TimedOut => {
+            with(ErrorCode::WatchdogTimeout).or_else(|| with(ErrorCode::StartupTimeout))
+        }
+        _ => None,
+    };
+    // What the CLI itself said last is nearest to its end: an MCP server that did not start may come
+    // before. What only says that something failed is the last resort.
+    let telling = |error: &&AgentError| error.kind != ErrorKind::Internal;
+    let own = |error: &&AgentError| error.code == ErrorCode::CliError && telling(error);
+    let error = error
+        .or_else(|| result.errors.iter().rfind(own))
+        .or_else(|| result.errors.iter().find(telling))
+        .or_else(|| result.errors.first())
+        .cloned();
+    Ended {
+        error: Some(error.unwrap_or_else(|| unexplained(result))),
+        aborted: result.status == RunStatus::Aborted,
+    }
+}
+
+/// An attempt that failed without an error event.
+fn unexplained(result: &RunResult) -> AgentError {
+    if result.status == RunStatus::Incomplete && !result.permission_denials.is_empty() {
+        let tools: Vec<_> = (result.permission_denials.iter())
+            .map(|denial| denial.tool_name.as_str())
+            .collect();
+        return AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::Permission,
+            format!("nothing was done: denied were {}", tools.join(", ")),
+        );
+    }
+    broken_off("the run ended without success and without an error")
+}

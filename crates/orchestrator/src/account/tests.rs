@@ -1,0 +1,183 @@
+use serde_json::json;
+use teamster_core::ErrorCode;
+
+use super::*;
+
+fn account() -> Account {
+    let mut account = Account::new("r".into(), SideEffects::default(), false);
+    account.begin("p", &ExecuteParams::new("x"), false, true, 0);
+    account
+}
+
+fn tell(account: &mut Account, event: serde_json::Value) -> Vec<RunEvent> {
+    let mut out = Vec::new();
+    account.event(&serde_json::from_value(event).unwrap(), 0, &mut out);
+    out
+}
+
+fn text(id: &str, text: &str) -> serde_json::Value {
+    json!({"type": "text", "text": text, "messageId": id})
+}
+
+fn tool(id: &str) -> serde_json::Value {
+    json!({"type": "tool_use", "toolName": "X", "toolId": id, "input": {}, "kind": "read"})
+}
+
+fn result(id: &str) -> serde_json::Value {
+    json!({"type": "tool_result", "toolId": id, "output": ""})
+}
+
+#[test]
+fn turns_are_told_apart_by_the_results_between_them() {
+    let mut account = account();
+    for (event, turns) in [
+        (json!({"type": "thinking", "text": "hm"}), 1),
+        (text("a", "x"), 1),
+        (tool("1"), 1),
+        (tool("2"), 1),
+        (result("1"), 1),
+        (result("2"), 1),
+        (tool("3"), 2),
+        (result("3"), 2),
+        (text("b", "y"), 3),
+        (json!({"type": "turn_end", "isError": false}), 3),
+        (text("c", "z"), 4),
+        (
+            json!({"type": "text", "text": "sub", "parentToolId": "1"}),
+            4,
+        ),
+    ] {
+        tell(&mut account, event.clone());
+        assert_eq!(account.spent_so_far().turns, turns, "{event}");
+    }
+}
+
+#[test]
+fn a_tool_of_a_sub_agent_is_no_turn_and_ends_no_message() {
+    let mut account = account();
+    tell(&mut account, text("a", "x"));
+    tell(&mut account, result("0"));
+    let mut sub = tool("1");
+    sub["parentToolId"] = json!("0");
+    let told = tell(&mut account, sub);
+    let names: Vec<_> = told.iter().map(RunEvent::type_name).collect();
+    assert_eq!(names, ["tool:start"]);
+    assert_eq!(account.spent_so_far().turns, 1);
+}
+
+#[test]
+fn a_message_that_was_told_and_is_retracted_is_no_payload() {
+    let mut account = account();
+    for event in [
+        text("a", "1"),
+        text("b", "2"),
+        text("a", "3"),
+        text("c", "4"),
+    ] {
+        tell(&mut account, event);
+    }
+    tell(&mut account, json!({"type": "retract", "messageId": "a"}));
+    let mut out = Vec::new();
+    account.end(None, true, 0, &mut out);
+    account.keep(&mut out);
+    let (payloads, _) = account.into_parts();
+    assert_eq!(payloads, [Payload::new("2"), Payload::new("4")]);
+}
+
+#[test]
+fn a_retraction_reaches_no_message_of_an_attempt_before() {
+    let mut account = account();
+    tell(&mut account, text("a", "1"));
+    let mut out = Vec::new();
+    account.end(None, true, 0, &mut out);
+    account.keep(&mut out);
+    account.begin("p", &ExecuteParams::new("y"), true, true, 0);
+    tell(&mut account, text("a", "2"));
+    tell(&mut account, json!({"type": "retract", "messageId": "a"}));
+    account.end(None, true, 0, &mut out);
+    account.keep(&mut out);
+    assert_eq!(account.into_parts().0, [Payload::new("1")]);
+}
+
+#[test]
+fn the_last_figures_count_and_those_of_the_result_before_all() {
+    let usage = |tokens: u64| Usage {
+        input_tokens: Some(tokens),
+        ..Usage::default()
+    };
+    let mut account = account();
+    for tokens in [3, 5] {
+        tell(
+            &mut account,
+            json!({"type": "usage", "usage": {"inputTokens": tokens}}),
+        );
+    }
+    assert_eq!(account.spent_so_far().usage, usage(5));
+    let done = RunResult {
+        usage: Some(usage(9)),
+        ..RunResult::default()
+    };
+    account.end(Some(&done), true, 0, &mut Vec::new());
+    account.begin("p", &ExecuteParams::new("x"), false, true, 0);
+    tell(
+        &mut account,
+        json!({"type": "usage", "usage": {"inputTokens": 1}}),
+    );
+    assert_eq!(account.spent().usage, usage(9));
+    assert_eq!(account.spent_so_far().usage, usage(10));
+}
+
+#[test]
+fn a_file_of_a_denied_tool_is_its_tools_affair_and_any_other_counts() {
+    for (tool_id, denied, counts) in [
+        (Some("1"), true, false),
+        (Some("1"), false, true),
+        (Some("9"), true, true),
+        (None, true, true),
+    ] {
+        let mut account = account();
+        tell(
+            &mut account,
+            json!({"type": "tool_use", "toolName": "X", "toolId": "1", "input": {}, "kind": "edit"}),
+        );
+        let mut change = json!({"type": "file_change", "path": "f", "change": "add"});
+        if let Some(id) = tool_id {
+            change["toolId"] = json!(id);
+        }
+        tell(&mut account, change);
+        if denied {
+            tell(
+                &mut account,
+                json!({"type": "permission", "toolName": "X", "toolId": "1", "decision": "denied"}),
+            );
+        }
+        let failed = RunResult::default();
+        account.end(Some(&failed), true, 0, &mut Vec::new());
+        assert_eq!(account.changed().is_some(), counts, "{tool_id:?} {denied}");
+    }
+}
+
+#[test]
+fn the_error_nearest_to_the_end_is_the_reason() {
+    let error = |code, kind| AgentError::new(code, kind, format!("{kind:?}"));
+    let of = |errors: Vec<AgentError>| {
+        let result = RunResult {
+            errors,
+            ..RunResult::default()
+        };
+        how(&result).error.unwrap().kind
+    };
+    let mcp = error(ErrorCode::CliError, ErrorKind::Mcp);
+    let limit = error(ErrorCode::CliError, ErrorKind::RateLimit);
+    let vague = error(ErrorCode::CliError, ErrorKind::Internal);
+    let stderr = error(ErrorCode::CliStderr, ErrorKind::Network);
+    let exit = error(ErrorCode::CliExitError, ErrorKind::Internal);
+    assert_eq!(
+        of(vec![mcp, limit.clone(), exit.clone()]),
+        ErrorKind::RateLimit
+    );
+    assert_eq!(of(vec![limit, stderr.clone()]), ErrorKind::RateLimit);
+    assert_eq!(of(vec![vague, stderr]), ErrorKind::Network);
+    assert_eq!(of(vec![exit]), ErrorKind::Internal);
+    assert_eq!(of(Vec::new()), ErrorKind::Protocol);
+}

@@ -1,0 +1,471 @@
+//! One run, from its acceptance to its end.
+
+mod attempt;
+mod budget;
+mod caught;
+mod end;
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, RunResult};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+use crate::account::{Account, Ended};
+use crate::events::Sender;
+use crate::observer::Accepted;
+use crate::plan::{Plan, Standing, Step, Who, wanted_wait};
+use crate::registry::{Key, Registration, Registry, Slot, Update};
+use crate::request::{Budget, Candidate, OnEvent};
+use crate::{Failure, Held, Next, OrchestratorConfig, RunEvent, RunObserver, RunRequest};
+use attempt::until;
+use caught::observed;
+
+/// How often a run that waits for a slot looks whether the wait has become too long.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What drives one run.
+pub(crate) struct Driver {
+    run_id: Id,
+    registry: Registry,
+    config: Arc<OrchestratorConfig>,
+    abort: AbortHandle,
+    sender: Sender,
+    on_event: Option<OnEvent>,
+    observer: Option<Arc<dyn RunObserver>>,
+    account: Account,
+    accepted: Instant,
+    accepted_ms: u64,
+    budget: Budget,
+    /// The time of the budget is over, and the run was aborted for it.
+    out_of_time: Arc<AtomicBool>,
+    last_result: Option<Box<RunResult>>,
+    told_session: Option<Id>,
+    /// The sessions that this run knows to exist, each with its provider.
+    sessions: HashSet<(String, Id)>,
+}
+
+/// How the run shall go on.
+enum Course {
+    Success,
+    Error(AgentError),
+    Aborted,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        run_id: Id,
+        registry: Registry,
+        config: Arc<OrchestratorConfig>,
+        abort: AbortHandle,
+        sender: Sender,
+        request: &RunRequest,
+    ) -> Self {
+        Self {
+            account: Account::new(
+                run_id.clone(),
+                request.retry.side_effects.clone(),
+                request.agent_events,
+            ),
+            accepted_ms: (config.clock)(),
+            run_id,
+            registry,
+            config,
+            abort,
+            sender,
+            on_event: request.on_event.clone(),
+            observer: request.observer.clone(),
+            accepted: Instant::now(),
+            budget: request.budget,
+            out_of_time: Arc::default(),
+            last_result: None,
+            told_session: None,
+            sessions: HashSet::new(),
+        }
+    }
+
+    /// Makes the run.
+    pub(crate) async fn drive(mut self, request: RunRequest) {
+        let Some(first) = request.candidates.first() else {
+            let error = AgentError::invalid_params("a run needs at least one candidate");
+            return self.end(Course::Error(error), None).await;
+        };
+        let provider = first.provider().to_owned();
+        let now_ms = self.elapsed_ms();
+        (self.account).begin(&provider, &first.params, false, true, now_ms);
+        let refused = (request.candidates.iter())
+            .find_map(|candidate| request.budget.check(candidate).err())
+            .or_else(|| cannot_go_on(&request));
+        if let Some(error) = refused {
+            return self.end(Course::Error(error), None).await;
+        }
+        let registered = (self.registry)
+            .register(
+                self.run_id.clone(),
+                provider.clone(),
+                first.params.model.clone(),
+                self.abort.clone(),
+            )
+            .await;
+        let registration = match registered {
+            Ok(registration) => registration,
+            Err(refused) => {
+                let error = AgentError::invalid_params(refused.to_string());
+                return self.end(Course::Error(error), None).await;
+            }
+        };
+        if let Some(observer) = self.observer.clone() {
+            let accepted = Accepted::new(&self.run_id, &provider, &first.params, self.accepted_ms);
+            observed(observer.accepted(accepted), &self.abort).await;
+        }
+        let timer = self.time_budget();
+        let course = self.attempts(&request, &registration).await;
+        if let Some(timer) = timer {
+            timer.abort();
+        }
+        self.end(course, Some(registration)).await;
+    }
+
+    /// Makes one attempt after the other: what the run came to.
+    async fn attempts(&mut self, request: &RunRequest, registration: &Registration) -> Course {
+        let who = request.candidates.iter().map(who).collect();
+        let mut plan = Plan::new(request.retry.clone(), who);
+        let mut resume = false;
+        let mut failed = None;
+        loop {
+            let index = plan.current();
+            let candidate = &request.candidates[index];
+            let slot = match self.slot(candidate, request, &plan, registration).await {
+                Ok(slot) => Ok(slot),
+                Err(Stopped::Held(error)) => Err(error),
+                Err(Stopped::Aborted) => return self.stopped(),
+                Err(Stopped::Late(most)) => return Course::Error(late(failed, most)),
+                Err(Stopped::Gone(why)) => {
+                    return Course::Error(AgentError::new(ErrorCode::Io, ErrorKind::Internal, why));
+                }
+            };
+            let attempted = slot.is_ok();
+            let ended = match &slot {
+                Ok(_) => {
+                    let params = self.params(candidate, resume, request);
+                    self.attempt(candidate, params, resume, registration).await
+                }
+                Err(error) => Ended {
+                    error: Some(error.clone()),
+                    aborted: false,
+                },
+            };
+            let Some(error) = ended.error else {
+                return Course::Success;
+            };
+            if error.code == ErrorCode::BudgetExceeded {
+                return Course::Error(error);
+            }
+            if ended.aborted || self.abort.is_aborted() {
+                return self.stopped();
+            }
+            let step = plan.after(Standing {
+                error: &error,
+                attempted,
+                session: self.account.session(),
+                changed: self.account.changed(),
+                elapsed: self.accepted.elapsed(),
+                now_ms: (self.config.clock)(),
+            });
+            if attempted {
+                let again = match &step {
+                    Step::Try {
+                        candidate, delay, ..
+                    } if *candidate == index => Some(*delay),
+                    _ => None,
+                };
+                self.hold(candidate, &error, again);
+            }
+            // Only after the hold, or whoever waits for the slot would begin before it.
+            drop(slot);
+            let (next, delay) = match step {
+                Step::End(why) => return Course::Error(explained(error, why)),
+                Step::Try {
+                    candidate,
+                    delay,
+                    resume: resumed,
+                } => {
+                    resume = resumed;
+                    (candidate, delay)
+                }
+            };
+            if let Some(error) = self.over_budget() {
+                return Course::Error(error);
+            }
+            self.announce(request, index, next, &error, delay, resume)
+                .await;
+            self.coming(&request.candidates[next], resume, registration);
+            if !self.wait(delay, registration).await {
+                return self.stopped();
+            }
+            failed = Some(error);
+        }
+    }
+
+    /// A slot for an attempt, or why none came.
+    async fn slot(
+        &self,
+        candidate: &Candidate,
+        request: &RunRequest,
+        plan: &Plan,
+        registration: &Registration,
+    ) -> Result<Slot, Stopped> {
+        let registry = self.registry.clone();
+        let slot = registration.slot(key(candidate), &request.queue);
+        let most = request.retry.max_elapsed.unwrap_or(Duration::MAX);
+        let latest = self.accepted.checked_add(most);
+        tokio::pin!(slot);
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.abort.aborted() => return Err(Stopped::Aborted),
+                _ = look.tick() => if let Some(held) = registry.held(key(candidate)).await {
+                    let left = held.until_ms.saturating_sub((self.config.clock)());
+                    let error = on_hold(candidate.provider(), &held);
+                    if !plan.wait_for_hold(&error, Duration::from_millis(left)) {
+                        return Err(Stopped::Held(error));
+                    }
+                },
+                slot = &mut slot => return slot.map_err(|gone| Stopped::Gone(gone.to_string())),
+                () = until(latest) => return Err(Stopped::Late(most)),
+            }
+        }
+    }
+
+    /// The parameters of an attempt.
+    fn params(&self, candidate: &Candidate, resume: bool, request: &RunRequest) -> ExecuteParams {
+        let mut params = candidate.params.clone();
+        params.cancel = self.abort.token();
+        let session = self.account.session();
+        if resume {
+            params.prompt = self.continuation(request);
+            params.session_id = session.map(ToString::to_string);
+            params.new_session_id = None;
+            params.fork = false;
+            params.slash_commands = false;
+            params.images = Vec::new();
+        } else if let Some(new) = &params.new_session_id
+            && (self.sessions).contains(&(candidate.provider().to_owned(), new.as_str().into()))
+        {
+            // The session was made by an attempt before: a CLI refuses to make it twice.
+            params.session_id = params.new_session_id.take();
+            params.fork = false;
+        }
+        let capabilities = candidate.runtime.capabilities();
+        let spent = self.account.spent();
+        if let Some(turns) = self.budget.turns.filter(|_| capabilities.max_turns) {
+            let left = turns.saturating_sub(spent.turns);
+            params.max_turns = Some(params.max_turns.map_or(left, |own| own.min(left)));
+        }
+        if let Some(usd) = self.budget.usd.filter(|_| capabilities.max_budget_usd) {
+            let left = (usd - spent.cost_usd.unwrap_or_default()).max(0.0);
+            params.max_budget_usd = Some(params.max_budget_usd.map_or(left, |own| own.min(left)));
+        }
+        params
+    }
+
+    /// What the agent is told when its session goes on. Some CLIs forget a call that was cut off, so it is
+    /// told of those.
+    fn continuation(&self, request: &RunRequest) -> String {
+        let text = request.retry.side_effects.continuation.clone();
+        let calls = self.account.cut_off();
+        if calls.is_empty() {
+            return text;
+        }
+        let calls = calls.join("\n- ");
+        format!(
+            "{text}\n\nThese calls were cut off, and may have had their effect all the same:\n- {calls}"
+        )
+    }
+
+    /// After a limit was met, everyone waits for it: until it resets, or as long as this run does.
+    fn hold(&self, candidate: &Candidate, error: &AgentError, again: Option<Duration>) {
+        let default = match error.kind {
+            ErrorKind::RateLimit => again.unwrap_or(self.config.rate_limit_hold),
+            ErrorKind::Quota => self.config.quota_hold,
+            _ => return,
+        };
+        let now_ms = (self.config.clock)();
+        let wanted = wanted_wait(error, now_ms).unwrap_or(default);
+        let until_ms = now_ms.saturating_add(millis(wanted));
+        self.registry
+            .hold(key(candidate), until_ms, Failure::from(error));
+    }
+
+    /// Tells what comes after a failed attempt.
+    async fn announce(
+        &mut self,
+        request: &RunRequest,
+        last: usize,
+        next: usize,
+        reason: &AgentError,
+        delay: Duration,
+        resume: bool,
+    ) {
+        let mut out = Vec::new();
+        self.account.start(&mut out);
+        if resume {
+            self.account.keep(&mut out);
+        } else {
+            self.account.discard();
+        }
+        let candidate = &request.candidates[next];
+        let attempt = self.account.attempt();
+        let reason = Failure::from(reason);
+        let delay_ms = millis(delay);
+        let coming = Next {
+            provider: candidate.provider().to_owned(),
+            model: candidate.params.model.clone(),
+            resumes: (self.account.session()).filter(|_| resume).cloned(),
+        };
+        let run_id = self.run_id.clone();
+        out.push(if next == last {
+            RunEvent::Retry {
+                run_id,
+                attempt,
+                reason,
+                delay_ms,
+                next: coming,
+            }
+        } else {
+            RunEvent::Fallback {
+                run_id,
+                attempt,
+                reason,
+                delay_ms,
+                next: coming,
+            }
+        });
+        self.emit(out).await;
+    }
+
+    /// Tells those who look from outside which attempt comes.
+    fn coming(&self, candidate: &Candidate, resume: bool, registration: &Registration) {
+        registration.update(Update::Attempt {
+            attempt: self.account.attempt(),
+            provider: candidate.provider().to_owned(),
+            model: candidate.params.model.clone(),
+            session_id: (self.account.session()).filter(|_| resume).cloned(),
+        });
+    }
+
+    /// Waits before the next attempt; `false` if the run was told to stop.
+    async fn wait(&self, delay: Duration, registration: &Registration) -> bool {
+        if !delay.is_zero() {
+            let until_ms = (self.config.clock)().saturating_add(millis(delay));
+            registration.update(Update::WaitingUntil(until_ms));
+        }
+        tokio::select! {
+            biased;
+            () = self.abort.aborted() => false,
+            () = sleep(delay) => true,
+        }
+    }
+
+    /// What a run came to that was told to stop.
+    fn stopped(&self) -> Course {
+        if self.out_of_time() {
+            Course::Error(self.time_is_over())
+        } else {
+            Course::Aborted
+        }
+    }
+
+    /// Gives events to whoever wants them. When nobody reads them any more, the run is aborted and goes
+    /// on to its end.
+    async fn emit(&mut self, events: Vec<RunEvent>) {
+        for event in events {
+            if let Some(call) = &self.on_event {
+                // A callback that panics is its caller's affair.
+                let _ = catch_unwind(AssertUnwindSafe(|| call(&event)));
+            }
+            self.sender.send(event, &self.abort).await;
+        }
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        millis(self.accepted.elapsed())
+    }
+}
+
+/// Why no slot came.
+enum Stopped {
+    /// The run was told to stop.
+    Aborted,
+    /// Its provider is on hold, and the run does not wait for that.
+    Held(AgentError),
+    /// The time in which an attempt may begin is over.
+    Late(Duration),
+    /// Nobody gives any.
+    Gone(String),
+}
+
+/// A candidate that could not do what it is asked would show it only when the others have failed.
+fn cannot_go_on(request: &RunRequest) -> Option<AgentError> {
+    request.candidates.iter().skip(1).find_map(|other| {
+        catch_unwind(AssertUnwindSafe(|| {
+            other.runtime.check(&other.params).err()
+        }))
+        .ok()?
+    })
+}
+
+fn key(candidate: &Candidate) -> Key {
+    Key {
+        group: candidate.group().into(),
+        model: candidate.params.model.as_deref().map(Id::from),
+    }
+}
+
+fn who(candidate: &Candidate) -> Who {
+    Who {
+        provider: candidate.provider().to_owned(),
+        can_resume: candidate.runtime.capabilities().resume,
+    }
+}
+
+fn on_hold(provider: &str, held: &Held) -> AgentError {
+    AgentError {
+        message: format!(
+            "{provider} is on hold because of an earlier error: {}",
+            held.reason.message
+        ),
+        code: ErrorCode::ProviderOnHold,
+        kind: held.reason.kind,
+        retryable: held.reason.retryable,
+        retry_after_ms: None,
+        resets_at: Some(held.until_ms),
+    }
+}
+
+/// The error of a run that had to wait for its slot for too long: that of its last attempt, if there
+/// was one.
+fn late(failed: Option<AgentError>, most: Duration) -> AgentError {
+    let waited = format!("no slot was free in the time for attempts ({most:?})");
+    match failed {
+        Some(error) => explained(error, Some(format!("not tried again: {waited}"))),
+        None => AgentError::new(ErrorCode::StartupTimeout, ErrorKind::Timeout, waited),
+    }
+}
+
+/// The error of a run, with why it did not go on.
+fn explained(mut error: AgentError, why: Option<String>) -> AgentError {
+    if let Some(why) = why {
+        error.message = format!("{} ({why})", error.message);
+    }
+    error
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,233 @@
+//! One attempt: from the start of the agent to the end of its stream.
+
+use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::time::Duration;
+
+use teamster_core::{AgentError, AgentEvent, AgentRuntime, ErrorKind, ExecuteParams, RunAssembler};
+use tokio::time::{Instant, sleep_until};
+
+use super::Driver;
+use super::budget::{budget_error, over};
+use super::caught::{caught, observed};
+use crate::RunPhase;
+use crate::account::{Ended, broken_off};
+use crate::registry::{Registration, Update};
+use crate::request::Candidate;
+
+const YEAR: Duration = Duration::from_hours(24 * 365);
+
+impl Driver {
+    /// Makes an attempt. However it ends, its tools have ended too, and the account knows.
+    pub(super) async fn attempt(
+        &mut self,
+        candidate: &Candidate,
+        params: ExecuteParams,
+        resumed: bool,
+        registration: &Registration,
+    ) -> Ended {
+        let own = &candidate.params;
+        let less_turns = params.max_turns != own.max_turns;
+        let less_usd = params.max_budget_usd != own.max_budget_usd;
+        self.account.begin(
+            candidate.provider(),
+            &params,
+            resumed,
+            candidate.runtime.capabilities().announces_tools,
+            self.elapsed_ms(),
+        );
+        registration.update(Update::Attempt {
+            attempt: self.account.attempt(),
+            provider: candidate.provider().to_owned(),
+            model: params.model.clone(),
+            session_id: self.account.session().cloned(),
+        });
+        let (result, stop) = self.watch(candidate, params, registration).await;
+        let cut_off = result.is_none();
+        let begun = !matches!(stop, Stop::NotBegun);
+
+        let mut out = Vec::new();
+        let mut ended = self
+            .account
+            .end(result.as_deref(), begun, self.elapsed_ms(), &mut out);
+        self.emit(out).await;
+        if let Some(result) = result {
+            self.last_result = Some(result);
+        }
+        if let Some(session) = self.account.known_session() {
+            (self.sessions).insert((candidate.provider().to_owned(), session.clone()));
+        }
+        self.tell_session(candidate.provider(), registration).await;
+        let Some(error) = &mut ended.error else {
+            return ended;
+        };
+        match (stop, error.kind) {
+            (Stop::Budget(budget), _) => {
+                *error = budget;
+                ended.aborted = false;
+            }
+            (Stop::Panicked | Stop::NotBegun, _) => {
+                *error = AgentError {
+                    kind: ErrorKind::Internal,
+                    retryable: false,
+                    ..broken_off("the runtime panicked")
+                };
+            }
+            (Stop::None, ErrorKind::Aborted) if self.out_of_time() => *error = self.time_is_over(),
+            (Stop::None, _) if cut_off && self.abort.is_aborted() => {
+                *error = if self.out_of_time() {
+                    self.time_is_over()
+                } else {
+                    RunAssembler::aborted_error()
+                };
+            }
+            // Limits of the CLI's own that came from the budget.
+            (_, ErrorKind::MaxTurns) if less_turns => {
+                *error = budget_error("turns", self.budget.turns);
+            }
+            (_, ErrorKind::Budget) if less_usd => {
+                *error = budget_error("USD", self.budget.usd);
+            }
+            _ => {}
+        }
+        self.account.blame(error);
+        ended
+    }
+
+    /// Reads the agent's events to their end.
+    async fn watch(
+        &mut self,
+        candidate: &Candidate,
+        params: ExecuteParams,
+        registration: &Registration,
+    ) -> (Option<Box<teamster_core::RunResult>>, Stop) {
+        let runtime = &candidate.runtime;
+        let Ok(mut stream) = catch_unwind(AssertUnwindSafe(|| runtime.execute(params))) else {
+            return (None, Stop::NotBegun);
+        };
+        let mut stop = Stop::None;
+        let mut deadline = None;
+        let mut killed = false;
+        let mut running = None;
+        loop {
+            let event = {
+                let next = pin!(caught(stream.next()));
+                tokio::select! {
+                    biased;
+                    () = self.abort.killed(), if !killed => {
+                        killed = true;
+                        None
+                    }
+                    () = self.abort.aborted(), if deadline.is_none() => None,
+                    () = until(deadline) => return (None, stop),
+                    event = next => Some(event),
+                }
+            };
+            let Some(event) = event else {
+                if killed {
+                    stream.abort_handle().kill();
+                }
+                stream.abort();
+                deadline.get_or_insert_with(|| self.patience());
+                registration.update(Update::Phase(RunPhase::Stopping));
+                continue;
+            };
+            match event {
+                None => return (None, Stop::Panicked),
+                Some(None) => return (None, stop),
+                Some(Some(event)) => {
+                    let mut out = Vec::new();
+                    self.account.event(&event, self.elapsed_ms(), &mut out);
+                    self.emit(out).await;
+                    self.tell_session(candidate.provider(), registration).await;
+                    if let AgentEvent::Done(done) = event {
+                        return (Some(done.result), stop);
+                    }
+                    if deadline.is_none() {
+                        self.phase(&mut running, registration);
+                        if let Some(error) = self.over_now(candidate) {
+                            stop = Stop::Budget(error);
+                            stream.abort();
+                            deadline = Some(self.patience());
+                            registration.update(Update::Phase(RunPhase::Stopping));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Driver {
+    /// Says in which phase the run is after an event.
+    fn phase(&self, running: &mut Option<RunPhase>, registration: &Registration) {
+        let phase = if self.account.in_tool() {
+            RunPhase::InTool
+        } else {
+            RunPhase::Running
+        };
+        if *running != Some(phase) {
+            *running = Some(phase);
+            registration.update(Update::Phase(phase));
+        }
+    }
+
+    /// Whether the attempt has used more than the budget leaves it.
+    fn over_now(&self, candidate: &Candidate) -> Option<AgentError> {
+        let most = self.budget.turns;
+        let turns = most.filter(|_| !candidate.runtime.capabilities().max_turns);
+        if turns.is_some_and(|most| self.account.spent_so_far().turns > most) {
+            return Some(budget_error("turns", most));
+        }
+        over(&self.budget, &self.account)
+    }
+
+    /// Until when a runtime may take to end what it was told to.
+    fn patience(&self) -> Instant {
+        let now = Instant::now();
+        // A time that no clock can show is as good as a year.
+        (now.checked_add(self.config.abort_grace)).unwrap_or_else(|| now + YEAR)
+    }
+
+    /// Tells who wants to know in which session the run works.
+    async fn tell_session(&mut self, provider: &str, registration: &Registration) {
+        // One that was only asked for may never come to be.
+        let session = self.account.known_session();
+        if session == self.told_session.as_ref() {
+            return;
+        }
+        let Some(session) = session.cloned() else {
+            return;
+        };
+        registration.update(Update::Session {
+            session_id: session.clone(),
+            model: self.account.model().map(str::to_owned),
+        });
+        if let Some(observer) = self.observer.clone() {
+            observed(
+                observer.session(&self.run_id, provider, &session),
+                &self.abort,
+            )
+            .await;
+        }
+        self.told_session = Some(session);
+    }
+}
+
+/// Why an attempt was stopped by the run itself.
+enum Stop {
+    None,
+    Budget(AgentError),
+    Panicked,
+    /// It panicked before there was a stream.
+    NotBegun,
+}
+
+/// Waits until then; without a time, for ever.
+pub(super) async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => pending().await,
+    }
+}

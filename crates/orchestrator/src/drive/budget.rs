@@ -1,0 +1,80 @@
+//! What a run may use.
+
+use std::fmt::Display;
+use std::sync::atomic::Ordering;
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+use tokio::task::AbortHandle as TaskHandle;
+use tokio::time::sleep;
+
+use super::Driver;
+use crate::account::Account;
+use crate::request::Budget;
+
+impl Driver {
+    /// Why no further attempt may begin: nothing is left.
+    pub(super) fn over_budget(&self) -> Option<AgentError> {
+        let (budget, spent) = (&self.budget, self.account.spent());
+        let used = spent.usage.total_tokens();
+        if let Some(most) = budget.tokens.filter(|most| used >= Some(*most)) {
+            return Some(budget_error("tokens", Some(most)));
+        }
+        if let Some(most) = budget.usd.filter(|most| spent.cost_usd >= Some(*most)) {
+            return Some(budget_error("USD", Some(most)));
+        }
+        let turns = budget.turns.filter(|most| spent.turns >= *most);
+        turns.map(|most| budget_error("turns", Some(most)))
+    }
+
+    /// The time of the budget is over, and the run was stopped for that.
+    pub(super) fn out_of_time(&self) -> bool {
+        self.out_of_time.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn time_is_over(&self) -> AgentError {
+        budget_error("time", self.budget.time.map(|time| time.as_secs_f64()))
+    }
+
+    /// Aborts the run when the time of its budget is over.
+    pub(super) fn time_budget(&self) -> Option<TaskHandle> {
+        let time = self.budget.time?;
+        let (abort, flag) = (self.abort.clone(), self.out_of_time.clone());
+        let left = time.saturating_sub(self.accepted.elapsed());
+        let task = tokio::spawn(async move {
+            sleep(left).await;
+            // A run that the caller has stopped stays one, however long it takes to end.
+            if !abort.is_aborted() {
+                flag.store(true, Ordering::SeqCst);
+                abort.abort();
+            }
+        });
+        Some(task.abort_handle())
+    }
+}
+
+/// Whether more was used than the budget allows, while an attempt goes on.
+pub(super) fn over(budget: &Budget, account: &Account) -> Option<AgentError> {
+    let spent = account.spent_so_far();
+    if let (Some(most), Some(used)) = (budget.tokens, spent.usage.total_tokens())
+        && used > most
+    {
+        return Some(budget_error("tokens", Some(most)));
+    }
+    if let (Some(most), Some(used)) = (budget.usd, spent.cost_usd)
+        && used > most
+    {
+        return Some(budget_error("USD", Some(most)));
+    }
+    None
+}
+
+/// The error of a run that has used more than it may.
+pub(super) fn budget_error(what: &str, most: Option<impl Display>) -> AgentError {
+    let most = most.map_or_else(String::new, |most| format!("{most} "));
+    let unit = if what == "time" { "seconds" } else { what };
+    AgentError::new(
+        ErrorCode::BudgetExceeded,
+        ErrorKind::Budget,
+        format!("the run's budget of {most}{unit} is spent"),
+    )
+}

@@ -1,0 +1,43 @@
+//! What others' code does to a run: nothing, not even by a panic.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use teamster_core::AbortHandle;
+use tokio::time::sleep;
+
+/// How long an observer may keep a run waiting.
+const OBSERVER: Duration = Duration::from_secs(30);
+
+/// How long it may keep one waiting that was told to stop.
+const OBSERVER_OF_A_STOPPED_RUN: Duration = Duration::from_secs(3);
+
+/// Waits for an observer, but neither for ever nor for one that panics.
+pub(super) async fn observed(future: impl Future<Output = ()>, abort: &AbortHandle) {
+    let stopped = async {
+        abort.aborted().await;
+        sleep(OBSERVER_OF_A_STOPPED_RUN).await;
+    };
+    // What it missed by that is for the observer to tell.
+    tokio::select! {
+        _ = caught(future) => {}
+        () = stopped => {}
+        () = sleep(OBSERVER) => {}
+    }
+}
+
+/// Runs a future to its end, or to its panic, which gives `None`.
+pub(super) async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(
+        |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(Poll::Ready(value)) => Poll::Ready(Some(value)),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(_) => Poll::Ready(None),
+        },
+    )
+    .await
+}

@@ -1,0 +1,211 @@
+//! What happens to a run, as one stream for all its attempts.
+
+use serde::{Deserialize, Serialize};
+use teamster_core::{AgentError, AgentEvent, ErrorKind, Id};
+
+use crate::{Outcome, OutcomeStatus};
+
+/// One thing that happened to a run.
+///
+/// On the wire it is an object with a `type` such as `run:start` and fields in camelCase; optional
+/// fields are left out when absent.
+///
+/// Whatever happens, a run has exactly one [`Start`](Self::Start), which is its first event, and
+/// exactly one [`End`](Self::End), which is its last. Every [`ToolStart`](Self::ToolStart) gets its
+/// [`ToolEnd`](Self::ToolEnd), also when the run is aborted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum RunEvent {
+    /// The run has begun: the agent's first event has come, or the first attempt failed before one.
+    /// So the session and the model are known, if they ever are at the start.
+    #[serde(rename = "run:start")]
+    Start {
+        /// The run.
+        run_id: Id,
+        /// The agent's session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_id: Option<Id>,
+        /// The provider that is tried first.
+        provider: String,
+        /// The model, as the agent says, else as it was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// The run is over.
+    #[serde(rename = "run:end")]
+    End {
+        /// The run.
+        run_id: Id,
+        /// How it ended.
+        status: OutcomeStatus,
+        /// From its acceptance to its end, in milliseconds: waiting included.
+        duration_ms: u64,
+        /// What came of it.
+        result: Box<Outcome>,
+    },
+    /// The run failed for good. What was tried again is told by [`Retry`](Self::Retry) and
+    /// [`Fallback`](Self::Fallback) only.
+    #[serde(rename = "run:error")]
+    Error {
+        /// The run.
+        run_id: Id,
+        /// Why.
+        error: Failure,
+    },
+    /// An attempt failed, and the same candidate is tried again.
+    #[serde(rename = "run:retry")]
+    Retry {
+        /// The run.
+        run_id: Id,
+        /// The number of the attempt that comes; the first attempt of a run is 1.
+        attempt: u32,
+        /// Why the last one failed.
+        reason: Failure,
+        /// How long the run waits before it, in milliseconds.
+        delay_ms: u64,
+        /// What comes.
+        next: Next,
+    },
+    /// An attempt failed or could not begin, and the next candidate is tried.
+    #[serde(rename = "run:fallback")]
+    Fallback {
+        /// The run.
+        run_id: Id,
+        /// The number of the attempt that comes.
+        attempt: u32,
+        /// Why the last candidate was given up.
+        reason: Failure,
+        /// How long the run waits before it, in milliseconds.
+        delay_ms: u64,
+        /// What comes.
+        next: Next,
+    },
+    /// A tool call begins.
+    #[serde(rename = "tool:start")]
+    ToolStart {
+        /// The run.
+        run_id: Id,
+        /// The tool, by the CLI's own name.
+        tool_name: String,
+        /// The call.
+        tool_id: Id,
+    },
+    /// A tool call is over.
+    #[serde(rename = "tool:end")]
+    ToolEnd {
+        /// The run.
+        run_id: Id,
+        /// The tool, by the CLI's own name.
+        tool_name: String,
+        /// The call.
+        tool_id: Id,
+        /// From its start, in milliseconds.
+        duration_ms: u64,
+        /// It failed, or its attempt ended before it did.
+        is_error: bool,
+    },
+    /// A piece of the agent's answer, as it is written.
+    #[serde(rename = "assistant:chunk")]
+    Chunk {
+        /// The run.
+        run_id: Id,
+        /// The text.
+        content: String,
+    },
+    /// A message of the agent, whole. Chunks that no message follows were withdrawn: the CLI dropped
+    /// them, or their attempt failed and the prompt was sent anew.
+    #[serde(rename = "assistant:message")]
+    Message {
+        /// The run.
+        run_id: Id,
+        /// The text.
+        content: String,
+    },
+    /// An event of the agent, as it came. Only if it was asked for
+    /// ([`RunRequest::agent_events`](crate::RunRequest)); every attempt ends with a `done` of its own.
+    #[serde(rename = "agent:event")]
+    Agent {
+        /// The run.
+        run_id: Id,
+        /// The number of the attempt that it belongs to.
+        attempt: u32,
+        /// The event.
+        event: AgentEvent,
+    },
+}
+
+impl RunEvent {
+    /// The `type` of the wire form.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => "run:start",
+            Self::End { .. } => "run:end",
+            Self::Error { .. } => "run:error",
+            Self::Retry { .. } => "run:retry",
+            Self::Fallback { .. } => "run:fallback",
+            Self::ToolStart { .. } => "tool:start",
+            Self::ToolEnd { .. } => "tool:end",
+            Self::Chunk { .. } => "assistant:chunk",
+            Self::Message { .. } => "assistant:message",
+            Self::Agent { .. } => "agent:event",
+        }
+    }
+
+    /// The run that it belongs to.
+    pub fn run_id(&self) -> &Id {
+        match self {
+            Self::Start { run_id, .. }
+            | Self::End { run_id, .. }
+            | Self::Error { run_id, .. }
+            | Self::Retry { run_id, .. }
+            | Self::Fallback { run_id, .. }
+            | Self::ToolStart { run_id, .. }
+            | Self::ToolEnd { run_id, .. }
+            | Self::Chunk { run_id, .. }
+            | Self::Message { run_id, .. }
+            | Self::Agent { run_id, .. } => run_id,
+        }
+    }
+}
+
+/// Why something failed: what of an [`AgentError`] a caller decides by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[error("{message}")]
+pub struct Failure {
+    /// What it means.
+    pub kind: ErrorKind,
+    /// What happened, for a person.
+    pub message: String,
+    /// Whether the same request may succeed when it is made again.
+    pub retryable: bool,
+}
+
+impl From<&AgentError> for Failure {
+    fn from(error: &AgentError) -> Self {
+        Self {
+            kind: error.kind,
+            message: error.message.clone(),
+            retryable: error.retryable,
+        }
+    }
+}
+
+/// The attempt that comes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Next {
+    /// The provider.
+    pub provider: String,
+    /// The model, if one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The session that it goes on with, because of what was done already. Without it the prompt is
+    /// sent anew, and the text of the failed attempt is void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<Id>,
+}

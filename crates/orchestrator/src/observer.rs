@@ -1,0 +1,67 @@
+//! Who keeps account of runs.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use teamster_core::{ExecuteParams, Id};
+
+use crate::Outcome;
+
+/// What an observer does in answer to something: the run waits for it.
+pub type Observed<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// Keeps account of runs, for example in a database. The run itself calls it, so it is told of the
+/// end also if nobody reads the run's events any more.
+///
+/// The run waits for each call, for at most 30 s (3 s once it was told to stop), and none of them can make it fail: what goes wrong in an
+/// observer is for the observer to tell.
+pub trait RunObserver: Send + Sync {
+    /// A run was accepted. Called once, before its first attempt.
+    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
+        let _ = run;
+        Box::pin(async {})
+    }
+
+    /// The session in which a run works is known, or has changed.
+    fn session<'a>(
+        &'a self,
+        run_id: &'a Id,
+        provider: &'a str,
+        session_id: &'a Id,
+    ) -> Observed<'a> {
+        let _ = (run_id, provider, session_id);
+        Box::pin(async {})
+    }
+
+    /// A run is over. Called once, before its last event.
+    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
+        let _ = outcome;
+        Box::pin(async {})
+    }
+}
+
+/// A run that was accepted.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Accepted<'a> {
+    /// The run.
+    pub run_id: &'a Id,
+    /// The provider that is tried first.
+    pub provider: &'a str,
+    /// What it is asked.
+    pub params: &'a ExecuteParams,
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+}
+
+impl<'a> Accepted<'a> {
+    /// A run, for the tests of an observer.
+    pub fn new(run_id: &'a Id, provider: &'a str, params: &'a ExecuteParams, at_ms: u64) -> Self {
+        Self {
+            run_id,
+            provider,
+            params,
+            at_ms,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+use teamster_core::ErrorCode;
+
+use super::*;
+
+fn who(providers: &[&str]) -> Vec<Who> {
+    let who = providers.iter().map(|provider| Who {
+        provider: (*provider).to_owned(),
+        can_resume: true,
+    });
+    who.collect()
+}
+
+fn plan(providers: &[&str], set: impl FnOnce(&mut RetryPolicy)) -> Plan {
+    let mut policy = RetryPolicy {
+        jitter: false,
+        ..RetryPolicy::default()
+    };
+    set(&mut policy);
+    Plan::new(policy, who(providers))
+}
+
+fn error(kind: ErrorKind, after_ms: Option<u64>) -> AgentError {
+    AgentError {
+        retry_after_ms: after_ms,
+        ..AgentError::new(ErrorCode::CliError, kind, "x")
+    }
+}
+
+fn standing(error: &AgentError) -> Standing<'_> {
+    Standing {
+        error,
+        attempted: true,
+        session: None,
+        changed: None,
+        elapsed: Duration::ZERO,
+        now_ms: 1000,
+    }
+}
+
+fn again(candidate: usize, ms: u64, resume: bool) -> Step {
+    Step::Try {
+        candidate,
+        delay: Duration::from_millis(ms),
+        resume,
+    }
+}
+
+#[test]
+fn what_is_wanted_is_the_delay_before_the_date() {
+    let mut error = error(ErrorKind::RateLimit, Some(7));
+    error.resets_at = Some(5000);
+    assert_eq!(wanted_wait(&error, 1000), Some(Duration::from_millis(7)));
+    error.retry_after_ms = None;
+    assert_eq!(wanted_wait(&error, 1000), Some(Duration::from_secs(4)));
+    assert_eq!(wanted_wait(&error, 9000), Some(Duration::ZERO));
+    error.resets_at = None;
+    assert_eq!(wanted_wait(&error, 1000), None);
+}
+
+#[test]
+fn a_hold_is_waited_for_as_the_policy_says() {
+    let ms = Duration::from_millis;
+    let quota = error(ErrorKind::Quota, None);
+    let throttled = error(ErrorKind::RateLimit, None);
+    let most = |policy: &mut RetryPolicy| policy.max_wait = ms(10);
+    let (alone, two) = (plan(&["a"], most), plan(&["a", "b"], most));
+    for (plan, error, left, waits) in [
+        (&alone, &quota, 10, true),
+        (&alone, &quota, 11, false),
+        (&two, &quota, 1, false),
+        (&two, &throttled, 10, true),
+        (&two, &throttled, 11, false),
+    ] {
+        assert_eq!(
+            plan.wait_for_hold(error, ms(left)),
+            waits,
+            "{error:?} {left}"
+        );
+    }
+    // A throttling that says that it will stay is no reason to wait if there is another.
+    let mut stays = throttled.clone();
+    stays.retryable = false;
+    assert!(!two.wait_for_hold(&stays, ms(1)));
+    let ends = plan(&["a"], |policy| {
+        policy.actions.insert(ErrorKind::Quota, Action::End);
+    });
+    assert!(!ends.wait_for_hold(&quota, ms(1)));
+}
+
+#[test]
+fn the_last_candidate_of_the_same_provider_is_chosen_over_others_once_something_changed() {
+    let (id, failed): (Id, _) = ("s".into(), error(ErrorKind::Auth, None));
+    let now = Standing {
+        session: Some(&id),
+        changed: Some("the agent had used `X`"),
+        ..standing(&failed)
+    };
+    let mut two = plan(&["a", "b", "a"], |_| {});
+    assert_eq!(two.after(now), again(2, 0, true));
+    assert_eq!(two.current(), 2);
+    // Nobody would have gone on anyway.
+    assert_eq!(two.after(now), Step::End(None));
+    let mut other = plan(&["a", "b"], |_| {});
+    let why = Step::End(Some(
+        "not started over, because the agent had used `X`; the session can be resumed".into(),
+    ));
+    assert_eq!(other.after(now), why);
+}
+
+#[test]
+fn a_candidate_on_hold_costs_no_attempt() {
+    let failed = error(ErrorKind::RateLimit, Some(10_000_000));
+    let mut plan = plan(&["a", "b", "c"], |policy| policy.max_attempts = Some(1));
+    let held = Standing {
+        attempted: false,
+        ..standing(&failed)
+    };
+    assert_eq!(plan.after(held), again(1, 0, false));
+    assert_eq!(plan.after(held), again(2, 0, false));
+    assert_eq!(plan.after(standing(&failed)), Step::End(None));
+}
+
+#[test]
+fn waits_that_do_not_help_grow() {
+    let failed = error(ErrorKind::Quota, Some(1));
+    let mut plan = plan(&["a"], |policy| policy.max_delay = Duration::from_secs(3));
+    for ms in [1, 1000, 2000, 3000, 3000] {
+        assert_eq!(plan.after(standing(&failed)), again(0, ms, false));
+    }
+    // Longer ones are exact, and so are those for a hold.
+    let long = error(ErrorKind::Quota, Some(4567));
+    assert_eq!(plan.after(standing(&long)), again(0, 4567, false));
+    let held = Standing {
+        attempted: false,
+        ..standing(&failed)
+    };
+    assert_eq!(plan.after(held), again(0, 1, false));
+}
+
+#[test]
+fn times_that_no_clock_can_show_are_no_panic() {
+    let failed = error(ErrorKind::Network, None);
+    let longest = error(ErrorKind::Network, Some(u64::MAX));
+    let mut plan = plan(&["a"], |policy| {
+        policy.jitter = true;
+        policy.retries = 5;
+        policy.base_delay = Duration::MAX;
+        policy.max_delay = Duration::MAX;
+        policy.max_wait = Duration::MAX;
+        policy.max_elapsed = Some(Duration::MAX);
+    });
+    let late = Standing {
+        elapsed: Duration::MAX,
+        ..standing(&failed)
+    };
+    for _ in 0..3 {
+        assert!(matches!(plan.after(late), Step::Try { .. }));
+    }
+    assert_eq!(plan.after(standing(&longest)), again(0, u64::MAX, false));
+}

@@ -1,0 +1,104 @@
+//! The runs that have not ended, as others see them.
+
+use serde::{Deserialize, Serialize};
+use teamster_core::Id;
+
+/// What a run is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunPhase {
+    /// It waits until the limits leave room for it.
+    Queued,
+    /// It waits because its provider is on hold for everyone.
+    OnHold,
+    /// Its agent is being started, and has told nothing yet.
+    Starting,
+    /// Its agent works.
+    Running,
+    /// A tool of its agent's works.
+    InTool,
+    /// It waits before its next attempt.
+    Waiting,
+    /// It was told to stop.
+    Stopping,
+}
+
+impl RunPhase {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::OnHold => "on_hold",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::InTool => "in_tool",
+            Self::Waiting => "waiting",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+/// A run that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ActiveRun {
+    /// The run.
+    pub run_id: Id,
+    /// The provider of the attempt that runs or comes.
+    pub provider: String,
+    /// The model: as the agent says, else as it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The agent's session, as soon as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Id>,
+    /// The number of the attempt that runs or comes; the first is 1.
+    pub attempt: u32,
+    /// What it is doing.
+    pub phase: RunPhase,
+    /// Since when, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+    /// Until when at least, in milliseconds since the Unix epoch: for [`RunPhase::OnHold`] and
+    /// [`RunPhase::Waiting`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
+    /// When the run was accepted, in milliseconds since the Unix epoch.
+    pub started_ms: u64,
+}
+
+/// What has changed about a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Update {
+    /// What it is doing. Once it was told to stop, it is stopping, whatever comes here.
+    Phase(RunPhase),
+    /// It waits before its next attempt, until then (Unix).
+    WaitingUntil(u64),
+    /// An attempt comes.
+    Attempt {
+        attempt: u32,
+        provider: String,
+        model: Option<String>,
+        /// The session that it goes on with.
+        session_id: Option<Id>,
+    },
+    /// The agent has told its session, and maybe its model.
+    Session {
+        session_id: Id,
+        model: Option<String>,
+    },
+}
+
+impl ActiveRun {
+    /// Changes the phase at the time `now_ms`. The time it began is kept if it is the same.
+    pub(super) fn set_phase(&mut self, phase: RunPhase, until_ms: Option<u64>, now_ms: u64) {
+        if self.phase != phase {
+            self.phase = phase;
+            self.since_ms = now_ms;
+        }
+        self.until_ms = until_ms;
+    }
+}

@@ -1,0 +1,85 @@
+//! How much may happen at once.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use teamster_core::AgentError;
+
+/// How many attempts may run at once. What is absent has no limit.
+///
+/// Only attempts count: a run that waits for its next one leaves its slot to others.
+///
+/// ```
+/// use teamster_orchestrator::Limits;
+///
+/// let limits = Limits::default().overall(8).per_provider(4).provider("claude", 2);
+/// assert_eq!(limits.of_provider("claude"), Some(2));
+/// assert_eq!(limits.of_provider("codex"), Some(4));
+/// assert!(limits.check().is_ok());
+///
+/// let error = limits.provider("codex", 0).check().unwrap_err();
+/// assert!(error.message.contains("`codex`"));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Of all providers together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overall: Option<usize>,
+    /// Of each provider that is not named in [`providers`](Self::providers).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_provider: Option<usize>,
+    /// Of some providers, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub providers: BTreeMap<String, usize>,
+}
+
+impl Limits {
+    /// Sets the limit of all providers together.
+    #[must_use]
+    pub fn overall(mut self, limit: usize) -> Self {
+        self.overall = Some(limit);
+        self
+    }
+
+    /// Sets the limit of each provider that has none of its own.
+    #[must_use]
+    pub fn per_provider(mut self, limit: usize) -> Self {
+        self.per_provider = Some(limit);
+        self
+    }
+
+    /// Sets the limit of one provider.
+    #[must_use]
+    pub fn provider(mut self, name: impl Into<String>, limit: usize) -> Self {
+        self.providers.insert(name.into(), limit);
+        self
+    }
+
+    /// The limit of a provider: its own, else that of each.
+    pub fn of_provider(&self, name: &str) -> Option<usize> {
+        self.providers.get(name).copied().or(self.per_provider)
+    }
+
+    /// Refuses a limit of 0, under which a run would wait for ever.
+    pub fn check(&self) -> Result<(), AgentError> {
+        let zero = |what: &str| {
+            Err(AgentError::invalid_params(format!(
+                "the limit of attempts at once {what} is 0, so no run could ever begin: \
+                 make it 1 or more, or leave it out for no limit"
+            )))
+        };
+        if self.overall == Some(0) {
+            return zero("in all (`overall`)");
+        }
+        if self.per_provider == Some(0) {
+            return zero("of each provider (`per_provider`)");
+        }
+        match self.providers.iter().find(|(_, limit)| **limit == 0) {
+            Some((name, _)) => zero(&format!("of the provider `{name}`")),
+            None => Ok(()),
+        }
+    }
+}

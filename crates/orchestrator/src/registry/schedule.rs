@@ -1,0 +1,327 @@
+//! Who comes next. No time passes here, and nobody is woken: that is the task's.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+use teamster_core::Id;
+
+use super::Limits;
+use crate::Failure;
+
+/// What an attempt is made with: what shares limits, and within that a model.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    pub(crate) group: Id,
+    pub(crate) model: Option<Id>,
+}
+
+impl Key {
+    /// Whether a hold on this one holds back the other: it is of the same group and asks for the same
+    /// model, or for none by name, which may be the same.
+    fn holds_back(&self, other: &Self) -> bool {
+        self.group == other.group && (other.model.is_none() || other.model == self.model)
+    }
+}
+
+impl From<&str> for Key {
+    fn from(group: &str) -> Self {
+        Self {
+            group: group.into(),
+            model: None,
+        }
+    }
+}
+
+/// A provider on which no attempt begins for a while, whoever asks. Those that ask for another model than
+/// the one that met the limit are not held back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Held {
+    /// The provider, or the group of candidates.
+    pub provider: String,
+    /// The model that met the limit, if one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Until when, in milliseconds since the Unix epoch.
+    pub until_ms: u64,
+    /// Why.
+    pub reason: Failure,
+}
+
+impl Held {
+    pub(super) fn key(&self) -> Key {
+        Key {
+            group: self.provider.as_str().into(),
+            model: self.model.as_deref().map(Id::from),
+        }
+    }
+}
+
+/// Tickets that wait or were granted, and what decides which of them is next.
+///
+/// A *group* is what shares a limit, here one with a model, a *queue* is who asks. A queue has a *line* of
+/// tickets for each group. In a group the lines take turns: the one that was served goes behind all
+/// others, so while a line waits, each other one of its group is served at most once. Where the
+/// first lines of several groups could go, that of the queue goes which was served longest ago, and
+/// of one queue the ticket that came first.
+///
+/// The turns are a group's and not only the queue's own, because else a queue that is served for one
+/// group again and again would again and again go to the end for another, and never be served there.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    limits: Limits,
+    groups: HashMap<Key, Group>,
+    queues: HashMap<Id, Queue>,
+    /// The turn of who goes to the end now. Lower ones come before.
+    next_turn: u64,
+    waiting: HashMap<u64, Place>,
+    granted: HashMap<u64, Key>,
+    holds: BTreeMap<Key, Held>,
+}
+
+/// One is here as long as it runs or waits for something.
+#[derive(Debug, Default)]
+struct Group {
+    running: usize,
+    /// The queues that have a line here, next one first.
+    lines: BTreeMap<u64, Id>,
+}
+
+/// One is here as long as somebody waits in it.
+#[derive(Debug)]
+struct Queue {
+    turn: u64,
+    /// By group, those in which somebody waits.
+    lines: HashMap<Key, Line>,
+}
+
+#[derive(Debug)]
+struct Line {
+    /// The key in [`Group::lines`].
+    turn: u64,
+    tickets: BTreeSet<u64>,
+}
+
+#[derive(Debug)]
+struct Place {
+    group: Key,
+    queue: Id,
+}
+
+impl Schedule {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            groups: HashMap::new(),
+            queues: HashMap::new(),
+            next_turn: 0,
+            waiting: HashMap::new(),
+            granted: HashMap::new(),
+            holds: BTreeMap::new(),
+        }
+    }
+
+    /// Puts a ticket at its place in its line: they are in order of their numbers.
+    pub(super) fn join(&mut self, ticket: u64, group: Key, queue: Id) {
+        let turn = self.turn();
+        let lines = &mut self
+            .queues
+            .entry(queue.clone())
+            .or_insert_with(|| Queue {
+                turn,
+                lines: HashMap::new(),
+            })
+            .lines;
+        let turns = &mut self.groups.entry(group.clone()).or_default().lines;
+        let line = lines.entry(group.clone()).or_insert_with(|| {
+            turns.insert(turn, queue.clone());
+            Line {
+                turn,
+                tickets: BTreeSet::new(),
+            }
+        });
+        line.tickets.insert(ticket);
+        self.waiting.insert(ticket, Place { group, queue });
+    }
+
+    /// Forgets a ticket, whether it waits or was granted. Whether it was known.
+    pub(super) fn leave(&mut self, ticket: u64) -> bool {
+        if let Some(name) = self.granted.remove(&ticket) {
+            if let Some(group) = self.groups.get_mut(&name) {
+                group.running -= 1;
+            }
+            self.forget_if_idle(&name);
+            return true;
+        }
+        self.take(ticket).is_some()
+    }
+
+    /// The ticket that is to be granted now.
+    pub(super) fn next(&self) -> Option<u64> {
+        let full = |limit: Option<usize>, count| limit.is_some_and(|limit| count >= limit);
+        if full(self.limits.overall, self.granted.len()) {
+            return None;
+        }
+        self.groups
+            .iter()
+            .filter(|(name, group)| {
+                !group.lines.is_empty()
+                    && self.held(name).is_none()
+                    && !full(
+                        self.limits.of_provider(&name.group),
+                        self.running(&name.group),
+                    )
+            })
+            .filter_map(|(name, group)| {
+                let queue = self.queues.get(group.lines.values().next()?)?;
+                let ticket = queue.lines.get(name)?.tickets.first()?;
+                Some((queue.turn, *ticket))
+            })
+            .min()
+            .map(|(_, ticket)| ticket)
+    }
+
+    /// Grants a ticket that waits, and puts its queue behind the others.
+    pub(super) fn grant(&mut self, ticket: u64) {
+        let turn = self.turn();
+        let Some(place) = self.take(ticket) else {
+            return;
+        };
+        let group = self.groups.entry(place.group.clone()).or_default();
+        group.running += 1;
+        if let Some(queue) = self.queues.get_mut(&place.queue) {
+            queue.turn = turn;
+            if let Some(line) = queue.lines.get_mut(&place.group) {
+                group.lines.remove(&line.turn);
+                line.turn = turn;
+                group.lines.insert(turn, place.queue);
+            }
+        }
+        self.granted.insert(ticket, place.group);
+    }
+
+    /// Whether the ticket is still to be granted.
+    pub(super) fn waits(&self, ticket: u64) -> bool {
+        self.waiting.contains_key(&ticket)
+    }
+
+    /// The tickets that wait for a group, in no order.
+    pub(super) fn waiting_for(&self, name: &Key) -> impl Iterator<Item = u64> {
+        let queues = self.groups.get(name).map(|group| group.lines.values());
+        let lines = queues.into_iter().flatten();
+        lines
+            .filter_map(move |queue| self.queues.get(queue)?.lines.get(name))
+            .flat_map(|line| line.tickets.iter().copied())
+    }
+
+    /// Whether the hold is a new one, or longer than the one there was.
+    pub(super) fn hold(&mut self, hold: Held) -> bool {
+        let key = hold.key();
+        let known = self.holds.get(&key);
+        if known.is_some_and(|known| known.until_ms >= hold.until_ms) {
+            return false;
+        }
+        self.holds.insert(key, hold);
+        true
+    }
+
+    /// Forgets the holds that are over at the time `now_ms`, and tells which.
+    pub(super) fn expire(&mut self, now_ms: u64) -> Vec<Key> {
+        self.holds
+            .extract_if(.., |_, held| held.until_ms <= now_ms)
+            .map(|(group, _)| group)
+            .collect()
+    }
+
+    /// Forgets the holds of a group that are not over, and tells which.
+    pub(super) fn release(&mut self, group: &str) -> Vec<Key> {
+        self.holds
+            .extract_if(.., |key, _| *key.group == *group)
+            .map(|(key, _)| key)
+            .collect()
+    }
+
+    /// The hold that holds this one back the longest.
+    pub(super) fn held(&self, who: &Key) -> Option<&Held> {
+        self.holds
+            .iter()
+            .filter(|(key, _)| key.holds_back(who))
+            .map(|(_, held)| held)
+            .max_by_key(|held| held.until_ms)
+    }
+
+    /// What waits and is held back by this one, or was.
+    pub(super) fn held_back_by(&self, key: &Key) -> Vec<Key> {
+        let waits = |(who, group): &(&Key, &Group)| !group.lines.is_empty() && key.holds_back(who);
+        self.groups
+            .iter()
+            .filter(waits)
+            .map(|(who, _)| who.clone())
+            .collect()
+    }
+
+    /// How many attempts of a group go on, whatever their models.
+    fn running(&self, group: &Id) -> usize {
+        let of_group = |(key, _): &(&Key, &Group)| key.group == *group;
+        self.groups
+            .iter()
+            .filter(of_group)
+            .map(|(_, group)| group.running)
+            .sum()
+    }
+
+    pub(super) fn holds(&self) -> impl Iterator<Item = &Held> {
+        self.holds.values()
+    }
+
+    /// When the next hold ends that somebody waits for (Unix).
+    pub(super) fn next_release(&self) -> Option<u64> {
+        self.holds
+            .iter()
+            .filter(|(key, _)| !self.held_back_by(key).is_empty())
+            .map(|(_, held)| held.until_ms)
+            .min()
+    }
+
+    fn turn(&mut self) -> u64 {
+        self.next_turn += 1;
+        self.next_turn
+    }
+
+    /// Takes a ticket that waits out of its line.
+    fn take(&mut self, ticket: u64) -> Option<Place> {
+        let place = self.waiting.remove(&ticket)?;
+        let queue = self.queues.get_mut(&place.queue)?;
+        let line = queue.lines.get_mut(&place.group)?;
+        line.tickets.remove(&ticket);
+        if line.tickets.is_empty() {
+            if let Some(group) = self.groups.get_mut(&place.group) {
+                group.lines.remove(&line.turn);
+            }
+            queue.lines.remove(&place.group);
+            if queue.lines.is_empty() {
+                self.queues.remove(&place.queue);
+            }
+            self.forget_if_idle(&place.group);
+        }
+        Some(place)
+    }
+
+    fn forget_if_idle(&mut self, name: &Key) {
+        let idle = |group: &Group| group.running == 0 && group.lines.is_empty();
+        if self.groups.get(name).is_some_and(idle) {
+            self.groups.remove(name);
+        }
+    }
+
+    /// Nobody waits, nothing runs, and nothing is remembered of who did.
+    #[cfg(test)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.groups.is_empty()
+            && self.queues.is_empty()
+            && self.waiting.is_empty()
+            && self.granted.is_empty()
+    }
+}

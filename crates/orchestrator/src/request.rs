@@ -1,0 +1,242 @@
+//! What to run, with whom, and within which bounds.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use teamster_core::{AbortHandle, AgentError, AgentRuntime, ExecuteParams, SharedRuntime};
+
+use crate::{RetryPolicy, RunEvent, RunObserver};
+
+/// A callback that gets every event of a run, in order.
+pub type OnEvent = Arc<dyn Fn(&RunEvent) + Send + Sync>;
+
+/// A run to be made.
+///
+/// ```
+/// use teamster_core::{ExecuteParams, SharedRuntime};
+/// use teamster_orchestrator::{Candidate, RunRequest};
+///
+/// # fn example(claude: SharedRuntime, codex: SharedRuntime) {
+/// let prompt = "Which tests are flaky?";
+/// let mut request = RunRequest::new(claude, ExecuteParams::new(prompt))
+///     .fallback(Candidate::new(codex, ExecuteParams::new(prompt)));
+/// request.retry.retries = 1;
+/// request.budget.usd = Some(0.5);
+/// # }
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct RunRequest {
+    /// The run's id; unset, a new UUID (version 7, so that ids sort by time). It must not be that of a
+    /// run that is active.
+    pub run_id: Option<String>,
+    /// Who may do it, in order of preference. There is always a first.
+    pub candidates: Vec<Candidate>,
+    /// What to do when an attempt fails.
+    pub retry: RetryPolicy,
+    /// What all attempts may use together.
+    pub budget: Budget,
+    /// For whom the run is, such as a user or a channel: slots go round between those who wait.
+    pub queue: String,
+    /// Also give every event of the agent ([`RunEvent::Agent`]).
+    pub agent_events: bool,
+    /// Is called with every event, from the run itself: it must be quick. If it panics, that is
+    /// ignored.
+    pub on_event: Option<OnEvent>,
+    /// Keeps account of the run.
+    pub observer: Option<Arc<dyn RunObserver>>,
+}
+
+impl RunRequest {
+    /// A run by this runtime, with the default policy, no fallback and no budget.
+    pub fn new(runtime: SharedRuntime, params: ExecuteParams) -> Self {
+        Self {
+            run_id: None,
+            candidates: vec![Candidate::new(runtime, params)],
+            retry: RetryPolicy::default(),
+            budget: Budget::default(),
+            queue: String::new(),
+            agent_events: false,
+            on_event: None,
+            observer: None,
+        }
+    }
+
+    /// Adds a candidate for when those before it fail.
+    #[must_use]
+    pub fn fallback(mut self, candidate: Candidate) -> Self {
+        self.candidates.push(candidate);
+        self
+    }
+
+    /// A handle for the run: whoever cancels the first candidate's `cancel` aborts it too.
+    pub(crate) fn abort_handle(&self) -> AbortHandle {
+        let parent = self.candidates.first().map(|first| &first.params.cancel);
+        parent.map(AbortHandle::new).unwrap_or_default()
+    }
+
+    /// Sets the callback that gets every event.
+    #[must_use]
+    pub fn on_event(mut self, call: impl Fn(&RunEvent) + Send + Sync + 'static) -> Self {
+        self.on_event = Some(Arc::new(call));
+        self
+    }
+}
+
+impl fmt::Debug for RunRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunRequest")
+            .field("run_id", &self.run_id)
+            .field("candidates", &self.candidates)
+            .field("retry", &self.retry)
+            .field("budget", &self.budget)
+            .field("queue", &self.queue)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who may do a run, and how.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// What runs the agent.
+    pub runtime: SharedRuntime,
+    /// What it is asked, with the model and everything else in the words of its own CLI. Whoever
+    /// cancels the first candidate's `cancel` aborts the run; those of the others have no effect.
+    pub params: ExecuteParams,
+    /// Whose limits it shares: candidates of one group are held back together. Unset, the provider's
+    /// id. For a second account of the same provider, a name of its own.
+    pub group: Option<String>,
+}
+
+impl Candidate {
+    /// A candidate with parameters of its own.
+    pub fn new(runtime: SharedRuntime, params: ExecuteParams) -> Self {
+        Self {
+            runtime,
+            params,
+            group: None,
+        }
+    }
+
+    /// The same task for another provider: what of `params` means the same for every CLI, which is all
+    /// but the model, the effort, the sessions, the allowed tools and the extra arguments. They stay
+    /// behind, and can be set anew on what this gives.
+    ///
+    /// Denied tools are named in a CLI's own words too, but leaving them behind would allow what was
+    /// forbidden; and a session that goes on is known to its own CLI only, so that another would not know
+    /// what it is about. With either this is an error.
+    pub fn for_other_provider(
+        runtime: SharedRuntime,
+        params: &ExecuteParams,
+    ) -> Result<Self, AgentError> {
+        if !params.denied_tools.is_empty() {
+            return Err(AgentError::invalid_params(format!(
+                "the denied tools are named in the words of another CLI than {}: give this \
+                 candidate parameters of its own",
+                runtime.id()
+            )));
+        }
+        if params.session_id.is_some() {
+            return Err(AgentError::invalid_params(format!(
+                "{} does not know the session that is to go on: leave this candidate out, or give \
+                 it parameters of its own",
+                runtime.id()
+            )));
+        }
+        let mut params = params.clone();
+        params.new_session_id = None;
+        params.fork = false;
+        params.model = None;
+        params.effort = None;
+        params.allowed_tools = Vec::new();
+        params.extra_args = Vec::new();
+        Ok(Self::new(runtime, params))
+    }
+
+    /// The same with this model.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.params.model = Some(model.into());
+        self
+    }
+
+    /// The provider's id.
+    pub fn provider(&self) -> &str {
+        self.runtime.id()
+    }
+
+    /// Whose limits it shares.
+    pub fn group(&self) -> &str {
+        self.group.as_deref().unwrap_or_else(|| self.runtime.id())
+    }
+}
+
+impl fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Candidate")
+            .field("provider", &self.provider())
+            .field("group", &self.group())
+            .field("params", &self.params)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a run may use, over all its attempts. A run that uses more ends with an error of the kind
+/// `budget`: where the CLI has a limit of its own it is given what is left and ends by itself; else it
+/// is stopped, in the way that lets it clean up. One that completes all the same is a success.
+///
+/// A budget of nothing is refused.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Budget {
+    /// Tokens of every sort together ([`Usage::total_tokens`](teamster_core::Usage::total_tokens)).
+    /// Seen as the CLI reports them, so at the earliest after the answer that went over.
+    pub tokens: Option<u64>,
+    /// USD, as the CLIs report them. A provider that neither reports costs nor has a limit of its own
+    /// is refused.
+    pub usd: Option<f64>,
+    /// Time from the run's acceptance, waiting included.
+    pub time: Option<Duration>,
+    /// Answers of the model. Where the CLI has no limit of its own they are told apart by the tool
+    /// results between them.
+    pub turns: Option<u32>,
+}
+
+impl Budget {
+    /// Whether this candidate can be held to it; if not, why.
+    pub(crate) fn check(&self, candidate: &Candidate) -> Result<(), AgentError> {
+        let capabilities = candidate.runtime.capabilities();
+        let cannot = |what: &str, why: &str| {
+            Err(AgentError::invalid_params(format!(
+                "{} cannot be held to a budget of {what}: {why}",
+                candidate.provider()
+            )))
+        };
+        let nothing = |what: &str| {
+            Err(AgentError::invalid_params(format!(
+                "the budget {what} must be more than 0; leave it out for no limit"
+            )))
+        };
+        if self.usd.is_some_and(|usd| !usd.is_finite() || usd <= 0.0) {
+            return nothing("in USD");
+        }
+        if self.tokens == Some(0) {
+            return nothing("of tokens");
+        }
+        if self.time == Some(Duration::ZERO) {
+            return nothing("of time");
+        }
+        if self.turns == Some(0) {
+            return nothing("of turns");
+        }
+        if self.usd.is_some() && !capabilities.cost && !capabilities.max_budget_usd {
+            return cannot("USD", "it does not report costs");
+        }
+        if self.tokens.is_some() && !capabilities.usage {
+            return cannot("tokens", "it does not report them");
+        }
+        Ok(())
+    }
+}

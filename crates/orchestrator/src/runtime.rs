@@ -1,0 +1,252 @@
+//! An orchestrated run that looks like a plain one: a stream of the agent's events, and a runtime.
+
+mod ids;
+mod merge;
+mod said;
+mod total;
+
+use std::sync::Arc;
+
+use teamster_core::{
+    AbortHandle, AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream,
+    ExecuteParams, RunAssembler,
+};
+use tokio::runtime::Handle;
+
+use crate::{Action, Candidate, OnEvent, Orchestrator, RetryPolicy, RunEvent, RunRequest};
+use merge::Merge;
+
+impl Orchestrator {
+    /// Makes a run whose events are those of its agents, as one stream with the grammar of a single run
+    /// (see [`teamster_core`]): whoever can read the stream of an [`AgentRuntime`] can read this.
+    ///
+    /// - A run with one attempt has the events that its runtime gives, up to the message ids named below.
+    /// - What makes an attempt fail is an `error` only if no other follows; else it is in the `retry` event
+    ///   of a further attempt, or in the `notice` that another candidate goes on.
+    /// - Where the prompt is sent anew, what the failed attempt said is retracted. So that it can be, text
+    ///   without a message id gets one, unless the request allows one attempt only.
+    /// - An id that an attempt before has used gets a suffix, such as `#2`.
+    /// - `done` has the figures of all attempts together, and all else of the last.
+    /// - An error on the way, after which the agent went on, stays what it was.
+    ///
+    /// The run begins when the stream is first polled, on the Tokio runtime that polls it; without one
+    /// there is an error and `done`. Dropping the stream, its `abort` and its handle stop the run.
+    ///
+    /// ```
+    /// # use teamster_core::{AgentEvent, ExecuteParams, SharedRuntime};
+    /// # use teamster_orchestrator::{Candidate, Orchestrator, RunRequest};
+    /// async fn ask(orchestrator: &Orchestrator, claude: SharedRuntime, codex: SharedRuntime) {
+    ///     let params = ExecuteParams::new("Which tests are flaky?");
+    ///     let request = RunRequest::new(claude, params.clone())
+    ///         .fallback(Candidate::new(codex, params));
+    ///     let mut events = orchestrator.execute(request);
+    ///     while let Some(event) = events.next().await {
+    ///         if let AgentEvent::Text(text) = event {
+    ///             print!("{}", text.text);
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    pub fn execute(&self, request: RunRequest) -> EventStream {
+        self.execute_observed(request, |_| {})
+    }
+
+    /// The same, and tells each event of the run when the stream gets there: after the agent's events
+    /// before it have been read, and before those that follow. [`RunRequest::on_event`] is called earlier,
+    /// when it happens.
+    pub fn execute_observed(
+        &self,
+        mut request: RunRequest,
+        mut observe: impl FnMut(&RunEvent) + Send + 'static,
+    ) -> EventStream {
+        let abort = request.abort_handle();
+        let order = abort.clone();
+        let orchestrator = self.clone();
+        let events = async_stream::stream! {
+            let cannot = if order.is_aborted() {
+                Some(RunAssembler::aborted_error())
+            } else {
+                Handle::try_current().err().map(|_| no_tokio())
+            };
+            if let Some(error) = cannot {
+                for event in RunAssembler::refuse(error) {
+                    yield event;
+                }
+                return;
+            }
+            let mut merge = Merge::new(may_repeat(&request));
+            if !request.agent_events {
+                request.agent_events = true;
+                request.on_event = request.on_event.take().map(without_agent_events);
+            }
+            let mut run = orchestrator.run_stopped_by(request, order.clone());
+            while let Some(event) = run.next().await {
+                let over = matches!(event, RunEvent::End { .. });
+                if !matches!(event, RunEvent::Agent { .. }) {
+                    observe(&event);
+                }
+                for event in merge.event(event) {
+                    yield event;
+                }
+                if over {
+                    return;
+                }
+            }
+            // Only when the run's task is gone: the Tokio runtime shuts down, or has no clock.
+            for event in merge.lost(order.is_aborted()) {
+                yield event;
+            }
+        };
+        EventStream::new(events, abort)
+    }
+}
+
+fn no_tokio() -> AgentError {
+    AgentError::new(
+        ErrorCode::Io,
+        ErrorKind::Internal,
+        "an orchestrated run needs a Tokio runtime: poll its stream within one",
+    )
+}
+
+/// Whether there can be more than one attempt.
+fn may_repeat(request: &RunRequest) -> bool {
+    let policy = &request.retry;
+    request.candidates.len() > 1 || policy.retries > 0 || may_wait(policy)
+}
+
+/// Whether the policy may try again after a wait, which is no retry.
+fn may_wait(policy: &RetryPolicy) -> bool {
+    let limits = [ErrorKind::Quota, ErrorKind::RateLimit];
+    let falls_back = limits.into_iter().any(|kind| {
+        let action = policy.actions.get(&kind).copied();
+        action.unwrap_or_else(|| Action::for_kind(kind)) != Action::End
+    });
+    let waits = policy
+        .actions
+        .values()
+        .any(|action| *action == Action::Wait);
+    !policy.max_wait.is_zero() && (falls_back || waits)
+}
+
+/// The caller did not ask for the agent's events: they are not for its callback.
+fn without_agent_events(call: OnEvent) -> OnEvent {
+    Arc::new(move |event| {
+        if !matches!(event, RunEvent::Agent { .. }) {
+            call(event);
+        }
+    })
+}
+
+/// A runtime whose runs are retried and fall back: the candidates, the policy and the bounds of a
+/// [`RunRequest`], for any parameters.
+///
+/// ```
+/// use teamster_core::{AgentRuntime, ExecuteParams, SharedRuntime};
+/// use teamster_orchestrator::{Candidate, OrchestratedRuntime, Orchestrator, RunRequest};
+///
+/// # fn example(orchestrator: Orchestrator, claude: SharedRuntime, codex: SharedRuntime) {
+/// let none = || ExecuteParams::new("");
+/// let request = RunRequest::new(claude, none())
+///     .fallback(Candidate::new(codex, none()).model("gpt-5"));
+/// let runtime: SharedRuntime =
+///     std::sync::Arc::new(OrchestratedRuntime::new(orchestrator, request).unwrap());
+/// let events = runtime.execute(ExecuteParams::new("Which tests are flaky?"));
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct OrchestratedRuntime {
+    orchestrator: Orchestrator,
+    template: RunRequest,
+}
+
+impl OrchestratedRuntime {
+    /// A runtime that makes runs like this request.
+    ///
+    /// Each run has the parameters that it is executed with, for the first candidate as they are, and
+    /// for another of the same provider with that one's model, if it names one. A candidate of another
+    /// provider gets what means the same there ([`Candidate::for_other_provider`]), with the model, the
+    /// effort, the allowed tools and the extra arguments that it has in the request. Nothing else of the
+    /// request's parameters is used, and its run id is not: each run has its own.
+    ///
+    /// A request without a candidate is an [`InvalidParams`](ErrorCode::InvalidParams) error.
+    pub fn new(orchestrator: Orchestrator, template: RunRequest) -> Result<Self, AgentError> {
+        if template.candidates.is_empty() {
+            return Err(AgentError::invalid_params(
+                "a runtime needs at least one candidate",
+            ));
+        }
+        Ok(Self {
+            orchestrator,
+            template,
+        })
+    }
+
+    /// The request of a run.
+    fn request(&self, params: &ExecuteParams) -> Result<RunRequest, AgentError> {
+        let mut request = self.template.clone();
+        request.run_id = None;
+        let mut first = None;
+        for candidate in &mut request.candidates {
+            let provider = candidate.provider().to_owned();
+            let asked = match &first {
+                None => params.clone(),
+                Some(first) if *first == provider => {
+                    let mut same = params.clone();
+                    same.model = candidate.params.model.take().or(same.model);
+                    same
+                }
+                Some(_) => other(candidate, params)?,
+            };
+            candidate.params = asked;
+            first.get_or_insert(provider);
+        }
+        Ok(request)
+    }
+}
+
+/// The parameters of a candidate of another provider.
+fn other(candidate: &mut Candidate, params: &ExecuteParams) -> Result<ExecuteParams, AgentError> {
+    let own = &mut candidate.params;
+    let mut asked = Candidate::for_other_provider(candidate.runtime.clone(), params)?.params;
+    asked.model = own.model.take();
+    asked.effort = own.effort.take();
+    asked.allowed_tools = std::mem::take(&mut own.allowed_tools);
+    asked.extra_args = std::mem::take(&mut own.extra_args);
+    Ok(asked)
+}
+
+impl AgentRuntime for OrchestratedRuntime {
+    fn id(&self) -> &str {
+        self.first().provider()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.first().runtime.capabilities()
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        let abort = AbortHandle::new(&params.cancel);
+        match self.request(&params) {
+            Ok(request) => self.orchestrator.execute(request),
+            Err(error) => EventStream::new(
+                async_stream::stream! {
+                    for event in RunAssembler::refuse(error) {
+                        yield event;
+                    }
+                },
+                abort,
+            ),
+        }
+    }
+}
+
+impl OrchestratedRuntime {
+    /// `new` lets no request without one in.
+    fn first(&self) -> &Candidate {
+        &self.template.candidates[0]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,461 @@
+//! The streams of all attempts of a run as one. Pure.
+
+use std::mem;
+
+use teamster_core::{
+    AgentError, AgentEvent, Decision, Done, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource,
+    PermissionDenial, Retract, Retry, RunAssembler, RunResult, RunStatus, Text, Usage,
+};
+
+use super::ids::Ids;
+use super::said::Said;
+use super::total::Total;
+use crate::{Failure, Next, Outcome, OutcomeStatus, RunEvent};
+
+/// Makes one stream of the events of a run.
+#[derive(Debug, Default)]
+pub(super) struct Merge {
+    /// There may be more than one attempt: all text needs a message id, to be retracted by.
+    may_repeat: bool,
+    tools: Ids,
+    messages: Ids,
+    said: Said,
+    open: Vec<Id>,
+    /// Who works.
+    provider: String,
+    /// Attempts that were made and followed by another.
+    made: u32,
+    /// How often something was tried again.
+    retries: u32,
+    now: Current,
+    total: Total,
+    /// Errors that were told of attempts before this.
+    told: Vec<AgentError>,
+    /// The result of the last attempt that is over.
+    last: RunResult,
+}
+
+/// The attempt that goes on.
+#[derive(Debug, Default)]
+struct Current {
+    /// From the first error on: whether it is final shows later.
+    held: Vec<AgentEvent>,
+    /// All its errors.
+    errors: Vec<AgentError>,
+    /// How many of them were told.
+    told: usize,
+    /// Messages with text that was not retracted.
+    messages: Vec<Id>,
+    /// The name of the message that has none, and how many there were.
+    unnamed: Option<Id>,
+    unnamed_count: u32,
+    usage: Option<Usage>,
+    denials: Vec<PermissionDenial>,
+    result: Option<Box<RunResult>>,
+}
+
+impl Merge {
+    pub(super) fn new(may_repeat: bool) -> Self {
+        Self {
+            may_repeat,
+            ..Self::default()
+        }
+    }
+
+    /// What of the stream follows from an event of the run.
+    pub(super) fn event(&mut self, event: RunEvent) -> Vec<AgentEvent> {
+        let mut out = Vec::new();
+        match event {
+            RunEvent::Start { provider, .. } => self.provider = provider,
+            RunEvent::Agent { event, .. } => self.agent(event, &mut out),
+            RunEvent::Retry {
+                attempt,
+                reason,
+                delay_ms,
+                next,
+                ..
+            } => self.again(attempt, &reason, delay_ms, next, false, &mut out),
+            RunEvent::Fallback {
+                attempt,
+                reason,
+                delay_ms,
+                next,
+                ..
+            } => self.again(attempt, &reason, delay_ms, next, true, &mut out),
+            RunEvent::End {
+                duration_ms,
+                result,
+                ..
+            } => self.end(duration_ms, &result, &mut out),
+            _ => {}
+        }
+        out
+    }
+
+    /// The end of a stream whose run is gone without an end.
+    pub(super) fn lost(&mut self, aborted: bool) -> Vec<AgentEvent> {
+        let error = if aborted {
+            RunAssembler::aborted_error()
+        } else {
+            AgentError::new(
+                ErrorCode::StreamEndedEarly,
+                ErrorKind::Internal,
+                "the run is gone without an end: its Tokio runtime shuts down, or lacks a driver",
+            )
+        };
+        let mut now = mem::take(&mut self.now);
+        let mut out = mem::take(&mut now.held);
+        let mut result = now.result();
+        result.status = if aborted {
+            RunStatus::Aborted
+        } else {
+            RunStatus::Failed
+        };
+        result.errors = now.errors;
+        self.done(result, Some(error), &mut out);
+        out
+    }
+
+    /// An event of the attempt that goes on.
+    fn agent(&mut self, mut event: AgentEvent, out: &mut Vec<AgentEvent>) {
+        self.rename(&mut event);
+        self.observe(&event);
+        let now = &mut self.now;
+        match event {
+            AgentEvent::Done(done) => now.result = Some(done.result),
+            AgentEvent::Error(_) => now.held.push(event),
+            AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => {
+                // The agent works on: the error was one on the way, and no end.
+                now.told = now.errors.len();
+                out.append(&mut now.held);
+                out.push(event);
+            }
+            _ if now.held.is_empty() => out.push(event),
+            // The order of events stays.
+            _ => now.held.push(event),
+        }
+    }
+
+    /// Makes ids unique over all attempts.
+    fn rename(&mut self, event: &mut AgentEvent) {
+        match event {
+            AgentEvent::Text(e) => {
+                self.name(e);
+                self.messages.rename_any(&mut e.message_id);
+                self.tools.rename_any(&mut e.parent_tool_id);
+            }
+            AgentEvent::Thinking(e) => {
+                self.messages.rename_any(&mut e.message_id);
+                self.tools.rename_any(&mut e.parent_tool_id);
+            }
+            AgentEvent::Retract(e) => self.messages.rename(&mut e.message_id),
+            AgentEvent::ToolUse(e) => {
+                self.tools.rename(&mut e.tool_id);
+                self.tools.rename_any(&mut e.parent_tool_id);
+            }
+            AgentEvent::ToolResult(e) => {
+                self.tools.rename(&mut e.tool_id);
+                self.tools.rename_any(&mut e.parent_tool_id);
+            }
+            AgentEvent::FileChange(e) => self.tools.rename_any(&mut e.tool_id),
+            AgentEvent::Permission(e) => self.tools.rename_any(&mut e.tool_id),
+            AgentEvent::Usage(e) => {
+                self.now.usage = Some(e.usage);
+                // The figures are those of the run so far, which began before this attempt.
+                if let Some(before) = self.total.usage {
+                    e.usage = before.plus(e.usage);
+                }
+            }
+            AgentEvent::Done(e) => {
+                for denial in &mut e.result.permission_denials {
+                    self.tools.rename_any(&mut denial.tool_id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives the main agent's text a message, so that it can be retracted. A tool call parts two.
+    fn name(&mut self, text: &mut Text) {
+        let (attempt, now) = (self.made + 1, &mut self.now);
+        if !self.may_repeat || text.parent_tool_id.is_some() {
+            return;
+        }
+        if text.message_id.is_some() {
+            now.unnamed = None;
+            return;
+        }
+        let name = now.unnamed.get_or_insert_with(|| {
+            now.unnamed_count += 1;
+            match now.unnamed_count {
+                1 => format!("attempt-{attempt}").into(),
+                count => format!("attempt-{attempt}.{count}").into(),
+            }
+        });
+        text.message_id = Some(name.clone());
+    }
+
+    /// Keeps account of the stream.
+    fn observe(&mut self, event: &AgentEvent) {
+        let now = &mut self.now;
+        match event {
+            AgentEvent::Text(e) => {
+                if e.parent_tool_id.is_none() {
+                    self.said.push(e.message_id.as_ref(), &e.text);
+                }
+                if let Some(id) = &e.message_id
+                    // A delta is mostly of the last message.
+                    && !now.messages.iter().rev().any(|known| known == id)
+                {
+                    now.messages.push(id.clone());
+                }
+            }
+            AgentEvent::Retract(e) => {
+                self.said.retract(&e.message_id);
+                now.messages.retain(|id| *id != e.message_id);
+            }
+            AgentEvent::ToolUse(e) => {
+                now.unnamed.take_if(|_| e.parent_tool_id.is_none());
+                self.open.push(e.tool_id.clone());
+            }
+            AgentEvent::ToolResult(e) => {
+                now.unnamed.take_if(|_| e.parent_tool_id.is_none());
+                self.open.retain(|id| *id != e.tool_id);
+            }
+            AgentEvent::Permission(e) if e.decision == Decision::Denied => {
+                now.denials.push(PermissionDenial {
+                    tool_name: e.tool_name.clone(),
+                    tool_id: e.tool_id.clone(),
+                    reason: e.reason.clone(),
+                });
+            }
+            AgentEvent::Error(e) => now.errors.push(e.error.clone()),
+            _ => {}
+        }
+    }
+}
+
+impl Merge {
+    /// The attempt has failed, and another follows.
+    fn again(
+        &mut self,
+        attempt: u32,
+        reason: &Failure,
+        delay_ms: u64,
+        next: Next,
+        fallback: bool,
+        out: &mut Vec<AgentEvent>,
+    ) {
+        // A candidate that is on hold is given up without an attempt.
+        let attempted = attempt > self.made + 1;
+        let mut now = mem::take(&mut self.now);
+        let error = match now.cause(reason) {
+            Some(cause) => cause.clone(),
+            None if attempted => broken_off(reason),
+            None => not_begun(reason),
+        };
+        let is_error = |event: &AgentEvent| matches!(event, AgentEvent::Error(_));
+        let held = mem::take(&mut now.held);
+        out.extend(held.into_iter().filter(|event| !is_error(event)));
+        let told = now.errors.iter().take(now.told).cloned();
+        self.told.extend(told);
+        if attempted {
+            self.last = now.result();
+            self.total.add(&mut self.last);
+            self.last.structured_output = None;
+        }
+        if next.resumes.is_none() {
+            self.last.final_message = None;
+            for message_id in now.messages {
+                self.said.retract(&message_id);
+                out.push(AgentEvent::Retract(Retract {
+                    message_id,
+                    native: None,
+                }));
+            }
+        }
+        if fallback {
+            let model = next
+                .model
+                .map_or_else(String::new, |model| format!(" {model}"));
+            let message = format!(
+                "{} failed ({}): going on with {}{model}",
+                self.provider, reason.message, next.provider
+            );
+            out.push(runtime_notice(message));
+        } else {
+            self.retries += 1;
+            out.push(AgentEvent::Retry(Box::new(Retry {
+                attempt: self.retries,
+                max_attempts: None,
+                delay_ms: Some(delay_ms),
+                error,
+                native: None,
+            })));
+        }
+        self.provider = next.provider;
+        self.made = attempt.saturating_sub(1);
+        self.tools.next_attempt();
+        self.messages.next_attempt();
+    }
+
+    /// The run is over.
+    fn end(&mut self, duration_ms: u64, outcome: &Outcome, out: &mut Vec<AgentEvent>) {
+        let meta = &outcome.meta;
+        let attempted = meta.attempts > self.made;
+        let mut now = mem::take(&mut self.now);
+        let whole = attempted && now.result.is_some();
+        let mut own = None;
+        match (meta.status, &meta.error) {
+            (OutcomeStatus::Aborted, _) => {
+                let told = now.errors.iter().any(|e| e.kind == ErrorKind::Aborted);
+                own = (!told).then(RunAssembler::aborted_error);
+            }
+            (OutcomeStatus::Error, Some(failure)) => match now.cause(failure) {
+                Some(cause) => {
+                    // Why the run did not go on.
+                    let why = failure.message.strip_prefix(cause.message.as_str());
+                    if let Some(why) = why.filter(|why| !why.is_empty()) {
+                        let why = why.trim_start_matches(" (").trim_end_matches(')');
+                        out.push(runtime_notice(why.to_owned()));
+                    }
+                }
+                None if now.only_denied() => {}
+                None => {
+                    if failure.kind == ErrorKind::Budget {
+                        // It was not the caller who stopped it.
+                        now.forget_abort();
+                    }
+                    own = Some(if attempted && failure.kind != ErrorKind::Budget {
+                        broken_off(failure)
+                    } else {
+                        not_begun(failure)
+                    });
+                }
+            },
+            _ => {}
+        }
+        out.append(&mut now.held);
+        let mut result = if attempted {
+            RunResult {
+                errors: mem::take(&mut now.errors),
+                ..now.result()
+            }
+        } else {
+            RunResult {
+                errors: Vec::new(),
+                ..mem::take(&mut self.last)
+            }
+        };
+        if !attempted || !whole {
+            result.status = RunStatus::Failed;
+        }
+        if meta.status == OutcomeStatus::Aborted {
+            result.status = RunStatus::Aborted;
+        } else if meta.status == OutcomeStatus::Error
+            && matches!(result.status, RunStatus::Aborted | RunStatus::Completed)
+        {
+            result.status = RunStatus::Failed;
+        }
+        if !(whole && meta.attempts == 1) {
+            result.duration_ms = duration_ms;
+        }
+        if meta.attempts > 1 || (attempted && !whole) {
+            result.session_id = result.session_id.or_else(|| meta.session_id.clone());
+            result.model = result.model.or_else(|| meta.model.clone());
+        }
+        if attempted && !whole {
+            result.final_message = outcome.answer().map(str::to_owned);
+        }
+        self.done(result, own, out);
+    }
+
+    /// Pushes the run's own error, if any, and `done`.
+    fn done(&mut self, mut result: RunResult, own: Option<AgentError>, out: &mut Vec<AgentEvent>) {
+        let mut total = mem::take(&mut self.total);
+        total.add(&mut result);
+        total.put(&mut result);
+        result.aborted = result.status == RunStatus::Aborted;
+        result.text = mem::take(&mut self.said).text();
+        result.open_tool_ids = mem::take(&mut self.open);
+        let mut errors = mem::take(&mut self.told);
+        errors.append(&mut result.errors);
+        if let Some(error) = own {
+            errors.push(error.clone());
+            out.push(error.into());
+        }
+        result.errors = errors;
+        out.push(AgentEvent::Done(Done {
+            result: Box::new(result),
+        }));
+    }
+}
+
+impl Current {
+    /// Its result; of an attempt that broke off, what was seen of it.
+    fn result(&mut self) -> RunResult {
+        match self.result.take() {
+            Some(result) => *result,
+            None => RunResult {
+                usage: self.usage,
+                permission_denials: mem::take(&mut self.denials),
+                ..RunResult::default()
+            },
+        }
+    }
+
+    /// The error that the failure is about. Its message may go on with why nothing follows.
+    fn cause(&self, failure: &Failure) -> Option<&AgentError> {
+        let is = |error: &&AgentError| {
+            let rest = failure.message.strip_prefix(error.message.as_str());
+            error.kind == failure.kind
+                && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
+        };
+        self.errors.iter().find(is)
+    }
+
+    /// It ended with nothing but denials, which is no error in a stream.
+    fn only_denied(&self) -> bool {
+        let result = self.result.as_ref();
+        result.is_some_and(|r| r.status == RunStatus::Incomplete && r.errors.is_empty())
+            && !self.denials.is_empty()
+    }
+
+    /// Takes back that it was stopped by its caller.
+    fn forget_abort(&mut self) {
+        let before = self.held.len();
+        self.held.retain(
+            |event| !matches!(event, AgentEvent::Error(e) if e.error.kind == ErrorKind::Aborted),
+        );
+        if self.held.len() < before {
+            self.errors.retain(|error| error.kind != ErrorKind::Aborted);
+        }
+    }
+}
+
+fn runtime_notice(message: String) -> AgentEvent {
+    AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, message)
+}
+
+/// The error of an attempt that did not tell of one.
+fn broken_off(failure: &Failure) -> AgentError {
+    error(ErrorCode::StreamEndedEarly, failure)
+}
+
+/// The error of what was ended, or given up, by the run itself.
+fn not_begun(failure: &Failure) -> AgentError {
+    let code = match failure.kind {
+        ErrorKind::Budget => ErrorCode::BudgetExceeded,
+        ErrorKind::Invalid => ErrorCode::InvalidParams,
+        ErrorKind::RateLimit | ErrorKind::Quota => ErrorCode::ProviderOnHold,
+        _ => ErrorCode::Io,
+    };
+    error(code, failure)
+}
+
+fn error(code: ErrorCode, failure: &Failure) -> AgentError {
+    AgentError {
+        retryable: failure.retryable,
+        ..AgentError::new(code, failure.kind, failure.message.clone())
+    }
+}

@@ -1,0 +1,70 @@
+//! Figures of all attempts together.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::ops::Add;
+
+use teamster_core::{CostSource, Diagnostics, ModelUsage, PermissionDenial, RunResult, Usage};
+
+/// What all attempts used. A figure that none reported is absent.
+#[derive(Debug, Default)]
+pub(super) struct Total {
+    pub(super) usage: Option<Usage>,
+    usage_by_model: BTreeMap<String, ModelUsage>,
+    cost_usd: Option<f64>,
+    cost_source: Option<CostSource>,
+    num_turns: Option<u32>,
+    api_duration_ms: Option<u64>,
+    denials: Vec<PermissionDenial>,
+    diagnostics: Diagnostics,
+}
+
+impl Total {
+    /// Takes the figures out of the result of an attempt.
+    pub(super) fn add(&mut self, result: &mut RunResult) {
+        self.usage = sum(self.usage, result.usage.take(), Usage::plus);
+        for (model, more) in mem::take(&mut result.usage_by_model) {
+            let so_far = self.usage_by_model.entry(model).or_default();
+            so_far.usage = so_far.usage.plus(more.usage);
+            so_far.cost_usd = sum(so_far.cost_usd, more.cost_usd, f64::add);
+            so_far.context_window = more.context_window.or(so_far.context_window);
+            so_far.max_output_tokens = more.max_output_tokens.or(so_far.max_output_tokens);
+        }
+        self.cost_usd = sum(self.cost_usd, result.total_cost_usd.take(), f64::add);
+        // What is estimated in part is estimated.
+        self.cost_source = match (self.cost_source, result.cost_source.take()) {
+            (Some(CostSource::Estimated), _) => self.cost_source,
+            (so_far, more) => more.or(so_far),
+        };
+        let turns = result.num_turns.take();
+        self.num_turns = sum(self.num_turns, turns, u32::saturating_add);
+        let millis = result.api_duration_ms.take();
+        self.api_duration_ms = sum(self.api_duration_ms, millis, u64::saturating_add);
+        self.denials.append(&mut result.permission_denials);
+        let more = mem::take(&mut result.diagnostics);
+        self.diagnostics.lines += more.lines;
+        self.diagnostics.malformed += more.malformed;
+        self.diagnostics.oversize += more.oversize;
+        self.diagnostics.unknown += more.unknown;
+    }
+
+    /// Puts the figures of all into the result.
+    pub(super) fn put(self, result: &mut RunResult) {
+        result.usage = self.usage;
+        result.usage_by_model = self.usage_by_model;
+        result.total_cost_usd = self.cost_usd;
+        result.cost_source = self.cost_source;
+        result.num_turns = self.num_turns;
+        result.api_duration_ms = self.api_duration_ms;
+        result.permission_denials = self.denials;
+        result.diagnostics = self.diagnostics;
+    }
+}
+
+/// The sum; what only one side has is kept as it is.
+fn sum<T>(a: Option<T>, b: Option<T>, add: impl FnOnce(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(add(a, b)),
+        (one, None) | (None, one) => one,
+    }
+}

@@ -1,0 +1,344 @@
+//! What a run may use.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use teamster_core::{ErrorKind, ToolKind, Usage};
+use teamster_orchestrator::{Limits, OutcomeStatus, RunEvent};
+use teamster_testkit::mock_runtime::{MockRuntime, Script};
+
+use crate::common::*;
+
+fn tokens(count: u64) -> Usage {
+    Usage {
+        input_tokens: Some(count - 1),
+        output_tokens: Some(1),
+        ..Usage::default()
+    }
+}
+
+/// Without limits of its own.
+fn plain(scripts: impl IntoIterator<Item = Script>) -> Arc<MockRuntime> {
+    let mut runtime = MockRuntime::new("claude");
+    runtime.capabilities_mut().max_turns = false;
+    runtime.capabilities_mut().max_budget_usd = false;
+    for script in scripts {
+        runtime.add(script);
+    }
+    Arc::new(runtime)
+}
+
+fn assert_spent(events: &[RunEvent], message: &str) {
+    let done = outcome(events);
+    assert_eq!(done.meta.status, OutcomeStatus::Error);
+    let error = done.meta.error.unwrap();
+    assert_eq!(error.kind, ErrorKind::Budget, "{}", error.message);
+    assert_eq!(error.message, message);
+    assert!(!error.retryable);
+    assert!(matches!(&events[events.len() - 2], RunEvent::Error { error: e, .. } if *e == error));
+    if let Some(last) = done.meta.attempt_log.last()
+        && let Some(last) = &last.error
+        && last.kind != ErrorKind::Network
+    {
+        assert_eq!(*last, error);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_over_all_attempts() {
+    let claude = mock(
+        "claude",
+        [
+            Script::new()
+                .usage(tokens(60))
+                .failed(error(ErrorKind::Network)),
+            Script::new()
+                .text("a")
+                .usage(tokens(40))
+                .delay(secs(1))
+                .usage(tokens(41))
+                .delay(secs(100))
+                .text("never")
+                .stop_takes(secs(2)),
+        ],
+    );
+    let orchestrator = orchestrator();
+    let mut request = request(&[&claude]);
+    request.budget.tokens = Some(100);
+    let events = events(orchestrator.run(request)).await;
+    assert_spent(&events, "the run's budget of 100 tokens is spent");
+    assert_eq!(
+        told(&events)[2..],
+        ["chunk a", "message a", "error Budget", "end error"]
+    );
+    let done = outcome(&events);
+    // Gracefully: it had its time to stop.
+    assert_eq!(done.meta.duration_ms, 1000 + 1000 + 2000);
+    assert_eq!(done.usage, Some(tokens(60).plus(tokens(41))));
+    assert_over(&orchestrator, &[&claude]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_begun_with_nothing_left() {
+    let claude = mock(
+        "claude",
+        [
+            Script::new()
+                .usage(tokens(100))
+                .cost_usd(0.5)
+                .num_turns(3)
+                .failed(error(ErrorKind::Network)),
+            Script::new(),
+        ],
+    );
+    let set: [fn(&mut teamster_orchestrator::Budget); 3] = [
+        |b| b.tokens = Some(100),
+        |b| b.usd = Some(0.5),
+        |b| b.turns = Some(3),
+    ];
+    let messages = ["100 tokens", "0.5 USD", "3 turns"];
+    for (set, what) in set.into_iter().zip(messages) {
+        let claude = mock("claude", {
+            let script = Script::new()
+                .usage(tokens(100))
+                .cost_usd(0.5)
+                .num_turns(3)
+                .failed(error(ErrorKind::Network));
+            [script, Script::new()]
+        });
+        let mut request = request(&[&claude]);
+        set(&mut request.budget);
+        let events = events(orchestrator().run(request)).await;
+        // Without a retry that is told and never comes.
+        assert_eq!(told(&events), ["start claude", "error Budget", "end error"]);
+        assert_spent(&events, &format!("the run's budget of {what} is spent"));
+        assert_eq!(claude.runs().len(), 1);
+    }
+    drop(claude);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_goes_down_to_the_cli() {
+    let claude = mock(
+        "claude",
+        [
+            Script::new()
+                .num_turns(3)
+                .cost_usd(0.25)
+                .failed(error(ErrorKind::Network)),
+            Script::new()
+                .num_turns(1)
+                .cost_usd(0.25)
+                .failed(error(ErrorKind::Network)),
+            Script::new(),
+        ],
+    );
+    let mut request = request(&[&claude]);
+    request.budget.turns = Some(10);
+    request.budget.usd = Some(1.0);
+    request.candidates[0].params.max_turns = Some(8);
+    orchestrator().run(request).outcome().await;
+    let runs = claude.runs();
+    let turns: Vec<_> = runs
+        .iter()
+        .map(|run| run.params.max_turns.unwrap())
+        .collect();
+    assert_eq!(turns, [8, 7, 6]);
+    let usd: Vec<_> = runs
+        .iter()
+        .map(|run| run.params.max_budget_usd.unwrap())
+        .collect();
+    assert_eq!(usd, [1.0, 0.75, 0.5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_the_clis_own_that_came_from_the_budget_is_the_budgets() {
+    for kind in [ErrorKind::MaxTurns, ErrorKind::Budget] {
+        for own in [false, true] {
+            let claude = mock("claude", [fails(kind)]);
+            let mut request = request(&[&claude]);
+            request.budget.turns = Some(5);
+            request.budget.usd = Some(2.0);
+            if own {
+                request.candidates[0].params.max_turns = Some(4);
+                request.candidates[0].params.max_budget_usd = Some(1.0);
+            }
+            let events = events(orchestrator().run(request)).await;
+            if own {
+                let error = outcome(&events).meta.error.unwrap();
+                assert_eq!((error.kind, error.message), (kind, format!("{kind:?}")));
+            } else {
+                let what = if kind == ErrorKind::Budget {
+                    "2 USD"
+                } else {
+                    "5 turns"
+                };
+                assert_spent(&events, &format!("the run's budget of {what} is spent"));
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_a_candidate_has_of_its_own_may_fall_back() {
+    let (a, b) = (
+        mock("a", [fails(ErrorKind::Budget)]),
+        mock("b", [Script::new()]),
+    );
+    let mut request = request(&[&a, &b]);
+    request.candidates[0].params.max_budget_usd = Some(1.0);
+    let fall_back = teamster_orchestrator::Action::FallBack;
+    request.retry.actions.insert(ErrorKind::Budget, fall_back);
+    assert_eq!(
+        story(orchestrator().run(request)).await,
+        ["start a", "fallback 2 Budget +0 b", "end success"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_are_counted_where_the_cli_has_no_limit() {
+    let turns = |count: u32| {
+        (0..count).fold(Script::new(), |script, n| {
+            let id = format!("t{n}");
+            script
+                .thinking("hm")
+                .text("now")
+                .tool_use("Read", id.clone(), ToolKind::Read, json!({}))
+                .tool_use("Read", format!("{id}b"), ToolKind::Read, json!({}))
+                .tool_result(id.clone(), "")
+                .tool_result(format!("{id}b"), "")
+        })
+    };
+    // Three with tools and the answer are four.
+    let enough = plain([turns(3).text("end")]);
+    let mut request = request(&[&enough]);
+    request.budget.turns = Some(4);
+    let done = orchestrator().run(request.clone()).outcome().await;
+    assert_eq!(done.meta.status, OutcomeStatus::Success);
+    assert_eq!(enough.runs()[0].params.max_turns, None);
+    request.budget.turns = Some(3);
+    let claude = plain([turns(3).text("too much").delay(secs(50))]);
+    request.candidates[0].runtime = claude;
+    let events = events(orchestrator().run(request)).await;
+    assert_spent(&events, "the run's budget of 3 turns is spent");
+    assert_eq!(outcome(&events).meta.duration_ms, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn usd_where_the_cli_only_reports_them() {
+    let cost = |usd: f64| {
+        Script::new()
+            .event(teamster_core::AgentEvent::TurnEnd(Box::new(
+                serde_json::from_value(json!({"isError": false, "costUsd": usd})).unwrap(),
+            )))
+            .delay(secs(50))
+    };
+    let claude = plain([cost(0.5), cost(0.75)]);
+    let mut request = request(&[&claude]);
+    request.budget.usd = Some(0.5);
+    let orchestrator = orchestrator();
+    let done = orchestrator.run(request.clone()).outcome().await;
+    assert_eq!(done.meta.status, OutcomeStatus::Success);
+    let events = events(orchestrator.run(request)).await;
+    assert_spent(&events, "the run's budget of 0.5 USD is spent");
+    assert_eq!(outcome(&events).meta.cost_usd, Some(0.75));
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_is_over_wherever_the_run_is() {
+    // In a tool, in a delay, in the queue, on hold.
+    let tool = Script::new()
+        .tool_use("Bash", "t", ToolKind::Execute, json!({}))
+        .delay(secs(100));
+    let claude = mock("claude", [tool]);
+    let mut request1 = request(&[&claude]);
+    request1.budget.time = Some(secs(30));
+    let events1 = events(orchestrator().run(request1.clone())).await;
+    assert_spent(&events1, "the run's budget of 30 seconds is spent");
+    assert_eq!(told(&events1)[2], "tool-end t error 30000");
+
+    let delayed = mock("claude", [fails_for(ErrorKind::Network, 40_000)]);
+    request1.candidates[0].runtime = delayed;
+    let events2 = events(orchestrator().run(request1.clone())).await;
+    assert_spent(&events2, "the run's budget of 30 seconds is spent");
+    assert_eq!(outcome(&events2).meta.duration_ms, 30_000);
+
+    let slow = mock("claude", [Script::new().delay(secs(1000))]);
+    let orchestrator = limited(Limits::default().overall(1));
+    let mut first = request(&[&slow]);
+    first.run_id = Some("first".into());
+    let _first = orchestrator.run(first);
+    slow.wait_for_runs(1).await;
+    request1.candidates[0].runtime = slow.clone();
+    let events3 = events(orchestrator.run(request1)).await;
+    assert_spent(&events3, "the run's budget of 30 seconds is spent");
+    assert_eq!(outcome(&events3).meta.duration_ms, 30_000);
+    assert_eq!(outcome(&events3).meta.attempts, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_aborted_before_the_time_was_over_was_aborted() {
+    let claude = mock(
+        "claude",
+        [Script::new().delay(secs(90)).stop_takes(secs(20))],
+    );
+    let mut request = request(&[&claude]);
+    request.budget.time = Some(secs(30));
+    let run = orchestrator().run(request);
+    claude.wait_for_runs(1).await;
+    tokio::time::sleep(secs(20)).await;
+    run.abort();
+    let done = run.outcome().await;
+    assert_eq!(done.meta.status, OutcomeStatus::Aborted);
+    assert_eq!(done.meta.duration_ms, 40_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_hangs_over_its_budget_is_dropped() {
+    let claude = mock(
+        "claude",
+        [Script::new()
+            .usage(tokens(9))
+            .delay(secs(1))
+            .stop_takes(secs(100))],
+    );
+    let orchestrator = orchestrator();
+    let mut request = request(&[&claude]);
+    request.budget.tokens = Some(5);
+    let events = events(orchestrator.run(request)).await;
+    assert_spent(&events, "the run's budget of 5 tokens is spent");
+    assert_eq!(outcome(&events).meta.duration_ms, 30_000);
+    assert_over(&orchestrator, &[&claude]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_completes_over_its_budget_is_a_success() {
+    let claude = mock(
+        "claude",
+        [Script::new().text("x").result_usage(tokens(900))],
+    );
+    let mut request = request(&[&claude]);
+    request.budget.tokens = Some(5);
+    let done = orchestrator().run(request).outcome().await;
+    assert_eq!(done.meta.status, OutcomeStatus::Success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_be_held_to_it_is_refused() {
+    for what in ["USD", "tokens"] {
+        let (good, mut bad) = (mock("good", [Script::new()]), MockRuntime::new("bad"));
+        let can = bad.capabilities_mut();
+        (can.usage, can.cost, can.max_budget_usd) = (false, false, false);
+        let bad = Arc::new(bad);
+        let mut request = request(&[&good, &bad]);
+        match what {
+            "USD" => request.budget.usd = Some(1.0),
+            _ => request.budget.tokens = Some(1),
+        }
+        let done = orchestrator().run(request).outcome().await;
+        let error = done.meta.error.unwrap();
+        assert_eq!(error.kind, ErrorKind::Invalid);
+        assert!(error.message.contains(what) && error.message.contains("bad"));
+        assert_eq!(good.runs().len(), 0);
+    }
+}

@@ -1,0 +1,214 @@
+//! What all tests use.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Id};
+use teamster_orchestrator::{
+    Candidate, Clock, Limits, Next, Orchestrator, OrchestratorConfig, Outcome, Run, RunEvent,
+    RunRequest,
+};
+use teamster_testkit::mock_runtime::{MockRuntime, Script};
+
+/// When every test begins, Unix.
+pub(crate) const T0: u64 = 1_700_000_000_000;
+pub(crate) const PROMPT: &str = "do it";
+
+/// A clock that goes as Tokio's time does.
+pub(crate) fn clock() -> Clock {
+    let start = tokio::time::Instant::now();
+    Arc::new(move || T0 + u64::try_from(start.elapsed().as_millis()).unwrap())
+}
+
+pub(crate) fn config() -> OrchestratorConfig {
+    let mut config = OrchestratorConfig::default();
+    config.clock = clock();
+    config
+}
+
+pub(crate) fn orchestrator() -> Orchestrator {
+    Orchestrator::new(config()).unwrap()
+}
+
+pub(crate) fn limited(limits: Limits) -> Orchestrator {
+    let mut config = config();
+    config.limits = limits;
+    Orchestrator::new(config).unwrap()
+}
+
+pub(crate) fn mock(provider: &str, scripts: impl IntoIterator<Item = Script>) -> Arc<MockRuntime> {
+    let mock = MockRuntime::new(provider);
+    for script in scripts {
+        mock.add(script);
+    }
+    Arc::new(mock)
+}
+
+/// A run `r` of the prompt by these, without jitter.
+pub(crate) fn request(mocks: &[&Arc<MockRuntime>]) -> RunRequest {
+    let mut request = RunRequest::new(mocks[0].clone(), ExecuteParams::new(PROMPT));
+    for mock in &mocks[1..] {
+        let params = ExecuteParams::new(PROMPT);
+        request = request.fallback(Candidate::new((*mock).clone(), params));
+    }
+    request.retry.jitter = false;
+    request.run_id = Some("r".into());
+    request
+}
+
+pub(crate) fn error(kind: ErrorKind) -> AgentError {
+    AgentError::new(ErrorCode::CliError, kind, format!("{kind:?}"))
+}
+
+pub(crate) fn fails(kind: ErrorKind) -> Script {
+    Script::new().failed(error(kind))
+}
+
+/// Fails and says when it may be tried again.
+pub(crate) fn fails_for(kind: ErrorKind, ms: u64) -> Script {
+    let mut error = error(kind);
+    error.retry_after_ms = Some(ms);
+    Script::new().failed(error)
+}
+
+pub(crate) const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub(crate) const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// Lets everything that can go on without time do so.
+pub(crate) async fn settle() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
+pub(crate) async fn events(mut run: Run) -> Vec<RunEvent> {
+    let mut events = Vec::new();
+    while let Some(event) = run.next().await {
+        events.push(event);
+    }
+    check(&events);
+    events
+}
+
+/// What holds for every run, whatever happens.
+pub(crate) fn check(events: &[RunEvent]) {
+    let shown = || events.iter().map(brief).collect::<Vec<_>>();
+    let count = |name: &str| events.iter().filter(|e| e.type_name() == name).count();
+    assert_eq!(count("run:start"), 1, "{:?}", shown());
+    assert_eq!(count("run:end"), 1, "{:?}", shown());
+    assert_eq!(events[0].type_name(), "run:start", "{:?}", shown());
+    let RunEvent::End {
+        status,
+        duration_ms,
+        result,
+        ..
+    } = events.last().unwrap()
+    else {
+        panic!("the end is not last: {:?}", shown());
+    };
+    assert_eq!(*status, result.meta.status);
+    assert_eq!(*duration_ms, result.meta.duration_ms);
+    let failed = status.as_str() == "error";
+    assert_eq!(count("run:error"), usize::from(failed), "{:?}", shown());
+    assert_eq!(result.meta.error.is_none(), status.as_str() == "success");
+    assert_eq!(result.meta.attempt_log.len(), result.meta.attempts as usize);
+    let mut open: Vec<&Id> = Vec::new();
+    for event in events {
+        match event {
+            RunEvent::ToolStart { tool_id, .. } => open.push(tool_id),
+            RunEvent::ToolEnd { tool_id, .. } => {
+                let at = open.iter().position(|id| *id == tool_id);
+                open.remove(at.unwrap_or_else(|| panic!("ended twice: {:?}", shown())));
+            }
+            RunEvent::Retry { .. } | RunEvent::Fallback { .. } | RunEvent::End { .. } => {
+                assert!(open.is_empty(), "not ended: {open:?} {:?}", shown());
+            }
+            _ => {}
+        }
+        assert_eq!(event.run_id(), events[0].run_id());
+    }
+}
+
+/// The events of a run, each in a few words.
+pub(crate) async fn story(run: Run) -> Vec<String> {
+    events(run).await.iter().map(brief).collect()
+}
+
+pub(crate) fn told(events: &[RunEvent]) -> Vec<String> {
+    events.iter().map(brief).collect()
+}
+
+pub(crate) fn outcome(events: &[RunEvent]) -> Outcome {
+    match events.last() {
+        Some(RunEvent::End { result, .. }) => (**result).clone(),
+        other => panic!("no end but {other:?}"),
+    }
+}
+
+pub(crate) fn brief(event: &RunEvent) -> String {
+    let coming = |next: &Next| match &next.resumes {
+        Some(session) => format!("{} resumes {session}", next.provider),
+        None => next.provider.clone(),
+    };
+    match event {
+        RunEvent::Start { provider, .. } => format!("start {provider}"),
+        RunEvent::End { status, .. } => format!("end {}", status.as_str()),
+        RunEvent::Error { error, .. } => format!("error {:?}", error.kind),
+        RunEvent::Retry {
+            attempt,
+            reason,
+            delay_ms,
+            next,
+            ..
+        } => format!(
+            "retry {attempt} {:?} +{delay_ms} {}",
+            reason.kind,
+            coming(next)
+        ),
+        RunEvent::Fallback {
+            attempt,
+            reason,
+            delay_ms,
+            next,
+            ..
+        } => format!(
+            "fallback {attempt} {:?} +{delay_ms} {}",
+            reason.kind,
+            coming(next)
+        ),
+        RunEvent::ToolStart { tool_id, .. } => format!("tool {tool_id}"),
+        RunEvent::ToolEnd {
+            tool_id,
+            duration_ms,
+            is_error,
+            ..
+        } => {
+            let how = if *is_error { "error" } else { "ok" };
+            format!("tool-end {tool_id} {how} {duration_ms}")
+        }
+        RunEvent::Chunk { content, .. } => format!("chunk {content}"),
+        RunEvent::Message { content, .. } => format!("message {content}"),
+        RunEvent::Agent { attempt, event, .. } => format!("agent {attempt} {}", event.type_name()),
+        other => panic!("a new event: {other:?}"),
+    }
+}
+
+/// The run is over for everyone: it is not active, no agent of its goes on, its slot is free.
+pub(crate) async fn assert_over(orchestrator: &Orchestrator, mocks: &[&Arc<MockRuntime>]) {
+    assert!(!orchestrator.is_run_active("r").await);
+    assert_eq!(orchestrator.active_runs().await, []);
+    for mock in mocks {
+        assert_eq!(mock.active(), 0, "an agent of {mock:?} goes on");
+    }
+    let after = mock("after", [Script::new().text("free")]);
+    let mut request = request(&[&after]);
+    request.run_id = Some("after".into());
+    let done = tokio::time::timeout(secs(1), orchestrator.run(request).outcome()).await;
+    let done = done.expect("a slot was not given back");
+    assert_eq!(done.answer(), Some("free"));
+}

@@ -1,0 +1,141 @@
+//! A consumer that reads slowly, late or never.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::json;
+use teamster_core::ToolKind;
+use teamster_orchestrator::{Limits, OutcomeStatus, RunRequest};
+use teamster_testkit::mock_runtime::{MockRuntime, Script};
+
+use crate::common::*;
+
+fn talks(pieces: usize) -> Script {
+    (0..pieces).fold(Script::new(), |script, n| script.text(format!("{n} ")))
+}
+
+fn counted(request: RunRequest) -> (RunRequest, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let heard = count.clone();
+    let request = request.on_event(move |_| {
+        heard.fetch_add(1, Ordering::SeqCst);
+    });
+    (request, count)
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_lost_and_the_order_is_kept() {
+    let claude = mock("claude", [talks(2000)]);
+    let (request, count) = counted(request(&[&claude]));
+    let mut run = orchestrator().run(request);
+    settle().await;
+    tokio::time::sleep(secs(10)).await;
+    // The run waits for its consumer: what waits is bounded.
+    assert_eq!(count.load(Ordering::SeqCst), 257);
+    let mut told = Vec::new();
+    while let Some(event) = run.next().await {
+        told.push(brief(&event));
+        if told.len() % 100 == 0 {
+            tokio::time::sleep(ms(10)).await;
+        }
+    }
+    let pieces: Vec<_> = (0..2000).map(|n| format!("{n} ")).collect();
+    let whole = pieces.concat();
+    let chunks = (0..2000).map(|n| format!("chunk {n} "));
+    let expected: Vec<_> = std::iter::once("start claude".to_owned())
+        .chain(chunks)
+        .chain([format!("message {whole}"), "end success".to_owned()])
+        .collect();
+    assert_eq!(told, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_consumer_sleeps_can_be_stopped() {
+    for way in ["abort", "by id", "budget", "drop"] {
+        let script = talks(1000)
+            .tool_use("Bash", "t", ToolKind::Execute, json!({}))
+            .wait_for_abort();
+        let claude = mock("claude", [script]);
+        let orchestrator = limited(Limits::default().overall(1));
+        let mut request = request(&[&claude]);
+        if way == "budget" {
+            request.budget.time = Some(secs(60));
+        }
+        let run = orchestrator.run(request);
+        claude.wait_for_runs(1).await;
+        tokio::time::sleep(secs(30)).await;
+        assert_eq!(claude.active(), 1);
+        let mut kept = None;
+        match way {
+            "abort" => {
+                run.abort();
+                kept = Some(run);
+            }
+            "by id" => {
+                assert!(orchestrator.abort("r").await);
+                kept = Some(run);
+            }
+            "budget" => kept = Some(run),
+            _ => drop(run),
+        }
+        tokio::time::sleep(secs(31)).await;
+        // Though nobody has read a word.
+        assert_over(&orchestrator, &[&claude]).await;
+        let Some(run) = kept else { continue };
+        let events = events(run).await;
+        let status = outcome(&events).meta.status;
+        let expected = match way {
+            "budget" => OutcomeStatus::Error,
+            _ => OutcomeStatus::Aborted,
+        };
+        assert_eq!(status, expected, "{way}");
+        // What was said before is all there: the agent never got further than its consumer.
+        let said = outcome(&events).payloads.concat_texts();
+        assert!(said.starts_with("0 1 2 "), "{said}");
+    }
+}
+
+trait ConcatTexts {
+    fn concat_texts(&self) -> String;
+}
+
+impl ConcatTexts for Vec<teamster_orchestrator::Payload> {
+    fn concat_texts(&self) -> String {
+        self.iter().map(|payload| payload.text.as_str()).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_grace_of_a_runtime_that_hangs_holds_though_the_consumer_sleeps() {
+    let claude = mock("claude", [talks(1000).hang()]);
+    let orchestrator = limited(Limits::default().overall(1));
+    let run = orchestrator.run(request(&[&claude]));
+    claude.wait_for_runs(1).await;
+    settle().await;
+    run.abort();
+    tokio::time::sleep(secs(31)).await;
+    assert_over(&orchestrator, &[&claude]).await;
+    assert_eq!(story(run).await.last().unwrap(), "end aborted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_read_to_its_end_was_not_aborted() {
+    let claude = Arc::new(MockRuntime::new("claude").run_by(|_| Script::new().text("x")));
+    let orchestrator = orchestrator();
+    for _ in 0..20 {
+        let mut run = orchestrator.run(request(&[&claude]));
+        let abort = run.abort_handle();
+        while run.next().await.is_some() {}
+        drop(run);
+        assert!(!abort.is_aborted());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_is_given_once_and_after_it_nothing() {
+    let claude = mock("claude", [Script::new().text("x")]);
+    let mut run = orchestrator().run(request(&[&claude]));
+    while run.next().await.is_some() {}
+    assert_eq!(run.next().await, None);
+    assert_eq!(run.outcome().await.meta.status, OutcomeStatus::Aborted);
+}

@@ -1,0 +1,429 @@
+//! Code of others that does what it must not.
+
+use std::sync::{Arc, Mutex};
+
+use teamster_core::{
+    AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream, ExecuteParams, Id,
+};
+use teamster_orchestrator::{
+    Accepted, Budget, Candidate, Observed, Outcome, OutcomeStatus, RunObserver, RunRequest,
+};
+use teamster_testkit::mock_runtime::{MockRuntime, Script};
+
+use crate::common::*;
+
+/// A runtime that cannot even begin.
+struct PanicsAtOnce(Capabilities);
+
+impl AgentRuntime for PanicsAtOnce {
+    fn id(&self) -> &'static str {
+        "broken"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.0
+    }
+
+    fn execute(&self, _: ExecuteParams) -> EventStream {
+        panic!("as it should")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_panics_at_once_is_given_up() {
+    let broken = Arc::new(PanicsAtOnce(Capabilities::none()));
+    let codex = mock("codex", [Script::new().text("x")]);
+    let orchestrator = orchestrator();
+    let mut alone = RunRequest::new(broken.clone(), ExecuteParams::new(PROMPT));
+    alone.run_id = Some("r".into());
+    let events = events(orchestrator.run(alone.clone())).await;
+    assert_eq!(
+        told(&events),
+        ["start broken", "error Internal", "end error"]
+    );
+    let done = outcome(&events);
+    assert_eq!(done.meta.error.unwrap().message, "the runtime panicked");
+    assert_eq!(
+        done.meta.attempt_log[0].error.as_ref().unwrap().message,
+        "the runtime panicked"
+    );
+    // It never began, so the prompt can go to another.
+    let two = alone.fallback(Candidate::new(codex.clone(), ExecuteParams::new(PROMPT)));
+    assert_eq!(
+        story(orchestrator.run(two)).await,
+        [
+            "start broken",
+            "fallback 2 Internal +0 codex",
+            "chunk x",
+            "message x",
+            "end success"
+        ]
+    );
+    assert_over(&orchestrator, &[&codex]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_panics_on_the_way_ends_the_run_well() {
+    let claude = mock(
+        "claude",
+        [Script::new()
+            .tool_use(
+                "Read",
+                "t",
+                teamster_core::ToolKind::Read,
+                serde_json::json!({}),
+            )
+            .panic("as it should")],
+    );
+    let orchestrator = orchestrator();
+    let events = events(orchestrator.run(request(&[&claude]))).await;
+    assert_eq!(
+        told(&events),
+        [
+            "start claude",
+            "tool t",
+            "tool-end t error 0",
+            "error Internal",
+            "end error"
+        ]
+    );
+    assert_over(&orchestrator, &[&claude]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_without_done_ends_the_run_well() {
+    let claude = mock("claude", [Script::new().text("ha").breaks_off()]);
+    let orchestrator = orchestrator();
+    let mut request = request(&[&claude]);
+    request.retry.retries = 0;
+    let events = events(orchestrator.run(request)).await;
+    assert_eq!(
+        told(&events),
+        [
+            "start claude",
+            "chunk ha",
+            "message ha",
+            "error Protocol",
+            "end error"
+        ]
+    );
+    assert_eq!(outcome(&events).last_result, None);
+    assert_over(&orchestrator, &[&claude]).await;
+}
+
+#[derive(Default)]
+struct Log {
+    heard: Mutex<Vec<String>>,
+    panics: bool,
+}
+
+impl Log {
+    fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    fn hear(&self, line: String) -> Observed<'_> {
+        self.heard.lock().unwrap().push(line);
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            assert!(!self.panics, "as it should");
+        })
+    }
+}
+
+impl RunObserver for Log {
+    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
+        self.hear(format!(
+            "accepted {} {} {} {}",
+            run.run_id,
+            run.provider,
+            run.params.prompt,
+            run.at_ms - T0
+        ))
+    }
+
+    fn session<'a>(
+        &'a self,
+        run_id: &'a Id,
+        provider: &'a str,
+        session_id: &'a Id,
+    ) -> Observed<'a> {
+        self.hear(format!("session {run_id} {provider} {session_id}"))
+    }
+
+    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
+        self.hear(format!("ended {}", outcome.meta.status.as_str()))
+    }
+}
+
+fn observed(request: &mut RunRequest, panics: bool) -> Arc<Log> {
+    let log = Arc::new(Log {
+        panics,
+        ..Log::default()
+    });
+    request.observer = Some(log.clone());
+    log
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_is_told_in_order_and_may_panic() {
+    for panics in [false, true] {
+        let claude = mock(
+            "claude",
+            [Script::new()
+                .session("a")
+                .session("b")
+                .failed(error(ErrorKind::Auth))],
+        );
+        let codex = mock(
+            "codex",
+            [Script::new()
+                .text("x")
+                .adjust(|result| result.session_id = Some("only at the end".into()))],
+        );
+        let orchestrator = orchestrator();
+        let mut request = request(&[&claude, &codex]);
+        let log = observed(&mut request, panics);
+        let done = outcome(&events(orchestrator.run(request)).await);
+        assert_eq!(done.meta.status, OutcomeStatus::Success);
+        assert_eq!(
+            log.heard(),
+            [
+                "accepted r claude do it 0",
+                "session r claude a",
+                "session r claude b",
+                "session r codex only at the end",
+                "ended success"
+            ]
+        );
+        assert_over(&orchestrator, &[&claude, &codex]).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_is_not_told_of_a_session_that_never_was() {
+    let claude = mock("claude", [fails(ErrorKind::NotFound)]);
+    let mut request = request(&[&claude]);
+    request.candidates[0].params.new_session_id = Some("wished".into());
+    let log = observed(&mut request, false);
+    let done = orchestrator().run(request).outcome().await;
+    assert_eq!(log.heard(), ["accepted r claude do it 0", "ended error"]);
+    // It is there `to go on with it`.
+    assert_eq!(done.meta.session_id, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_hears_of_the_end_though_nobody_reads() {
+    let claude = mock("claude", [Script::new().session("s").wait_for_abort()]);
+    let orchestrator = orchestrator();
+    let mut request = request(&[&claude]);
+    let log = observed(&mut request, false);
+    let run = orchestrator.run(request);
+    claude.wait_for_runs(1).await;
+    settle().await;
+    drop(run);
+    settle().await;
+    assert_eq!(
+        log.heard(),
+        [
+            "accepted r claude do it 0",
+            "session r claude s",
+            "ended aborted"
+        ]
+    );
+    assert_over(&orchestrator, &[&claude]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_was_not_told_of_a_run_is_not_told_of_its_end() {
+    let claude = mock("claude", [Script::new().wait_for_abort()]);
+    let orchestrator = orchestrator();
+    let first = orchestrator.run(request(&[&claude]));
+    settle().await;
+    // A run whose id is taken.
+    let mut taken = request(&[&claude]);
+    let log = observed(&mut taken, false);
+    let refused = events(orchestrator.run(taken)).await;
+    assert_eq!(
+        told(&refused),
+        ["start claude", "error Invalid", "end error"]
+    );
+    let message = outcome(&refused).meta.error.unwrap().message;
+    assert!(message.contains("`r`"), "{message}");
+    assert!(orchestrator.is_run_active("r").await);
+    drop(first);
+    settle().await;
+    // One whose budget cannot be.
+    let mut zero = request(&[&claude]);
+    zero.observer = Some(log.clone());
+    zero.budget.turns = Some(0);
+    events(orchestrator.run(zero)).await;
+    // One that nobody can make.
+    let mut nobody = request(&[&claude]);
+    nobody.observer = Some(log.clone());
+    nobody.candidates.clear();
+    let none = events(orchestrator.run(nobody)).await;
+    assert_eq!(told(&none), ["start ", "error Invalid", "end error"]);
+    assert_eq!(log.heard(), [""; 0]);
+    assert_over(&orchestrator, &[&claude]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_callback_may_panic() {
+    let claude = mock("claude", [Script::new().text("x")]);
+    let orchestrator = orchestrator();
+    let request = request(&[&claude]).on_event(|_| panic!("as it should"));
+    assert_eq!(
+        story(orchestrator.run(request)).await,
+        ["start claude", "chunk x", "message x", "end success"]
+    );
+    assert_over(&orchestrator, &[&claude]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_cannot_be_is_refused() {
+    type Set = fn(&mut Budget);
+    let cases: [(Set, &str); 7] = [
+        (|b| b.usd = Some(0.0), "USD"),
+        (|b| b.usd = Some(-1.0), "USD"),
+        (|b| b.usd = Some(f64::NAN), "USD"),
+        (|b| b.usd = Some(f64::INFINITY), "USD"),
+        (|b| b.tokens = Some(0), "tokens"),
+        (|b| b.turns = Some(0), "turns"),
+        (|b| b.time = Some(std::time::Duration::ZERO), "time"),
+    ];
+    for (set, what) in cases {
+        let claude = mock("claude", [Script::new()]);
+        let mut request = request(&[&claude]);
+        set(&mut request.budget);
+        let events = events(orchestrator().run(request)).await;
+        assert_eq!(
+            told(&events),
+            ["start claude", "error Invalid", "end error"]
+        );
+        let message = outcome(&events).meta.error.unwrap().message;
+        assert!(message.contains(what), "{message}");
+        assert_eq!(claude.runs().len(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn parameters_that_the_provider_refuses_are_not_tried_again() {
+    let mut runtime = MockRuntime::new("claude");
+    runtime.capabilities_mut().images = false;
+    let claude = Arc::new(runtime.run(Script::new()));
+    let mut request = request(&[&claude]);
+    request.candidates[0].params.prompt = String::new();
+    let events = events(orchestrator().run(request)).await;
+    assert_eq!(
+        told(&events),
+        ["start claude", "error Invalid", "end error"]
+    );
+    let done = outcome(&events);
+    assert_eq!(done.meta.attempts, 1);
+    assert_eq!(
+        done.last_result.unwrap().errors[0].code,
+        ErrorCode::InvalidParams
+    );
+}
+
+/// Never comes back from anything.
+struct Stuck;
+
+impl RunObserver for Stuck {
+    fn accepted<'a>(&'a self, _: Accepted<'a>) -> Observed<'a> {
+        Box::pin(std::future::pending())
+    }
+
+    fn session<'a>(&'a self, _: &'a Id, _: &'a str, _: &'a Id) -> Observed<'a> {
+        Box::pin(std::future::pending())
+    }
+
+    fn ended<'a>(&'a self, _: &'a Outcome) -> Observed<'a> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_hangs_does_not_hold_up_the_end_of_a_run_that_was_told_to_stop() {
+    let claude = mock("claude", [Script::new().session("a").wait_for_abort()]);
+    let orchestrator = orchestrator();
+    let mut request = request(&[&claude]);
+    request.observer = Some(Arc::new(Stuck));
+    let run = orchestrator.run(request);
+    let abort = run.abort_handle();
+    let outcome = tokio::spawn(run.outcome());
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    abort.abort();
+    let done = outcome.await.unwrap();
+    assert_eq!(done.meta.status, OutcomeStatus::Aborted);
+    // It hung in `accepted`, and then in `ended`.
+    assert_eq!(done.meta.duration_ms, 8000);
+    assert_over(&orchestrator, &[&claude]).await;
+}
+
+/// A runtime that refuses what it is asked, before anything is started.
+struct Refuses(Arc<MockRuntime>);
+
+impl AgentRuntime for Refuses {
+    fn id(&self) -> &'static str {
+        "refuses"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.0.capabilities()
+    }
+
+    fn check(&self, _: &ExecuteParams) -> Result<(), AgentError> {
+        Err(AgentError::invalid_params("effort: it has none"))
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        self.0.execute(params)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_could_not_go_on_is_refused_before_anything_starts() {
+    let claude = mock("claude", [Script::new()]);
+    let other = mock("other", []);
+    let orchestrator = orchestrator();
+    let mut request = request(&[&claude]);
+    let refuses = Arc::new(Refuses(other.clone()));
+    request
+        .candidates
+        .push(Candidate::new(refuses, ExecuteParams::new("x")));
+    let done = orchestrator.run(request).outcome().await;
+    let error = done.meta.error.unwrap();
+    assert_eq!(
+        (error.kind, &*error.message),
+        (ErrorKind::Invalid, "effort: it has none")
+    );
+    assert_eq!(done.meta.attempts, 0);
+    assert!(claude.runs().is_empty() && other.runs().is_empty());
+}
+
+#[test]
+fn a_session_goes_to_no_other_provider() {
+    let codex = mock("codex", []);
+    let mut params = ExecuteParams::new("x");
+    assert!(Candidate::for_other_provider(codex.clone(), &params).is_ok());
+    params.session_id = Some("s".into());
+    let error = Candidate::for_other_provider(codex, &params).unwrap_err();
+    assert!(
+        error.message.contains("does not know the session"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_hangs_does_not_hold_up_a_run_for_ever() {
+    let claude = mock("claude", [Script::new().session("a").text("x")]);
+    let orchestrator = orchestrator();
+    let mut request = request(&[&claude]);
+    request.observer = Some(Arc::new(Stuck));
+    let done = orchestrator.run(request).outcome().await;
+    assert_eq!(done.meta.status, OutcomeStatus::Success);
+    assert_eq!(done.answer(), Some("x"));
+    assert_over(&orchestrator, &[&claude]).await;
+}

@@ -1,0 +1,256 @@
+//! The events, word for word.
+
+use serde_json::{Value, json};
+use teamster_core::{ErrorKind, ToolKind};
+use teamster_orchestrator::{Orchestrator, RunEvent, RunRequest};
+use teamster_testkit::mock_runtime::Script;
+
+use crate::common::*;
+
+async fn wire(orchestrator: &Orchestrator, request: RunRequest) -> Vec<Value> {
+    let events = events(orchestrator.run(request)).await;
+    let mut lines = Vec::new();
+    for event in events {
+        let line = serde_json::to_value(&event).unwrap();
+        let mut back: RunEvent = serde_json::from_value(line.clone()).unwrap();
+        // What is not on the wire.
+        if let (RunEvent::End { result: back, .. }, RunEvent::End { result, .. }) =
+            (&mut back, &event)
+        {
+            back.last_result.clone_from(&result.last_result);
+        }
+        assert_eq!(back, event);
+        assert_eq!(line["type"], event.type_name());
+        lines.push(line);
+    }
+    lines
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_with_a_tool_word_for_word() {
+    let claude = mock(
+        "claude",
+        [Script::new()
+            .session("s1")
+            .model("opus")
+            .text("let me ")
+            .text("look")
+            .tool_use("Read", "t1", ToolKind::Read, json!({"path": "x"}))
+            .delay(ms(70))
+            .tool_result("t1", "y")
+            .delay(ms(5))
+            .text("it is y")
+            .num_turns(2)
+            .cost_usd(0.25)
+            .completed()],
+    );
+    let lines = wire(&orchestrator(), request(&[&claude])).await;
+    assert_eq!(
+        lines,
+        [
+            json!({"type": "run:start", "runId": "r", "sessionId": "s1", "provider": "claude", "model": "opus"}),
+            json!({"type": "assistant:chunk", "runId": "r", "content": "let me "}),
+            json!({"type": "assistant:chunk", "runId": "r", "content": "look"}),
+            json!({"type": "assistant:message", "runId": "r", "content": "let me look"}),
+            json!({"type": "tool:start", "runId": "r", "toolName": "Read", "toolId": "t1"}),
+            json!({"type": "tool:end", "runId": "r", "toolName": "Read", "toolId": "t1", "durationMs": 70, "isError": false}),
+            json!({"type": "assistant:chunk", "runId": "r", "content": "it is y"}),
+            json!({"type": "assistant:message", "runId": "r", "content": "it is y"}),
+            json!({"type": "run:end", "runId": "r", "status": "success", "durationMs": 75, "result": {
+                "payloads": [{"text": "let me look"}, {"text": "it is y"}],
+                "meta": {
+                    "runId": "r", "status": "success", "sessionId": "s1", "provider": "claude", "model": "opus",
+                    "durationMs": 75, "attempts": 1, "costUsd": 0.25, "numTurns": 2,
+                    "attemptLog": [{"provider": "claude", "model": "opus", "sessionId": "s1", "resumed": false,
+                                    "durationMs": 75, "costUsd": 0.25}],
+                },
+            }}),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_known_is_absent() {
+    let codex = mock("codex", [Script::new()]);
+    let lines = wire(&orchestrator(), request(&[&codex])).await;
+    assert_eq!(
+        lines,
+        [
+            json!({"type": "run:start", "runId": "r", "provider": "codex"}),
+            json!({"type": "run:end", "runId": "r", "status": "success", "durationMs": 0, "result": {
+                "payloads": [],
+                "meta": {"runId": "r", "status": "success", "provider": "codex", "durationMs": 0, "attempts": 1,
+                         "attemptLog": [{"provider": "codex", "resumed": false, "durationMs": 0}]},
+            }}),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_fallback_and_error_word_for_word() {
+    let claude = mock(
+        "claude",
+        [
+            Script::new()
+                .session("a")
+                .tool_use("Bash", "t", ToolKind::Execute, json!({}))
+                .tool_error("t", "no")
+                .failed(error(ErrorKind::Overloaded)),
+            fails(ErrorKind::ContextWindow),
+        ],
+    );
+    let second = mock("claude", [fails(ErrorKind::Invalid)]);
+    let mut request = request(&[&claude, &second]);
+    request.candidates[1].params.model = Some("haiku".into());
+    let lines = wire(&orchestrator(), request).await;
+    let reason = |kind: &str, message: &str, retryable: bool| json!({"kind": kind, "message": message, "retryable": retryable});
+    assert_eq!(
+        lines[3],
+        json!({"type": "run:retry", "runId": "r", "attempt": 2, "delayMs": 1000,
+               "reason": reason("overloaded", "Overloaded", true),
+               "next": {"provider": "claude", "resumes": "a"}})
+    );
+    assert_eq!(
+        lines[4],
+        json!({"type": "run:fallback", "runId": "r", "attempt": 3, "delayMs": 0,
+               "reason": reason("context_window", "ContextWindow", false),
+               "next": {"provider": "claude", "model": "haiku", "resumes": "a"}})
+    );
+    assert_eq!(
+        lines[5],
+        json!({"type": "run:error", "runId": "r", "error": reason("invalid", "Invalid", false)})
+    );
+    let end = &lines[6];
+    assert_eq!(end["status"], "error");
+    assert_eq!(
+        end["result"]["meta"]["error"],
+        reason("invalid", "Invalid", false)
+    );
+    assert_eq!(end["result"]["meta"]["sessionId"], "a");
+    let log = &end["result"]["meta"]["attemptLog"];
+    assert_eq!(
+        log[1],
+        json!({"provider": "claude", "sessionId": "a", "resumed": true, "durationMs": 0,
+               "error": reason("context_window", "ContextWindow", false)})
+    );
+    assert_eq!(lines.len(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_aborted_run_is_aborted_on_the_wire() {
+    let claude = mock("claude", [Script::new().wait_for_abort()]);
+    let request = request(&[&claude]);
+    let cancel = request.candidates[0].params.cancel.clone();
+    cancel.cancel();
+    let lines = wire(&orchestrator(), request).await;
+    let error = json!({"kind": "aborted", "message": "the run was aborted", "retryable": false});
+    assert_eq!(
+        lines[1],
+        json!({"type": "run:end", "runId": "r", "status": "aborted", "durationMs": 0, "result": {
+            "payloads": [],
+            "meta": {"runId": "r", "status": "aborted", "provider": "claude", "durationMs": 0, "attempts": 0,
+                     "error": error},
+        }})
+    );
+    assert_eq!(lines.len(), 2);
+    assert_eq!(claude.runs().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agents_own_events_come_only_if_asked_for() {
+    let script = || {
+        Script::new()
+            .session("s")
+            .thinking("hm")
+            .text("x")
+            .completed()
+    };
+    let claude = mock("claude", [script(), script()]);
+    let orchestrator = orchestrator();
+    assert_eq!(
+        story(orchestrator.run(request(&[&claude]))).await,
+        ["start claude", "chunk x", "message x", "end success"]
+    );
+    let mut request = request(&[&claude]);
+    request.agent_events = true;
+    let lines = story(orchestrator.run(request)).await;
+    assert_eq!(
+        lines,
+        [
+            "start claude",
+            "agent 1 session",
+            "agent 1 thinking",
+            "agent 1 text",
+            "chunk x",
+            "agent 1 done",
+            "message x",
+            "end success"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_are_told_apart_and_what_is_retracted_is_no_message() {
+    let claude = mock(
+        "claude",
+        [Script::new()
+            .text_in("m1", "one")
+            .text_in("m2", "tw")
+            .retract("m2")
+            .text_in("m2", "two")
+            .text_in("m3", "three")
+            .completed()],
+    );
+    let events = events(orchestrator().run(request(&[&claude]))).await;
+    assert_eq!(
+        told(&events),
+        [
+            "start claude",
+            "chunk one",
+            "message one",
+            "chunk tw",
+            "chunk two",
+            "message two",
+            "chunk three",
+            "message three",
+            "end success"
+        ]
+    );
+    assert_eq!(outcome(&events).payloads.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_are_the_callers_or_new_and_in_order() {
+    let claude = std::sync::Arc::new(
+        teamster_testkit::mock_runtime::MockRuntime::new("claude").run_by(|_| Script::new()),
+    );
+    let orchestrator = orchestrator();
+    assert_eq!(&**orchestrator.run(request(&[&claude])).id(), "r");
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let mut request = request(&[&claude]);
+        request.run_id = None;
+        ids.push(orchestrator.run(request).id().to_string());
+    }
+    for id in &ids {
+        assert_eq!(id.len(), 36);
+        assert_eq!(id.as_bytes()[14], b'7', "{id}");
+    }
+    assert_ne!(ids[0], ids[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_callback_gets_what_the_stream_gets() {
+    let claude = mock(
+        "claude",
+        [fails(ErrorKind::Network), Script::new().text("x")],
+    );
+    let (send, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let request = request(&[&claude]).on_event(move |event| send.send(event.clone()).unwrap());
+    let read = events(orchestrator().run(request)).await;
+    let mut called = Vec::new();
+    while let Ok(event) = heard.try_recv() {
+        called.push(event);
+    }
+    assert_eq!(called, read);
+}

@@ -1,0 +1,19 @@
+//! The engine with scripted runtimes, on paused time.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod abort;
+mod budgets;
+mod common;
+mod consumer;
+mod faults;
+mod lifecycle;
+mod limits;
+mod outcome;
+mod properties;
+mod retry;
+mod sessions;
+mod side_effects;

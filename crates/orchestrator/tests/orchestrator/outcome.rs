@@ -1,0 +1,150 @@
+//! What came of a run, over all its attempts.
+
+use serde_json::json;
+use teamster_core::{ErrorKind, ToolKind, Usage};
+use teamster_orchestrator::OutcomeStatus;
+use teamster_testkit::mock_runtime::Script;
+
+use crate::common::*;
+
+fn usage(input: u64, output: Option<u64>) -> Usage {
+    Usage {
+        input_tokens: Some(input),
+        output_tokens: output,
+        ..Usage::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn figures_are_summed_and_messages_are_those_that_stand() {
+    let claude = mock(
+        "claude",
+        [
+            // Void: the prompt is sent anew.
+            Script::new()
+                .session("a")
+                .model("m1")
+                .text("void")
+                .usage(usage(1, None))
+                .usage(usage(10, None))
+                .cost_usd(0.25)
+                .delay(secs(2))
+                .failed(error(ErrorKind::Network)),
+            // Stands: the session is resumed.
+            Script::new()
+                .session("b")
+                .model("m2")
+                .text("first")
+                .tool_use("Edit", "t", ToolKind::Edit, json!({}))
+                .tool_result("t", "")
+                .text("half")
+                .usage(usage(5, Some(7)))
+                .num_turns(2)
+                .failed(error(ErrorKind::Overloaded)),
+            Script::new()
+                .session("b")
+                .text("last")
+                .result_usage(usage(100, Some(1)))
+                .cost_usd(0.5)
+                .num_turns(3)
+                .structured_output(json!({"ok": true}))
+                .delay(ms(500)),
+        ],
+    );
+    let mut request = request(&[&claude]);
+    request.candidates[0].params.model = Some("alias".into());
+    let events = events(orchestrator().run(request)).await;
+    let done = outcome(&events);
+    let said: Vec<_> = done.payloads.iter().map(|p| p.text.as_str()).collect();
+    assert_eq!(said, ["first", "half", "last"]);
+    assert_eq!(done.answer(), Some("last"));
+    assert_eq!(done.usage, Some(usage(115, Some(8))));
+    assert_eq!(done.meta.cost_usd, Some(0.75));
+    assert_eq!(done.meta.num_turns, Some(5));
+    assert_eq!(done.meta.session_id.as_deref(), Some("b"));
+    assert_eq!(done.meta.model.as_deref(), Some("alias"));
+    assert_eq!(done.meta.duration_ms, 2000 + 1000 + 2000 + 500);
+    assert_eq!(done.structured_output, Some(json!({"ok": true})));
+    assert_eq!(done.last_result.unwrap().num_turns, Some(3));
+    let log = &done.meta.attempt_log;
+    assert_eq!(log.len(), 3);
+    let durations: Vec<_> = log.iter().map(|attempt| attempt.duration_ms).collect();
+    assert_eq!(durations, [2000, 0, 500]);
+    let models: Vec<_> = log.iter().map(|attempt| attempt.model.as_deref()).collect();
+    assert_eq!(models, [Some("m1"), Some("m2"), Some("alias")]);
+    assert_eq!(log[0].usage, Some(usage(10, None)));
+    assert_eq!(log[1].cost_usd, None);
+    assert_eq!(log[1].error.as_ref().unwrap().kind, ErrorKind::Overloaded);
+    assert!(log[2].error.is_none() && log[2].resumed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_fails_keeps_what_it_has() {
+    let claude = mock(
+        "claude",
+        [Script::new()
+            .session("a")
+            .text("as far as I got")
+            .structured_output(json!({"half": 1}))
+            .usage(usage(3, None))
+            .failed(error(ErrorKind::Invalid))],
+    );
+    let events = events(orchestrator().run(request(&[&claude]))).await;
+    assert_eq!(
+        told(&events),
+        [
+            "start claude",
+            "chunk as far as I got",
+            "message as far as I got",
+            "error Invalid",
+            "end error"
+        ]
+    );
+    let done = outcome(&events);
+    assert_eq!(done.meta.status, OutcomeStatus::Error);
+    assert_eq!(done.payloads[0].text, "as far as I got");
+    assert_eq!(done.usage, Some(usage(3, None)));
+    assert_eq!(done.structured_output, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_void_is_void_also_when_nothing_comes_after_it() {
+    let claude = mock(
+        "claude",
+        [Script::new()
+            .text_in("m", "void")
+            .text_in("n", "too")
+            .failed(error(ErrorKind::Network))],
+    );
+    let run = orchestrator().run(request(&[&claude]));
+    claude.wait_for_runs(1).await;
+    settle().await;
+    run.abort();
+    let events = events(run).await;
+    assert_eq!(told(&events).last().unwrap(), "end aborted");
+    assert_eq!(outcome(&events).payloads, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_was_denied_is_an_error_that_says_so() {
+    let claude = mock(
+        "claude",
+        [Script::new()
+            .tool_use("Bash", "t", ToolKind::Execute, json!({}))
+            .permission_denied("Bash", "t", "no")
+            .completed()],
+    );
+    let events = events(orchestrator().run(request(&[&claude]))).await;
+    let error = outcome(&events).meta.error.unwrap();
+    assert_eq!(error.kind, ErrorKind::Permission);
+    assert_eq!(error.message, "nothing was done: denied were Bash");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_was_given_is_there_to_go_on_with() {
+    let claude = mock("claude", [fails(ErrorKind::Auth)]);
+    let mut request = request(&[&claude]);
+    request.candidates[0].params.session_id = Some("old".into());
+    let done = orchestrator().run(request).outcome().await;
+    assert_eq!(done.meta.session_id.as_deref(), Some("old"));
+}

@@ -1,0 +1,42 @@
+//! Codex.
+
+use teamster_codex::Codex;
+
+use crate::Recorded;
+
+const COMMAND_RUNS: Recorded = Recorded {
+    fixture: "codex/0.169.0/tool_shell_ok",
+    until: &[r#""type":"item.started""#, "command_execution"],
+};
+
+fn resume(session: &str) -> Vec<String> {
+    assert_eq!(session, "01a1ffe8-eb7b-7523-afa9-5cca709e2801");
+    vec!["resume".to_owned(), session.to_owned()]
+}
+
+#[tokio::test]
+async fn a_command_that_runs_is_not_run_again() {
+    COMMAND_RUNS.is_resumed(Codex, resume).await;
+    COMMAND_RUNS.ends(Codex, "`command_execution`").await;
+}
+
+#[tokio::test]
+async fn a_command_that_was_run_is_not_run_again() {
+    let run = Recorded {
+        until: &[r#""type":"item.completed""#, "command_execution"],
+        ..COMMAND_RUNS
+    };
+    run.is_resumed(Codex, resume).await;
+    run.ends(Codex, "`command_execution`").await;
+}
+
+/// It does not tell of everything, so that a run that breaks off may have done something.
+#[tokio::test]
+async fn a_run_that_told_of_nothing_is_not_begun_again() {
+    let words = Recorded {
+        until: &["agent_message"],
+        ..COMMAND_RUNS
+    };
+    words.is_resumed(Codex, resume).await;
+    words.ends(Codex, "may have been running").await;
+}

@@ -1,0 +1,207 @@
+//! Never a side effect twice, one file a provider: the real provider, its engine, and real processes that
+//! print what the real CLI was recorded to print, until they crash.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod claude;
+mod codex;
+mod copilot;
+mod gemini;
+mod opencode;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use teamster_core::{CliProvider, ErrorKind, ExecuteParams};
+use teamster_orchestrator::{
+    Action, AfterSideEffects, Orchestrator, OrchestratorConfig, Outcome, OutcomeStatus,
+    RetryPolicy, RunRequest,
+};
+use teamster_process::{CliRuntime, EnvPolicy, RuntimeConfig};
+
+/// What is asked, and must not be asked twice.
+const PROMPT: &str = "Please order 12 chairs, task 7f3a.";
+
+/// Long enough for a loaded machine, and only waited out by a test that fails.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// A recorded run, up to the line in which all of these are for the first time.
+struct Recorded {
+    fixture: &'static str,
+    until: &'static [&'static str],
+}
+
+/// How the CLI crashes.
+#[derive(Debug, Clone, Copy)]
+enum Crash {
+    /// With exit code 1, and without a word.
+    Exits,
+    /// It is killed.
+    Killed,
+}
+
+/// How a CLI was started.
+#[derive(Debug)]
+struct Launch {
+    args: Vec<String>,
+    stdin: String,
+}
+
+/// What came of a run whose CLI crashes each time.
+struct Played {
+    outcome: Outcome,
+    launches: Vec<Launch>,
+}
+
+impl Recorded {
+    /// What the CLI had printed when it crashed.
+    fn lines(&self) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../fixtures")
+            .join(self.fixture)
+            .join("stdout.ndjson");
+        let all = std::fs::read_to_string(&path).unwrap();
+        let is_last = |line: &str| self.until.iter().all(|part| line.contains(part));
+        let at = all.lines().position(is_last).unwrap();
+        all.lines()
+            .take(at + 1)
+            .flat_map(|line| [line, "\n"])
+            .collect()
+    }
+
+    /// A run that is tried once more, whatever goes wrong, as far as what was done allows it.
+    async fn play(
+        &self,
+        provider: impl CliProvider + 'static,
+        crash: Crash,
+        then: AfterSideEffects,
+    ) -> Played {
+        let place = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::write(place.path().join(name), text).unwrap();
+        };
+        write("lines.1", &self.lines());
+        if matches!(crash, Crash::Killed) {
+            write("end.1", "kill");
+        }
+        let mut config = RuntimeConfig::default();
+        config.program = Some(cli());
+        config.env_policy = EnvPolicy::Clean {
+            allow: vec!["PATH".into()],
+        };
+        let runtime = Arc::new(CliRuntime::with_config(provider, config));
+        let mut params = ExecuteParams::new(PROMPT);
+        params.working_directory = Some(place.path().to_owned());
+        for name in ["PLAY", "HOME"] {
+            let folder = place.path().display().to_string();
+            params.env.insert(name.into(), folder);
+        }
+        let mut request = RunRequest::new(runtime, params);
+        request.retry.retries = 1;
+        request.retry.base_delay = Duration::from_millis(1);
+        request.retry.side_effects.then = then;
+        // A crash tells nothing about its cause, so that by the table the next candidate is tried.
+        request
+            .retry
+            .actions
+            .insert(ErrorKind::Internal, Action::Retry);
+        request
+            .retry
+            .actions
+            .insert(ErrorKind::Protocol, Action::Retry);
+        let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+        let run = orchestrator.run(request);
+        let outcome = tokio::time::timeout(LIMIT, run.outcome()).await.unwrap();
+        // The CLI crashes again, with nothing said.
+        assert_eq!(outcome.meta.status, OutcomeStatus::Error);
+        let launches = launches(place.path());
+        assert_eq!(launches.len(), outcome.meta.attempts as usize);
+        Played { outcome, launches }
+    }
+
+    /// The CLI crashes after it had told of a side effect: its session is resumed with the continuation,
+    /// by arguments that hold these words one after the other, and the prompt is not sent again.
+    async fn is_resumed(
+        &self,
+        provider: impl CliProvider + Clone + 'static,
+        words: impl Fn(&str) -> Vec<String>,
+    ) {
+        for crash in [Crash::Exits, Crash::Killed] {
+            let then = AfterSideEffects::Resume;
+            let played = self.play(provider.clone(), crash, then).await;
+            let [first, second] = &played.launches[..] else {
+                panic!("{crash:?}: {:?}", played.launches);
+            };
+            assert!(first.says(PROMPT), "{crash:?}: {first:?}");
+            assert!(!first.says(&continuation()), "{crash:?}: {first:?}");
+            assert!(second.says(&continuation()), "{crash:?}: {second:?}");
+            assert!(!second.says(PROMPT), "{crash:?}: {second:?}");
+            let log = &played.outcome.meta.attempt_log;
+            assert!(!log[0].resumed && log[1].resumed, "{crash:?}");
+            let session = log[0].session_id.as_deref().unwrap();
+            assert_eq!(log[1].session_id.as_deref(), Some(session), "{crash:?}");
+            let words = words(session);
+            let is_there = second.args.windows(words.len()).any(|args| args == words);
+            assert!(is_there, "{crash:?}: {words:?} in {second:?}");
+        }
+    }
+
+    /// The same, where the policy is that the run ends then: nothing is started again, and the error
+    /// says what was done.
+    async fn ends(&self, provider: impl CliProvider + Clone + 'static, done: &str) {
+        for crash in [Crash::Exits, Crash::Killed] {
+            let then = AfterSideEffects::End;
+            let played = self.play(provider.clone(), crash, then).await;
+            assert_eq!(played.launches.len(), 1, "{crash:?}");
+            let error = played.outcome.meta.error.unwrap();
+            assert!(error.message.contains(done), "{crash:?}: {error}");
+        }
+    }
+
+    /// Nothing was changed before the CLI crashed: the prompt is sent anew, in a new session.
+    async fn is_sent_anew(&self, provider: impl CliProvider + Clone + 'static) {
+        for crash in [Crash::Exits, Crash::Killed] {
+            let then = AfterSideEffects::Resume;
+            let played = self.play(provider.clone(), crash, then).await;
+            let [first, second] = &played.launches[..] else {
+                panic!("{crash:?}: {:?}", played.launches);
+            };
+            assert!(second.says(PROMPT), "{crash:?}: {second:?}");
+            assert!(!second.says(&continuation()), "{crash:?}: {second:?}");
+            let log = &played.outcome.meta.attempt_log;
+            assert!(!log[1].resumed, "{crash:?}");
+            let session = log[0].session_id.as_deref().unwrap();
+            assert!(!second.says(session), "{crash:?}: {second:?}");
+            assert_eq!(first.args.len(), second.args.len(), "{crash:?}");
+        }
+    }
+}
+
+impl Launch {
+    /// Whether this is anywhere in what the CLI was started with.
+    fn says(&self, text: &str) -> bool {
+        self.stdin.contains(text) || self.args.iter().any(|arg| arg.contains(text))
+    }
+}
+
+/// The program that plays.
+fn cli() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/providers/cli.sh")
+}
+
+fn continuation() -> String {
+    RetryPolicy::default().side_effects.continuation
+}
+
+fn launches(place: &Path) -> Vec<Launch> {
+    let read = |name: String| std::fs::read_to_string(place.join(name)).ok();
+    (1..)
+        .map_while(|number| {
+            let args = read(format!("argv.{number}"))?;
+            let args = args.split_terminator('\0').map(str::to_owned).collect();
+            let stdin = read(format!("stdin.{number}"))?;
+            Some(Launch { args, stdin })
+        })
+        .collect()
+}

@@ -1,0 +1,37 @@
+//! OpenCode.
+
+use teamster_opencode::OpenCode;
+
+use crate::Recorded;
+
+const COMMAND_WAS_RUN: Recorded = Recorded {
+    fixture: "opencode/1.18.33/tool_shell_ok",
+    until: &[r#""type":"tool_use""#],
+};
+
+fn resume(session: &str) -> Vec<String> {
+    assert!(session.starts_with("ses_"), "{session}");
+    vec![format!("--session={session}")]
+}
+
+#[tokio::test]
+async fn a_command_that_was_run_is_not_run_again() {
+    COMMAND_WAS_RUN.is_resumed(OpenCode, resume).await;
+    COMMAND_WAS_RUN.ends(OpenCode, "`bash`").await;
+}
+
+/// It tells of a command when that has ended, so that one may be running whenever it breaks off.
+#[tokio::test]
+async fn a_command_that_was_not_told_is_not_run_again() {
+    let words = Recorded {
+        until: &[r#""type":"text""#],
+        ..COMMAND_WAS_RUN
+    };
+    words.is_resumed(OpenCode, resume).await;
+    words.ends(OpenCode, "may have been running").await;
+    let read = Recorded {
+        fixture: "opencode/1.18.33/conformance_missing_file",
+        until: &[r#""type":"tool_use""#],
+    };
+    read.is_resumed(OpenCode, resume).await;
+}
