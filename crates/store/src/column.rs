@@ -1,0 +1,143 @@
+//! What columns hold, and what it is outside.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::StoreError;
+
+/// A figure as a column has it. What does not fit (nothing real) is the largest that does.
+pub(crate) fn to_column(figure: u64) -> i64 {
+    i64::try_from(figure).unwrap_or(i64::MAX)
+}
+
+/// A figure that is always there.
+pub(crate) fn figure(row: &AnyRow, column: &str) -> Result<u64, sqlx::Error> {
+    Ok(from_column(row.try_get(column)?))
+}
+
+/// A figure that may be absent.
+pub(crate) fn optional_figure(row: &AnyRow, column: &str) -> Result<Option<u64>, sqlx::Error> {
+    Ok(row.try_get::<Option<i64>, _>(column)?.map(from_column))
+}
+
+fn from_column(figure: i64) -> u64 {
+    u64::try_from(figure).unwrap_or(0)
+}
+
+/// A text as both databases take it: PostgreSQL has no NUL in texts.
+pub(crate) fn text(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// Most bytes of an id or of a part of a key. PostgreSQL takes 2704 bytes in all in an index.
+const LONGEST_ID: usize = 500;
+
+/// Refuse what cannot be an id: it is looked up later, so it is stored as it is or not at all.
+pub(crate) fn check_id(what: &'static str, id: &str) -> Result<(), StoreError> {
+    if id.contains('\0') {
+        return Err(StoreError::invalid(what, "there is a NUL in it"));
+    }
+    if id.len() > LONGEST_ID {
+        let reason = format!("it has {} bytes, and {LONGEST_ID} are the most", id.len());
+        return Err(StoreError::invalid(what, reason));
+    }
+    Ok(())
+}
+
+/// The same for what must be there.
+pub(crate) fn check_given(what: &'static str, id: &str) -> Result<(), StoreError> {
+    if id.is_empty() {
+        return Err(StoreError::invalid(what, "it is empty"));
+    }
+    check_id(what, id)
+}
+
+/// Refuse what a store refuses as the id of a run: an empty one, one of more than 500 bytes, one with
+/// control characters in it.
+///
+/// For those who want to say so before anything is started.
+///
+/// ```
+/// assert!(teamster_store::check_run_id("nightly-1").is_ok());
+/// assert!(teamster_store::check_run_id("two\nlines").is_err());
+/// ```
+///
+/// # Errors
+///
+/// [`StoreError::Invalid`], with the reason.
+pub fn check_run_id(run_id: &str) -> Result<(), StoreError> {
+    check_given("run id", run_id)?;
+    if run_id.chars().any(char::is_control) {
+        return Err(StoreError::invalid(
+            "run id",
+            "there are control characters in it",
+        ));
+    }
+    Ok(())
+}
+
+/// A text of somebody else's as it can be shown: a terminal obeys control characters.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// What a path that is not UTF-8 begins with in a column. No absolute path begins so.
+#[cfg(unix)]
+const BYTES: &str = "bytes:";
+
+/// A path as a column has it: an absolute one, which can be read back as it was.
+pub(crate) fn path_to_column(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    #[cfg(unix)]
+    if path.to_str().is_none() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let bytes = path.as_os_str().as_bytes();
+        let encoded = percent_encoding::percent_encode(bytes, percent_encoding::NON_ALPHANUMERIC);
+        return format!("{BYTES}{encoded}");
+    }
+    text(&path.to_string_lossy())
+}
+
+pub(crate) fn path_from_column(column: String) -> PathBuf {
+    #[cfg(unix)]
+    if let Some(encoded) = column.strip_prefix(BYTES) {
+        use std::os::unix::ffi::OsStringExt as _;
+        let bytes = percent_encoding::percent_decode_str(encoded).collect();
+        return PathBuf::from(std::ffi::OsString::from_vec(bytes));
+    }
+    PathBuf::from(column)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_read_back_as_it_was() {
+        let odd = std::ffi::OsString::from_vec(b"/a b/%41/\xff\xfe".to_vec());
+        for path in [
+            PathBuf::from("/"),
+            PathBuf::from("/a b/%41/ü"),
+            PathBuf::from(odd),
+        ] {
+            assert_eq!(path_from_column(path_to_column(&path)), path);
+        }
+        assert!(path_from_column(path_to_column(Path::new("x"))).is_absolute());
+    }
+}

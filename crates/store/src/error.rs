@@ -1,0 +1,202 @@
+//! What can go wrong, with the next step in it.
+
+use std::io;
+
+use sqlx::migrate::MigrateError;
+
+use crate::column::printable;
+
+/// Why the store could not do something.
+///
+/// No message has a password in it: of a server's URL only host, port and database are told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The text does not say which database is meant.
+    #[error("not a database: {reason}")]
+    Url {
+        /// Why, and what it should be.
+        reason: String,
+    },
+    /// The database cannot be opened.
+    #[error("cannot open the store {place}: {reason}")]
+    Open {
+        /// Which.
+        place: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// There is no store there, and none was made: see
+    /// [`Store::open_existing`](crate::Store::open_existing).
+    #[error("there is no store at {place}")]
+    Missing {
+        /// Where.
+        place: String,
+    },
+    /// A newer version of this program has changed the database's tables.
+    #[error(
+        "the store {place} has tables of version {found}, and this program knows version {known}: \
+         use the newer program, or another store"
+    )]
+    Newer {
+        /// Which.
+        place: String,
+        /// The version of the tables.
+        found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// The database belongs to another program, and nothing was changed in it.
+    #[error(
+        "{place} is a database of another program (it has the table `{}`): name another file",
+        printable(table)
+    )]
+    Foreign {
+        /// Which.
+        place: String,
+        /// One of its tables.
+        table: String,
+    },
+    /// A key, an id or a text cannot be stored.
+    #[error("invalid {what}: {reason}")]
+    Invalid {
+        /// What.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// There is a run of this id already.
+    #[error(
+        "there is a run {} already: give every run an id of its own",
+        printable(run_id)
+    )]
+    RunExists {
+        /// The id.
+        run_id: String,
+    },
+    /// The run cannot be ended.
+    #[error(
+        "there is no run {} that could end: it was never begun, or it has ended",
+        printable(run_id)
+    )]
+    NotRunning {
+        /// The id.
+        run_id: String,
+    },
+    /// More than one run has an id that begins so.
+    #[error(
+        "more than one run begins with `{}`: {}{}",
+        printable(prefix),
+        printable(&candidates.join(", ")),
+        if *more { " and more" } else { "" }
+    )]
+    Ambiguous {
+        /// What was asked for.
+        prefix: String,
+        /// Ids that begin so, newest first.
+        candidates: Vec<String>,
+        /// There are more than these.
+        more: bool,
+    },
+    /// The database did not do what was asked.
+    #[error("cannot {doing} in the store {place}: {reason}")]
+    Query {
+        /// What was asked.
+        doing: &'static str,
+        /// Which store.
+        place: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The database did not answer in time. Whether it did what was asked is not known.
+    #[error("the store {place} did not {doing} within {seconds} s: is something blocking it?")]
+    Slow {
+        /// What was asked.
+        doing: &'static str,
+        /// Which store.
+        place: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn invalid(what: &'static str, reason: impl Into<String>) -> Self {
+        Self::Invalid {
+            what,
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Codes that SQLite and PostgreSQL give, and the next step. The extended codes of SQLite have the
+/// primary one in their lowest byte.
+pub(crate) fn explain(error: &sqlx::Error) -> String {
+    const TLS: &str = "check `sslmode` and `sslrootcert` in the URL";
+    let hint = match error {
+        sqlx::Error::Database(database) => {
+            let code = database.code().unwrap_or_default();
+            let sqlite = code.parse::<u32>().ok().filter(|_| code.len() != 5);
+            match (sqlite.map(|code| code & 0xff), &*code) {
+                (Some(5 | 6), _) => {
+                    "another program keeps it locked; try again, or end that program"
+                }
+                (Some(8), _) => "make the file and its folder writable, or name another file",
+                (Some(10), _) => "the disk or the file system failed",
+                (Some(11), _) => "the file is damaged; move it away, and a new one is made",
+                (Some(13), _) => "make room on the disk",
+                (Some(14), _) => "name a file in a folder that can be written",
+                (Some(26), _) => "name another file, or move this one away",
+                (None, "28P01" | "28000") => "correct the user name or the password in the URL",
+                (None, "3D000") => "create the database, or correct its name in the URL",
+                (None, "42501") => {
+                    "grant the user the right to create tables in this schema, or name another \
+                     schema: ?options=-csearch_path%3DNAME"
+                }
+                (None, "3F000") => "create the schema, or correct `search_path` in the URL",
+                (None, "53300") => "the server has no connection left; try again later",
+                _ => "",
+            }
+        }
+        // What is wrong with a certificate comes as an error of reading.
+        sqlx::Error::Io(io) if io.kind() == io::ErrorKind::InvalidData => TLS,
+        sqlx::Error::Io(_) => "is the server running there, and can it be reached?",
+        sqlx::Error::Tls(_) => TLS,
+        sqlx::Error::PoolTimedOut => "is the database busy or gone?",
+        _ => "",
+    };
+    let what = match error {
+        // The driver's own text has the words "error returned from database" in front.
+        sqlx::Error::Database(database) => database.message().to_owned(),
+        sqlx::Error::Io(io) => io.to_string(),
+        sqlx::Error::PoolTimedOut => "no connection came free in time".to_owned(),
+        other => other.to_string(),
+    };
+    if hint.is_empty() {
+        what
+    } else {
+        format!("{what}; {hint}")
+    }
+}
+
+/// The same for what can go wrong with the tables themselves.
+pub(crate) fn explain_migration(error: &MigrateError) -> String {
+    match error {
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => explain(error),
+        MigrateError::VersionMismatch(version) => format!(
+            "its tables were made by another build of this program (version {version} differs); \
+             use that build, or another store"
+        ),
+        other => other.to_string(),
+    }
+}
+
+/// Whether somebody else has locked a file of SQLite.
+pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(database) = error else {
+        return false;
+    };
+    let code = database.code().unwrap_or_default();
+    code.parse::<u32>()
+        .is_ok_and(|code| matches!(code & 0xff, 5 | 6))
+}

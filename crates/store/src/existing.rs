@@ -1,0 +1,122 @@
+//! Opening what is there already, and making nothing.
+
+use std::fs;
+use std::io;
+
+use sqlx::pool::PoolConnection;
+use sqlx::{Any, AnyPool, Row};
+
+use crate::StoreError;
+use crate::error::explain;
+use crate::open::{cannot_open, explain_io, has_tables, migrate, pool, reach, up_to_date};
+use crate::place::Place;
+
+pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
+    sqlx::any::install_default_drivers();
+    let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
+    let options = place.options().map_err(|error| failed(&error))?;
+    if let Place::File(path) = place {
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => {
+                let error = io::Error::from(io::ErrorKind::IsADirectory);
+                return Err(cannot_open(place, explain_io(&error)));
+            }
+            // One that was killed before it made the tables leaves an empty file.
+            Ok(found) if found.len() == 0 => return Err(missing(place)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing(place)),
+            Err(error) => return Err(cannot_open(place, explain_io(&error))),
+            Ok(_) => {}
+        }
+    }
+    let pool_of = pool(place, options.clone());
+    let ready = async {
+        match place {
+            Place::Memory => {
+                let connection = pool_of.acquire().await;
+                let mut connection = connection.map_err(|error| failed(&error))?;
+                migrate(&mut connection, place).await.map(|()| true)
+            }
+            Place::Server { .. } => {
+                let mut connection = reach(&pool_of, &options, place).await?;
+                check(&mut connection, place).await.map(|()| true)
+            }
+            Place::File(_) => {
+                let connection = pool_of.acquire().await;
+                let mut connection = connection.map_err(|error| failed(&error))?;
+                // The journal needs two files beside it, also for reading.
+                let readable = sqlx::query("SELECT count(*) FROM sqlite_master")
+                    .fetch_one(&mut *connection)
+                    .await
+                    .and_then(|row| row.try_get::<i64, _>(0));
+                match readable {
+                    Err(error) if is_protected(&error) => Ok(false),
+                    // Whatever else is wrong, the check tells it.
+                    _ => check(&mut connection, place).await.map(|()| true),
+                }
+            }
+        }
+    };
+    match ready.await {
+        Ok(true) => return Ok(pool_of),
+        Ok(false) => pool_of.close().await,
+        Err(error) => {
+            pool_of.close().await;
+            return Err(error);
+        }
+    }
+    // Where nobody can write, nothing changes while it is read. What is in a journal beside it, if
+    // anything, is left out.
+    let options = place.immutable().map_err(|error| failed(&error))?;
+    let pool_of = pool(place, options);
+    let ready = async {
+        let connection = pool_of.acquire().await;
+        let mut connection = connection.map_err(|error| failed(&error))?;
+        check(&mut connection, place).await
+    };
+    if let Err(error) = ready.await {
+        pool_of.close().await;
+        return Err(error);
+    }
+    Ok(pool_of)
+}
+
+/// Whether the tables are there, as this program knows them.
+async fn check(connection: &mut PoolConnection<Any>, place: &Place) -> Result<(), StoreError> {
+    if up_to_date(connection, place).await? {
+        return Ok(());
+    }
+    if matches!(place, Place::File(_)) && !has_tables(connection, place).await? {
+        return Err(missing(place));
+    }
+    let asked = sqlx::query("SELECT run_id FROM teamster_runs LIMIT 1");
+    match asked.fetch_optional(&mut **connection).await {
+        Ok(_) => {
+            let reason = "its tables are not those of this version of the program; a run that is kept \
+                          in it brings them up to date";
+            Err(cannot_open(place, reason.into()))
+        }
+        // No such table: killed before it was made, or a schema without any.
+        Err(sqlx::Error::Database(error))
+            if matches!(error.code().as_deref(), Some("42P01" | "1")) =>
+        {
+            Err(missing(place))
+        }
+        Err(error) => Err(cannot_open(place, explain(&error))),
+    }
+}
+
+fn missing(place: &Place) -> StoreError {
+    StoreError::Missing {
+        place: place.to_string(),
+    }
+}
+
+/// Whether SQLite cannot do what it wants because nothing can be written there: `CANTOPEN` and `READONLY`.
+fn is_protected(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else {
+        return false;
+    };
+    let code = error.code().unwrap_or_default();
+    code.parse::<u32>()
+        .is_ok_and(|code| matches!(code & 0xff, 8 | 14))
+}

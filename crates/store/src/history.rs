@@ -1,0 +1,457 @@
+//! The history of runs.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+use teamster_core::Usage;
+use teamster_orchestrator::{Failure, Outcome};
+
+use crate::column::{
+    check_given, check_run_id, figure, optional_figure, path_from_column, path_to_column, text,
+    to_column,
+};
+use crate::process::{Presence, Writer};
+use crate::run::{LOST_AFTER, NewRun, RunCursor, RunFilter, RunRecord, RunState};
+use crate::{Store, StoreError};
+
+const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, conversation, \
+    working_directory, status, started_at, ended_at, duration_ms, input_tokens, output_tokens, \
+    cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd, num_turns, error_kind, \
+    error_message, error_retryable, attempts, attempt_log, host, process_space, pid, process_start, \
+    heartbeat_at";
+
+/// How many ids an error tells.
+const CANDIDATES: usize = 5;
+
+impl Store {
+    /// Write down that a run has begun in this process.
+    ///
+    /// # Errors
+    ///
+    /// If there is a run of this id, the id cannot be one, or the database fails.
+    pub async fn begin_run(&self, run: &NewRun) -> Result<(), StoreError> {
+        check_run_id(&run.run_id)?;
+        check_given("provider", &run.provider)?;
+        let writer = Writer::this();
+        let now = self.now();
+        let query = sqlx::query(
+            "INSERT INTO teamster_runs (run_id, prompt_hash, provider, model, session_id, \
+             conversation, working_directory, status, started_at, attempts, host, process_space, \
+             pid, process_start, heartbeat_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, 'running', $8, 0, $9, $10, $11, $12, $13) \
+             ON CONFLICT (run_id) DO NOTHING",
+        )
+        .bind(&run.run_id)
+        .bind(text(&run.prompt_hash))
+        .bind(&run.provider)
+        .bind(run.model.as_deref().map(text))
+        .bind(run.session_id.as_deref().map(text))
+        .bind(run.conversation.as_deref().map(text))
+        .bind(run.working_directory.as_deref().map(path_to_column))
+        .bind(to_column(run.started_at.unwrap_or(now)))
+        .bind(text(&writer.host))
+        .bind(writer.space)
+        .bind(i64::from(writer.pid))
+        .bind(writer.started.map(to_column))
+        .bind(to_column(now));
+        match self.execute("write down a run", query).await? {
+            0 => Err(StoreError::RunExists {
+                run_id: run.run_id.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Say that a run is still going on. Tells whether it is one that could be.
+    ///
+    /// A run that was taken for interrupted, because its machine slept for example, is running again.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn heartbeat(&self, run_id: &str) -> Result<bool, StoreError> {
+        let query = sqlx::query(
+            "UPDATE teamster_runs SET heartbeat_at = $2, status = 'running', ended_at = NULL, \
+             duration_ms = NULL WHERE run_id = $1 AND status IN ('running', 'interrupted')",
+        )
+        .bind(text(run_id))
+        .bind(to_column(self.now()));
+        Ok(self.execute("keep a run alive", query).await? > 0)
+    }
+
+    /// Write down the session in which a run works. Tells whether the run is going on.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn set_run_session(
+        &self,
+        run_id: &str,
+        provider: &str,
+        session_id: &str,
+    ) -> Result<bool, StoreError> {
+        let query = sqlx::query(
+            "UPDATE teamster_runs SET provider = $2, session_id = $3, \
+             model = CASE WHEN provider = $2 THEN model END, heartbeat_at = $4, \
+             status = 'running', ended_at = NULL, duration_ms = NULL \
+             WHERE run_id = $1 AND status IN ('running', 'interrupted')",
+        )
+        .bind(text(run_id))
+        .bind(text(provider))
+        .bind(text(session_id))
+        .bind(to_column(self.now()));
+        Ok(self.execute("write down a run's session", query).await? > 0)
+    }
+
+    /// Write down how a run ended, all of it at once.
+    ///
+    /// # Errors
+    ///
+    /// If it was never begun or has ended already, or the database fails.
+    pub async fn end_run(&self, outcome: &Outcome) -> Result<(), StoreError> {
+        let meta = &outcome.meta;
+        let usage = outcome.usage.unwrap_or_default();
+        let error = meta.error.as_ref();
+        let now = to_column(self.now());
+        // The drivers know a NULL for a DOUBLE PRECISION as one for a REAL, and a statement keeps the
+        // types that it was first used with. So absence goes as a figure.
+        let cost = meta
+            .cost_usd
+            .filter(|cost| cost.is_finite() && *cost >= 0.0);
+        let query = sqlx::query(
+            "UPDATE teamster_runs SET status = $2, provider = $3, \
+             model = COALESCE($4, CASE WHEN provider = $3 THEN model END), \
+             session_id = COALESCE($5, CASE WHEN provider = $3 THEN session_id END), \
+             ended_at = $6, heartbeat_at = $6, duration_ms = $7, input_tokens = $8, \
+             output_tokens = $9, cache_read_tokens = $10, cache_write_tokens = $11, \
+             reasoning_tokens = $12, cost_usd = NULLIF($13, -1.0), num_turns = $14, \
+             error_kind = $15, error_message = $16, error_retryable = $17, attempts = $18, \
+             attempt_log = $19 \
+             WHERE run_id = $1 AND status IN ('running', 'interrupted')",
+        )
+        .bind(text(&meta.run_id))
+        .bind(RunState::of(meta.status).as_str())
+        .bind(text(&meta.provider))
+        .bind(meta.model.as_deref().map(text))
+        .bind(meta.session_id.as_deref().map(text))
+        .bind(now)
+        .bind(to_column(meta.duration_ms))
+        .bind(usage.input_tokens.map(to_column))
+        .bind(usage.output_tokens.map(to_column))
+        .bind(usage.cache_read_tokens.map(to_column))
+        .bind(usage.cache_write_tokens.map(to_column))
+        .bind(usage.reasoning_tokens.map(to_column))
+        .bind(cost.unwrap_or(-1.0))
+        .bind(meta.num_turns.map(i64::from))
+        .bind(error.and_then(|error| word(&error.kind)))
+        .bind(error.map(|error| text(&error.message)))
+        .bind(error.map(|error| i64::from(error.retryable)))
+        .bind(i64::from(meta.attempts))
+        .bind(serde_json::to_string(&meta.attempt_log).ok());
+        match self.execute("write down the end of a run", query).await? {
+            0 => Err(StoreError::NotRunning {
+                run_id: meta.run_id.to_string(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether there is a run of exactly this id.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn run_exists(&self, run_id: &str) -> Result<bool, StoreError> {
+        let query = sqlx::query("SELECT run_id FROM teamster_runs WHERE run_id = $1");
+        let rows = self.fetch("look up a run", query.bind(text(run_id)));
+        Ok(!rows.await?.is_empty())
+    }
+
+    /// A run, by its id or by what its id begins with, if only one does.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Ambiguous`] if several begin so, or if the database fails.
+    pub async fn run(&self, id_or_prefix: &str) -> Result<Option<RunRecord>, StoreError> {
+        check_given("run id", id_or_prefix)?;
+        let exact = format!("SELECT {COLUMNS} FROM teamster_runs WHERE run_id = $1");
+        let query = sqlx::query(sqlx::AssertSqlSafe(exact)).bind(id_or_prefix);
+        let found = self.fetch_runs(query).await?;
+        if let Some(run) = found.into_iter().next() {
+            return Ok(Some(run));
+        }
+        let prefixed = format!(
+            "SELECT {COLUMNS} FROM teamster_runs WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
+             ORDER BY started_at DESC, run_id DESC LIMIT $3"
+        );
+        let characters = to_column(id_or_prefix.chars().count() as u64);
+        let query = sqlx::query(sqlx::AssertSqlSafe(prefixed))
+            .bind(id_or_prefix)
+            .bind(characters)
+            .bind(to_column(CANDIDATES as u64 + 1));
+        let mut found = self.fetch_runs(query).await?;
+        if found.len() > 1 {
+            let more = found.len() > CANDIDATES;
+            found.truncate(CANDIDATES);
+            return Err(StoreError::Ambiguous {
+                prefix: id_or_prefix.to_owned(),
+                candidates: found.into_iter().map(|run| run.run_id).collect(),
+                more,
+            });
+        }
+        Ok(found.pop())
+    }
+
+    /// Runs, those that began last first.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
+        let limit = filter.limit.map_or(usize::MAX, |limit| limit as usize);
+        let mut runs = Vec::new();
+        let mut after = filter.after.clone();
+        // Whether a run is running or interrupted is known only when it was read, so some may fall out
+        // of a page.
+        while runs.len() < limit {
+            let missing = (limit - runs.len()).min(500);
+            let page = self.page(filter, after.as_ref(), missing).await?;
+            after = page.last().map(RunRecord::cursor);
+            let is_last = page.len() < missing;
+            let wanted = |run: &RunRecord| filter.status.is_none_or(|status| status == run.status);
+            runs.extend(page.into_iter().filter(wanted));
+            if is_last {
+                break;
+            }
+        }
+        Ok(runs)
+    }
+
+    async fn page(
+        &self,
+        filter: &RunFilter,
+        after: Option<&RunCursor>,
+        limit: usize,
+    ) -> Result<Vec<RunRecord>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM teamster_runs \
+             WHERE provider = COALESCE($1, provider) AND ($2 = '' OR status IN ($2, $3)) \
+             AND (CAST($4 AS TEXT) IS NULL OR conversation = $4) \
+             AND (CAST($5 AS TEXT) IS NULL OR session_id = $5) \
+             AND started_at >= $6 AND started_at < $7 \
+             AND (started_at < $8 OR (started_at = $8 AND run_id < $9)) \
+             AND (heartbeat_at >= $10 OR process_space = $11) \
+             ORDER BY started_at DESC, run_id DESC LIMIT $12"
+        );
+        // One that is written down as running may be interrupted, and that is all that reading changes.
+        let stored = match &filter.status {
+            None => ["", ""],
+            Some(RunState::Interrupted) => ["running", "interrupted"],
+            Some(other) => [other.as_str(); 2],
+        };
+        // What was left by other machines and before the last start of this one need not be read.
+        let (heard_since, space) = match filter.status {
+            Some(RunState::Running) => (self.lost_before(), Writer::this().space),
+            _ => (0, None),
+        };
+        let query = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(filter.provider.as_deref().map(text))
+            .bind(stored[0])
+            .bind(stored[1])
+            .bind(filter.conversation.as_deref().map(text))
+            .bind(filter.session_id.as_deref().map(text))
+            .bind(to_column(filter.since_ms.unwrap_or(0)))
+            .bind(to_column(filter.until_ms.unwrap_or(u64::MAX)))
+            .bind(after.map_or(i64::MAX, |after| to_column(after.started_at)))
+            .bind(after.map_or("", |after| &*after.run_id))
+            .bind(to_column(heard_since))
+            .bind(space.unwrap_or_default())
+            .bind(to_column(limit as u64));
+        self.fetch_runs(query).await
+    }
+
+    /// What was last heard of before this time is lost, if it cannot be looked at.
+    fn lost_before(&self) -> u64 {
+        let lost_after = u64::try_from(LOST_AFTER.as_millis()).unwrap_or(u64::MAX);
+        self.now().saturating_sub(lost_after)
+    }
+
+    /// Write down of every run that was interrupted that it was, and when it was last heard of. Tells how
+    /// many these are.
+    ///
+    /// Nobody has to: they are shown so anyhow.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn mark_interrupted(&self) -> Result<u64, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM teamster_runs WHERE status = 'running'");
+        let runs = self
+            .fetch_runs(sqlx::query(sqlx::AssertSqlSafe(sql)))
+            .await?;
+        let mut marked = 0;
+        for run in runs {
+            if run.status != RunState::Interrupted {
+                continue;
+            }
+            // Unless it was heard of meanwhile.
+            let query = sqlx::query(
+                "UPDATE teamster_runs SET status = 'interrupted', ended_at = heartbeat_at, \
+                 duration_ms = heartbeat_at - started_at \
+                 WHERE run_id = $1 AND status = 'running' AND heartbeat_at = $2",
+            )
+            .bind(&run.run_id)
+            .bind(to_column(run.heartbeat_at));
+            marked += self.execute("mark an interrupted run", query).await?;
+        }
+        Ok(marked)
+    }
+
+    /// Forget the runs that ended before this time, in milliseconds since the Unix epoch, and those that
+    /// were interrupted before it. Tells how many. A run whose process is seen to be there stays.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn forget_runs(&self, before_ms: u64) -> Result<u64, StoreError> {
+        self.mark_interrupted().await?;
+        self.unmark_living().await?;
+        let query =
+            sqlx::query("DELETE FROM teamster_runs WHERE ended_at < $1 AND status <> 'running'")
+                .bind(to_column(before_ms));
+        self.execute("forget old runs", query).await
+    }
+
+    /// Take back that a run was interrupted where its process is there after all: those who took it for
+    /// lost were on another machine, and could not see it.
+    async fn unmark_living(&self) -> Result<(), StoreError> {
+        let here = Writer::this();
+        let Some(space) = here.space.clone() else {
+            return Ok(());
+        };
+        let doing = "look for living runs";
+        let query = sqlx::query(
+            "SELECT DISTINCT pid, process_start FROM teamster_runs \
+             WHERE status = 'interrupted' AND process_space = $1",
+        );
+        for row in self.fetch(doing, query.bind(&*space)).await? {
+            let writer = |row: &AnyRow| {
+                Ok(Writer {
+                    host: String::new(),
+                    space: Some(space.clone()),
+                    pid: small(figure(row, "pid")?),
+                    started: optional_figure(row, "process_start")?,
+                })
+            };
+            let writer = writer(&row).map_err(|error| self.failed(doing, &error))?;
+            if writer.presence(&here) != Presence::Here {
+                continue;
+            }
+            let query = sqlx::query(
+                "UPDATE teamster_runs SET status = 'running', ended_at = NULL, duration_ms = NULL \
+                 WHERE status = 'interrupted' AND process_space = $1 AND pid = $2 \
+                 AND process_start = $3",
+            )
+            .bind(&*space)
+            .bind(i64::from(writer.pid))
+            .bind(writer.started.map(to_column));
+            self.execute(doing, query).await?;
+        }
+        Ok(())
+    }
+
+    async fn fetch_runs(
+        &self,
+        query: sqlx::query::Query<'_, sqlx::Any, sqlx::any::AnyArguments>,
+    ) -> Result<Vec<RunRecord>, StoreError> {
+        let doing = "read the history";
+        let rows = self.fetch(doing, query).await?;
+        let here = Writer::this();
+        let now = self.now();
+        let runs = rows.iter().map(|row| read(row, &here, now));
+        let runs = runs.collect::<Result<_, _>>();
+        runs.map_err(|error| self.failed(doing, &error))
+    }
+}
+
+fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error> {
+    let optional = |column: &str| row.try_get::<Option<String>, _>(column);
+    let writer = Writer {
+        host: row.try_get("host")?,
+        space: optional("process_space")?,
+        pid: small(figure(row, "pid")?),
+        started: optional_figure(row, "process_start")?,
+    };
+    let heartbeat_at = figure(row, "heartbeat_at")?;
+    let stored = row.try_get::<String, _>("status")?;
+    let mut status = RunState::from_column(&stored);
+    // What is certain counts; what was heard last only where nothing can be seen.
+    let is_over = || match writer.presence(here) {
+        Presence::Here => false,
+        Presence::Gone => true,
+        Presence::Unseen => is_lost(heartbeat_at, now),
+    };
+    if status == RunState::Running && is_over() {
+        status = RunState::Interrupted;
+    }
+    let usage = Usage {
+        input_tokens: optional_figure(row, "input_tokens")?,
+        output_tokens: optional_figure(row, "output_tokens")?,
+        cache_read_tokens: optional_figure(row, "cache_read_tokens")?,
+        cache_write_tokens: optional_figure(row, "cache_write_tokens")?,
+        reasoning_tokens: optional_figure(row, "reasoning_tokens")?,
+    };
+    let error = match optional("error_kind")? {
+        None => None,
+        Some(kind) => Some(Failure {
+            kind: from_word(kind)?,
+            message: optional("error_message")?.unwrap_or_default(),
+            retryable: optional_figure(row, "error_retryable")? == Some(1),
+        }),
+    };
+    // One of a newer program that cannot be read costs the log, and not the whole list.
+    let attempt_log = optional("attempt_log")?
+        .and_then(|log| serde_json::from_str(&log).ok())
+        .unwrap_or_default();
+    Ok(RunRecord {
+        run_id: row.try_get("run_id")?,
+        status,
+        provider: row.try_get("provider")?,
+        model: optional("model")?,
+        session_id: optional("session_id")?,
+        conversation: optional("conversation")?,
+        working_directory: optional("working_directory")?.map(path_from_column),
+        prompt_hash: row.try_get("prompt_hash")?,
+        started_at: figure(row, "started_at")?,
+        ended_at: optional_figure(row, "ended_at")?,
+        duration_ms: optional_figure(row, "duration_ms")?,
+        usage: Some(usage).filter(|usage| !usage.is_empty()),
+        cost_usd: row.try_get("cost_usd")?,
+        num_turns: optional_figure(row, "num_turns")?.map(small),
+        error,
+        attempts: small(figure(row, "attempts")?),
+        attempt_log,
+        host: writer.host,
+        pid: writer.pid,
+        heartbeat_at,
+    })
+}
+
+fn small(figure: u64) -> u32 {
+    u32::try_from(figure).unwrap_or(u32::MAX)
+}
+
+fn is_lost(heartbeat_at: u64, now: u64) -> bool {
+    u128::from(now.saturating_sub(heartbeat_at)) > LOST_AFTER.as_millis()
+}
+
+/// The word that an enumeration is on the wire.
+fn word(value: &impl Serialize) -> Option<String> {
+    let value = serde_json::to_value(value).ok()?;
+    value.as_str().map(str::to_owned)
+}
+
+fn from_word<T: DeserializeOwned>(word: String) -> Result<T, sqlx::Error> {
+    serde_json::from_value(word.into()).map_err(|error| sqlx::Error::Decode(Box::new(error)))
+}

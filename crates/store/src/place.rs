@@ -1,0 +1,189 @@
+//! Which database is meant, and how it is shown.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use sqlx::any::AnyConnectOptions;
+
+use crate::StoreError;
+
+/// Where a store is.
+#[derive(Clone)]
+pub(crate) enum Place {
+    /// In this process's memory, gone with it.
+    Memory,
+    /// In this file; an absolute path.
+    File(PathBuf),
+    /// On a server.
+    Server {
+        /// As it was given, password included: never shown.
+        options: AnyConnectOptions,
+        /// Without the password.
+        shown: String,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("memory"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Server { shown, .. } => f.write_str(shown),
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn parse(url: &str) -> Result<Self, StoreError> {
+        let wrong = |reason: String| Err(StoreError::Url { reason });
+        if url.is_empty() {
+            return wrong("the name is empty; give a file or a postgres:// URL".into());
+        }
+        if url.contains('\0') {
+            return wrong("the name has a NUL in it".into());
+        }
+        if let Some((scheme, rest)) = url.split_once(':') {
+            match &*scheme.to_ascii_lowercase() {
+                scheme @ ("postgres" | "postgresql") => {
+                    return server(&format!("{scheme}:{rest}"));
+                }
+                "sqlite" => return sqlite(rest),
+                _ => {}
+            }
+        }
+        if url == ":memory:" {
+            return Ok(Self::Memory);
+        }
+        file(url)
+    }
+
+    /// How sqlx is told.
+    pub(crate) fn options(&self) -> Result<AnyConnectOptions, sqlx::Error> {
+        match self {
+            Self::Memory => AnyConnectOptions::from_str("sqlite::memory:"),
+            Self::File(path) => {
+                // Paths come from a `str`, so they are UTF-8.
+                let path = path.to_string_lossy();
+                let encoded = utf8_percent_encode(&path, NON_ALPHANUMERIC);
+                AnyConnectOptions::from_str(&format!("sqlite:{encoded}"))
+            }
+            Self::Server { options, .. } => Ok(options.clone()),
+        }
+    }
+
+    /// The same for what cannot be written, and is read as it is on the disk.
+    pub(crate) fn immutable(&self) -> Result<AnyConnectOptions, sqlx::Error> {
+        let mut options = self.options()?;
+        if matches!(self, Self::File(_)) {
+            let url = &mut options.database_url;
+            url.set_query(Some("mode=ro&immutable=true"));
+        }
+        Ok(options)
+    }
+}
+
+/// What stands behind `sqlite:`.
+fn sqlite(rest: &str) -> Result<Place, StoreError> {
+    let wrong = |reason: &str| StoreError::Url {
+        reason: reason.into(),
+    };
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
+    if rest == ":memory:" {
+        return Ok(Place::Memory);
+    }
+    if rest.contains(['?', '#']) {
+        return Err(wrong(
+            "a sqlite: URL takes no parameters; a `?` or `#` of the file's name is written %3F or %23",
+        ));
+    }
+    let path = percent_decode_str(rest).decode_utf8();
+    let path = path.map_err(|_| wrong("the file's name is not UTF-8"))?;
+    file(&path)
+}
+
+/// Why a name is most likely a mistyped URL and not a file, without a word of what may be a password. A
+/// file of such a name would have it for everybody to see.
+fn mistyped(name: &str) -> Option<String> {
+    const FILE: &str = "if a file is meant, write ./ in front";
+    let explicit = ["/", "./", "../"].iter().any(|is| name.starts_with(is));
+    // `//user:password@host/database`
+    let explicit = explicit && !name.starts_with("//");
+    let drive = cfg!(windows) && name.get(1..3).is_some_and(|is| matches!(is, ":\\" | ":/"));
+    if explicit || drive {
+        return None;
+    }
+    if let Some((scheme, _)) = name.split_once("://") {
+        let is_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        let named = if !scheme.is_empty() && scheme.chars().all(is_scheme) {
+            format!("databases of the kind `{scheme}` are not supported")
+        } else {
+            "this is a URL of no kind that is known".to_owned()
+        };
+        return Some(format!(
+            "{named}; give a file, sqlite:PATH or postgres://USER@HOST/DATABASE, or {FILE}"
+        ));
+    }
+    let lower = name.to_ascii_lowercase();
+    let has_password = name
+        .split_once(':')
+        .is_some_and(|(_, rest)| rest.contains('@'))
+        || ["password=", "host="]
+            .iter()
+            .any(|word| lower.contains(word));
+    has_password.then(|| {
+        format!(
+            "this looks like a server with a user and a password, and not like a file; write \
+             postgres://USER:PASSWORD@HOST:PORT/DATABASE, or {FILE}"
+        )
+    })
+}
+
+fn file(path: &str) -> Result<Place, StoreError> {
+    if let Some(reason) = mistyped(path) {
+        return Err(StoreError::Url { reason });
+    }
+    if path.is_empty() || path.contains('\0') {
+        return Err(StoreError::Url {
+            reason: "the file has no name, or one with a NUL in it".into(),
+        });
+    }
+    match std::path::absolute(Path::new(path)) {
+        Ok(path) => Ok(Place::File(path)),
+        Err(error) => Err(StoreError::Url {
+            reason: format!("{path}: {error}"),
+        }),
+    }
+}
+
+fn server(url: &str) -> Result<Place, StoreError> {
+    let wrong = |reason: &str| StoreError::Url {
+        reason: format!("{reason}; write postgres://USER:PASSWORD@HOST:PORT/DATABASE"),
+    };
+    if !url.contains("://") {
+        return Err(wrong("`//` is missing behind the scheme"));
+    }
+    let options = AnyConnectOptions::from_str(url).map_err(|_| {
+        wrong(
+            "the URL cannot be read; other characters than letters, digits, `-`, `.`, `_` and `~` \
+             of a user name or password are percent-encoded",
+        )
+    })?;
+    let parsed = &options.database_url;
+    // `postgres://user:12/34@host/db`: what was meant for a password reads as host, port and path, and
+    // would be shown.
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let behind_authority = rest.find(['/', '?', '#']).map_or("", |at| &rest[at..]);
+    if behind_authority.contains('@') {
+        return Err(wrong(
+            "there is an `@` behind the host; `/`, `?`, `#` and `@` of a user name or password are \
+             written %2F, %3F, %23 and %40",
+        ));
+    }
+    let host = parsed.host_str().unwrap_or("localhost");
+    let port = parsed.port().map(|port| format!(":{port}"));
+    let port = port.unwrap_or_default();
+    let shown = format!("{}://{host}{port}{}", parsed.scheme(), parsed.path());
+    Ok(Place::Server { options, shown })
+}

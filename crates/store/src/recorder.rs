@@ -1,0 +1,308 @@
+//! Runs write their history themselves.
+
+mod desk;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use teamster_core::{ErrorKind, Id};
+use teamster_orchestrator::{Accepted, Observed, Outcome, RunObserver};
+
+use self::desk::{Desk, Note, Pace};
+use crate::run::HEARTBEAT;
+use crate::{Conversation, NewRun, NewSession, Store, StoreError};
+
+/// How long a run waits for the database the first time.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Most errors that are kept for [`Recorder::take_errors`].
+const KEPT_ERRORS: usize = 100;
+
+/// Keeps account of runs in a [`Store`]: an observer for the requests of one conversation.
+///
+/// A run is in the history from its acceptance on, and says every 15 seconds that it is still there. Its
+/// session is written down as soon as it is known, so that nothing is lost with a process that is
+/// killed: in the history, and for the conversation, if one is named. A session that the CLI does not
+/// know any more is forgotten.
+///
+/// An error of the database never breaks a run: it is kept for [`take_errors`](Self::take_errors) and
+/// told to [`on_error`](Self::on_error). A database that is slow does not hold it up either: when it has
+/// let the run wait once, for 2 seconds, no further call waits for it, and what is to be written is
+/// written in the background, each time on a fresh connection. What could not be written is tried again
+/// so until a minute after the end of the run. A program that ends before calls
+/// [`settled`](Self::settled), or closes the store.
+///
+/// With a run that begins, sessions that have expired are deleted.
+///
+/// Clones are the same recorder.
+#[derive(Clone)]
+pub struct Recorder {
+    shared: Arc<Shared>,
+    conversation: Option<Conversation>,
+    session_ttl: Option<Duration>,
+    heartbeat: Duration,
+    patience: Duration,
+}
+
+type OnError = Box<dyn Fn(&StoreError) + Send + Sync>;
+
+struct Shared {
+    store: Store,
+    on_error: Mutex<Option<Arc<OnError>>>,
+    errors: Mutex<Vec<StoreError>>,
+    runs: Mutex<HashMap<Id, Active>>,
+}
+
+/// A run that is going on.
+#[derive(Clone)]
+struct Active {
+    new: NewRun,
+    /// When it was accepted.
+    accepted_at: u64,
+    desk: Desk,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder")
+            .field("store", &self.shared.store)
+            .field("conversation", &self.conversation)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Recorder {
+    /// Keep the history of runs in this store.
+    pub fn new(store: Store) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                store,
+                on_error: Mutex::new(None),
+                errors: Mutex::new(Vec::new()),
+                runs: Mutex::new(HashMap::new()),
+            }),
+            conversation: None,
+            session_ttl: None,
+            heartbeat: HEARTBEAT,
+            patience: PATIENCE,
+        }
+    }
+
+    /// Keep the sessions of these runs for this conversation.
+    #[must_use]
+    pub fn conversation(mut self, conversation: Conversation) -> Self {
+        self.conversation = Some(conversation);
+        self
+    }
+
+    /// Keep them for this long after their last use, and not for as long as the store does.
+    #[must_use]
+    pub fn session_ttl(mut self, ttl: Duration) -> Self {
+        self.session_ttl = Some(ttl);
+        self
+    }
+
+    /// Wait for the database for at most this long, before a run goes on without it [default: 2 s]. At the
+    /// end of a run it is twice that: what is written there is tried once more, on a fresh connection.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Call this with every error of the database, when it happens.
+    #[must_use]
+    pub fn on_error(self, callback: impl Fn(&StoreError) + Send + Sync + 'static) -> Self {
+        *lock(&self.shared.on_error) = Some(Arc::new(Box::new(callback)));
+        self
+    }
+
+    /// The errors of the database since this was last asked, the first hundred of them.
+    pub fn take_errors(&self) -> Vec<StoreError> {
+        std::mem::take(&mut *lock(&self.shared.errors))
+    }
+
+    /// Say every so often that a run is still there [default: [`HEARTBEAT`]].
+    #[must_use]
+    pub fn heartbeat(mut self, every: Duration) -> Self {
+        self.heartbeat = every.max(Duration::from_millis(1));
+        self
+    }
+
+    /// Wait until all that the recorders of this store were told is written, or was given up. Tells
+    /// whether that is so.
+    ///
+    /// A run does not wait for a store that is slow, so this is for a program that ends behind it.
+    /// [`Store::close`] does the same.
+    pub async fn settled(&self, at_most: Duration) -> bool {
+        self.shared.store.settled(at_most).await
+    }
+
+    fn active(&self, run_id: &Id) -> Option<Active> {
+        lock(&self.shared.runs).get(run_id).cloned()
+    }
+
+    /// Who writes down what is told of a run.
+    fn desk(&self, run_id: &Id, has_row: bool) -> Desk {
+        Desk::open(
+            self.shared.store.clone(),
+            Arc::downgrade(&self.shared),
+            run_id,
+            has_row,
+            Pace {
+                patience: self.patience,
+                heartbeat: self.heartbeat,
+            },
+        )
+    }
+
+    /// A session to keep for the conversation.
+    fn keep(
+        &self,
+        provider: &str,
+        session_id: &str,
+        model: Option<&str>,
+        directory: Option<PathBuf>,
+    ) -> Option<Note> {
+        let conversation = self.conversation.as_ref()?;
+        let mut session = NewSession::new(session_id);
+        session.model = model.map(str::to_owned);
+        session.working_directory = directory;
+        session.ttl = self.session_ttl;
+        Some(Note::Keep {
+            key: conversation.with(provider),
+            session,
+            known_at: self.shared.store.now(),
+        })
+    }
+
+    /// The sessions that CLIs did not find.
+    fn forget(&self, outcome: &Outcome, active: Option<&Active>) -> Vec<Note> {
+        let Some(conversation) = &self.conversation else {
+            return Vec::new();
+        };
+        let not_found = |error: &Option<teamster_orchestrator::Failure>| {
+            error
+                .as_ref()
+                .is_some_and(|error| error.kind == ErrorKind::SessionNotFound)
+        };
+        let meta = &outcome.meta;
+        let mut gone = Vec::new();
+        for attempt in &meta.attempt_log {
+            if not_found(&attempt.error) {
+                gone.push((&attempt.provider, attempt.session_id.as_deref()));
+            }
+        }
+        if gone.is_empty() && not_found(&meta.error) {
+            gone.push((&meta.provider, meta.session_id.as_deref()));
+        }
+        let mut notes = Vec::new();
+        for (provider, told) in gone {
+            let mut forget = |session_id: Option<&str>, used_before| {
+                notes.push(Note::Forget {
+                    key: conversation.with(provider),
+                    session_id: session_id.map(str::to_owned),
+                    used_before,
+                });
+            };
+            // What the CLI told, and what it was asked for: only the first provider's is known here.
+            let asked = active
+                .filter(|active| &active.new.provider == provider)
+                .and_then(|active| active.new.session_id.as_deref());
+            for session_id in [told, asked].into_iter().flatten() {
+                forget(Some(session_id), None);
+            }
+            if told.or(asked).is_none()
+                && let Some(active) = active
+            {
+                // It was there before this run; what others have put there since stays.
+                forget(None, Some(active.accepted_at));
+            }
+        }
+        notes
+    }
+}
+
+impl Shared {
+    fn tell(&self, error: StoreError) {
+        let callback = lock(&self.on_error).clone();
+        if let Some(callback) = callback {
+            callback(&error);
+        }
+        let mut errors = lock(&self.errors);
+        if errors.len() < KEPT_ERRORS {
+            errors.push(error);
+        }
+    }
+}
+
+impl RunObserver for Recorder {
+    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
+        Box::pin(async move {
+            let mut new = NewRun::from_params(&**run.run_id, run.provider, run.params);
+            new.conversation = self.conversation.as_ref().map(ToString::to_string);
+            new.started_at = Some(run.at_ms);
+            let desk = self.desk(run.run_id, true);
+            let active = Active {
+                new: new.clone(),
+                accepted_at: self.shared.store.now(),
+                desk: desk.clone(),
+            };
+            lock(&self.shared.runs).insert(Arc::clone(run.run_id), active);
+            desk.hand_in(vec![Note::Begin(Box::new(new)), Note::Expire])
+                .await;
+        })
+    }
+
+    fn session<'a>(
+        &'a self,
+        run_id: &'a Id,
+        provider: &'a str,
+        session_id: &'a Id,
+    ) -> Observed<'a> {
+        Box::pin(async move {
+            let active = self.active(run_id);
+            let new = active.as_ref().map(|active| &active.new);
+            let model = new
+                .filter(|new| new.provider == provider)
+                .and_then(|new| new.model.as_deref());
+            let directory = new.and_then(|new| new.working_directory.clone());
+            let mut notes = vec![Note::Session {
+                provider: provider.to_owned(),
+                session_id: Arc::clone(session_id),
+            }];
+            notes.extend(self.keep(provider, session_id, model, directory));
+            let desk = active.map_or_else(|| self.desk(run_id, false), |active| active.desk);
+            desk.hand_in(notes).await;
+        })
+    }
+
+    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
+        Box::pin(async move {
+            let meta = &outcome.meta;
+            let active = lock(&self.shared.runs).remove(&meta.run_id);
+            let mut notes = vec![Note::End(Box::new(outcome.clone()))];
+            let error = meta.error.as_ref().map(|error| error.kind);
+            if let Some(session_id) = &meta.session_id
+                && error != Some(ErrorKind::SessionNotFound)
+            {
+                let directory = active
+                    .as_ref()
+                    .and_then(|active| active.new.working_directory.clone());
+                let model = meta.model.as_deref();
+                notes.extend(self.keep(&meta.provider, session_id, model, directory));
+            }
+            notes.extend(self.forget(outcome, active.as_ref()));
+            let desk = active.map_or_else(|| self.desk(&meta.run_id, false), |active| active.desk);
+            desk.hand_in(notes).await;
+        })
+    }
+}
+
+/// What these locks protect is whole at every moment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

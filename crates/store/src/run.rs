@@ -1,0 +1,356 @@
+//! What is kept of a run.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use teamster_core::{ExecuteParams, Usage};
+use teamster_orchestrator::{Attempt, Failure, OutcomeStatus};
+
+use crate::StoreError;
+
+/// How often a run says that it is still there.
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// How long after its last word a run counts as interrupted, where its process cannot be looked at: on
+/// another machine, or not on Linux. Else it runs for as long as its process is there. The clocks of machines that share a
+/// database must not differ by more than the difference to [`HEARTBEAT`].
+pub const LOST_AFTER: Duration = Duration::from_mins(1);
+
+/// The hash by which equal prompts can be told: SHA-256 of the text, in hexadecimal. The prompt itself is
+/// never stored.
+///
+/// ```
+/// let hash = teamster_store::prompt_hash("What does this crate do?");
+/// assert_eq!(hash.len(), 64);
+/// assert_eq!(hash, teamster_store::prompt_hash("What does this crate do?"));
+/// ```
+pub fn prompt_hash(prompt: &str) -> String {
+    use fmt::Write as _;
+    let hash = Sha256::digest(prompt.as_bytes());
+    hash.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A run that begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NewRun {
+    /// Its id, which no other run has.
+    pub run_id: String,
+    /// Of its prompt; see [`prompt_hash`].
+    pub prompt_hash: String,
+    /// The provider that is tried first.
+    pub provider: String,
+    /// The model that is asked for.
+    pub model: Option<String>,
+    /// The session that is resumed.
+    pub session_id: Option<String>,
+    /// The conversation that it belongs to, as text.
+    pub conversation: Option<String>,
+    /// Where the agent works; it is stored as an absolute path.
+    pub working_directory: Option<PathBuf>,
+    /// When it began, in milliseconds since the Unix epoch. Now by default.
+    pub started_at: Option<u64>,
+}
+
+impl NewRun {
+    /// A run of this prompt, of which only the hash is kept.
+    pub fn new(run_id: impl Into<String>, provider: impl Into<String>, prompt: &str) -> Self {
+        Self {
+            run_id: run_id.into(),
+            prompt_hash: prompt_hash(prompt),
+            provider: provider.into(),
+            model: None,
+            session_id: None,
+            conversation: None,
+            working_directory: None,
+            started_at: None,
+        }
+    }
+
+    /// A run with these parameters. Where no directory is given, the agent works in that of this process.
+    pub fn from_params(
+        run_id: impl Into<String>,
+        provider: impl Into<String>,
+        params: &ExecuteParams,
+    ) -> Self {
+        let mut run = Self::new(run_id, provider, &params.prompt);
+        run.model.clone_from(&params.model);
+        run.session_id.clone_from(&params.session_id);
+        let directory = params.working_directory.clone();
+        run.working_directory = directory.or_else(|| std::env::current_dir().ok());
+        run
+    }
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunState {
+    /// It has begun and is going on.
+    Running,
+    /// The agent finished well.
+    Success,
+    /// It did not; the error says why.
+    Error,
+    /// The caller stopped it.
+    Aborted,
+    /// It has begun, and whoever had it in hand is gone: killed, crashed, switched off.
+    Interrupted,
+    /// What only a newer version of this program knows.
+    #[serde(untagged)]
+    Other(Word),
+}
+
+/// A word that this version does not know. What is longer than 32 bytes is cut off.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Word {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+impl Word {
+    fn new(text: &str) -> Self {
+        let mut bytes = [0; 32];
+        let length = text.floor_char_boundary(bytes.len());
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        Self { bytes, length }
+    }
+
+    /// The word.
+    pub fn as_str(&self) -> &str {
+        // It was cut between two characters.
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl Serialize for Word {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Ok(Self::new(&text))
+    }
+}
+
+impl RunState {
+    /// All that this version knows.
+    pub const ALL: [Self; 5] = [
+        Self::Running,
+        Self::Success,
+        Self::Error,
+        Self::Aborted,
+        Self::Interrupted,
+    ];
+
+    /// Its name, as it is stored and shown.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Running => "running",
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Aborted => "aborted",
+            Self::Interrupted => "interrupted",
+            Self::Other(word) => word.as_str(),
+        }
+    }
+
+    /// Whatever a row says, also if a newer program wrote it.
+    pub(crate) fn from_column(word: &str) -> Self {
+        let shown = crate::column::printable(word);
+        word.parse()
+            .unwrap_or_else(|_| Self::Other(Word::new(&shown)))
+    }
+
+    pub(crate) fn of(status: OutcomeStatus) -> Self {
+        match status {
+            OutcomeStatus::Success => Self::Success,
+            OutcomeStatus::Aborted => Self::Aborted,
+            // Also what only a newer orchestrator knows: it was no success.
+            _ => Self::Error,
+        }
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for RunState {
+    type Err = StoreError;
+
+    fn from_str(text: &str) -> Result<Self, StoreError> {
+        Self::ALL
+            .into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| {
+                let names = Self::ALL.each_ref().map(Self::as_str).join(", ");
+                let text = crate::column::printable(text);
+                StoreError::invalid("status", format!("`{text}` is none of {names}"))
+            })
+    }
+}
+
+/// What is known of a run. A figure that no CLI reported is absent, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// Its id.
+    pub run_id: String,
+    /// Where it stands.
+    pub status: RunState,
+    /// The provider that works on it, or worked on it last.
+    pub provider: String,
+    /// The model: as the agent says, else as it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The session in which it works, or which it shall resume.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The conversation that it belongs to, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// Where the agent works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<PathBuf>,
+    /// SHA-256 of the prompt, in hexadecimal.
+    pub prompt_hash: String,
+    /// When it began, in milliseconds since the Unix epoch.
+    pub started_at: u64,
+    /// When it ended. Of an interrupted run, when it was last heard of, once that was written down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
+    /// How long it took, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// What all attempts used together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What all attempts cost together, in USD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Turns of all attempts, as the CLIs count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub num_turns: Option<u32>,
+    /// Why it did not succeed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// How many attempts there were; 0 while it runs.
+    pub attempts: u32,
+    /// Each of them, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attempt_log: Vec<Attempt>,
+    /// The machine that it runs on.
+    pub host: String,
+    /// The process there that has it in hand.
+    pub pid: u32,
+    /// When it was last heard of, in milliseconds since the Unix epoch.
+    pub heartbeat_at: u64,
+}
+
+impl RunRecord {
+    /// Its place in the order of [`Store::runs`](crate::Store::runs), to go on behind it.
+    pub fn cursor(&self) -> RunCursor {
+        RunCursor {
+            started_at: self.started_at,
+            run_id: self.run_id.clone(),
+        }
+    }
+}
+
+/// A place in the order of [`Store::runs`](crate::Store::runs).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCursor {
+    pub(crate) started_at: u64,
+    pub(crate) run_id: String,
+}
+
+/// Which runs to list. By default all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunFilter {
+    /// At most so many.
+    pub limit: Option<u32>,
+    /// Of this provider.
+    pub provider: Option<String>,
+    /// In this state.
+    pub status: Option<RunState>,
+    /// Of this conversation.
+    pub conversation: Option<String>,
+    /// Of this session.
+    pub session_id: Option<String>,
+    /// Begun at this time or later, in milliseconds since the Unix epoch.
+    pub since_ms: Option<u64>,
+    /// Begun before this time.
+    pub until_ms: Option<u64>,
+    /// Behind this one: the next page.
+    pub after: Option<RunCursor>,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn equal_prompts_and_only_they_have_equal_hashes(a in ".{0,40}", b in ".{0,40}") {
+            prop_assert_eq!(prompt_hash(&a), prompt_hash(&a.clone()));
+            prop_assert_eq!(prompt_hash(&a) == prompt_hash(&b), a == b);
+        }
+    }
+
+    #[test]
+    fn the_hash_is_sha_256() {
+        // The example of FIPS 180-2.
+        assert_eq!(
+            prompt_hash("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+
+    #[test]
+    fn a_state_is_read_back_and_another_word_refused() {
+        for state in RunState::ALL {
+            assert_eq!(state.as_str().parse(), Ok(state));
+        }
+        let newer = RunState::from_column("paused");
+        assert_eq!(
+            (newer.to_string(), newer.as_str()),
+            ("paused".into(), "paused")
+        );
+        let json = serde_json::to_string(&[newer, RunState::Error]).unwrap();
+        assert_eq!(json, r#"["paused","error"]"#);
+        assert_eq!(
+            serde_json::from_str::<[RunState; 2]>(&json).unwrap(),
+            [newer, RunState::Error]
+        );
+        assert_eq!(
+            RunState::from_column(&"ü".repeat(20)).as_str(),
+            "ü".repeat(16)
+        );
+        let error = "done".parse::<RunState>().unwrap_err().to_string();
+        assert!(error.contains("interrupted"), "{error}");
+    }
+}

@@ -1,0 +1,278 @@
+//! Which session belongs to which conversation.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::column::{check_given, figure, path_from_column, path_to_column, text, to_column};
+use crate::{Conversation, SessionKey, Store, StoreError};
+
+/// A session that is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionRecord {
+    /// By what it is found.
+    pub key: SessionKey,
+    /// The session, in the provider's words.
+    pub session_id: String,
+    /// The model that it worked with last, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Where it works. CLIs keep sessions by directory: from another one this one is not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<PathBuf>,
+    /// Since when it belongs to the key, in milliseconds since the Unix epoch.
+    pub created_at: u64,
+    /// When it was last used.
+    pub updated_at: u64,
+    /// When it is forgotten, unless it is used before.
+    pub expires_at: u64,
+}
+
+/// What is kept of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NewSession {
+    /// The session, in the provider's words.
+    pub session_id: String,
+    /// The model that it works with.
+    pub model: Option<String>,
+    /// Where it works; it is stored as an absolute path.
+    pub working_directory: Option<PathBuf>,
+    /// How long it is kept from now on. That of the store by default.
+    pub ttl: Option<Duration>,
+}
+
+impl NewSession {
+    /// A session of which nothing else is known.
+    pub fn new(session_id: impl Into<String>) -> Self {
+        Self {
+            session_id: session_id.into(),
+            model: None,
+            working_directory: None,
+            ttl: None,
+        }
+    }
+
+    /// With this model.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// In this directory.
+    #[must_use]
+    pub fn working_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.working_directory = Some(directory.into());
+        self
+    }
+
+    /// Kept for this long.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+}
+
+/// Which sessions to list. By default all that have not expired.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionFilter {
+    /// Of this provider.
+    pub provider: Option<String>,
+    /// Of this channel.
+    pub channel: Option<String>,
+    /// Of this user.
+    pub user: Option<String>,
+    /// Of this thread.
+    pub thread: Option<String>,
+    /// Those that have expired, too.
+    pub expired: bool,
+    /// At most so many. All by default.
+    pub limit: Option<u32>,
+}
+
+const COLUMNS: &str = "channel_id, user_id, thread_id, provider, session_id, model, \
+                       working_directory, created_at, updated_at, expires_at";
+
+impl Store {
+    /// The session of a conversation with a provider, if there is one that has not expired.
+    ///
+    /// # Errors
+    ///
+    /// If the key cannot be one, or the database fails.
+    pub async fn session(&self, key: &SessionKey) -> Result<Option<SessionRecord>, StoreError> {
+        key.check()?;
+        let [channel, user, thread] = key.conversation.columns();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM teamster_sessions WHERE channel_id = $1 AND user_id = $2 \
+             AND thread_id = $3 AND provider = $4 AND expires_at > $5"
+        );
+        let query = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(channel)
+            .bind(user)
+            .bind(thread)
+            .bind(&key.provider)
+            .bind(to_column(self.now()));
+        let found = self.fetch_sessions("look up a session", query).await?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Keep the session of a conversation, in place of what was kept before. Its time starts anew.
+    ///
+    /// # Errors
+    ///
+    /// If the key or the session's id cannot be one, or the database fails.
+    pub async fn put_session(
+        &self,
+        key: &SessionKey,
+        session: &NewSession,
+    ) -> Result<(), StoreError> {
+        self.put_session_of(key, session, None).await
+    }
+
+    /// The same for a session that was known at that time, unless another has been put there since.
+    pub(crate) async fn put_session_of(
+        &self,
+        key: &SessionKey,
+        session: &NewSession,
+        known_at: Option<u64>,
+    ) -> Result<(), StoreError> {
+        key.check()?;
+        check_given("session id", &session.session_id)?;
+        let now = known_at.unwrap_or_else(|| self.now());
+        let ttl = session.ttl.unwrap_or(self.session_ttl());
+        let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        let [channel, user, thread] = key.conversation.columns();
+        let query = sqlx::query(
+            "INSERT INTO teamster_sessions (channel_id, user_id, thread_id, provider, session_id, \
+             model, working_directory, created_at, updated_at, expires_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9) \
+             ON CONFLICT (channel_id, user_id, thread_id, provider) DO UPDATE SET \
+             session_id = excluded.session_id, model = excluded.model, \
+             working_directory = excluded.working_directory, \
+             created_at = CASE WHEN teamster_sessions.session_id = excluded.session_id \
+             THEN teamster_sessions.created_at ELSE excluded.created_at END, \
+             updated_at = excluded.updated_at, expires_at = excluded.expires_at \
+             WHERE teamster_sessions.updated_at <= $10",
+        )
+        .bind(channel)
+        .bind(user)
+        .bind(thread)
+        .bind(&key.provider)
+        .bind(&session.session_id)
+        .bind(session.model.as_deref().map(text))
+        .bind(session.working_directory.as_deref().map(path_to_column))
+        .bind(to_column(now))
+        .bind(to_column(now.saturating_add(ttl)))
+        .bind(known_at.map_or(i64::MAX, to_column));
+        self.execute("keep a session", query).await.map(drop)
+    }
+
+    /// Forget the session of a conversation. Tells whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// If the key cannot be one, or the database fails.
+    pub async fn remove_session(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        self.remove(key, None, None).await
+    }
+
+    /// Forget it only if it is this one, or was last used before that time: what others have put there
+    /// meanwhile stays.
+    pub(crate) async fn remove(
+        &self,
+        key: &SessionKey,
+        session_id: Option<&str>,
+        used_before: Option<u64>,
+    ) -> Result<bool, StoreError> {
+        key.check()?;
+        let [channel, user, thread] = key.conversation.columns();
+        let query = sqlx::query(
+            "DELETE FROM teamster_sessions WHERE channel_id = $1 AND user_id = $2 \
+             AND thread_id = $3 AND provider = $4 AND session_id = COALESCE($5, session_id) \
+             AND updated_at < COALESCE($6, updated_at + 1)",
+        )
+        .bind(channel)
+        .bind(user)
+        .bind(thread)
+        .bind(&key.provider)
+        .bind(session_id)
+        .bind(used_before.map(to_column));
+        let removed = self.execute("forget a session", query).await?;
+        Ok(removed > 0)
+    }
+
+    /// Forget all sessions that have expired. Tells how many.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn expire(&self) -> Result<u64, StoreError> {
+        let query = sqlx::query("DELETE FROM teamster_sessions WHERE expires_at <= $1")
+            .bind(to_column(self.now()));
+        self.execute("forget expired sessions", query).await
+    }
+
+    /// The sessions that are kept, last used first.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRecord>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM teamster_sessions WHERE provider = COALESCE($1, provider) \
+             AND channel_id = COALESCE($2, channel_id) AND user_id = COALESCE($3, user_id) \
+             AND thread_id = COALESCE($4, thread_id) AND expires_at > $5 \
+             ORDER BY updated_at DESC, channel_id, user_id, thread_id, provider LIMIT $6"
+        );
+        let expires_after = if filter.expired {
+            -1
+        } else {
+            to_column(self.now())
+        };
+        let query = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(filter.provider.as_deref().map(text))
+            .bind(filter.channel.as_deref().map(text))
+            .bind(filter.user.as_deref().map(text))
+            .bind(filter.thread.as_deref().map(text))
+            .bind(expires_after)
+            .bind(filter.limit.map_or(i64::MAX, i64::from));
+        self.fetch_sessions("list sessions", query).await
+    }
+
+    async fn fetch_sessions(
+        &self,
+        doing: &'static str,
+        query: sqlx::query::Query<'_, sqlx::Any, sqlx::any::AnyArguments>,
+    ) -> Result<Vec<SessionRecord>, StoreError> {
+        let rows = self.fetch(doing, query).await?;
+        let sessions = rows.iter().map(read).collect::<Result<_, _>>();
+        sessions.map_err(|error| self.failed(doing, &error))
+    }
+}
+
+fn read(row: &AnyRow) -> Result<SessionRecord, sqlx::Error> {
+    Ok(SessionRecord {
+        key: Conversation::from_columns(
+            row.try_get("channel_id")?,
+            row.try_get("user_id")?,
+            row.try_get("thread_id")?,
+        )
+        .with(row.try_get::<String, _>("provider")?),
+        session_id: row.try_get("session_id")?,
+        model: row.try_get("model")?,
+        working_directory: row
+            .try_get::<Option<String>, _>("working_directory")?
+            .map(path_from_column),
+        created_at: figure(row, "created_at")?,
+        updated_at: figure(row, "updated_at")?,
+        expires_at: figure(row, "expires_at")?,
+    })
+}

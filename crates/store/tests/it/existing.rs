@@ -1,0 +1,187 @@
+//! Opening what is there, and making nothing.
+
+use std::fs;
+use std::path::Path;
+
+use teamster_store::{NewRun, RunFilter, Store, StoreError};
+
+use crate::support::{Database, execute};
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+async fn ids(store: &Store) -> Vec<String> {
+    let runs = store.runs(&RunFilter::default()).await.unwrap();
+    runs.into_iter().map(|run| run.run_id).collect()
+}
+
+on_each_database! {
+    async fn what_is_there_is_read_and_no_table_is_made(database) {
+        let missing = |result: Result<Store, StoreError>| match result {
+            Err(StoreError::Missing { place }) => place,
+            other => panic!("{other:?}"),
+        };
+        let place = missing(Store::open_existing(database.url()).await);
+        assert!(!place.contains('@'), "{place}");
+        // Nothing was made by that.
+        missing(Store::open_existing(database.url()).await);
+
+        let store = database.open().await;
+        store.begin_run(&NewRun::new("one", "claude", "")).await.unwrap();
+        let reader = Store::open_existing(database.url()).await.unwrap();
+        assert_eq!(ids(&reader).await, ["one"]);
+        // It sees what is written meanwhile.
+        store.begin_run(&NewRun::new("two", "claude", "")).await.unwrap();
+        assert_eq!(ids(&reader).await.len(), 2);
+        reader.close().await;
+        store.close().await;
+
+        let newer = "INSERT INTO teamster_migrations \
+            (version, description, success, checksum, execution_time) \
+            SELECT 99, description, success, checksum, execution_time FROM teamster_migrations";
+        database.execute(newer).await;
+        let error = Store::open_existing(database.url()).await.unwrap_err();
+        assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error:?}");
+        database.execute("DELETE FROM teamster_migrations").await;
+        let error = Store::open_existing(database.url()).await.unwrap_err();
+        assert!(error.to_string().contains("not those of this version"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn no_file_and_no_folder_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["store.db", "a/b/store.db"] {
+        let path = folder.path().join(name);
+        let error = Store::open_existing(path.to_str().unwrap()).await;
+        let place = path.display().to_string();
+        assert_eq!(error.unwrap_err(), StoreError::Missing { place });
+    }
+    assert_eq!(names(folder.path()), [""; 0]);
+
+    let file = folder.path().join("empty");
+    fs::write(&file, "").unwrap();
+    let error = Store::open_existing(file.to_str().unwrap()).await;
+    assert!(
+        matches!(error, Err(StoreError::Missing { .. })),
+        "{error:?}"
+    );
+    assert_eq!(fs::read(&file).unwrap(), b"");
+
+    let places = folder.path().join("places.db");
+    fs::write(&places, "").unwrap();
+    let url = format!("sqlite:{}", places.display());
+    execute(&url, "CREATE TABLE bookmarks (url TEXT)").await;
+    let error = Store::open_existing(&url).await;
+    assert!(
+        matches!(error, Err(StoreError::Foreign { .. })),
+        "{error:?}"
+    );
+
+    fs::write(&file, "no database, but longer than nothing").unwrap();
+    let error = Store::open_existing(file.to_str().unwrap()).await;
+    assert!(matches!(error, Err(StoreError::Open { .. })), "{error:?}");
+    let error = Store::open_existing(folder.path().to_str().unwrap()).await;
+    assert!(error.unwrap_err().to_string().contains("name a file in it"));
+    assert_eq!(names(folder.path()), ["empty", "places.db"]);
+}
+
+#[tokio::test]
+async fn memory_is_there_and_empty() {
+    let store = Store::open_existing("sqlite::memory:").await.unwrap();
+    assert_eq!(ids(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_reader_leaves_nothing_behind() {
+    let database = Database::sqlite();
+    let store = database.open().await;
+    store
+        .begin_run(&NewRun::new("one", "claude", ""))
+        .await
+        .unwrap();
+    let file = store.place();
+    store.close().await;
+    let before = fs::read(&file).unwrap();
+    let reader = Store::open_existing(database.url()).await.unwrap();
+    assert_eq!(ids(&reader).await, ["one"]);
+    reader.close().await;
+    assert_eq!(names(Path::new(&file).parent().unwrap()), ["store.db"]);
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+/// A superuser is not kept from writing by permissions, so the test runs again without that right.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_is_write_protected_is_read_all_the_same() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Command;
+
+    const AGAIN: &str = "TEAMSTER_STORE_TEST_WITHOUT_RIGHTS";
+    let folder = tempfile::tempdir().unwrap();
+    let set = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let probe = folder.path().join("probe");
+    fs::create_dir(&probe).unwrap();
+    set(&probe, 0o500);
+    let may_do_all = fs::write(probe.join("x"), "").is_ok();
+    if may_do_all {
+        assert!(std::env::var_os(AGAIN).is_none(), "it still has the right");
+        let again = Command::new("setpriv")
+            .arg("--bounding-set=-dac_override,-dac_read_search")
+            .arg(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "existing::what_is_write_protected_is_read_all_the_same",
+            ])
+            .env(AGAIN, "yes")
+            .output();
+        match again {
+            Err(_) => {
+                crate::support::not_run("a medium that is write-protected: there is no setpriv");
+            }
+            Ok(again) => {
+                let told = String::from_utf8_lossy(&again.stdout);
+                assert!(
+                    again.status.success() && told.contains("1 passed"),
+                    "{told}"
+                );
+            }
+        }
+        return;
+    }
+
+    let home = folder.path().join("home");
+    let file = home.join("store.db");
+    let url = file.to_str().unwrap();
+    let store = Store::open(url).await.unwrap();
+    let run = NewRun::new("one", "claude", "");
+    store.begin_run(&run).await.unwrap();
+    store.close().await;
+    set(&file, 0o400);
+    set(&home, 0o500);
+    let reader = Store::open_existing(url).await.unwrap();
+    assert_eq!(ids(&reader).await, ["one"]);
+    let error = reader.begin_run(&NewRun::new("two", "claude", "")).await;
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("make the file and its folder writable")
+    );
+    assert_eq!(names(&home), ["store.db"]);
+    reader.close().await;
+
+    // Only the file.
+    set(&home, 0o700);
+    let reader = Store::open_existing(url).await.unwrap();
+    assert_eq!(ids(&reader).await, ["one"]);
+    reader.close().await;
+}

@@ -1,0 +1,19 @@
+//! The store on both of its databases: on SQLite always, on PostgreSQL where `TEAMSTER_TEST_POSTGRES` has
+//! the URL of a server (`.ci/postgres cargo test -p teamster-store`).
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests, and much of them is in functions that clippy does not take for such"
+)]
+#![expect(clippy::print_stdout, reason = "tests that fail show it")]
+
+#[macro_use]
+mod support;
+
+mod existing;
+mod open;
+mod processes;
+mod recorder;
+mod runs;
+mod sessions;
+mod slow;

@@ -1,0 +1,267 @@
+//! Runs that write their history themselves.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use teamster_core::{ErrorKind, ExecuteParams, Id};
+use teamster_orchestrator::{Accepted, Attempt, Failure, Outcome, OutcomeStatus, RunObserver};
+use teamster_store::{
+    Conversation, NewSession, Recorder, RunFilter, RunState, SessionFilter, Store, StoreError,
+};
+
+pub(crate) fn talk() -> Conversation {
+    Conversation::new().channel("test")
+}
+
+pub(crate) fn params() -> ExecuteParams {
+    let mut params = ExecuteParams::new("a secret prompt");
+    params.model = Some("opus".into());
+    params.working_directory = Some("/work".into());
+    params
+}
+
+pub(crate) async fn accept(recorder: &Recorder, run_id: &Id, params: &ExecuteParams) {
+    recorder
+        .accepted(Accepted::new(run_id, "claude", params, 500))
+        .await;
+}
+
+pub(crate) async fn session_of(store: &Store, provider: &str) -> Option<String> {
+    let found = store.session(&talk().with(provider)).await.unwrap();
+    found.map(|found| found.session_id)
+}
+
+pub(crate) fn not_found() -> Failure {
+    Failure {
+        kind: ErrorKind::SessionNotFound,
+        message: "no such session".into(),
+        retryable: false,
+    }
+}
+
+pub(crate) fn attempt(provider: &str, session_id: Option<&str>, error: Option<Failure>) -> Attempt {
+    Attempt {
+        provider: provider.into(),
+        model: None,
+        session_id: session_id.map(Id::from),
+        resumed: false,
+        duration_ms: 1,
+        usage: None,
+        cost_usd: None,
+        error,
+    }
+}
+
+/// An outcome of these attempts: the last one decides.
+pub(crate) fn outcome(run_id: &Id, attempts: Vec<Attempt>) -> Outcome {
+    let last = attempts.last().unwrap().clone();
+    let status = match last.error {
+        None => OutcomeStatus::Success,
+        Some(_) => OutcomeStatus::Error,
+    };
+    let mut outcome = Outcome::new(Arc::clone(run_id), last.provider, status);
+    outcome.meta.session_id = last.session_id;
+    outcome.meta.error = last.error;
+    outcome.meta.attempts = u32::try_from(attempts.len()).unwrap();
+    outcome.meta.attempt_log = attempts;
+    outcome
+}
+
+on_each_database! {
+    async fn a_run_is_in_the_history_from_its_acceptance_and_its_session_when_it_is_known(database) {
+        let store = database.open().await;
+        let recorder = Recorder::new(store.clone()).conversation(talk());
+        let run_id = Id::from("r-1");
+        accept(&recorder, &run_id, &params()).await;
+
+        let run = store.run("r-1").await.unwrap().unwrap();
+        assert_eq!(run.status, RunState::Running);
+        assert_eq!((run.started_at, run.model.as_deref()), (500, Some("opus")));
+        assert_eq!(run.conversation, Some(talk().to_string()));
+        assert_eq!(run.prompt_hash, teamster_store::prompt_hash("a secret prompt"));
+        assert_eq!(session_of(&store, "claude").await, None);
+
+        recorder.session(&run_id, "claude", &"s-1".into()).await;
+        let run = store.run("r-1").await.unwrap().unwrap();
+        assert_eq!((run.status, run.session_id.as_deref()), (RunState::Running, Some("s-1")));
+        let kept = store.session(&talk().with("claude")).await.unwrap().unwrap();
+        assert_eq!((&*kept.session_id, kept.model.as_deref()), ("s-1", Some("opus")));
+        assert_eq!(kept.working_directory, Some("/work".into()));
+
+        // A fallback works in a session of its own, of a provider of its own.
+        recorder.session(&run_id, "codex", &"s-2".into()).await;
+        assert_eq!(session_of(&store, "claude").await.as_deref(), Some("s-1"));
+        let kept = store.session(&talk().with("codex")).await.unwrap().unwrap();
+        assert_eq!((&*kept.session_id, kept.model), ("s-2", None));
+
+        let overloaded = Failure { kind: ErrorKind::Overloaded, ..not_found() };
+        let attempts = vec![
+            attempt("claude", Some("s-1"), Some(overloaded)),
+            attempt("codex", Some("s-2"), None),
+        ];
+        let mut outcome = outcome(&run_id, attempts);
+        outcome.meta.model = Some("gpt".into());
+        recorder.ended(&outcome).await;
+        let run = store.run("r-1").await.unwrap().unwrap();
+        assert_eq!((run.status, run.attempts), (RunState::Success, 2));
+        assert_eq!((&*run.provider, run.session_id.as_deref()), ("codex", Some("s-2")));
+        let kept = store.session(&talk().with("codex")).await.unwrap().unwrap();
+        assert_eq!(kept.model.as_deref(), Some("gpt"));
+        assert_eq!(session_of(&store, "claude").await.as_deref(), Some("s-1"));
+        assert_eq!(recorder.take_errors(), []);
+    }
+
+    async fn without_a_conversation_no_session_is_kept(database) {
+        let store = database.open().await;
+        let recorder = Recorder::new(store.clone());
+        let run_id = Id::from("r-1");
+        accept(&recorder, &run_id, &params()).await;
+        recorder.session(&run_id, "claude", &"s-1".into()).await;
+        recorder.ended(&outcome(&run_id, vec![attempt("claude", Some("s-1"), None)])).await;
+        let kept = store.sessions(&SessionFilter::default()).await.unwrap();
+        assert_eq!(kept, []);
+        assert_eq!(store.run("r-1").await.unwrap().unwrap().session_id.as_deref(), Some("s-1"));
+        assert_eq!(recorder.take_errors(), []);
+    }
+
+    async fn a_session_that_the_cli_does_not_know_is_forgotten_and_no_other(database) {
+        let (store, clock) = database.open_at(1000).await;
+        let put = async |provider: &str, session: &str| {
+            let session = NewSession::new(session);
+            store.put_session(&talk().with(provider), &session).await.unwrap();
+        };
+        let recorder = Recorder::new(store.clone()).conversation(talk());
+        let mut params = params();
+        params.session_id = Some("old".into());
+
+        // The one that was asked for.
+        put("claude", "old").await;
+        clock.fetch_add(1, Relaxed);
+        let run_id = Id::from("r-1");
+        accept(&recorder, &run_id, &params).await;
+        recorder.ended(&outcome(&run_id, vec![attempt("claude", None, Some(not_found()))])).await;
+        assert_eq!(session_of(&store, "claude").await, None);
+
+        // Not what another has put there meanwhile.
+        put("claude", "old").await;
+        let run_id = Id::from("r-2");
+        accept(&recorder, &run_id, &params).await;
+        put("claude", "newer").await;
+        recorder.ended(&outcome(&run_id, vec![attempt("claude", None, Some(not_found()))])).await;
+        assert_eq!(session_of(&store, "claude").await.as_deref(), Some("newer"));
+
+        // Not the one in which the run went on.
+        put("claude", "old").await;
+        let run_id = Id::from("r-3");
+        accept(&recorder, &run_id, &params).await;
+        recorder.session(&run_id, "claude", &"new".into()).await;
+        let attempts = vec![
+            attempt("claude", None, Some(not_found())),
+            attempt("claude", Some("new"), None),
+        ];
+        recorder.ended(&outcome(&run_id, attempts)).await;
+        assert_eq!(session_of(&store, "claude").await.as_deref(), Some("new"));
+
+        // Of a fallback only what was there before is known.
+        put("codex", "gone").await;
+        clock.fetch_add(1, Relaxed);
+        let run_id = Id::from("r-4");
+        accept(&recorder, &run_id, &params).await;
+        let attempts = vec![
+            attempt("claude", Some("new"), Some(Failure { kind: ErrorKind::Quota, ..not_found() })),
+            attempt("codex", None, Some(not_found())),
+        ];
+        recorder.ended(&outcome(&run_id, attempts)).await;
+        assert_eq!(session_of(&store, "codex").await, None);
+        assert_eq!(session_of(&store, "claude").await.as_deref(), Some("new"));
+        assert_eq!(recorder.take_errors(), []);
+    }
+
+    async fn a_run_that_goes_on_is_heard_of_and_not_after_its_end(database) {
+        // A clock that moves by a minute whenever it is asked: every beat is seen.
+        let minutes = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&minutes);
+        let writer = database.open().await.with_clock(move || {
+            60_000 * count.fetch_add(1, Relaxed) as u64
+        });
+        let reader = database.open().await.with_clock(|| 0);
+        let recorder = Recorder::new(writer).heartbeat(Duration::from_millis(5));
+        let run_id = Id::from("r-1");
+        accept(&recorder, &run_id, &params()).await;
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let heartbeat = async || reader.run("r-1").await.unwrap().unwrap().heartbeat_at;
+        let first = heartbeat().await;
+        while heartbeat().await < first + 3 * 60_000 {
+            assert!(Instant::now() < deadline, "no heartbeat");
+            tokio::task::yield_now().await;
+        }
+        recorder.ended(&outcome(&run_id, vec![attempt("claude", None, None)])).await;
+        let run = reader.run("r-1").await.unwrap().unwrap();
+        assert_eq!((run.status, Some(run.heartbeat_at)), (RunState::Success, run.ended_at));
+        assert_eq!(recorder.take_errors(), []);
+    }
+
+    async fn the_row_of_another_run_is_left_alone(database) {
+        let store = database.open().await;
+        let recorder = Recorder::new(store.clone()).conversation(talk());
+        let run_id = Id::from("r-1");
+        accept(&recorder, &run_id, &params()).await;
+        let second = Recorder::new(store.clone());
+        accept(&second, &run_id, &params()).await;
+        second.session(&run_id, "claude", &"mine".into()).await;
+        second.ended(&outcome(&run_id, vec![attempt("claude", Some("mine"), None)])).await;
+        assert_eq!(second.take_errors(), [StoreError::RunExists { run_id: "r-1".into() }]);
+        let run = store.run("r-1").await.unwrap().unwrap();
+        assert_eq!((run.status, run.session_id), (RunState::Running, None));
+    }
+
+    async fn sessions_that_have_expired_are_deleted_when_a_run_begins(database) {
+        let (store, clock) = database.open_at(1000).await;
+        let session = NewSession::new("s").ttl(Duration::from_millis(1));
+        store.put_session(&talk().with("codex"), &session).await.unwrap();
+        let mut filter = SessionFilter::default();
+        filter.expired = true;
+        clock.store(2000, Relaxed);
+        assert_eq!(store.sessions(&filter).await.unwrap().len(), 1);
+        let recorder = Recorder::new(store.clone());
+        accept(&recorder, &Id::from("r-1"), &params()).await;
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !store.sessions(&filter).await.unwrap().is_empty() {
+            assert!(Instant::now() < deadline, "it is still there");
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(recorder.take_errors(), []);
+    }
+
+    async fn what_the_database_missed_is_made_up_for(database) {
+        let store = database.open().await;
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = Arc::clone(&told);
+        let recorder = Recorder::new(store.clone())
+            .conversation(talk())
+            .on_error(move |error| tell.lock().unwrap().push(error.to_string()));
+        database.execute("ALTER TABLE teamster_runs RENAME TO away").await;
+        let run_id = Id::from("r-1");
+        accept(&recorder, &run_id, &params()).await;
+        recorder.session(&run_id, "claude", &"s-1".into()).await;
+        // The sessions are in another table.
+        assert_eq!(session_of(&store, "claude").await.as_deref(), Some("s-1"));
+        // What waits for the row does not complain again.
+        let errors = recorder.take_errors();
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        for (error, told) in errors.iter().zip(told.lock().unwrap().iter()) {
+            assert_eq!(&error.to_string(), told);
+            assert!(told.starts_with("cannot write down a run in the store"), "{told}");
+            assert!(!told.contains("secret"), "{told}");
+        }
+        assert_eq!(recorder.take_errors(), []);
+
+        database.execute("ALTER TABLE away RENAME TO teamster_runs").await;
+        recorder.ended(&outcome(&run_id, vec![attempt("claude", Some("s-1"), None)])).await;
+        let runs = store.runs(&RunFilter::default()).await.unwrap();
+        assert_eq!(runs.len(), 1);
+        assert_eq!((runs[0].status, runs[0].started_at), (RunState::Success, 500));
+        assert_eq!(recorder.take_errors(), []);
+    }
+}

@@ -1,0 +1,246 @@
+//! Databases that do not answer, and runs that go on nevertheless.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use sqlx::Connection as _;
+use teamster_core::Id;
+use teamster_orchestrator::RunObserver as _;
+use teamster_store::{NewRun, Recorder, RunFilter, RunState, Store, StoreError};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+
+use crate::recorder::{accept, attempt, outcome, params, session_of, talk};
+use crate::support::Database;
+
+/// How long to wait for what must happen.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+async fn whole_run(recorder: &Recorder, run_id: &Id) {
+    accept(recorder, run_id, &params()).await;
+    recorder.session(run_id, "claude", &"s-1".into()).await;
+    end(recorder, run_id).await;
+}
+
+async fn end(recorder: &Recorder, run_id: &Id) {
+    let outcome = outcome(run_id, vec![attempt("claude", Some("s-1"), None)]);
+    recorder.ended(&outcome).await;
+}
+
+#[tokio::test]
+async fn a_run_waits_for_a_stuck_database_once_and_not_for_long() {
+    let database = Database::sqlite();
+    let store = database.open().await;
+    let mut blocker = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let _lock = blocker.begin_with("BEGIN IMMEDIATE").await.unwrap();
+
+    // From here on nothing but waiting takes time.
+    tokio::time::pause();
+    let start = Instant::now();
+    let recorder = Recorder::new(store.clone()).conversation(talk());
+    whole_run(&recorder, &"r-1".into()).await;
+    assert!(
+        start.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        start.elapsed()
+    );
+    let errors = recorder.take_errors();
+    assert!(
+        matches!(&errors[..], [StoreError::Slow { seconds: 2, .. }]),
+        "{errors:?}"
+    );
+    let told = errors[0].to_string();
+    assert!(told.contains("is something blocking it?"), "{told}");
+
+    // It is given up some time.
+    assert!(!recorder.settled(Duration::from_secs(30)).await);
+    assert!(recorder.settled(Duration::from_secs(90)).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_blocked_database_missed_is_made_up_for_in_the_background() {
+    let database = Database::sqlite();
+    let store = database.open().await;
+    let mut blocker = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let lock = blocker.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let patience = Duration::from_millis(20);
+    let recorder = Recorder::new(store.clone())
+        .conversation(talk())
+        .patience(patience);
+    whole_run(&recorder, &"r-1".into()).await;
+    assert!(!recorder.settled(Duration::ZERO).await);
+    let errors = recorder.take_errors();
+    assert!(
+        matches!(&errors[..], [StoreError::Slow { .. }]),
+        "{errors:?}"
+    );
+
+    lock.rollback().await.unwrap();
+    // What a program does at its end.
+    store.close().await;
+    let store = database.open().await;
+    let runs = store.runs(&RunFilter::default()).await.unwrap();
+    assert_eq!(runs.len(), 1);
+    assert_eq!(
+        (runs[0].status, runs[0].session_id.as_deref()),
+        (RunState::Success, Some("s-1"))
+    );
+    assert_eq!(session_of(&store, "claude").await.as_deref(), Some("s-1"));
+    assert_eq!(recorder.take_errors(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_slow_once_is_waited_for_again_when_the_database_is_well() {
+    let database = Database::sqlite();
+    let store = database.open().await;
+    let mut blocker = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let lock = blocker.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let recorder = Recorder::new(store.clone()).patience(Duration::from_millis(500));
+    let run_id = Id::from("r-1");
+    accept(&recorder, &run_id, &params()).await;
+    lock.rollback().await.unwrap();
+    assert!(recorder.settled(DEADLINE).await);
+    assert_eq!(recorder.take_errors().len(), 1);
+    end(&recorder, &run_id).await;
+    // Written when the call returns.
+    assert_eq!(
+        store.run("r-1").await.unwrap().unwrap().status,
+        RunState::Success
+    );
+}
+
+/// What is between a store and its server, and can stop to pass anything on, as a server that was
+/// stopped does not answer.
+struct Line {
+    url: String,
+    /// Connections up to this number are dead.
+    dead: Arc<AtomicUsize>,
+    made: Arc<AtomicUsize>,
+}
+
+impl Line {
+    async fn to(database: &Database) -> Self {
+        let (head, rest) = database.url().split_once('@').unwrap();
+        let (server, path) = rest.split_once('/').unwrap();
+        let server = server.to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        // Only what is passed on matters here, so it may be read.
+        let url = format!(
+            "{head}@{}/{path}&sslmode=disable",
+            listener.local_addr().unwrap()
+        );
+        let [dead, made] = [0, 0].map(|number| Arc::new(AtomicUsize::new(number)));
+        let (is_dead, count) = (Arc::clone(&dead), Arc::clone(&made));
+        tokio::spawn(async move {
+            loop {
+                let (client, _) = listener.accept().await.unwrap();
+                let number = count.fetch_add(1, SeqCst) + 1;
+                let server = TcpStream::connect(&server).await.unwrap();
+                let (client, server) = (client.into_split(), server.into_split());
+                tokio::spawn(pass(client.0, server.1, number, Arc::clone(&is_dead)));
+                tokio::spawn(pass(server.0, client.1, number, Arc::clone(&is_dead)));
+            }
+        });
+        Self { url, dead, made }
+    }
+
+    /// Nothing comes through any more on the connections that there are.
+    fn cut(&self) {
+        self.dead.store(self.made.load(SeqCst), SeqCst);
+    }
+
+    /// Nor on those to come.
+    fn cut_all(&self) {
+        self.dead.store(usize::MAX, SeqCst);
+    }
+}
+
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    number: usize,
+    dead: Arc<AtomicUsize>,
+) {
+    let mut bytes = vec![0; 65536];
+    while let Ok(length @ 1..) = from.read(&mut bytes).await {
+        if number <= dead.load(SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        if to.write_all(&bytes[..length]).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_run_is_written_on_a_fresh_connection_if_its_own_is_dead() {
+    let Some(database) = Database::postgres().await else {
+        return;
+    };
+    let line = Line::to(&database).await;
+    let store = Store::open(&line.url).await.unwrap();
+    let recorder = Recorder::new(store.clone()).conversation(talk());
+    let run_id = Id::from("r-1");
+    accept(&recorder, &run_id, &params()).await;
+    assert_eq!(recorder.take_errors(), []);
+    line.cut();
+    end(&recorder, &run_id).await;
+
+    let errors = recorder.take_errors();
+    assert!(
+        matches!(&errors[..], [StoreError::Slow { .. }]),
+        "{errors:?}"
+    );
+    // At the latest in the background.
+    assert!(recorder.settled(DEADLINE).await);
+    let other = database.open().await;
+    assert_eq!(
+        other.run("r-1").await.unwrap().unwrap().status,
+        RunState::Success
+    );
+    assert_eq!(session_of(&other, "claude").await.as_deref(), Some("s-1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_that_was_given_up_does_not_hold_up_the_next() {
+    let Some(database) = Database::postgres().await else {
+        return;
+    };
+    let line = Line::to(&database).await;
+    let store = Store::open(&line.url).await.unwrap();
+    line.cut();
+    let run = NewRun::new("one", "claude", "");
+    let begun = tokio::time::timeout(Duration::from_millis(50), store.begin_run(&run)).await;
+    begun.unwrap_err();
+    let found = tokio::time::timeout(DEADLINE, store.run_exists("one")).await;
+    assert!(!found.unwrap().unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_goes_on_when_the_server_does_not_answer_at_all() {
+    let Some(database) = Database::postgres().await else {
+        return;
+    };
+    let line = Line::to(&database).await;
+    let store = Store::open(&line.url).await.unwrap();
+    let patience = Duration::from_millis(50);
+    let recorder = Recorder::new(store).conversation(talk()).patience(patience);
+    line.cut_all();
+    whole_run(&recorder, &"r-1".into()).await;
+    let errors = recorder.take_errors();
+    assert!(
+        matches!(&errors[..], [StoreError::Slow { .. }]),
+        "{errors:?}"
+    );
+    // The server is back: what it missed comes.
+    line.cut();
+    assert!(recorder.settled(DEADLINE).await);
+    let other = database.open().await;
+    assert_eq!(
+        other.run("r-1").await.unwrap().unwrap().status,
+        RunState::Success
+    );
+}
