@@ -32,8 +32,12 @@
 //! # Features
 //!
 //! One for each provider: `claude`, `codex`, `copilot`, `gemini`, `opencode`; together they are
-//! `all-providers`, which is on by default. `schema` adds JSON Schemas of the wire types.
+//! `all-providers`, which is on by default. `orchestrator`, also on, adds runs with retry, fallback,
+//! limits and budgets (`orchestrator`). `store` adds a database of sessions and of the history of
+//! runs (`store`). `schema` adds JSON Schemas of the wire types.
 #![warn(missing_docs)]
+
+mod selection;
 
 use std::sync::Arc;
 
@@ -41,6 +45,12 @@ pub use teamster_core::*;
 pub use teamster_mcp as mcp;
 pub use teamster_process as process;
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
+
+pub use selection::{AgentConfig, LoopOwner, Runtimes, get_runtime};
+#[cfg(feature = "orchestrator")]
+pub use teamster_orchestrator as orchestrator;
+#[cfg(feature = "store")]
+pub use teamster_store as store;
 
 #[cfg(feature = "claude")]
 pub use teamster_claude as claude;
@@ -218,3 +228,8 @@ mod tests {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// So do those of the page on the orchestrator.
+#[cfg(all(doctest, feature = "orchestrator"))]
+#[doc = include_str!("../../../docs/orchestrator.md")]
+struct OrchestratorPage;

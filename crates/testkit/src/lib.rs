@@ -1,5 +1,7 @@
 //! What a test of a program that drives coding-agent CLIs needs.
 //!
+//! - [`mock_runtime`]: a runtime without any process, which plays scripts: for tests of code that runs
+//!   agents.
 //! - [`fake_agent`]: a program that pretends to be such a CLI and misbehaves on command: half
 //!   lines, floods, ignored signals, children that outlive it and hold its pipes, lost output.
 //! - [`mcp_server`]: a small MCP server with tools that succeed, fail, wait and tell, and with faults.
@@ -19,6 +21,7 @@ pub mod conformance;
 pub mod fake_agent;
 pub mod fixture;
 pub mod mcp_server;
+pub mod mock_runtime;
 #[cfg(unix)]
 pub mod proc;
 pub mod replay;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use teamster_core::{
     AgentError, AgentEvent, CliProvider, Decoder, ErrorCode, ErrorKind, Events, ExecuteParams,
-    Exit, RunAssembler, RunResult, grammar,
+    Exit, RunAssembler, RunResult, ToolUse, grammar,
 };
 use teamster_process::RuntimeConfig;
 use teamster_process::framing::{Frame, LineBuf};
@@ -74,16 +74,69 @@ pub fn replay(fixture: &Fixture, provider: &dyn CliProvider, options: ReplayOpti
     if let Some(error) = fixture.never_started() {
         return Replay::new(RunAssembler::refuse(spawn_error(error)).to_vec());
     }
-    let mut params = ExecuteParams::new(&fixture.meta.prompt);
+    let mut params = params(fixture, provider);
     params.include_native = options.include_native;
-    params.env.clone_from(&fixture.meta.env);
-    provider.recorded_params(&fixture.meta.argv, &mut params);
     let chunks = [fixture.stdout.as_slice()];
     let duration_ms = fixture.meta.duration_ms;
     let stopped = fixture.meta.stopped.as_ref();
     let stopped_after = stopped.map(|stopped| stopped.after_lines);
     let exit = fixture.exit();
     replay_chunks(provider, &params, chunks, stopped_after, exit, duration_ms)
+}
+
+/// A call of a tool in a recorded run, and when it was told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracedCall {
+    /// What was told of it.
+    pub told: ToolUse,
+    /// The line with which the `tool_use` came, counted from 0.
+    pub line: usize,
+    /// The line with which its result came, unless the run was over before.
+    pub ended: Option<usize>,
+}
+
+impl TracedCall {
+    /// Whether it was told before its result: whoever stops reading there knows of it.
+    pub fn was_announced(&self) -> bool {
+        self.ended.is_none_or(|ended| self.line < ended)
+    }
+}
+
+/// The calls of a recorded run, with the lines that told of them. What a decoder says at the end of a
+/// run is not among them.
+pub fn calls(fixture: &Fixture, provider: &dyn CliProvider) -> Vec<TracedCall> {
+    let params = params(fixture, provider);
+    let mut assembler = RunAssembler::new(provider.decoder(&params), false);
+    let mut calls: Vec<TracedCall> = Vec::new();
+    let mut out = Events::new();
+    for (number, line) in fixture.stdout.split(|byte| *byte == b'\n').enumerate() {
+        assembler.line(line, &mut out);
+        for event in out.drain() {
+            match event {
+                AgentEvent::ToolUse(told) => calls.push(TracedCall {
+                    told: *told,
+                    line: number,
+                    ended: None,
+                }),
+                AgentEvent::ToolResult(result) => {
+                    let call = calls.iter_mut().find(|c| c.told.tool_id == result.tool_id);
+                    if let Some(call) = call {
+                        call.ended = Some(number);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    calls
+}
+
+/// What a fixture was started with.
+fn params(fixture: &Fixture, provider: &dyn CliProvider) -> ExecuteParams {
+    let mut params = ExecuteParams::new(&fixture.meta.prompt);
+    params.env.clone_from(&fixture.meta.env);
+    provider.recorded_params(&fixture.meta.argv, &mut params);
+    params
 }
 
 /// Replays output that comes in these chunks, as it would through a pipe.

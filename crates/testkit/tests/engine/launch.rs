@@ -73,6 +73,20 @@ async fn a_clean_environment_has_only_what_is_named() {
 }
 
 #[tokio::test]
+async fn what_is_ours_alone_is_not_inherited() {
+    let report = report(|run| {
+        run.config(|config| config.env_remove = vec!["HOME".into(), "LANG".into()])
+            .params(|params| {
+                params.env.insert("LANG".into(), "caller".into());
+            })
+    })
+    .await;
+    assert_eq!(report.env.get("HOME"), None);
+    assert_eq!(report.env["LANG"], "caller");
+    assert!(report.env.contains_key("PATH"));
+}
+
+#[tokio::test]
 async fn marks_of_an_enclosing_session_go_but_what_the_caller_sets_stays() {
     let gone = report(|run| run.launch(|launch| launch.env_remove = vec!["HOME", "PATH"])).await;
     assert!(!gone.env.contains_key("HOME"));

@@ -1,0 +1,229 @@
+//! Which runtime runs an agent: a choice by who owns the agent's loop.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use teamster_core::{AgentError, SharedRuntime};
+use teamster_process::RuntimeConfig;
+
+use crate::create_cli_runtime;
+
+/// Who owns the agent's loop: who asks the model, runs the tools and decides when it is over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LoopOwner {
+    /// A coding-agent CLI, which runs as a subprocess.
+    #[default]
+    Cli,
+    /// Our own process.
+    Embedded,
+}
+
+impl LoopOwner {
+    /// Its name, as in a configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cli => "cli",
+            Self::Embedded => "embedded",
+        }
+    }
+}
+
+impl std::str::FromStr for LoopOwner {
+    type Err = AgentError;
+
+    fn from_str(name: &str) -> Result<Self, AgentError> {
+        match name {
+            "cli" => Ok(Self::Cli),
+            "embedded" => Ok(Self::Embedded),
+            _ => Err(AgentError::invalid_params(format!(
+                "there is no owner of a loop `{}`; there is: cli, embedded",
+                teamster_core::excerpt(name, 100)
+            ))),
+        }
+    }
+}
+
+/// What is to run an agent.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct AgentConfig {
+    /// Who owns the loop. This alone chooses the runtime.
+    pub owner: LoopOwner,
+    /// Which agent: with [`LoopOwner::Cli`] the CLI ([`provider`](crate::provider) says which names there
+    /// are), else a name of the runtime's own.
+    pub agent: String,
+    /// Whose models are asked, such as `anthropic`. It never chooses the runtime. With
+    /// [`LoopOwner::Cli`] it must be unset: a CLI is told that by its own settings and variables.
+    pub model_provider: Option<String>,
+    /// Settings of a CLI's runtime.
+    pub cli: RuntimeConfig,
+}
+
+impl AgentConfig {
+    /// A CLI with default settings.
+    pub fn cli(agent: impl Into<String>) -> Self {
+        Self {
+            agent: agent.into(),
+            ..Self::default()
+        }
+    }
+
+    /// An agent whose loop our own process owns.
+    pub fn embedded(agent: impl Into<String>) -> Self {
+        Self {
+            owner: LoopOwner::Embedded,
+            agent: agent.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The runtime for an agent, of those that this build has ([`Runtimes::default`]).
+///
+/// ```
+/// use teamster::{AgentConfig, AgentRuntime};
+///
+/// let runtime = teamster::get_runtime(&AgentConfig::cli("codex"))?;
+/// assert_eq!(runtime.id(), "codex");
+/// # Ok::<(), teamster::AgentError>(())
+/// ```
+pub fn get_runtime(config: &AgentConfig) -> Result<SharedRuntime, AgentError> {
+    Runtimes::default().get(config)
+}
+
+/// Makes a runtime, or says why it cannot.
+type Factory = Arc<dyn Fn(&AgentConfig) -> Result<SharedRuntime, AgentError> + Send + Sync>;
+
+/// The runtimes that there are, by who owns the loop.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use teamster::{AgentConfig, AgentError, AgentRuntime, LoopOwner, Runtimes, SharedRuntime};
+///
+/// # fn example(mine: SharedRuntime) -> Result<(), AgentError> {
+/// // A loop of one's own takes its place beside the CLIs.
+/// let runtimes = Runtimes::default().with(LoopOwner::Embedded, move |config| Ok(mine.clone()));
+/// let runtime = runtimes.get(&AgentConfig::embedded("reviewer"))?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Runtimes {
+    factories: HashMap<LoopOwner, Factory>,
+}
+
+impl Runtimes {
+    /// The same with another maker of runtimes for this owner.
+    #[must_use]
+    pub fn with(
+        mut self,
+        owner: LoopOwner,
+        factory: impl Fn(&AgentConfig) -> Result<SharedRuntime, AgentError> + Send + Sync + 'static,
+    ) -> Self {
+        self.factories.insert(owner, Arc::new(factory));
+        self
+    }
+
+    /// The runtime for an agent. Nothing is started. An owner for which there is no runtime, and an
+    /// agent that the runtime does not know, are [`InvalidParams`](crate::ErrorCode::InvalidParams)
+    /// errors.
+    pub fn get(&self, config: &AgentConfig) -> Result<SharedRuntime, AgentError> {
+        match self.factories.get(&config.owner) {
+            Some(factory) => factory(config),
+            None => Err(AgentError::invalid_params(format!(
+                "nothing runs an agent whose loop is `{}`: give one with `Runtimes::with`, or use \
+                 `cli`",
+                config.owner.as_str()
+            ))),
+        }
+    }
+}
+
+/// The CLIs.
+impl Default for Runtimes {
+    fn default() -> Self {
+        Self {
+            factories: HashMap::new(),
+        }
+        .with(LoopOwner::Cli, |config| match &config.model_provider {
+            None => create_cli_runtime(&config.agent, config.cli.clone()),
+            Some(_) => Err(AgentError::invalid_params(format!(
+                "`model_provider` cannot be set for a CLI: whose models {} asks is told by its own \
+                 settings and variables",
+                config.agent
+            ))),
+        })
+    }
+}
+
+impl fmt::Debug for Runtimes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.factories.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teamster_core::{AgentRuntime, ErrorCode, ExecuteParams, RunStatus};
+    use teamster_testkit::mock_runtime::{MockRuntime, Script};
+
+    fn with_mock() -> (Arc<MockRuntime>, Runtimes) {
+        let mock = Arc::new(
+            MockRuntime::new("mine")
+                .run(Script::new().text("from our own loop").completed())
+                .repeat_last(),
+        );
+        let given = mock.clone();
+        let runtimes = Runtimes::default().with(LoopOwner::Embedded, move |_| Ok(given.clone()));
+        (mock, runtimes)
+    }
+
+    #[tokio::test]
+    async fn a_loop_of_our_own_is_chosen_by_its_owner() {
+        let (mock, runtimes) = with_mock();
+        let runtime = runtimes.get(&AgentConfig::embedded("reviewer")).unwrap();
+        assert_eq!(runtime.id(), "mine");
+        let result = runtime.execute(ExecuteParams::new("go")).result().await;
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(result.text, "from our own loop");
+        assert_eq!(mock.runs().len(), 1);
+    }
+
+    #[cfg(feature = "claude")]
+    #[test]
+    fn the_model_provider_never_chooses_the_runtime() {
+        let (_, runtimes) = with_mock();
+        for provider in ["anthropic", "openai", "claude", "cli"] {
+            let mut own = AgentConfig::embedded("claude");
+            own.model_provider = Some(provider.into());
+            assert_eq!(runtimes.get(&own).unwrap().id(), "mine");
+
+            let mut cli = AgentConfig::cli("claude");
+            assert_eq!(runtimes.get(&cli).unwrap().id(), "claude");
+            cli.model_provider = Some(provider.into());
+            let error = runtimes.get(&cli).err().unwrap();
+            assert_eq!(error.code, ErrorCode::InvalidParams);
+            assert!(error.message.contains("model_provider"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_owner_without_a_runtime_is_an_error() {
+        let error = get_runtime(&AgentConfig::embedded("x")).err().unwrap();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert!(error.message.contains("`embedded`"), "{error}");
+        let error = get_runtime(&AgentConfig::cli("nobody")).err().unwrap();
+        assert!(error.message.contains("nobody"), "{error}");
+    }
+
+    #[test]
+    fn owners_by_name() {
+        for owner in [LoopOwner::Cli, LoopOwner::Embedded] {
+            assert_eq!(owner.as_str().parse::<LoopOwner>().unwrap(), owner);
+        }
+        assert!("anthropic".parse::<LoopOwner>().is_err());
+    }
+}

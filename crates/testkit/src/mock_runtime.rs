@@ -1,0 +1,388 @@
+//! A runtime without a CLI and without a process, for tests of code that runs agents.
+//!
+//! A [`MockRuntime`] is an [`AgentRuntime`] like any other. What its runs say, how long they take and
+//! how they end is a [`Script`] each; what they were asked is [kept](MockRuntime::runs). A script only
+//! says what happens: `done` with its result is made from it by the same code that makes that of a real
+//! run, so the stream has the grammar of a real one.
+//!
+//! ```
+//! use teamster_core::{AgentRuntime, ExecuteParams, PermissionMode, RunStatus};
+//! use teamster_testkit::mock_runtime::{MockRuntime, Script};
+//!
+//! // What is to be tested: it asks once more if there was no answer, and never lets anything be changed.
+//! async fn summary(runtime: &dyn AgentRuntime, of: &str) -> Option<String> {
+//!     for _ in 0..2 {
+//!         let mut params = ExecuteParams::new(format!("Summarise {of}."));
+//!         params.permission = PermissionMode::ReadOnly;
+//!         let result = runtime.execute(params).result().await;
+//!         if result.status == RunStatus::Completed {
+//!             return result.final_message;
+//!         }
+//!     }
+//!     None
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let mock = MockRuntime::new("claude")
+//!     .run(Script::new().text("It is a").incomplete())
+//!     .run(Script::new().text("It is a library.").completed());
+//!
+//! assert_eq!(summary(&mock, "README.md").await.as_deref(), Some("It is a library."));
+//! let runs = mock.runs();
+//! assert_eq!(runs.len(), 2);
+//! assert_eq!(runs[1].params.prompt, "Summarise README.md.");
+//! assert_eq!(runs[1].params.permission, PermissionMode::ReadOnly);
+//! # });
+//! ```
+//!
+//! # Time
+//!
+//! Delays are Tokio's: a test with `#[tokio::test(start_paused = true)]` (feature `test-util` of tokio)
+//! plays an hour in no time, and [`Received::started`] tells exactly how long was waited between two runs.
+//! A script without a delay needs no Tokio runtime.
+//!
+//! A run is played as it is read: while nobody polls the stream, a delay neither begins nor is noticed to
+//! have passed. A real CLI goes on without its reader.
+
+mod play;
+mod script;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use teamster_core::{
+    AbortHandle, AgentError, AgentRuntime, Capabilities, CliInfo, ErrorCode, ErrorKind,
+    EventStream, ExecuteParams, McpDelivery, PermissionMode, RunAssembler, SystemPromptSupport,
+};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use play::{Next, Play};
+pub use script::Script;
+
+/// What the errors about parameters call it.
+static INFO: CliInfo = CliInfo {
+    id: "mock",
+    name: "the mock runtime",
+    program: "",
+    version_args: &[],
+    tested_versions: &[],
+    install: "",
+    login: "",
+    choose_session_id: false,
+};
+
+/// An [`AgentRuntime`] that plays [`Script`]s. See the [module](self).
+///
+/// - Each run takes the next script, when its stream is first polled. A run that is aborted before, or
+///   whose parameters are refused, takes none.
+/// - Parameters that the [capabilities](Self::capabilities_mut) do not cover are refused, as any provider
+///   refuses them.
+/// - An abort, by the stream, its handle or [`ExecuteParams::cancel`], ends the run where it is, also
+///   within a delay: with an `ABORTED` error and `done`.
+/// - Any number of runs can go on at once. Clones share scripts and what was received, so a clone can be
+///   given away and the other be asked.
+#[derive(Clone)]
+pub struct MockRuntime {
+    id: String,
+    capabilities: Capabilities,
+    state: Arc<watch::Sender<State>>,
+}
+
+/// A run that was started.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Received {
+    /// What was asked. `cancel` is the caller's own token.
+    pub params: ExecuteParams,
+    /// When the stream was first polled, on Tokio's clock.
+    pub started: Instant,
+}
+
+#[derive(Default)]
+struct State {
+    scripts: VecDeque<Script>,
+    after_last: AfterLast,
+    last: Option<Script>,
+    runs: Vec<Received>,
+    active: usize,
+    max_active: usize,
+}
+
+type ScriptOf = dyn Fn(&ExecuteParams) -> Script + Send + Sync;
+
+/// What a run plays when no script waits any more.
+#[derive(Default, Clone)]
+enum AfterLast {
+    #[default]
+    Refuse,
+    Repeat,
+    Ask(Arc<ScriptOf>),
+}
+
+impl MockRuntime {
+    /// A runtime of this name that can do everything and has no script yet.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            capabilities: everything(),
+            state: Arc::new(watch::Sender::default()),
+        }
+    }
+
+    /// With a script for one more run, after those that are there.
+    #[must_use]
+    pub fn run(self, script: Script) -> Self {
+        self.add(script);
+        self
+    }
+
+    /// Adds a script for one more run, also while others go on.
+    pub fn add(&self, script: Script) {
+        self.state
+            .send_modify(|state| state.scripts.push_back(script));
+    }
+
+    /// With the last script for all runs that come after. Without this, a run for which there is no
+    /// script fails and says so.
+    #[must_use]
+    pub fn repeat_last(self) -> Self {
+        self.state
+            .send_modify(|state| state.after_last = AfterLast::Repeat);
+        self
+    }
+
+    /// With a function that makes the scripts of the runs for which none waits, from what they are
+    /// asked: for runs that start at once, in an order that nobody knows.
+    ///
+    /// ```
+    /// # use teamster_testkit::mock_runtime::{MockRuntime, Script};
+    /// let mock = MockRuntime::new("codex").run_by(|params| Script::new().text(params.prompt.clone()));
+    /// ```
+    #[must_use]
+    pub fn run_by(self, script: impl Fn(&ExecuteParams) -> Script + Send + Sync + 'static) -> Self {
+        let script = Arc::new(script);
+        self.state
+            .send_modify(|state| state.after_last = AfterLast::Ask(script));
+        self
+    }
+
+    /// With these capabilities.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// The capabilities, to change some. Clones made before keep theirs.
+    ///
+    /// ```
+    /// # use teamster_testkit::mock_runtime::MockRuntime;
+    /// let mut mock = MockRuntime::new("gemini");
+    /// mock.capabilities_mut().fork = false;
+    /// ```
+    pub fn capabilities_mut(&mut self) -> &mut Capabilities {
+        &mut self.capabilities
+    }
+
+    /// The runs that were started so far, in that order, with what they were asked.
+    pub fn runs(&self) -> Vec<Received> {
+        self.state.borrow().runs.clone()
+    }
+
+    /// How many scripts wait for a run.
+    pub fn scripts_left(&self) -> usize {
+        self.state.borrow().scripts.len()
+    }
+
+    /// How many runs go on now: started, and neither at their `done` nor dropped.
+    pub fn active(&self) -> usize {
+        self.state.borrow().active
+    }
+
+    /// How many runs went on at once, at most.
+    pub fn max_active(&self) -> usize {
+        self.state.borrow().max_active
+    }
+
+    /// Waits until this many runs were started, those that have ended included.
+    pub async fn wait_for_runs(&self, count: usize) {
+        self.wait_until(|state| state.runs.len() >= count).await;
+    }
+
+    /// Waits until no run goes on.
+    pub async fn wait_until_idle(&self) {
+        self.wait_until(|state| state.active == 0).await;
+    }
+
+    async fn wait_until(&self, so: impl FnMut(&State) -> bool) {
+        // It only fails when the sender is gone, which `self` holds.
+        let _ = self.state.subscribe().wait_for(so).await;
+    }
+
+    /// Starts a run: what it plays, and the mark that it goes on.
+    fn begin(
+        &self,
+        params: &ExecuteParams,
+        abort: &AbortHandle,
+    ) -> Result<(Script, GoingOn), AgentError> {
+        if abort.is_aborted() {
+            return Err(RunAssembler::aborted_error());
+        }
+        params.check(&INFO, &self.capabilities)?;
+        let mut taken = Err(AfterLast::Refuse);
+        let mut number = 0;
+        self.state.send_modify(|state| {
+            taken = state.take();
+            state.runs.push(Received {
+                params: params.clone(),
+                started: Instant::now(),
+            });
+            number = state.runs.len();
+            state.active += 1;
+            state.max_active = state.max_active.max(state.active);
+        });
+        let going_on = GoingOn(self.state.clone());
+        match taken {
+            Ok(script) => Ok((script, going_on)),
+            // Not while the state is locked: the function may ask this runtime something.
+            Err(AfterLast::Ask(script)) => Ok((script(params), going_on)),
+            Err(AfterLast::Refuse | AfterLast::Repeat) => Err(AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                format!(
+                    "the mock runtime {:?} has no script for its run number {number}; add one with \
+                     `run`, or use `repeat_last` or `run_by`",
+                    self.id
+                ),
+            )),
+        }
+    }
+}
+
+impl State {
+    /// The script of the next run, or how else there may be one.
+    fn take(&mut self) -> Result<Script, AfterLast> {
+        if let Some(script) = self.scripts.pop_front() {
+            self.last = Some(script.clone());
+            return Ok(script);
+        }
+        match (&self.after_last, &self.last) {
+            (AfterLast::Repeat, Some(script)) => Ok(script.clone()),
+            (after_last, _) => Err(after_last.clone()),
+        }
+    }
+}
+
+impl AgentRuntime for MockRuntime {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        let abort = AbortHandle::new(&params.cancel);
+        let order = abort.clone();
+        let mock = self.clone();
+        let events = async_stream::stream! {
+            let (script, going_on) = match mock.begin(&params, &order) {
+                Ok(begun) => begun,
+                Err(error) => {
+                    for event in RunAssembler::refuse(error) {
+                        yield event;
+                    }
+                    return;
+                }
+            };
+            let mut play = Play::new(script, params.include_native);
+            loop {
+                match play.next(&order).await {
+                    Next::Events(events) => {
+                        for event in events {
+                            yield event;
+                        }
+                    }
+                    Next::End(events) => {
+                        // As with a process: who has read `done` can rely on it that the run is over.
+                        drop(going_on);
+                        for event in events {
+                            yield event;
+                        }
+                        return;
+                    }
+                }
+            }
+        };
+        EventStream::new(events, abort)
+    }
+}
+
+impl fmt::Debug for MockRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.borrow();
+        f.debug_struct("MockRuntime")
+            .field("id", &self.id)
+            .field("scripts", &state.scripts.len())
+            .field("runs", &state.runs.len())
+            .field("active", &state.active)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A run goes on for as long as this lives.
+struct GoingOn(Arc<watch::Sender<State>>);
+
+impl Drop for GoingOn {
+    fn drop(&mut self) {
+        self.0.send_modify(|state| state.active -= 1);
+    }
+}
+
+/// All that a provider can be good at. `file_mentions` is no such thing.
+fn everything() -> Capabilities {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.fork = true;
+    can.new_session_id = true;
+    can.add_dirs = true;
+    can.system_prompt = SystemPromptSupport::AppendAndReplace;
+    can.model = true;
+    can.effort = true;
+    can.permission_modes = &[
+        PermissionMode::Default,
+        PermissionMode::ReadOnly,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ];
+    can.allowed_tools = true;
+    can.denied_tools = true;
+    can.max_turns = true;
+    can.max_budget_usd = true;
+    can.output_schema = true;
+    can.images = true;
+    can.mcp.transports = &["stdio", "http", "sse"];
+    can.mcp.deliveries = &[
+        McpDelivery::Private,
+        McpDelivery::ProjectConfig,
+        McpDelivery::UserConfig,
+    ];
+    can.mcp.strict = true;
+    can.mcp.cwd = true;
+    can.mcp.startup_timeout = true;
+    can.mcp.tool_timeout = true;
+    can.mcp.only_tools = true;
+    can.mcp.except_tools = true;
+    can.cli_retries = true;
+    can.prompt_on_stdin = true;
+    can.text_deltas = true;
+    can.thinking = true;
+    can.usage = true;
+    can.cost = true;
+    can.announces_tools = true;
+    can.slash_commands = true;
+    can
+}

@@ -1,0 +1,222 @@
+//! One run of a script. The account of it (text, open tools, result) is kept by [`RunAssembler`], which
+//! keeps that of real runs: events reach it through a decoder that only hands them on.
+
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, Decoder, ErrorCode, ErrorKind, Events, Exit, NoticeLevel,
+    NoticeSource, RunAssembler, RunSummary, Stop, Usage,
+};
+use tokio::time::{Instant, sleep};
+
+use super::script::{Ending, Script, Step};
+
+/// What comes next in a run.
+pub(super) enum Next {
+    /// These, and the run goes on.
+    Events(Vec<AgentEvent>),
+    /// These, and it is over.
+    End(Vec<AgentEvent>),
+}
+
+/// One run of a script.
+pub(super) struct Play {
+    script: Script,
+    hand: Hand,
+    assembler: Option<RunAssembler>,
+    /// One for the whole run: it counts.
+    out: Events,
+    usage: Option<Usage>,
+    started: Instant,
+}
+
+impl Play {
+    pub(super) fn new(script: Script, include_native: bool) -> Self {
+        let hand = Hand::default();
+        let decoder = Box::new(HandsOn(hand.clone()));
+        Self {
+            script,
+            hand,
+            assembler: Some(RunAssembler::new(decoder, include_native)),
+            out: Events::new(),
+            usage: None,
+            started: Instant::now(),
+        }
+    }
+
+    /// Waits as long as the script does, or until an abort.
+    pub(super) async fn next(&mut self, abort: &AbortHandle) -> Next {
+        loop {
+            if abort.is_aborted() {
+                if !self.script.stop_takes.is_zero() {
+                    tokio::select! {
+                        biased;
+                        () = abort.killed() => {}
+                        () = sleep(self.script.stop_takes) => {}
+                    }
+                }
+                return Next::End(self.aborted());
+            }
+            match self.script.steps.pop_front() {
+                Some(Step::Event(event)) => return Next::Events(self.tell(event)),
+                Some(Step::Delay(time)) => tokio::select! {
+                    biased;
+                    () = abort.aborted() => {}
+                    () = sleep(time) => {}
+                },
+                Some(Step::WaitForAbort) => abort.aborted().await,
+                Some(Step::Hang) => pending().await,
+                Some(Step::Panic(message)) => panic!("{message}"),
+                None => return Next::End(self.end()),
+            }
+        }
+    }
+
+    /// What becomes of an event of the script.
+    fn tell(&mut self, mut event: AgentEvent) -> Vec<AgentEvent> {
+        match &mut event {
+            AgentEvent::Session(session) if session.model.is_none() => {
+                session.model.clone_from(&self.script.figures.model);
+            }
+            AgentEvent::Usage(report) => self.usage = Some(report.usage),
+            _ => {}
+        }
+        self.push(event);
+        self.out.drain().collect()
+    }
+
+    fn push(&mut self, event: AgentEvent) {
+        let Some(assembler) = &mut self.assembler else {
+            return;
+        };
+        // The line of a CLI that prints events in teamster's own form.
+        let line = serde_json::to_vec(&event).unwrap_or_else(|_| b"{}".to_vec());
+        let (name, scripted) = (event.type_name(), event.native().cloned());
+        let is_unknown = matches!(event, AgentEvent::Unknown(_));
+        self.hand.lock().event = Some(event);
+        assembler.line(&line, &mut self.out);
+        let refused =
+            !is_unknown && matches!(self.out.as_slice().last(), Some(AgentEvent::Unknown(_)));
+        if refused {
+            let why = match name {
+                "tool_use" => "its tool id was used before in this run",
+                "tool_result" => "no tool call of this id is open",
+                _ => "it is made by the runtime; use an ending such as `completed`",
+            };
+            let message = format!("the script has a `{name}` that cannot be in a stream: {why}");
+            self.out
+                .notice(NoticeLevel::Warning, NoticeSource::Runtime, message);
+        } else if let Some(native) = scripted {
+            let mut events: Vec<_> = self.out.drain().collect();
+            for event in &mut events {
+                event.set_native(native.clone());
+            }
+            for event in events {
+                self.out.push(event);
+            }
+        }
+    }
+
+    /// The end that the script has.
+    fn end(&mut self) -> Vec<AgentEvent> {
+        let mut exit = Exit::default();
+        let mut summary = std::mem::take(&mut self.script.figures);
+        summary.usage = summary.usage.or(self.usage);
+        match std::mem::take(&mut self.script.ending) {
+            Ending::Completed => {
+                summary.ended_with_error = Some(false);
+                exit.code = Some(0);
+            }
+            Ending::Failed(error) => {
+                self.push(error.into());
+                summary.ended_with_error = Some(true);
+                exit.code = Some(1);
+            }
+            Ending::TimedOut(error) => exit = stopped(Stop::Timeout(error)),
+            Ending::Incomplete => {
+                // Said here, because after an error of the script's nothing else would say it.
+                let error = AgentError::new(
+                    ErrorCode::StreamEndedEarly,
+                    ErrorKind::Protocol,
+                    "the mock's output ended before its run was over, as its script says",
+                );
+                self.push(error.into());
+                exit.code = Some(0);
+            }
+            Ending::BreaksOff => return Vec::new(),
+        }
+        self.finish(exit, summary)
+    }
+
+    /// The end of a run that its caller stopped.
+    fn aborted(&mut self) -> Vec<AgentEvent> {
+        let summary = RunSummary {
+            usage: self.usage,
+            ..RunSummary::default()
+        };
+        self.finish(stopped(Stop::Aborted), summary)
+    }
+
+    fn finish(&mut self, exit: Exit, summary: RunSummary) -> Vec<AgentEvent> {
+        self.hand.lock().summary = summary;
+        if let Some(assembler) = self.assembler.take() {
+            let passed = self.started.elapsed().as_millis();
+            assembler.finish(
+                exit,
+                u64::try_from(passed).unwrap_or(u64::MAX),
+                &mut self.out,
+            );
+        }
+        let mut events: Vec<_> = self.out.drain().collect();
+        if let Some(AgentEvent::Done(done)) = events.last_mut() {
+            for adjust in &self.script.adjust {
+                (adjust.0)(&mut done.result);
+            }
+        }
+        events
+    }
+}
+
+/// How a process ends that was stopped from outside and does as it is told.
+fn stopped(why: Stop) -> Exit {
+    Exit {
+        signal: Some("SIGTERM".to_owned()),
+        stop: Some(why),
+        ..Exit::default()
+    }
+}
+
+/// What the decoder is given beside the line.
+#[derive(Clone, Default)]
+struct Hand(Arc<Mutex<InHand>>);
+
+#[derive(Default)]
+struct InHand {
+    event: Option<AgentEvent>,
+    summary: RunSummary,
+}
+
+impl Hand {
+    fn lock(&self) -> MutexGuard<'_, InHand> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A decoder that hands on what it is given.
+struct HandsOn(Hand);
+
+impl Decoder for HandsOn {
+    fn line(&mut self, _line: &[u8], out: &mut Events) {
+        match self.0.lock().event.take() {
+            // So it is counted.
+            Some(AgentEvent::Unknown(unknown)) => out.unknown(unknown.native.get().as_bytes()),
+            Some(event) => out.push(event),
+            None => {}
+        }
+    }
+
+    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> RunSummary {
+        std::mem::take(&mut self.0.lock().summary)
+    }
+}

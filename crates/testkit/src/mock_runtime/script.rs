@@ -1,0 +1,394 @@
+//! What one run does.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use teamster_core::{
+    AgentError, AgentEvent, ChangeKind, CostSource, Decision, FileChange, Id, McpTool, NoticeLevel,
+    NoticeSource, Permission, RateLimit, Retract, Retry, RunResult, RunSummary, Session, Text,
+    Thinking, ToolKind, ToolResult, ToolUse, Usage, UsageReport,
+};
+
+/// What one run of a [`MockRuntime`](super::MockRuntime) says and does, step by step, and how it ends.
+///
+/// Steps happen in the order in which they are added. The ending and the figures of the result may be
+/// said anywhere; of two endings the last holds, and without any the run [completes](Self::completed).
+///
+/// ```
+/// use std::time::Duration;
+/// use serde_json::json;
+/// use teamster_core::{AgentError, ErrorCode, ErrorKind, ToolKind};
+/// use teamster_testkit::mock_runtime::Script;
+///
+/// let works = Script::new()
+///     .session("5f2c")
+///     .tool_use("Bash", "t1", ToolKind::Execute, json!({"command": "cargo test"}))
+///     .delay(Duration::from_secs(90))
+///     .tool_result("t1", "all green")
+///     .text("The tests pass.")
+///     .cost_usd(0.12)
+///     .completed();
+/// let is_overloaded = Script::new().failed(AgentError::new(
+///     ErrorCode::CliError,
+///     ErrorKind::Overloaded,
+///     "529 overloaded",
+/// ));
+/// ```
+///
+/// A step that would break the grammar of a stream (a result without its call, an id used twice, a `done`)
+/// becomes an `unknown` event, as if a CLI had printed it, and a warning says what is wrong.
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct Script {
+    pub(super) steps: VecDeque<Step>,
+    pub(super) ending: Ending,
+    pub(super) figures: RunSummary,
+    pub(super) stop_takes: Duration,
+    pub(super) adjust: Vec<Adjust>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Event(AgentEvent),
+    Delay(Duration),
+    WaitForAbort,
+    Hang,
+    Panic(String),
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) enum Ending {
+    #[default]
+    Completed,
+    Failed(AgentError),
+    TimedOut(AgentError),
+    Incomplete,
+    BreaksOff,
+}
+
+/// A change of the result.
+#[derive(Clone)]
+pub(super) struct Adjust(pub(super) Arc<dyn Fn(&mut RunResult) + Send + Sync>);
+
+impl fmt::Debug for Adjust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Adjust")
+    }
+}
+
+/// What is said.
+impl Script {
+    /// A run that says nothing and completes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Any event. `done` is not for a script: an ending makes it.
+    pub fn event(self, event: AgentEvent) -> Self {
+        self.step(Step::Event(event))
+    }
+
+    /// The session is known. The event names the script's [`model`](Self::model) as well.
+    pub fn session(self, id: impl Into<Id>) -> Self {
+        self.event(AgentEvent::Session(Box::new(Session {
+            session_id: id.into(),
+            model: None,
+            tools: None,
+            mcp_servers: None,
+            native: None,
+        })))
+    }
+
+    /// A piece of the answer, of no message in particular.
+    pub fn text(self, text: impl Into<String>) -> Self {
+        self.piece(None, text.into())
+    }
+
+    /// A piece of the answer, of this message.
+    pub fn text_in(self, message_id: impl Into<Id>, text: impl Into<String>) -> Self {
+        self.piece(Some(message_id.into()), text.into())
+    }
+
+    /// What was said of this message so far is void.
+    pub fn retract(self, message_id: impl Into<Id>) -> Self {
+        self.event(AgentEvent::Retract(Retract {
+            message_id: message_id.into(),
+            native: None,
+        }))
+    }
+
+    /// A piece of the model's reasoning.
+    pub fn thinking(self, text: impl Into<String>) -> Self {
+        self.event(AgentEvent::Thinking(Thinking {
+            text: text.into(),
+            message_id: None,
+            parent_tool_id: None,
+            native: None,
+        }))
+    }
+
+    /// A tool is called. The id must be new in the run.
+    pub fn tool_use(
+        self,
+        name: impl Into<String>,
+        id: impl Into<Id>,
+        kind: ToolKind,
+        input: Value,
+    ) -> Self {
+        self.event(AgentEvent::ToolUse(Box::new(ToolUse {
+            tool_name: name.into(),
+            tool_id: id.into(),
+            input,
+            kind,
+            mcp: None,
+            parent_tool_id: None,
+            native: None,
+        })))
+    }
+
+    /// A tool of an MCP server is called, under the name `mcp__server__tool`.
+    pub fn mcp_tool_use(
+        self,
+        server: impl Into<String>,
+        tool: impl Into<String>,
+        id: impl Into<Id>,
+        input: Value,
+    ) -> Self {
+        let (server, tool) = (server.into(), tool.into());
+        self.event(AgentEvent::ToolUse(Box::new(ToolUse {
+            tool_name: format!("mcp__{server}__{tool}"),
+            tool_id: id.into(),
+            input,
+            kind: ToolKind::Mcp,
+            mcp: Some(McpTool { server, tool }),
+            parent_tool_id: None,
+            native: None,
+        })))
+    }
+
+    /// A tool that was called has succeeded.
+    pub fn tool_result(self, id: impl Into<Id>, output: impl Into<String>) -> Self {
+        self.tool_end(id.into(), output.into(), false)
+    }
+
+    /// A tool that was called has failed.
+    pub fn tool_error(self, id: impl Into<Id>, output: impl Into<String>) -> Self {
+        self.tool_end(id.into(), output.into(), true)
+    }
+
+    /// This call of this tool was not permitted.
+    ///
+    /// A run that completes without a word, where something was denied, is `incomplete`: so it is with
+    /// every CLI.
+    pub fn permission_denied(
+        self,
+        tool_name: impl Into<String>,
+        tool_id: impl Into<Id>,
+        reason: impl Into<String>,
+    ) -> Self {
+        self.event(AgentEvent::Permission(Box::new(Permission {
+            tool_name: tool_name.into(),
+            tool_id: Some(tool_id.into()),
+            decision: Decision::Denied,
+            reason: Some(reason.into()),
+            native: None,
+        })))
+    }
+
+    /// A file was changed. Nothing is: it is only said.
+    pub fn file_change(self, path: impl Into<String>, change: ChangeKind) -> Self {
+        self.event(AgentEvent::FileChange(Box::new(FileChange {
+            path: path.into(),
+            change,
+            tool_id: None,
+            native: None,
+        })))
+    }
+
+    /// What the run has used so far. The last of these is the result's, also if the run is aborted,
+    /// unless [`result_usage`](Self::result_usage) says otherwise.
+    pub fn usage(self, usage: Usage) -> Self {
+        self.event(AgentEvent::Usage(Box::new(UsageReport {
+            usage,
+            native: None,
+        })))
+    }
+
+    /// The CLI itself tries a request again, for the `attempt`th time (from 1). The wait is not
+    /// included: see [`delay`](Self::delay).
+    pub fn retry(self, attempt: u32, error: AgentError) -> Self {
+        self.event(AgentEvent::Retry(Box::new(Retry {
+            attempt,
+            max_attempts: None,
+            delay_ms: None,
+            error,
+            native: None,
+        })))
+    }
+
+    /// The account's limit, in the CLI's word such as `allowed_warning` or `rejected`, and when it
+    /// resets, in milliseconds since the Unix epoch.
+    pub fn rate_limit(self, status: impl Into<String>, resets_at: Option<u64>) -> Self {
+        self.event(AgentEvent::RateLimit(Box::new(RateLimit {
+            status: status.into(),
+            resets_at,
+            kind: None,
+            utilization: None,
+            native: None,
+        })))
+    }
+
+    /// A notice of the CLI's.
+    pub fn notice(self, level: NoticeLevel, message: impl Into<String>) -> Self {
+        self.event(AgentEvent::notice(level, NoticeSource::Stdout, message))
+    }
+
+    /// An error on the way, after which the run goes on. For one that ends it: [`failed`](Self::failed).
+    pub fn error(self, error: AgentError) -> Self {
+        self.event(error.into())
+    }
+}
+
+/// What happens without a word.
+impl Script {
+    /// Nothing, for this long on Tokio's clock. An abort ends the run at once.
+    pub fn delay(self, time: Duration) -> Self {
+        self.step(Step::Delay(time))
+    }
+
+    /// Nothing, until the run is aborted.
+    pub fn wait_for_abort(self) -> Self {
+        self.step(Step::WaitForAbort)
+    }
+
+    /// Nothing, for ever: not even an abort or a kill ends it, only that the stream is dropped.
+    pub fn hang(self) -> Self {
+        self.step(Step::Hang)
+    }
+
+    /// The runtime panics where its stream is polled: a bug in it that its user has to survive.
+    pub fn panic(self, message: impl Into<String>) -> Self {
+        self.step(Step::Panic(message.into()))
+    }
+
+    /// An abort takes this long until the run is over, as with a CLI that cleans up first. A
+    /// [kill](teamster_core::AbortHandle::kill) does not wait for it.
+    pub fn stop_takes(mut self, time: Duration) -> Self {
+        self.stop_takes = time;
+        self
+    }
+}
+
+/// How it ends.
+impl Script {
+    /// The run ends well. This is what a script without an ending does.
+    pub fn completed(self) -> Self {
+        self.ending(Ending::Completed)
+    }
+
+    /// The run fails: with this error, and then `done`.
+    pub fn failed(self, error: AgentError) -> Self {
+        self.ending(Ending::Failed(error))
+    }
+
+    /// A limit of time ends the run: with this error, and then `done`. No time passes; see
+    /// [`delay`](Self::delay).
+    pub fn timed_out(self, error: AgentError) -> Self {
+        self.ending(Ending::TimedOut(error))
+    }
+
+    /// The output breaks off: a `STREAM_ENDED_EARLY` error, and then `done` with the status `incomplete`.
+    pub fn incomplete(self) -> Self {
+        self.ending(Ending::Incomplete)
+    }
+
+    /// The stream ends without `done`: a runtime that breaks its promise.
+    pub fn breaks_off(self) -> Self {
+        self.ending(Ending::BreaksOff)
+    }
+}
+
+/// The figures of the result. Those of a run that is aborted before its ending are not known.
+impl Script {
+    /// The model that answers.
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.figures.model = Some(model.into());
+        self
+    }
+
+    /// What the run used, where that is not what the last [`usage`](Self::usage) said.
+    pub fn result_usage(mut self, usage: Usage) -> Self {
+        self.figures.usage = Some(usage);
+        self
+    }
+
+    /// What the run cost, in USD, as reported by the CLI.
+    pub fn cost_usd(mut self, usd: f64) -> Self {
+        self.figures.cost = Some((usd, CostSource::Reported));
+        self
+    }
+
+    /// How many turns it took.
+    pub fn num_turns(mut self, turns: u32) -> Self {
+        self.figures.num_turns = Some(turns);
+        self
+    }
+
+    /// Why the model stopped, in the CLI's word.
+    pub fn stop_reason(mut self, reason: impl Into<String>) -> Self {
+        self.figures.stop_reason = Some(reason.into());
+        self
+    }
+
+    /// The answer in the shape of the output schema.
+    pub fn structured_output(mut self, value: Value) -> Self {
+        self.figures.structured_output = Some(value);
+        self
+    }
+
+    /// Changes the result in any other way, just before `done`, however the run ends. Several are
+    /// applied in order. This can break the grammar: it is for tests of those who have to notice.
+    ///
+    /// ```
+    /// # use teamster_testkit::mock_runtime::Script;
+    /// let script = Script::new().adjust(|result| result.stderr = Some("warning: old version".into()));
+    /// ```
+    pub fn adjust(mut self, change: impl Fn(&mut RunResult) + Send + Sync + 'static) -> Self {
+        self.adjust.push(Adjust(Arc::new(change)));
+        self
+    }
+}
+
+impl Script {
+    fn step(mut self, step: Step) -> Self {
+        self.steps.push_back(step);
+        self
+    }
+
+    fn ending(mut self, ending: Ending) -> Self {
+        self.ending = ending;
+        self
+    }
+
+    fn piece(self, message_id: Option<Id>, text: String) -> Self {
+        self.event(AgentEvent::Text(Text {
+            text,
+            message_id,
+            parent_tool_id: None,
+            native: None,
+        }))
+    }
+
+    fn tool_end(self, tool_id: Id, output: String, is_error: bool) -> Self {
+        self.event(AgentEvent::ToolResult(Box::new(ToolResult {
+            tool_id,
+            output,
+            is_error: Some(is_error),
+            parent_tool_id: None,
+            native: None,
+        })))
+    }
+}

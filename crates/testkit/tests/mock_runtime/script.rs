@@ -1,0 +1,235 @@
+//! What a script says is what the stream has, and the result follows from it.
+
+use serde_json::json;
+use teamster_core::{
+    AgentEvent, AgentRuntime, ChangeKind, CostSource, ErrorCode, ErrorKind, ExecuteParams,
+    NoticeLevel, RawJson, RunResult, RunStatus, ToolKind, Unknown, Usage, grammar,
+};
+use teamster_testkit::mock_runtime::{MockRuntime, Script};
+
+use super::{drain, overloaded, params, play, result, types};
+
+fn used(input: u64, output: u64) -> Usage {
+    Usage {
+        input_tokens: Some(input),
+        output_tokens: Some(output),
+        ..Usage::default()
+    }
+}
+
+#[tokio::test]
+async fn a_whole_run() {
+    let events = play(
+        Script::new()
+            .session("s1")
+            .thinking("Hm.")
+            .text_in("m1", "I shall ")
+            .text_in("m1", "look.")
+            .tool_use("Bash", "t1", ToolKind::Execute, json!({"command": "ls"}))
+            .tool_result("t1", "a.txt")
+            .mcp_tool_use("db", "query", "t2", json!({}))
+            .tool_error("t2", "no such table")
+            .tool_use("Write", "t3", ToolKind::Edit, json!({}))
+            .permission_denied("Write", "t3", "read only")
+            .file_change("a.txt", ChangeKind::Update)
+            .usage(used(1, 2))
+            .usage(used(10, 20))
+            .retry(1, overloaded())
+            .rate_limit("allowed_warning", Some(5))
+            .notice(NoticeLevel::Info, "hello")
+            .text_in("m2", "half")
+            .retract("m2")
+            .text_in("m3", "Done.")
+            .model("opus")
+            .cost_usd(0.25)
+            .num_turns(3)
+            .stop_reason("end_turn")
+            .structured_output(json!({"ok": true}))
+            .completed(),
+    )
+    .await;
+    assert_eq!(grammar::check(&events), Ok(()));
+    assert_eq!(
+        types(&events).join(" "),
+        "session thinking text text tool_use tool_result tool_use tool_result tool_use permission \
+         file_change usage usage retry rate_limit notice text retract text done"
+    );
+    let wire = |index: usize| serde_json::to_value(&events[index]).unwrap();
+    assert_eq!(
+        wire(0),
+        json!({"type": "session", "sessionId": "s1", "model": "opus"})
+    );
+    assert_eq!(
+        wire(6),
+        json!({"type": "tool_use", "toolName": "mcp__db__query", "toolId": "t2", "input": {},
+               "kind": "mcp", "mcp": {"server": "db", "tool": "query"}})
+    );
+    assert_eq!(
+        wire(7),
+        json!({"type": "tool_result", "toolId": "t2", "output": "no such table", "isError": true})
+    );
+    let done = result(&events);
+    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(done.text, "I shall look.Done.");
+    assert_eq!(done.final_message.as_deref(), Some("Done."));
+    assert_eq!(done.session_id.as_deref(), Some("s1"));
+    assert_eq!(done.model.as_deref(), Some("opus"));
+    assert_eq!(done.usage, Some(used(10, 20)));
+    assert_eq!(done.total_cost_usd, Some(0.25));
+    assert_eq!(done.cost_source, Some(CostSource::Reported));
+    assert_eq!(done.num_turns, Some(3));
+    assert_eq!(done.stop_reason.as_deref(), Some("end_turn"));
+    assert_eq!(done.structured_output, Some(json!({"ok": true})));
+    assert_eq!(done.open_tool_ids, ["t3".into()]);
+    assert_eq!(done.permission_denials.len(), 1);
+    assert_eq!(done.permission_denials[0].tool_id.as_deref(), Some("t3"));
+    assert_eq!(done.errors, []);
+    assert_eq!(done.exit_code, Some(0));
+    assert!(!done.aborted);
+}
+
+#[tokio::test]
+async fn an_empty_script_completes() {
+    let events = play(Script::new()).await;
+    assert_eq!(types(&events), ["done"]);
+    let expected = RunResult {
+        status: RunStatus::Completed,
+        exit_code: Some(0),
+        ..RunResult::default()
+    };
+    assert_eq!(*result(&events), expected);
+}
+
+#[tokio::test]
+async fn every_ending() {
+    let error = overloaded();
+    let said = Script::new().text("so far").cost_usd(0.5);
+
+    let events = play(said.clone().failed(error.clone())).await;
+    assert_eq!(types(&events), ["text", "error", "done"]);
+    let failed = result(&events);
+    assert_eq!(failed.status, RunStatus::Failed);
+    assert_eq!(failed.errors, std::slice::from_ref(&error));
+    assert_eq!(failed.text, "so far");
+    assert_eq!(failed.total_cost_usd, Some(0.5));
+
+    let events = play(said.clone().timed_out(error.clone())).await;
+    assert_eq!(types(&events), ["text", "error", "done"]);
+    assert_eq!(result(&events).status, RunStatus::TimedOut);
+    assert_eq!(result(&events).errors, std::slice::from_ref(&error));
+    assert_eq!(result(&events).exit_signal.as_deref(), Some("SIGTERM"));
+
+    // Also after an error that did not end it.
+    let events = play(said.clone().error(error.clone()).incomplete()).await;
+    assert_eq!(types(&events), ["text", "error", "error", "done"]);
+    let incomplete = result(&events);
+    assert_eq!(incomplete.status, RunStatus::Incomplete);
+    assert_eq!(incomplete.errors[1].code, ErrorCode::StreamEndedEarly);
+    assert_eq!(incomplete.errors[1].kind, ErrorKind::Protocol);
+
+    let events = play(said.clone().error(error.clone()).completed()).await;
+    assert_eq!(types(&events), ["text", "error", "done"]);
+    assert_eq!(result(&events).status, RunStatus::Completed);
+    assert_eq!(result(&events).errors, [error]);
+
+    let events = play(said.clone().breaks_off()).await;
+    assert_eq!(types(&events), ["text"]);
+
+    // Of two endings the last holds.
+    let events = play(said.failed(overloaded()).completed()).await;
+    assert_eq!(types(&events), ["text", "done"]);
+}
+
+#[tokio::test]
+async fn a_run_that_broke_off_has_a_result_that_says_so() {
+    let mock = MockRuntime::new("claude").run(Script::new().text("x").breaks_off());
+    let result = mock.execute(params()).result().await;
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(result.errors[0].code, ErrorCode::StreamEndedEarly);
+}
+
+#[tokio::test]
+async fn only_denials_and_no_word_is_incomplete() {
+    let denied = Script::new().permission_denied("Bash", "t1", "not allowed");
+    let events = play(denied.clone().completed()).await;
+    assert_eq!(result(&events).status, RunStatus::Incomplete);
+    let events = play(denied.text("I may not.").completed()).await;
+    assert_eq!(result(&events).status, RunStatus::Completed);
+}
+
+#[tokio::test]
+async fn figures_of_the_result_go_before_those_on_the_way() {
+    let script = Script::new().usage(used(1, 1)).result_usage(used(7, 8));
+    assert_eq!(result(&play(script).await).usage, Some(used(7, 8)));
+}
+
+#[tokio::test]
+async fn the_result_can_be_adjusted() {
+    let script = Script::new()
+        .failed(overloaded())
+        .adjust(|result| result.stderr = Some("boo".into()))
+        .adjust(|result| result.stderr = result.stderr.take().map(|text| text + "!"));
+    let events = play(script).await;
+    assert_eq!(result(&events).stderr.as_deref(), Some("boo!"));
+    assert_eq!(result(&events).status, RunStatus::Failed);
+}
+
+#[tokio::test]
+async fn what_would_break_the_grammar_is_told() {
+    let done = AgentEvent::Done(teamster_core::Done {
+        result: Box::default(),
+    });
+    let tool = |script: Script| script.tool_use("Read", "t1", ToolKind::Read, json!({}));
+    for (script, name, why) in [
+        (Script::new().event(done), "done", "completed"),
+        (Script::new().tool_result("t9", ""), "tool_result", "open"),
+        (
+            tool(tool(Script::new())).tool_result("t1", ""),
+            "tool_use",
+            "used before",
+        ),
+    ] {
+        let events = play(script).await;
+        assert_eq!(grammar::check(&events), Ok(()), "{name}");
+        let at = types(&events).iter().position(|t| *t == "unknown").unwrap();
+        let AgentEvent::Notice(notice) = &events[at + 1] else {
+            panic!("{name}: {events:?}");
+        };
+        assert_eq!(notice.level, NoticeLevel::Warning);
+        assert!(
+            notice.message.contains(name) && notice.message.contains(why),
+            "{}",
+            notice.message
+        );
+        assert_eq!(result(&events).diagnostics.unknown, 1);
+    }
+}
+
+#[tokio::test]
+async fn native_lines_come_as_they_are_asked_for() {
+    let raw = |text: &str| RawJson::new(text.into()).unwrap();
+    let mut own = AgentEvent::from(overloaded());
+    own.set_native(raw(r#"{"of": "the script"}"#));
+    let unknown = AgentEvent::Unknown(Unknown {
+        native: raw(r#"{"new":1}"#),
+    });
+    let script = Script::new().text("a").event(own).event(unknown);
+    for (asked, of_text) in [(false, None), (true, Some(r#"{"type":"text","text":"a"}"#))] {
+        let mut params = ExecuteParams::new("x");
+        params.include_native = asked;
+        let mock = MockRuntime::new("claude").run(script.clone());
+        let events = drain(mock.execute(params)).await;
+        let native: Vec<_> = events
+            .iter()
+            .map(|event| event.native().map(RawJson::get))
+            .collect();
+        let expected = [
+            of_text,
+            Some(r#"{"of": "the script"}"#),
+            Some(r#"{"new":1}"#),
+            None,
+        ];
+        assert_eq!(native, expected);
+        assert_eq!(result(&events).diagnostics.unknown, 1);
+    }
+}
