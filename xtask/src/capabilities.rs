@@ -86,6 +86,10 @@ const ROWS: &[(&str, &str)] = &[
     ("usage", "token figures"),
     ("cost", "cost, reported by the CLI"),
     (
+        "announcesTools",
+        "every tool that can change things is told before it runs",
+    ),
+    (
         "slashCommands",
         "the CLI's slash commands, if asked for (`slash_commands`)",
     ),

@@ -40,6 +40,8 @@ enum Task {
     /// Play every scenario with the real CLIs and compare their stories.
     Conformance(delegate::Args),
     Replay(replay::Args),
+    /// Let runs of the real CLIs fail and go on: never a side effect twice.
+    Resilience(delegate::Args),
     Schema(schema::Args),
     Tidy(tidy::Args),
 }
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
         Task::Replay(args) => replay::run(&args, &mut out),
+        Task::Resilience(args) => delegate::run("resilience", &args),
         Task::Schema(args) => schema::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),
     };

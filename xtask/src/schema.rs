@@ -4,6 +4,7 @@ use std::io::Write;
 
 use schemars::{Schema, schema_for};
 use serde_json::Value;
+use teamster::orchestrator::RunEvent;
 use teamster::{AgentEvent, RunResult};
 
 use crate::{Outcome, generated};
@@ -21,10 +22,11 @@ pub(crate) struct Args {
     check: bool,
 }
 
-fn schemas() -> [(&'static str, Schema); 2] {
+fn schemas() -> [(&'static str, Schema); 3] {
     [
         ("event.schema.json", schema_for!(AgentEvent)),
         ("run-result.schema.json", schema_for!(RunResult)),
+        ("run-event.schema.json", schema_for!(RunEvent)),
     ]
 }
 

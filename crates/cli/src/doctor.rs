@@ -179,6 +179,7 @@ async fn ask_version(program: &Path, args: &[&str], limit: Duration) -> Result<S
 /// What a command that tells a version says, in one line.
 pub(crate) async fn answer(mut command: Command, limit: Duration) -> Result<String, String> {
     command
+        .env_remove(params::STORE_VARIABLE)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

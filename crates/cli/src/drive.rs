@@ -11,7 +11,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use teamster::{AgentEvent, EventStream, RunResult};
+use teamster::orchestrator::{Run, RunEvent};
+use teamster::{AbortHandle, AgentEvent, EventStream};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
@@ -26,23 +27,90 @@ pub(crate) use crate::render::View;
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Starts a run, shows it, and returns the exit code. With `keep_background`, what the run left
-/// running stays.
-pub(crate) fn run(
+/// A run as it is shown: its events, and how to stop it.
+pub(crate) trait Feed {
+    type Event;
+
+    /// The next event; `None` after the last.
+    async fn next(&mut self) -> Option<Self::Event>;
+
+    /// What stops the run.
+    fn abort_handle(&self) -> AbortHandle;
+
+    /// The exit code, if this is the last event.
+    fn exit_code(event: &Self::Event) -> Option<u8>;
+}
+
+impl Feed for EventStream {
+    type Event = AgentEvent;
+
+    async fn next(&mut self) -> Option<AgentEvent> {
+        EventStream::next(self).await
+    }
+
+    fn abort_handle(&self) -> AbortHandle {
+        EventStream::abort_handle(self)
+    }
+
+    fn exit_code(event: &AgentEvent) -> Option<u8> {
+        match event {
+            AgentEvent::Done(done) => Some(exit_code::of(&done.result)),
+            _ => None,
+        }
+    }
+}
+
+impl Feed for Run {
+    type Event = RunEvent;
+
+    async fn next(&mut self) -> Option<RunEvent> {
+        Run::next(self).await
+    }
+
+    fn abort_handle(&self) -> AbortHandle {
+        Run::abort_handle(self)
+    }
+
+    fn exit_code(event: &RunEvent) -> Option<u8> {
+        match event {
+            RunEvent::End { result, .. } => Some(exit_code::of_outcome(result)),
+            _ => None,
+        }
+    }
+}
+
+/// Starts an agent, shows what it does, and returns the exit code.
+pub(crate) fn agent(
     output: OutputArgs,
     view: View,
-    keep_background: bool,
     start: impl FnOnce() -> EventStream,
 ) -> anyhow::Result<u8> {
-    let guard = Guard::start(view.directory.as_deref().map(Path::new));
-    let mut sink = sink(output, view);
+    let directory = view.directory.clone();
+    let sink = sink(output, view, false);
+    run(
+        sink,
+        directory.as_deref().map(Path::new),
+        false,
+        async || Ok(start()),
+    )
+}
+
+/// Starts a run, shows it, and returns the exit code. With `keep_background`, what the run left
+/// running stays.
+pub(crate) fn run<F: Feed>(
+    mut sink: Box<dyn Sink<F::Event>>,
+    directory: Option<&Path>,
+    keep_background: bool,
+    start: impl AsyncFnOnce() -> anyhow::Result<F>,
+) -> anyhow::Result<u8> {
+    let guard = Guard::start(directory);
     if !keep_background {
         orphans::adopt();
     }
     let code = tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            let events = start();
+            let events = start().await?;
             let signals =
                 Signals::stop(events.abort_handle()).context("cannot listen for signals")?;
             Ok(show(events, &mut *sink, signals).await)
@@ -62,7 +130,8 @@ pub(crate) fn clock() -> u64 {
         .unwrap_or_default()
 }
 
-fn sink(output: OutputArgs, view: View) -> Box<dyn Sink> {
+/// How a run's agent is shown. What an attempt says may become void if there can be `several`.
+pub(crate) fn sink(output: OutputArgs, view: View, several: bool) -> Box<dyn Sink> {
     let narrator = Narrator::new(view);
     // What goes to a pipe goes as it is: the handles of anstream would take styles out of the
     // agent's own words.
@@ -82,12 +151,14 @@ fn sink(output: OutputArgs, view: View) -> Box<dyn Sink> {
                     .map(|(_, columns)| usize::from(columns))
             },
         )),
-        (terminal, _) => Box::new(Plain::new(
-            io::stdout(),
-            anstream::stderr(),
-            narrator,
-            terminal,
-        )),
+        (terminal, _) => {
+            let plain = Plain::new(io::stdout(), anstream::stderr(), narrator, terminal);
+            Box::new(if several && !terminal {
+                plain.holding_back()
+            } else {
+                plain
+            })
+        }
     }
 }
 
@@ -108,13 +179,14 @@ fn nobody_reads(pipe: &OwnedFd) -> bool {
 
 /// Shows every event of the stream. Goes on to its end even when nobody can read any more: by then
 /// no process of the run is left.
-async fn show(mut events: EventStream, sink: &mut dyn Sink, mut signals: Signals) -> u8 {
+async fn show<F: Feed>(mut events: F, sink: &mut dyn Sink<F::Event>, mut signals: Signals) -> u8 {
+    let abort = events.abort_handle();
     let start = Instant::now();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let stdout = pipe_to_a_reader();
     let mut readable = true;
-    let mut result: Option<RunResult> = None;
+    let mut code = None;
     loop {
         let next = tokio::select! {
             biased;
@@ -123,7 +195,7 @@ async fn show(mut events: EventStream, sink: &mut dyn Sink, mut signals: Signals
             () = ready(()) => {
                 if readable && sink.flush().is_err() {
                     readable = false;
-                    events.abort();
+                    abort.abort();
                 }
                 loop {
                     tokio::select! {
@@ -135,7 +207,7 @@ async fn show(mut events: EventStream, sink: &mut dyn Sink, mut signals: Signals
                                 // Writing would tell, but a silent agent gives nothing to write
                                 // and may go on at a cost.
                                 readable = false;
-                                events.abort();
+                                abort.abort();
                             } else {
                                 sink.tick(start.elapsed());
                             }
@@ -147,19 +219,15 @@ async fn show(mut events: EventStream, sink: &mut dyn Sink, mut signals: Signals
         let Some(event) = next else { break };
         if readable && sink.event(&event, start.elapsed()).is_err() {
             readable = false;
-            events.abort();
+            abort.abort();
         }
-        if let AgentEvent::Done(done) = event {
-            result = Some(*done.result);
-        }
+        code = F::exit_code(&event).or(code);
     }
     let flushed = sink.flush().is_ok();
-    match result {
-        // The run may have completed before the reader's end was noticed. What it said is lost all
-        // the same.
-        _ if !readable || !flushed => exit_code::ABORTED,
-        Some(result) => exit_code::of(&result),
-        // Only a runtime that breaks its promise.
-        None => exit_code::AGENT_ERROR,
+    // The run may have completed before the reader's end was noticed. What it said is lost all the same.
+    if !readable || !flushed {
+        return exit_code::ABORTED;
     }
+    // Only a runtime that breaks its promise has no end.
+    code.unwrap_or(exit_code::AGENT_ERROR)
 }

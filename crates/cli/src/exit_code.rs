@@ -1,6 +1,9 @@
 //! The exit codes of the program. They are stable: scripts may rely on them.
 
-use teamster::{ErrorCode, RunResult, RunStatus};
+use teamster::orchestrator::{Failure, Outcome, OutcomeStatus};
+use teamster::{ErrorCode, ErrorKind, RunResult, RunStatus};
+
+use crate::hints::Budget;
 
 /// The run completed; the command did what it should.
 pub(crate) const SUCCESS: u8 = 0;
@@ -39,6 +42,10 @@ pub(crate) fn of(result: &RunResult) -> u8 {
             let has = |code| result.errors.iter().any(|error| error.code == code);
             if has(ErrorCode::CliNotFound) {
                 CLI_NOT_FOUND
+            } else if (result.errors.iter()).any(|e| {
+                e.code == ErrorCode::BudgetExceeded && Budget::of(&e.message) == Some(Budget::Time)
+            }) {
+                TIMEOUT
             } else if has(ErrorCode::InvalidParams) || has(ErrorCode::PromptTooLarge) {
                 USAGE
             } else {
@@ -48,10 +55,33 @@ pub(crate) fn of(result: &RunResult) -> u8 {
     }
 }
 
+/// The exit code for a run of perhaps several attempts that came to this.
+pub(crate) fn of_outcome(outcome: &Outcome) -> u8 {
+    let invalid = |failure: &Failure| failure.kind == ErrorKind::Invalid;
+    let late = |failure: &Failure| {
+        failure.kind == ErrorKind::Budget && Budget::of(&failure.message) == Some(Budget::Time)
+    };
+    if outcome.meta.status == OutcomeStatus::Error && outcome.meta.error.as_ref().is_some_and(late)
+    {
+        return TIMEOUT;
+    }
+    match (outcome.meta.status, &outcome.last_result) {
+        (OutcomeStatus::Success, _) => SUCCESS,
+        (OutcomeStatus::Aborted, _) => ABORTED,
+        (_, Some(result)) => match of(result) {
+            // The run itself ended it: its budget was spent.
+            SUCCESS | ABORTED => AGENT_ERROR,
+            code => code,
+        },
+        (_, None) if outcome.meta.error.as_ref().is_some_and(invalid) => USAGE,
+        _ => AGENT_ERROR,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teamster::{AgentError, ErrorKind};
+    use teamster::AgentError;
 
     fn failed(code: ErrorCode) -> RunResult {
         RunResult {
@@ -75,6 +105,35 @@ mod tests {
         assert_eq!(of(&with(RunStatus::TimedOut)), 4);
         assert_eq!(of(&with(RunStatus::Incomplete)), 5);
         assert_eq!(of(&with(RunStatus::Aborted)), 130);
+    }
+
+    #[test]
+    fn every_outcome_has_its_code() {
+        let mut outcome = Outcome::new("r", "claude", OutcomeStatus::Success);
+        assert_eq!(of_outcome(&outcome), 0);
+        outcome.meta.status = OutcomeStatus::Aborted;
+        assert_eq!(of_outcome(&outcome), 130);
+        outcome.meta.status = OutcomeStatus::Error;
+        assert_eq!(of_outcome(&outcome), 1);
+        outcome.meta.error = Some(Failure {
+            kind: ErrorKind::Invalid,
+            message: "x".into(),
+            retryable: false,
+        });
+        assert_eq!(of_outcome(&outcome), 2);
+        outcome.last_result = Some(Box::new(failed(ErrorCode::CliNotFound)));
+        assert_eq!(of_outcome(&outcome), 3);
+        outcome.last_result = Some(Box::new(RunResult {
+            status: RunStatus::Aborted,
+            ..RunResult::default()
+        }));
+        assert_eq!(of_outcome(&outcome), 1);
+        outcome.meta.error = Some(Failure {
+            kind: ErrorKind::Budget,
+            message: "the run's budget of 2 seconds is spent".into(),
+            retryable: false,
+        });
+        assert_eq!(of_outcome(&outcome), 4);
     }
 
     #[test]

@@ -6,11 +6,12 @@ use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind, McpDelivery};
 
 use crate::words;
 
-/// The next step after this error, where there is one. `mcp` is how the run's MCP servers were to
-/// reach the CLI, if it has any, and `now_ms` the time of day.
+/// The next step after this error, where there is one. `bin` is what says where the CLI's program is,
+/// `mcp` how the run's MCP servers were to reach the CLI, if it has any, and `now_ms` the time of day.
 pub(crate) fn next_step(
     error: &AgentError,
     info: &CliInfo,
+    bin: &str,
     mcp: Option<McpDelivery>,
     now_ms: u64,
 ) -> Option<String> {
@@ -23,10 +24,10 @@ pub(crate) fn next_step(
     };
     let step = match (error.code, error.kind) {
         (ErrorCode::CliNotFound, _) if error.message.contains(info.install) => {
-            "if it is here, say where with --bin; `teamster doctor` shows what is found".to_owned()
+            format!("if it is here, say where with {bin}; `teamster doctor` shows what is found")
         }
         (ErrorCode::CliNotFound, _) => format!(
-            "install it with `{}`, or say where it is with --bin; `teamster doctor` shows what is here",
+            "install it with `{}`, or say where it is with {bin}; `teamster doctor` shows what is here",
             info.install
         ),
         (ErrorCode::StartupTimeout, _) if mcp.is_some() => {
@@ -38,6 +39,13 @@ pub(crate) fn next_step(
         }
         (ErrorCode::WatchdogTimeout, _) => {
             "if it was only slow, allow more with --idle-timeout or --tool-timeout".to_owned()
+        }
+        (ErrorCode::BudgetExceeded, _) => {
+            let flag = Budget::of(&error.message).map_or(
+                "--max-time, --max-tokens, --max-budget-usd or --max-turns",
+                Budget::flag,
+            );
+            format!("allow more with {flag}, or go on with --resume")
         }
         // What is wrong with a parameter says what to do about it.
         (ErrorCode::InvalidParams | ErrorCode::PromptTooLarge, _) => return None,
@@ -85,6 +93,40 @@ pub(crate) fn next_step(
         _ => return None,
     };
     Some(step)
+}
+
+/// A budget of a run, and not of its CLI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Budget {
+    Time,
+    Tokens,
+    Usd,
+    Turns,
+}
+
+impl Budget {
+    /// Which one is spent, by the message of the error with which the orchestrator ends the run: it is
+    /// all that says so.
+    pub(crate) fn of(message: &str) -> Option<Self> {
+        let (_, rest) = message.split_once("budget of ")?;
+        let what = rest.strip_suffix(" is spent")?;
+        Some(match what.rsplit(' ').next()? {
+            "seconds" => Self::Time,
+            "tokens" => Self::Tokens,
+            "USD" => Self::Usd,
+            "turns" => Self::Turns,
+            _ => return None,
+        })
+    }
+
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Time => "--max-time",
+            Self::Tokens => "--max-tokens",
+            Self::Usd => "--max-budget-usd",
+            Self::Turns => "--max-turns",
+        }
+    }
 }
 
 fn can_be_private(info: &CliInfo) -> bool {
@@ -155,7 +197,7 @@ mod tests {
     }
 
     fn step(code: ErrorCode, kind: ErrorKind) -> Option<String> {
-        next_step(&AgentError::new(code, kind, "x"), info(), None, 0)
+        next_step(&AgentError::new(code, kind, "x"), info(), "--bin", None, 0)
     }
 
     #[test]
@@ -177,7 +219,8 @@ mod tests {
     #[test]
     fn servers_change_what_can_be_done() {
         let step = |code, mcp| {
-            next_step(&AgentError::new(code, ErrorKind::Mcp, "x"), info(), mcp, 0).unwrap()
+            let error = AgentError::new(code, ErrorKind::Mcp, "x");
+            next_step(&error, info(), "--bin", mcp, 0).unwrap()
         };
         for way in [McpDelivery::ProjectConfig, McpDelivery::UserConfig] {
             assert_eq!(
@@ -234,11 +277,41 @@ mod tests {
     }
 
     #[test]
+    fn the_flag_of_the_budget_that_is_spent() {
+        for (message, flag) in [
+            ("the run's budget of 0.3 seconds is spent", "--max-time"),
+            ("the run's budget of 10 tokens is spent", "--max-tokens"),
+            ("the run's budget of 0.5 USD is spent", "--max-budget-usd"),
+            ("the run's budget of 3 turns is spent", "--max-turns"),
+            (
+                "spent",
+                "--max-time, --max-tokens, --max-budget-usd or --max-turns",
+            ),
+        ] {
+            let error = AgentError::new(ErrorCode::BudgetExceeded, ErrorKind::Budget, message);
+            assert_eq!(
+                next_step(&error, info(), "--bin", None, 0).unwrap(),
+                format!("allow more with {flag}, or go on with --resume")
+            );
+        }
+    }
+
+    #[test]
+    fn a_program_is_named_by_what_names_it() {
+        let error = AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x");
+        let step = next_step(&error, info(), "TEAMSTER_CLAUDE_BIN", None, 0).unwrap();
+        assert!(
+            step.contains("where it is with TEAMSTER_CLAUDE_BIN;"),
+            "{step}"
+        );
+    }
+
+    #[test]
     fn a_known_wait_is_named() {
         let mut error = AgentError::new(ErrorCode::CliError, ErrorKind::Quota, "x");
         error.resets_at = Some(7_200_000);
         assert_eq!(
-            next_step(&error, info(), None, 3_600_000).unwrap(),
+            next_step(&error, info(), "--bin", None, 3_600_000).unwrap(),
             "wait 1h 00m and try again"
         );
     }

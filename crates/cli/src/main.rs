@@ -14,7 +14,9 @@ mod params;
 mod record;
 mod render;
 mod run;
+mod runs;
 mod signals;
+mod store;
 mod words;
 
 use std::ffi::OsString;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let code = match cli.command {
         Command::Run(args) => run::main(&args),
+        Command::Runs(args) => runs::main(&args.command),
         Command::Doctor(args) => doctor::main(&args),
         Command::Mcp(args) => mcp::main(&args.command),
         Command::Demo(args) => demo::main(&args),
@@ -73,13 +76,15 @@ pub(crate) fn fail(error: &anyhow::Error) {
         .fg_color(Some(anstyle::AnsiColor::Red.into()))
         .bold();
     // Nobody is left to tell if stderr is gone.
-    let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {error:#}");
+    let error = words::printable(&format!("{error:#}"));
+    let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {error}");
 }
 
 /// Says what was given but has no effect.
 pub(crate) fn warn(ignored: &[String]) {
     let style = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Yellow.into()));
     for what in ignored {
+        let what = words::printable(what);
         // As above.
         let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {what}");
     }

@@ -22,6 +22,9 @@ const CLEAN_ENV: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
 
+/// What names the store.
+pub(crate) const STORE_VARIABLE: &str = "TEAMSTER_STORE";
+
 /// What to run, and what was given but has no effect. Every error is one of usage.
 pub(crate) fn execute_params(
     args: &RunArgs,
@@ -97,9 +100,18 @@ fn mcp_servers(args: &RunArgs, env: &BTreeMap<String, String>) -> anyhow::Result
 
 /// With which runtime.
 pub(crate) fn runtime_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
-    let mut config = base_config();
-    config.program = args.place.bin.clone().or_else(|| program_variable(info));
+    let mut config = fallback_config(args, info);
+    if let Some(program) = &args.place.bin {
+        config.program = Some(program.clone());
+    }
     config.record_to.clone_from(&args.record);
+    config
+}
+
+/// With which runtime another agent than the first runs: its program is another one.
+pub(crate) fn fallback_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
+    let mut config = base_config();
+    config.program = program_variable(info);
     if args.place.clean_env {
         config.env_policy = EnvPolicy::Clean {
             allow: CLEAN_ENV
@@ -117,6 +129,8 @@ pub(crate) fn base_config() -> RuntimeConfig {
     let mut config = RuntimeConfig::default();
     // Whoever kills teamster does not want its agent to go on unseen.
     config.die_with_parent = true;
+    // It may be a URL with a password.
+    config.env_remove = vec![STORE_VARIABLE.to_owned()];
     config
 }
 

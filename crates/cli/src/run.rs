@@ -1,21 +1,34 @@
 //! `teamster run`.
 
+mod history;
+mod request;
+
 use std::env;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use teamster::CliInfo;
+use teamster::ErrorKind;
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent};
 
 use crate::args::RunArgs;
 use crate::record::Recording;
+use crate::render::{Current, Json};
 use crate::{drive, exit_code, params};
+use history::{Closing, History};
 
 /// Runs the agent; the exit code.
 pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
     let provider = teamster::provider(&args.provider).context("this provider is not built in")?;
     let info = provider.info();
-    let (params, ignored) = match params::execute_params(args, io::stdin().lock()) {
+    let asked = params::execute_params(args, io::stdin().lock()).and_then(|(params, ignored)| {
+        let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
+        let history = History::asked(args)?;
+        Ok((request::new(args, info, params)?, history, mcp, ignored))
+    });
+    let (mut request, history, mcp, ignored) = match asked {
         Ok(asked) => asked,
         Err(error) => {
             crate::fail(&error);
@@ -25,30 +38,95 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
     if !args.output.quiet {
         crate::warn(&ignored);
     }
-    let config = params::runtime_config(args, info);
+    let others: Vec<_> = (args.again.fallback.iter())
+        .filter_map(|other| teamster::provider(&other.provider).map(|provider| provider.info()))
+        .collect();
+    let current = Current::new(info, &others);
+    let directory = directory(args.place.cwd.as_deref());
     let view = drive::View {
-        info,
+        current: current.clone(),
         verbose: args.output.verbose,
         quiet: args.output.quiet,
-        directory: directory(args.place.cwd.as_deref()),
+        directory: directory.clone(),
         // With a mock model the session goes with its temporary home.
         resume: env::var_os(crate::mock_model::URL_VARIABLE)
             .is_none()
-            .then(|| resume_command(args, info)),
-        mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
+            .then(|| resume_arguments(args)),
+        mcp,
         clock: drive::clock,
     };
-    let recording = args
-        .record
-        .as_deref()
-        .and_then(|dir| Recording::begin(dir, config.program.as_deref(), info));
-    let runtime = teamster::create_cli_runtime(info.id, config)?;
-    let keep_background = params.keep_background;
-    let code = drive::run(args.output, view, keep_background, || {
-        runtime.execute(params)
+    let recording = (args.record.as_deref()).and_then(|dir| {
+        let program = args
+            .place
+            .bin
+            .clone()
+            .or_else(|| params::program_variable(info));
+        Recording::begin(dir, program.as_deref(), info)
     });
+    let session_lost = Arc::new(AtomicBool::new(false));
+    let lost = session_lost.clone();
+    let observe = move |event: &RunEvent| {
+        current.observe(event);
+        if let RunEvent::Error { error, .. } = event
+            && error.kind == ErrorKind::SessionNotFound
+        {
+            lost.store(true, Ordering::Relaxed);
+        }
+    };
+
+    let keep = args.place.keep_background;
+    let guarded = directory.as_deref().map(Path::new);
+    let mut kept = None;
+    let mut unprepared = false;
+    let prepared = async {
+        let prepared = async {
+            kept = history.prepare(&mut request).await?;
+            request.observer = (kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as _);
+            let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
+            anyhow::Ok((
+                orchestrator,
+                request,
+                kept.as_ref().map(|kept| kept.store.clone()),
+            ))
+        }
+        .await;
+        unprepared = prepared.is_err();
+        prepared
+    };
+    let code = if args.again.lifecycle {
+        let sink = Box::new(Json::new(io::stdout()));
+        drive::run(sink, guarded, keep, async || {
+            let (orchestrator, request, store) = prepared.await?;
+            let run = orchestrator.run(request.on_event(observe));
+            Ok(Closing::new(run, store))
+        })
+    } else {
+        let sink = drive::sink(args.output, view, args.again.several());
+        drive::run(sink, guarded, keep, async || {
+            let (orchestrator, request, store) = prepared.await?;
+            let events = orchestrator.execute_observed(request, observe);
+            Ok(Closing::new(events, store))
+        })
+    };
+    let code = match code {
+        Err(error) if unprepared => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+        code => code,
+    };
     if let Some(recording) = recording {
         recording.complete(info);
+    }
+    if let Some(key) =
+        (args.session.session_key.as_ref()).filter(|_| session_lost.load(Ordering::Relaxed))
+    {
+        crate::warn(&[format!(
+            "the session of `{key}` is no more, and was forgotten: the same command begins a new one"
+        )]);
+    }
+    if let Some(kept) = kept {
+        history.complain(&kept.recorder.take_errors());
     }
     code
 }
@@ -62,16 +140,16 @@ fn directory(cwd: Option<&Path>) -> Option<String> {
     directory.to_str().map(str::to_owned)
 }
 
-/// The command that goes on with a session, up to the session's id. Sessions belong to the
-/// directory in which they began.
-fn resume_command(args: &RunArgs, info: &CliInfo) -> String {
+/// The arguments of the command that goes on with a session, up to the session's id. Sessions belong to
+/// the directory in which they began.
+fn resume_arguments(args: &RunArgs) -> String {
     let cwd = args
         .place
         .cwd
         .as_deref()
-        .map(|cwd| format!(" --cwd {}", quote(&cwd.to_string_lossy())))
+        .map(|cwd| format!("--cwd {} ", quote(&cwd.to_string_lossy())))
         .unwrap_or_default();
-    format!("teamster run {}{cwd} --resume", info.id)
+    format!("{cwd}--resume")
 }
 
 /// The text as one word of a shell.

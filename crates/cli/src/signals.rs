@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use teamster::AbortHandle;
-use tokio::runtime::Handle;
+use teamster::process::live_runs;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::{interval, sleep};
@@ -66,9 +66,8 @@ impl Signals {
 /// Waits until nothing is left of the run, and then for as long as given.
 async fn run_ended(more: Duration) {
     let mut looks = interval(LOOK);
-    // The engine has a task for each run, which ends after all of the run's processes. The stream
-    // would tell it too, but whoever reads that may be stuck. The other task is this one.
-    while Handle::current().metrics().num_alive_tasks() > 1 {
+    // The stream would tell it too, but whoever reads that may be stuck.
+    while live_runs() > 0 {
         looks.tick().await;
     }
     sleep(more).await;

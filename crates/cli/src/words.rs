@@ -70,16 +70,23 @@ pub(crate) fn cost(result: &RunResult) -> Option<String> {
         Some(CostSource::Estimated) => "~",
         _ => "",
     };
-    Some(if usd >= 1.0 || usd == 0.0 {
-        format!("{about}${usd:.2}")
-    } else {
-        format!("{about}${usd:.4}")
-    })
+    Some(format!("{about}{}", self::usd(usd)))
 }
 
-/// The text in one line, without control characters: those could move the cursor or worse.
+/// An amount as `$0.0034` or `$1.20`.
+pub(crate) fn usd(usd: f64) -> String {
+    if usd >= 1.0 || usd == 0.0 {
+        format!("${usd:.2}")
+    } else {
+        format!("${usd:.4}")
+    }
+}
+
+/// The text in one line, without control characters: those could move the cursor or worse, or show the
+/// text in another order than it has.
 pub(crate) fn one_line(text: &str) -> String {
     text.split(|c: char| c.is_whitespace() || c.is_control())
+        .map(|word| word.chars().filter(|c| !reorders(*c)).collect::<String>())
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join(" ")
@@ -88,8 +95,13 @@ pub(crate) fn one_line(text: &str) -> String {
 /// The text without control characters other than newlines and tabs.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
-        .filter(|c| matches!(c, '\n' | '\t') || !c.is_control())
+        .filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || reorders(*c)))
         .collect()
+}
+
+/// The characters that Unicode calls `Bidi_Control`: with them `gnp.exe` is shown as `exe.png`.
+fn reorders(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The arguments of a tool that say the most, in one line.
@@ -237,6 +249,16 @@ mod tests {
         assert_eq!(input(json!(["\u{9b}2J"])), "[\" 2J\"]");
         assert_eq!(input(json!({})), "");
         assert_eq!(input(Value::Null), "");
+    }
+
+    #[test]
+    fn a_text_is_shown_in_the_order_that_it_has() {
+        let hostile = "a\u{202e}gnp.\u{2066}exe\u{200f}\u{61c}\u{1b}[2J\r\nb\u{9b}";
+        assert_eq!(one_line(hostile), "agnp.exe [2J b");
+        assert_eq!(printable(hostile), "agnp.exe[2J\nb");
+        // A joiner of emoji is none of them.
+        assert_eq!(printable("👩\u{200d}🚀 שלום"), "👩\u{200d}🚀 שלום");
+        assert_eq!(one_line("a \u{202e} b"), "a b");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod mock_model;
 mod prompt;
 mod provider;
 mod run;
+mod store;
 mod value;
 
 use std::ffi::OsString;
@@ -17,6 +18,9 @@ pub(crate) use mcp::{
 };
 pub(crate) use mock_model::MockModelArgs;
 pub(crate) use run::{Permission, PromptVia, RunArgs};
+pub(crate) use store::{
+    RunsArgs, RunsCommand, RunsForgetArgs, RunsListArgs, RunsShowArgs, Status, StoreArgs,
+};
 pub(crate) use value::EnvVar;
 
 use crate::exit_code;
@@ -29,6 +33,7 @@ Examples:
   teamster run claude \"Fix the failing test\" --permission accept-edits
   git diff | teamster run claude - --append-system-prompt \"Review this diff.\"
   teamster run claude \"List the crates\" --json   every event as one line of JSON
+  teamster runs list                             what ran here, how it ended and what it cost
   teamster mcp check                             do the MCP servers of ./.mcp.json work
   teamster mock-model hello.toml                 a scripted model, to try and test without a key";
 
@@ -67,6 +72,7 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Runs(RunsArgs),
     Doctor(DoctorArgs),
     Mcp(McpCommandArgs),
     Demo(DemoArgs),

@@ -31,6 +31,39 @@ impl TypedValueParser for ProviderParser {
     }
 }
 
+/// An agent to fall back to, and its model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fallback {
+    /// The provider's id.
+    pub(crate) provider: String,
+    /// The model, in the CLI's own names.
+    pub(crate) model: Option<String>,
+}
+
+impl Fallback {
+    /// `codex` or `codex:MODEL`; there may be more colons in the model's name.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (name, model) = match text.split_once(':') {
+            Some((_, "")) => return Err("the model after the `:` is missing".into()),
+            Some((name, model)) => (name, Some(model.to_owned())),
+            None => (text, None),
+        };
+        let Some(provider) = teamster::provider(name) else {
+            let known: Vec<_> = (teamster::providers().iter())
+                .map(|provider| provider.info().id)
+                .collect();
+            return Err(format!(
+                "there is no agent `{name}`; there is: {}",
+                known.join(", ")
+            ));
+        };
+        Ok(Self {
+            provider: provider.info().id.to_owned(),
+            model,
+        })
+    }
+}
+
 fn ids() -> PossibleValuesParser {
     PossibleValuesParser::new(possible_values())
 }
@@ -56,6 +89,33 @@ mod tests {
             let id = ProviderParser.parse_ref(&command, None, OsStr::new(name));
             assert_eq!(id.unwrap(), "codex", "{name}");
         }
+    }
+
+    #[test]
+    fn an_agent_to_fall_back_to() {
+        let of = |provider: &str, model: Option<&str>| {
+            Ok(Fallback {
+                provider: provider.into(),
+                model: model.map(Into::into),
+            })
+        };
+        assert_eq!(Fallback::parse("Codex"), of("codex", None));
+        assert_eq!(
+            Fallback::parse("codex:gpt-5.1"),
+            of("codex", Some("gpt-5.1"))
+        );
+        assert_eq!(
+            Fallback::parse("opencode:ollama/llama3:8b"),
+            of("opencode", Some("ollama/llama3:8b"))
+        );
+        assert_eq!(
+            Fallback::parse("codex:").unwrap_err(),
+            "the model after the `:` is missing"
+        );
+        assert_eq!(
+            Fallback::parse("codx").unwrap_err(),
+            "there is no agent `codx`; there is: claude, codex, copilot, gemini, opencode"
+        );
     }
 
     #[test]

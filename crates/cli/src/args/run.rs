@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::mcp::McpArgs;
-use super::provider::ProviderParser;
+use super::provider::{Fallback, ProviderParser};
+use super::store::StoreArgs;
 use super::{EnvVar, OutputArgs, value};
 use crate::exit_code;
 
@@ -22,7 +23,8 @@ Examples:
   teamster run claude \"Name three colours\" --quiet --output-schema colours.schema.json
 
 On a terminal the run is shown as it happens. When stdout is a pipe or a file, it gets the agent's
-text and stderr everything else. Ctrl-C stops the agent cleanly, a second one at once.";
+text and stderr everything else; with --retries, --fallback or --max-wait only when no further
+attempt can make it void, which mostly is at the end of the run. Ctrl-C stops the agent cleanly, a second one at once.";
 
 /// Runs an agent on a prompt and shows what it does.
 ///
@@ -59,7 +61,7 @@ pub(crate) struct RunArgs {
     /// an MCP server is left out. What the agent prints is not changed, and may hold anything that it
     /// has read: look through it before you give it away. Only you can read the files.
     /// `cargo xtask replay DIR` in teamster's repository plays it.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["retries", "fallback", "max_wait"])]
     pub(crate) record: Option<PathBuf>,
     /// Arguments for the agent's CLI itself, as they are
     ///
@@ -83,6 +85,10 @@ pub(crate) struct RunArgs {
     pub(crate) place: PlaceArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    #[command(flatten)]
+    pub(crate) again: AgainArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -122,6 +128,13 @@ pub(crate) struct SessionArgs {
     /// The id that the new session shall have
     #[arg(long, value_name = "UUID")]
     pub(crate) session_id: Option<String>,
+    /// Go on with the session of this conversation; without one, begin it
+    ///
+    /// The key is a channel, a user and a thread, such as `slack`, `slack:U42` or `slack:U42:7`; `_`
+    /// leaves one out, and `%3A` is a `:`. Each agent has its own session for it. A session that was not
+    /// used for 7 days is forgotten.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["resume", "session_id"])]
+    pub(crate) session_key: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -177,7 +190,8 @@ pub(crate) struct PlaceArgs {
     /// An environment variable for the agent (repeatable)
     ///
     /// `KEY` alone takes the value from teamster's own environment. That is the way for secrets:
-    /// arguments can be read by every user of the machine, and stay in the shell's history.
+    /// arguments can be read by every user of the machine, and stay in the shell's history. The agent gets
+    /// `TEAMSTER_STORE` only if it is named here or by --keep-env.
     #[arg(long, value_name = "KEY[=VALUE]", value_parser = value::env_var)]
     pub(crate) env: Vec<EnvVar>,
     /// Start the agent with a nearly empty environment
@@ -202,10 +216,10 @@ pub(crate) struct PlaceArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitArgs {
-    /// End the run after this many turns
+    /// End the run after this many turns, of all attempts together
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u32>,
-    /// End the run when it has cost this much
+    /// End the run when it has cost this much, all attempts together
     #[arg(long, value_name = "USD", value_parser = value::usd)]
     pub(crate) max_budget_usd: Option<f64>,
     /// How often the CLI itself repeats a failed request
@@ -222,6 +236,55 @@ pub(crate) struct LimitArgs {
     /// How long it may be silent while a tool runs [default: 30m]
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) tool_timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Retry and fallback")]
+pub(crate) struct AgainArgs {
+    /// Try the agent again so often, when it fails in a way that may pass
+    ///
+    /// After a growing delay, or when the service says. Once a tool has been used that can change
+    /// things, the prompt is not sent again: the agent is told to go on where it was.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) retries: u32,
+    /// Let this agent do it when those before fail, such as `codex` or `codex:gpt-5.1` (repeatable)
+    ///
+    /// It gets the same task with its own default model, and has as many retries. What is named in the
+    /// words of the first agent's CLI (--model, --effort, --allow-tool, --bin, CLI ARGS) stays behind;
+    /// --deny-tool and --resume cannot, and are refused. Another agent's program is named by the variable
+    /// `TEAMSTER_<PROVIDER>_BIN`. With --session-key, one that does not know the conversation is left out
+    /// if the first agent does. Once a tool has been used that can change things, no other agent begins.
+    #[arg(long, value_name = "AGENT[:MODEL]", value_parser = Fallback::parse)]
+    pub(crate) fallback: Vec<Fallback>,
+    /// The longest wait that a service may ask for, such as 90s or 1h; beyond it the run falls back or
+    /// fails [default: 5m with --retries, else no waiting]
+    ///
+    /// Given without --retries, a limit that resets within this time is waited for, and nothing else is
+    /// tried again.
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    pub(crate) max_wait: Option<Duration>,
+    /// End the run after this much time in all, waiting included (exit code 4)
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    pub(crate) max_time: Option<Duration>,
+    /// End the run when it has used this many tokens in all
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// With --json: print the events of the run as a whole, in place of the agents' own
+    ///
+    /// They are `run:start`, `assistant:chunk`, `assistant:message`, `tool:start`, `tool:end`,
+    /// `run:retry`, `run:fallback`, `run:error` and `run:end`.
+    #[arg(long, requires = "json", conflicts_with = "native")]
+    pub(crate) lifecycle: bool,
+    /// The run's id in its events and in the history [default: a new UUID]
+    #[arg(long, value_name = "ID")]
+    pub(crate) run_id: Option<String>,
+}
+
+impl AgainArgs {
+    /// Whether there can be more than one attempt.
+    pub(crate) fn several(&self) -> bool {
+        self.retries > 0 || !self.fallback.is_empty() || self.max_wait.is_some()
+    }
 }
 
 /// What the agent may do without being asked.

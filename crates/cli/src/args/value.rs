@@ -27,6 +27,7 @@ pub(super) fn limit(text: &str) -> Result<Duration, String> {
             "s" => 1000,
             "m" => 60_000,
             "h" => 3_600_000,
+            "d" => 86_400_000,
             _ => return Err(wrong()),
         };
         let part = number.checked_mul(millis).ok_or_else(wrong)?;
@@ -39,6 +40,15 @@ pub(super) fn limit(text: &str) -> Result<Duration, String> {
         return Err(wrong());
     }
     Ok(total)
+}
+
+/// An age: a length of time such as `30d`, or `0` for any.
+pub(super) fn age(text: &str) -> Result<Duration, String> {
+    match text {
+        "off" => Err("expected a time such as 12h or 30d".to_owned()),
+        "0" => Ok(Duration::ZERO),
+        text => limit(text),
+    }
 }
 
 /// An amount of money above zero.
@@ -101,6 +111,10 @@ mod tests {
         assert_eq!(limit("5m"), ms(300_000));
         assert_eq!(limit("1h30m"), ms(5_400_000));
         assert_eq!(limit("250ms"), ms(250));
+        assert_eq!(limit("2d"), ms(172_800_000));
+        assert_eq!(age("2d"), ms(172_800_000));
+        assert_eq!(age("0"), Ok(Duration::ZERO));
+        assert!(age("off").is_err());
         assert_eq!(limit("0"), Ok(Duration::MAX));
         assert_eq!(limit("off"), Ok(Duration::MAX));
         for wrong in [

@@ -107,7 +107,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
         tool: Some(SILENCE),
     };
     let view = drive::View {
-        info,
+        current: info.into(),
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         directory: directory(&work),
@@ -118,7 +118,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
     let cli_runtime = teamster::create_cli_runtime(info.id, config)?;
     let why = Arc::new(Mutex::new(None));
     let failed = Arc::clone(&why);
-    let code = drive::run(args.output, view, false, || {
+    let code = drive::agent(args.output, view, || {
         unless_it_fails(cli_runtime.execute(asked), failed)
     })?;
     let why = why.lock().unwrap_or_else(PoisonError::into_inner).take();

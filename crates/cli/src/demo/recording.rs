@@ -38,7 +38,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         );
     }
     let view = crate::drive::View {
-        info,
+        current: info.into(),
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         // Where the recording was made.
@@ -54,7 +54,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         script: script.path().to_owned(),
     };
     let runtime = teamster::process::CliRuntime::with_config(player, config);
-    crate::drive::run(args.output, view, false, || runtime.execute(params))
+    crate::drive::agent(args.output, view, || runtime.execute(params))
 }
 
 mod player {

@@ -19,7 +19,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufRead
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::words;
+use crate::{params, words};
 
 /// How long a server may take to end after the end of its input, and again after SIGTERM.
 const GRACE: Duration = Duration::from_millis(1500);
@@ -167,6 +167,7 @@ fn start(
     let mut command = Command::new(program);
     command
         .args(args)
+        .env_remove(params::STORE_VARIABLE)
         .env(mark.0, mark.1)
         .envs(env)
         .stdin(Stdio::piped())

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-use teamster::AgentEvent;
+use serde::Serialize;
 
 use super::Sink;
 
@@ -22,8 +22,8 @@ impl<O: Write> Json<O> {
     }
 }
 
-impl<O: Write> Sink for Json<O> {
-    fn event(&mut self, event: &AgentEvent, _: Duration) -> io::Result<()> {
+impl<O: Write, E: Serialize> Sink<E> for Json<O> {
+    fn event(&mut self, event: &E, _: Duration) -> io::Result<()> {
         serde_json::to_writer(&mut self.out, event)?;
         self.out.write_all(b"\n")
     }
@@ -36,6 +36,8 @@ impl<O: Write> Sink for Json<O> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use teamster::AgentEvent;
+
     use crate::render::testing::{done, text};
 
     #[test]
@@ -45,7 +47,7 @@ mod tests {
         for event in [text("m1", "a\nb\u{2028}c"), done("a")] {
             sink.event(&event, Duration::ZERO).unwrap();
         }
-        sink.flush().unwrap();
+        Sink::<AgentEvent>::flush(&mut sink).unwrap();
         drop(sink);
         let lines: Vec<&[u8]> = bytes
             .strip_suffix(b"\n")

@@ -3,10 +3,12 @@
 //! Everything here writes to a [`Write`](io::Write) and is told the time, so it is tested with
 //! events made by hand.
 
+mod current;
 mod json;
 mod line;
 mod narrator;
 mod plain;
+mod retry;
 mod spinner;
 mod terminal;
 
@@ -18,6 +20,8 @@ use std::time::Duration;
 
 use teamster::{AgentEvent, CliInfo, McpDelivery, RunResult};
 
+pub(crate) use current::{Before, Current};
+
 pub(crate) use json::Json;
 pub(crate) use narrator::Narrator;
 pub(crate) use plain::Plain;
@@ -25,10 +29,10 @@ pub(crate) use spinner::TermSpinner;
 pub(crate) use terminal::Terminal;
 
 /// Shows the events of one run.
-pub(crate) trait Sink {
+pub(crate) trait Sink<E = AgentEvent> {
     /// Shows an event that came `now` after the start. An error means that nobody can read what is
     /// written.
-    fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()>;
+    fn event(&mut self, event: &E, now: Duration) -> io::Result<()>;
 
     /// Nothing more comes for the moment: what was held back to write it at once must go out.
     fn flush(&mut self) -> io::Result<()>;
@@ -44,19 +48,27 @@ pub(crate) trait Sink {
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     /// The CLI that runs.
-    pub(crate) info: &'static CliInfo,
+    pub(crate) current: Current,
     /// Also what is usually left out.
     pub(crate) verbose: bool,
     /// Only the answer and errors.
     pub(crate) quiet: bool,
     /// Where the agent works: paths below it are shown relative to it.
     pub(crate) directory: Option<String>,
-    /// The command that goes on with the session, up to its id; nothing if that cannot be.
+    /// The arguments of the command that goes on with the session, between the agent and the session's
+    /// id; nothing if that cannot be.
     pub(crate) resume: Option<String>,
     /// How the run's MCP servers reach the CLI; nothing if it has none.
     pub(crate) mcp: Option<McpDelivery>,
     /// The time of day, in milliseconds since the Unix epoch.
     pub(crate) clock: fn() -> u64,
+}
+
+impl View {
+    /// The CLI that runs now.
+    pub(crate) fn info(&self) -> &'static CliInfo {
+        self.current.info()
+    }
 }
 
 /// The answer in the shape that was asked for, unless the text is just that.

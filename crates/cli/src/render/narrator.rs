@@ -2,19 +2,21 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
+use std::mem;
 use std::time::Duration;
 
 use teamster::{
     AgentError, AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus,
-    RateLimit, Retry, RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
+    RateLimit, RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
 };
 
-use super::View;
 use super::line::{Line, Tone};
+use super::retry::retry_line;
+use super::{Before, View};
 use crate::{hints, words};
 
 /// Columns by which a tool is moved to the right, and each level of sub-agents further.
-const INDENT: usize = 2;
+pub(super) const INDENT: usize = 2;
 
 /// Tells what happens in a run. The text of the main agent is left to whoever asks.
 #[derive(Debug)]
@@ -28,6 +30,8 @@ pub(crate) struct Narrator {
     session: Option<Id>,
     /// Thinking, or what a sub-agent says, until it is whole.
     murmur: Option<Murmur>,
+    /// The main agent has said something in this attempt.
+    said: bool,
     doing: Doing,
     since: Duration,
 }
@@ -72,6 +76,7 @@ impl Narrator {
             changed_files: BTreeSet::new(),
             session: None,
             murmur: None,
+            said: false,
             doing: Doing::Starting,
             since: Duration::ZERO,
         }
@@ -104,6 +109,7 @@ impl Narrator {
                     e.parent_tool_id.as_ref(),
                 );
             }
+            AgentEvent::Text(e) => self.said |= !e.text.trim().is_empty(),
             AgentEvent::ToolUse(tool) => self.tool_use(tool, now, &mut lines),
             AgentEvent::ToolResult(result) => self.tool_result(result, now, &mut lines),
             AgentEvent::FileChange(change) => {
@@ -111,7 +117,11 @@ impl Narrator {
             }
             AgentEvent::Plan(plan) => lines.extend(self.plan(plan)),
             AgentEvent::Permission(permission) => lines.extend(self.permission(permission)),
-            AgentEvent::Retry(retry) => lines.push(retry_line(retry)),
+            AgentEvent::Retry(retry) => {
+                let before = self.view.current.take_before();
+                let said = before.is_some() && mem::take(&mut self.said);
+                lines.push(retry_line(retry, said && before == Some(Before::Void)));
+            }
             AgentEvent::RateLimit(limit) => lines.extend(self.rate_limit(limit)),
             AgentEvent::Notice(notice) => lines.push(match notice.level {
                 NoticeLevel::Warning => {
@@ -129,9 +139,9 @@ impl Narrator {
                 let error = &error.error;
                 let message = words::printable(&hints::message(error));
                 lines.push(Line::new(Tone::Error, "error:", message));
-                if let Some(step) =
-                    hints::next_step(error, self.view.info, self.view.mcp, (self.view.clock)())
-                {
+                let (bin, now_ms) = (self.view.current.bin(), (self.view.clock)());
+                let info = self.view.info();
+                if let Some(step) = hints::next_step(error, info, &bin, self.view.mcp, now_ms) {
                     lines.push(Line::new(Tone::Hint, "next:", step).indented(INDENT));
                 }
                 return lines;
@@ -154,7 +164,7 @@ impl Narrator {
                 format!("  {}", words::duration_ms(ms))
             }
         };
-        let info = self.view.info;
+        let info = self.view.info();
         match (self.doing, self.running.last()) {
             (Doing::Stopping, _) => format!("stopping {}", info.name),
             (_, Some(tool)) => {
@@ -211,7 +221,7 @@ impl Narrator {
         if !new {
             return None;
         }
-        let mut body = self.view.info.name.to_owned();
+        let mut body = self.view.info().name.to_owned();
         if let Some(model) = session.model.as_deref().filter(|_| first) {
             let _ = write!(body, " · {}", words::one_line(model));
         }
@@ -436,7 +446,7 @@ impl Narrator {
             let stderr = words::printable(stderr.trim());
             lines.push(Line::aside(format!(
                 "stderr of {}:\n{stderr}",
-                self.view.info.name
+                self.view.info().name
             )));
         }
         let (tone, word) = match result.status {
@@ -461,10 +471,12 @@ impl Narrator {
         .collect();
         lines.push(Line::new(tone, word, body.join(" · ")));
         let lost = |error: &AgentError| error.kind == ErrorKind::SessionNotFound;
-        if let (Some(command), Some(id)) = (&self.view.resume, &result.session_id)
+        if let (Some(args), Some(id)) = (&self.view.resume, &result.session_id)
             && !result.errors.iter().any(lost)
         {
             let id = words::one_line(id);
+            let agent = self.view.info().id;
+            let command = format!("teamster run {agent} {args}");
             let line = Line::aside(format!("go on with: {command} {id} PROMPT"));
             lines.push(line.indented(INDENT));
         }
@@ -473,17 +485,4 @@ impl Narrator {
 
 fn indent(depth: usize) -> usize {
     INDENT * (depth + 1)
-}
-
-fn retry_line(retry: &Retry) -> Line {
-    let mut body = format!("trying again ({}", retry.attempt);
-    if let Some(max) = retry.max_attempts {
-        let _ = write!(body, " of {max}");
-    }
-    body.push(')');
-    if let Some(ms) = retry.delay_ms {
-        let _ = write!(body, " in {}", words::duration_ms(ms));
-    }
-    let _ = write!(body, ": {}", words::one_line(&retry.error.message));
-    Line::aside(body).indented(INDENT)
 }

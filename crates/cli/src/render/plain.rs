@@ -8,14 +8,15 @@ use std::time::Duration;
 use teamster::{AgentEvent, Id, RunResult, Text};
 
 use super::line::Line;
-use super::{Narrator, Sink, structured_answer};
+use super::{Before, Narrator, Sink, structured_answer};
 use crate::words;
 
 /// Writes the agent's text to `out` and the rest to `err`.
 ///
 /// What is written to a pipe or a file cannot be taken back either, but there nobody looks on and
 /// waits. So a message is written when it is whole, and one that is withdrawn before is not written
-/// at all.
+/// at all. Where another attempt may make void all that this one has said, nothing is written before it
+/// is sure that this does not happen: at the end of the run, or when it has gone on with its session.
 #[derive(Debug)]
 pub(crate) struct Plain<O, E> {
     out: O,
@@ -25,6 +26,8 @@ pub(crate) struct Plain<O, E> {
     /// The message that is not whole yet.
     pending: String,
     message: Option<Id>,
+    /// Whole messages that may still become void; nothing if none can.
+    held: Option<Vec<(Option<Id>, String)>>,
     /// Whether anything was written to `out`.
     written: bool,
     /// The message that was written last, to tell if it is withdrawn.
@@ -44,9 +47,16 @@ impl<O: Write, E: Write> Plain<O, E> {
             terminal,
             pending: String::new(),
             message: None,
+            held: None,
             written: false,
             last_written: None,
         }
+    }
+
+    /// The same for a run whose attempts can be made void by another.
+    pub(crate) fn holding_back(mut self) -> Self {
+        self.held = Some(Vec::new());
+        self
     }
 
     fn quiet(&self) -> bool {
@@ -64,8 +74,22 @@ impl<O: Write, E: Write> Plain<O, E> {
 
     fn write_message(&mut self) -> io::Result<()> {
         let text = std::mem::take(&mut self.pending);
-        if !self.quiet() && !text.trim().is_empty() {
+        if self.quiet() || text.trim().is_empty() {
+            return Ok(());
+        }
+        if let Some(held) = &mut self.held {
+            held.push((self.message.clone(), text));
+        } else {
             self.last_written.clone_from(&self.message);
+            self.write(&text)?;
+        }
+        Ok(())
+    }
+
+    /// What was said so far cannot become void any more, nor what comes.
+    fn write_held(&mut self) -> io::Result<()> {
+        self.write_message()?;
+        for (_, text) in self.held.take().into_iter().flatten() {
             self.write(&text)?;
         }
         Ok(())
@@ -86,7 +110,7 @@ impl<O: Write, E: Write> Plain<O, E> {
     }
 
     fn end(&mut self, result: &RunResult) -> io::Result<()> {
-        self.write_message()?;
+        self.write_held()?;
         if let Some(answer) = structured_answer(result) {
             return self.write(&answer);
         }
@@ -113,13 +137,25 @@ impl<O: Write, E: Write> Sink for Plain<O, E> {
                 if self.message.as_ref() == Some(&retract.message_id) {
                     self.pending.clear();
                 }
-                if self.last_written.as_ref() == Some(&retract.message_id) && !self.quiet() {
+                if let Some(held) = &mut self.held {
+                    held.retain(|(id, _)| id.as_ref() != Some(&retract.message_id));
+                }
+                if self.last_written.as_ref() == Some(&retract.message_id)
+                    && !self.quiet()
+                    && self.narrator.view().current.before().is_none()
+                {
                     self.lines(&[Line::aside(
                         "(that message was withdrawn, the agent asks again)",
                     )]);
                 }
             }
             AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_) => self.write_message()?,
+            // Once a session had to go on, because of what was done in it, nothing is started over.
+            AgentEvent::Retry(_)
+                if self.narrator.view().current.before() == Some(Before::Stands) =>
+            {
+                self.write_held()?;
+            }
             AgentEvent::Done(done) => self.end(&done.result)?,
             _ => {}
         }

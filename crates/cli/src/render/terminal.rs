@@ -152,8 +152,12 @@ impl<O: Write, E: Write, S: Spinner> Sink for Terminal<O, E, S> {
         }
         match event {
             AgentEvent::Text(text) if text.parent_tool_id.is_none() => self.text(text)?,
-            AgentEvent::Retract(retract) if self.shown.remove(&retract.message_id) => {
-                // What a terminal shows cannot be taken back.
+            // What a terminal shows cannot be taken back. If a whole attempt is void, the line about the
+            // next one says so.
+            AgentEvent::Retract(retract)
+                if self.shown.remove(&retract.message_id)
+                    && self.narrator.view().current.before().is_none() =>
+            {
                 self.line(&Line::aside(
                     "(that message was withdrawn, the agent asks again)",
                 ))?;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use serde_json::Value;
+use teamster::orchestrator::{Failure, Next, RunEvent};
 use teamster::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Retract, Retry, RunResult, RunStatus,
     Session, Text, Thinking, ToolKind, ToolResult, ToolUse, Usage,
@@ -40,11 +41,11 @@ impl Write for Screen {
 
 pub(crate) fn view() -> View {
     View {
-        info: teamster::provider("claude").unwrap().info(),
+        current: teamster::provider("claude").unwrap().info().into(),
         verbose: false,
         quiet: false,
         directory: Some("/tmp/ws".into()),
-        resume: Some("teamster run claude --resume".into()),
+        resume: Some("--resume".into()),
         mcp: None,
         clock: || 1_000_000,
     }
@@ -122,6 +123,44 @@ fn tool_result(id: &str, output: &str, is_error: Option<bool>) -> AgentEvent {
         parent_tool_id: None,
         native: None,
     }))
+}
+
+/// Another attempt of the same agent follows.
+pub(crate) fn retried(resumes: Option<&str>) -> RunEvent {
+    RunEvent::Retry {
+        run_id: "r-1".into(),
+        attempt: 2,
+        reason: overloaded(),
+        delay_ms: 580,
+        next: next("claude", resumes),
+    }
+}
+
+/// An attempt of this one follows.
+pub(crate) fn fallback(provider: &str) -> RunEvent {
+    RunEvent::Fallback {
+        run_id: "r-1".into(),
+        attempt: 2,
+        reason: overloaded(),
+        delay_ms: 0,
+        next: next(provider, None),
+    }
+}
+
+fn overloaded() -> Failure {
+    Failure {
+        kind: ErrorKind::Overloaded,
+        message: "overloaded".into(),
+        retryable: true,
+    }
+}
+
+fn next(provider: &str, resumes: Option<&str>) -> Next {
+    Next {
+        provider: provider.into(),
+        model: None,
+        resumes: resumes.map(Into::into),
+    }
 }
 
 pub(crate) fn retry() -> AgentEvent {

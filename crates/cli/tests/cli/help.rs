@@ -19,6 +19,12 @@ help!(program, ["--help"], "snapshots/program.txt");
 help!(program_short, ["-h"], "snapshots/program_short.txt");
 help!(run_long, ["run", "--help"], "snapshots/run.txt");
 help!(run_short, ["run", "-h"], "snapshots/run_short.txt");
+help!(runs, ["runs", "--help"], "snapshots/runs.txt");
+help!(
+    runs_forget,
+    ["runs", "forget", "--help"],
+    "snapshots/runs_forget.txt"
+);
 help!(doctor, ["doctor", "--help"], "snapshots/doctor.txt");
 help!(mcp, ["mcp", "--help"], "snapshots/mcp.txt");
 help!(

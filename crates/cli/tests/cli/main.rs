@@ -5,6 +5,8 @@
     reason = "snapbox writes its snapshots so"
 )]
 
+mod again;
+mod attempts;
 mod demo;
 mod doctor;
 mod help;
@@ -15,6 +17,7 @@ mod mcp_run;
 mod mock_model;
 mod record;
 mod run;
+mod runs;
 mod stop;
 mod terminal;
 
@@ -101,9 +104,7 @@ impl Claude {
 
     /// Puts another shell script in the place of the program.
     fn program(&self, script: &str) {
-        let file = self.path("claude");
-        fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        program(&self.path("claude"), script);
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -127,13 +128,26 @@ impl Claude {
     }
 }
 
+/// Makes a program of a shell script.
+fn program(file: &Path, script: &str) {
+    fs::write(file, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 fn recording(scenario: &str) -> Play {
+    Play::new(recorded("claude", "2.1.197", scenario))
+}
+
+/// What a CLI printed in a recorded run.
+fn recorded(provider: &str, version: &str, scenario: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/claude/2.1.197")
+        .join("../../fixtures")
+        .join(provider)
+        .join(version)
         .join(scenario)
         .join("stdout.ndjson");
     assert!(file.exists(), "{}", file.display());
-    Play::new(file)
+    file
 }
 
 /// The output of `--json`: one event a line.

@@ -4,7 +4,8 @@ use teamster::{ErrorCode, ErrorKind, RunResult, RunStatus};
 use super::*;
 use crate::render::View;
 use crate::render::testing::{
-    Screen, done, ended, error, retract, said, session, text, tool, tool_ended, tool_ok, view,
+    Screen, done, ended, error, retract, retried, retry, said, session, text, tool, tool_ended,
+    tool_ok, view,
 };
 
 /// What stdout and stderr get if they are pipes.
@@ -157,4 +158,80 @@ fn what_the_agent_says_is_only_text_for_a_terminal() {
 fn what_the_agent_says_goes_to_a_pipe_as_it_is() {
     let (out, _) = shown(view(), &[text("m1", "\u{1b}[31mred"), done("x")]);
     assert_eq!(out, "\u{1b}[31mred\n");
+}
+
+/// What stdout and stderr have got of a run of several attempts after each of these steps: an event of
+/// the run, if any is told, and the agent's.
+fn held_back(
+    terminal: bool,
+    steps: &[(Option<teamster::orchestrator::RunEvent>, AgentEvent)],
+) -> Vec<(String, String)> {
+    let (out, err) = (Screen::default(), Screen::default());
+    let view = view();
+    let current = view.current.clone();
+    let mut plain = Plain::new(out.clone(), err.clone(), Narrator::new(view), terminal);
+    if !terminal {
+        plain = plain.holding_back();
+    }
+    let shown = steps.iter().map(|(of_run, event)| {
+        if let Some(event) = of_run {
+            current.observe(event);
+        }
+        plain.event(event, Duration::ZERO).unwrap();
+        (out.raw(), err.raw())
+    });
+    shown.collect()
+}
+
+#[test]
+fn what_an_attempt_said_is_not_written_if_the_next_one_makes_it_void() {
+    let steps = [
+        (None, text("m1", "Void, whole.")),
+        (None, tool("t1", None, "Read", json!({}))),
+        (None, text("m2", "Void, half")),
+        // The CLI's own.
+        (None, retry()),
+        (Some(retried(None)), retract("m1")),
+        (None, retract("m2")),
+        (None, retry()),
+        (None, text("m3", "It stands.")),
+        (None, done("It stands.")),
+    ];
+    let shown = held_back(false, &steps);
+    assert!(
+        shown[..8].iter().all(|(out, _)| out.is_empty()),
+        "{shown:?}"
+    );
+    let (out, err) = &shown[8];
+    assert_eq!(out, "It stands.\n");
+    assert!(
+        err.contains("overloaded (what was said so far is void)"),
+        "{err}"
+    );
+    assert!(!err.contains("withdrawn"), "{err}");
+    // A terminal shows it as it comes.
+    let shown = held_back(true, &steps);
+    assert_eq!(shown[1].0, "Void, whole.\n");
+    assert!(shown[8].1.contains("is void"), "{}", shown[8].1);
+    assert!(!shown[8].1.contains("withdrawn"), "{}", shown[8].1);
+}
+
+#[test]
+fn what_stands_is_written_when_the_session_goes_on() {
+    let shown = held_back(
+        false,
+        &[
+            (None, text("m1", "Done so far.")),
+            (None, tool("t1", None, "Bash", json!({}))),
+            // The CLI's own retry says nothing about it.
+            (None, retry()),
+            (Some(retried(Some("s-1"))), retry()),
+            (None, text("m2", "And more.")),
+            (None, tool("t2", None, "Bash", json!({}))),
+        ],
+    );
+    assert_eq!(shown[2].0, "");
+    assert_eq!(shown[3].0, "Done so far.\n");
+    assert_eq!(shown[5].0, "Done so far.\n\nAnd more.\n");
+    assert!(!shown[5].1.contains("void"), "{}", shown[5].1);
 }

@@ -7,8 +7,8 @@ use teamster::{AgentError, ErrorCode, ErrorKind, PermissionDenial, RunResult, Ru
 use super::*;
 use crate::render::View;
 use crate::render::testing::{
-    Screen, done, ended, error, retract, retry, said, session, text, thinking, tool, tool_failed,
-    tool_ok, view,
+    Screen, done, ended, error, retract, retried, retry, said, session, text, thinking, tool,
+    tool_failed, tool_ok, view,
 };
 
 /// Remembers what it shows.
@@ -126,6 +126,35 @@ fn sub_agents_are_moved_to_the_right_below_the_tool_that_started_them() {
             + &"x".repeat(38)
             + "…  0.3s\n    ✓ Agent  deeper  0.9s\n  ✓ Agent  sub job  1.8s\n"
     );
+}
+
+#[test]
+fn what_the_next_attempt_makes_void_is_said_to_be() {
+    for (resumes, told) in [
+        (None, " (what was said so far is void)\n"),
+        (Some("s-1"), "overloaded\n"),
+    ] {
+        let view = view();
+        let current = view.current.clone();
+        let mut shown = terminal(view);
+        shown.event(&text("m1", "Half an answer"), 0);
+        current.observe(&retried(resumes));
+        if resumes.is_none() {
+            shown.event(&retract("m1"), 300);
+        }
+        shown.event(&retry(), 300);
+        // Nothing was said since.
+        current.observe(&retried(None));
+        shown.event(&retry(), 600);
+        let text = shown.screen.text();
+        assert!(text.contains(told), "{text}");
+        assert!(!text.contains("withdrawn"), "{text}");
+        assert_eq!(
+            text.matches("void").count(),
+            usize::from(resumes.is_none()),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,137 @@
+//! Which CLI runs, and what became of what it said: both change when a run goes on with another attempt.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use teamster::CliInfo;
+use teamster::orchestrator::{Next, RunEvent};
+
+use crate::params;
+
+/// The CLI that runs, of those that may. Clones are the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Current {
+    clis: Arc<[&'static CliInfo]>,
+    now: Arc<AtomicUsize>,
+    before: Arc<AtomicU8>,
+}
+
+/// What became of what the attempt before has said, when another one follows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// It stands: the session goes on.
+    Stands,
+    /// It is void: the prompt is sent anew.
+    Void,
+}
+
+const STANDS: u8 = 1;
+const VOID: u8 = 2;
+
+impl Current {
+    /// The first of these runs; there is one at least.
+    pub(crate) fn new(first: &'static CliInfo, others: &[&'static CliInfo]) -> Self {
+        Self {
+            clis: std::iter::once(first)
+                .chain(others.iter().copied())
+                .collect(),
+            now: Arc::default(),
+            before: Arc::default(),
+        }
+    }
+
+    /// The CLI that runs now.
+    pub(crate) fn info(&self) -> &'static CliInfo {
+        self.clis[self.now.load(Ordering::Relaxed)]
+    }
+
+    /// What says where its program is.
+    pub(crate) fn bin(&self) -> String {
+        let info = self.info();
+        if info.id == self.clis[0].id {
+            "--bin".to_owned()
+        } else {
+            params::program_variable_name(info)
+        }
+    }
+
+    /// The stream has come to this event of the run, and what follows from it comes next.
+    pub(crate) fn observe(&self, event: &RunEvent) {
+        match event {
+            RunEvent::Retry { next, .. } => self.another(next),
+            RunEvent::Fallback { next, .. } => {
+                self.set(&next.provider);
+                self.another(next);
+            }
+            _ => {}
+        }
+    }
+
+    fn another(&self, next: &Next) {
+        let before = if next.resumes.is_some() { STANDS } else { VOID };
+        self.before.store(before, Ordering::Relaxed);
+    }
+
+    /// From now on it is this one; one that is not known changes nothing.
+    fn set(&self, id: &str) {
+        if let Some(index) = self.clis.iter().position(|cli| cli.id == id) {
+            self.now.store(index, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the stream tells at this moment that another attempt follows. What the CLI itself
+    /// withdraws or tries again is no such thing.
+    pub(crate) fn before(&self) -> Option<Before> {
+        match self.before.load(Ordering::Relaxed) {
+            STANDS => Some(Before::Stands),
+            VOID => Some(Before::Void),
+            _ => None,
+        }
+    }
+
+    /// The same, and that has been told then.
+    pub(crate) fn take_before(&self) -> Option<Before> {
+        let before = self.before();
+        self.before.store(0, Ordering::Relaxed);
+        before
+    }
+}
+
+impl From<&'static CliInfo> for Current {
+    fn from(only: &'static CliInfo) -> Self {
+        Self::new(only, &[])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::testing::{fallback, retried};
+
+    #[test]
+    fn it_changes_for_all_who_look() {
+        let info = |name| teamster::provider(name).unwrap().info();
+        let current = Current::new(info("claude"), &[info("codex")]);
+        let seen = current.clone();
+        assert_eq!((seen.info().id, &*seen.bin()), ("claude", "--bin"));
+        current.observe(&fallback("codex"));
+        assert_eq!(
+            (seen.info().id, &*seen.bin()),
+            ("codex", "TEAMSTER_CODEX_BIN")
+        );
+        current.observe(&fallback("gemini"));
+        assert_eq!(seen.info().id, "codex");
+    }
+
+    #[test]
+    fn what_was_said_stands_or_is_void() {
+        let current = Current::from(teamster::provider("claude").unwrap().info());
+        assert_eq!(current.before(), None);
+        current.observe(&retried(Some("s-1")));
+        assert_eq!(current.before(), Some(Before::Stands));
+        assert_eq!(current.take_before(), Some(Before::Stands));
+        assert_eq!(current.take_before(), None);
+        current.observe(&retried(None));
+        assert_eq!(current.take_before(), Some(Before::Void));
+    }
+}

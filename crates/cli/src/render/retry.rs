@@ -1,0 +1,26 @@
+//! The line that tells that something is tried again.
+
+use std::fmt::Write;
+
+use teamster::Retry;
+
+use super::line::Line;
+use super::narrator::INDENT;
+use crate::words;
+
+/// With `void`, what was said so far does not count any more.
+pub(super) fn retry_line(retry: &Retry, void: bool) -> Line {
+    let mut body = format!("trying again ({}", retry.attempt);
+    if let Some(max) = retry.max_attempts {
+        let _ = write!(body, " of {max}");
+    }
+    body.push(')');
+    if let Some(ms) = retry.delay_ms {
+        let _ = write!(body, " in {}", words::duration_ms(ms));
+    }
+    let _ = write!(body, ": {}", words::one_line(&retry.error.message));
+    if void {
+        body.push_str(" (what was said so far is void)");
+    }
+    Line::aside(body).indented(INDENT)
+}

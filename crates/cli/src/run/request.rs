@@ -1,0 +1,92 @@
+//! From the arguments to a request of the orchestrator.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use teamster::orchestrator::{Action, Budget, Candidate, RunRequest};
+use teamster::store::{Conversation, SessionRecord};
+use teamster::{AgentConfig, CliInfo, ErrorKind, ExecuteParams};
+
+use crate::args::RunArgs;
+use crate::params;
+
+/// The run that is asked for. Every error is one of usage.
+pub(super) fn new(
+    args: &RunArgs,
+    info: &CliInfo,
+    mut params: ExecuteParams,
+) -> anyhow::Result<RunRequest> {
+    let again = &args.again;
+    let mut budget = Budget::default();
+    if again.several() {
+        // A CLI's own limit holds for one attempt, and a run has as much for all of them.
+        budget.usd = params.max_budget_usd.take();
+        budget.turns = params.max_turns.take();
+    }
+    budget.time = again.max_time.filter(|time| *time != Duration::MAX);
+    budget.tokens = again.max_tokens;
+    let mut config = AgentConfig::cli(info.id);
+    config.cli = params::runtime_config(args, info);
+    let mut fallbacks = Vec::new();
+    for other in &again.fallback {
+        let info = teamster::provider(&other.provider)
+            .context("this provider is not built in")?
+            .info();
+        let mut candidate = if other.provider == args.provider {
+            Candidate::new(teamster::get_runtime(&config)?, params.clone())
+        } else {
+            let mut config = AgentConfig::cli(info.id);
+            config.cli = params::fallback_config(args, info);
+            Candidate::for_other_provider(teamster::get_runtime(&config)?, &params)
+                .with_context(|| format!("--fallback {}", info.id))?
+        };
+        candidate.params.model.clone_from(&other.model);
+        fallbacks.push(candidate);
+    }
+    let mut request = RunRequest::new(teamster::get_runtime(&config)?, params);
+    request.candidates.extend(fallbacks);
+    request.run_id.clone_from(&again.run_id);
+    request.budget = budget;
+    request.retry.retries = again.retries;
+    match again.max_wait {
+        Some(longest) => {
+            request.retry.max_wait = longest;
+            if again.retries == 0 {
+                // To wait for a limit is no retry; the other kinds of limits are waited for anyhow.
+                let wait = (ErrorKind::RateLimit, Action::Wait);
+                request.retry.actions.extend([wait]);
+            }
+        }
+        // Who wants no retry wants no waiting for one either.
+        None if again.retries == 0 => request.retry.max_wait = Duration::ZERO,
+        None => {}
+    }
+    Ok(request)
+}
+
+/// Sessions of most CLIs belong to the directory in which they began: from another one they are not
+/// found, or the agent works in the wrong place.
+pub(super) fn same_directory(
+    session: &SessionRecord,
+    candidate: &Candidate,
+    conversation: &Conversation,
+) -> anyhow::Result<()> {
+    let here = match &candidate.params.working_directory {
+        Some(directory) => std::path::absolute(directory)?,
+        None => std::env::current_dir()?,
+    };
+    match &session.working_directory {
+        Some(began) if !same(began, &here) => bail!(
+            "the session of `{conversation}` belongs to {}: run there, as with `--cwd`, or use \
+             another key",
+            began.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn same(a: &PathBuf, b: &PathBuf) -> bool {
+    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    real(a) == real(b)
+}

@@ -1,0 +1,134 @@
+//! `teamster runs list`.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use teamster::store::{RunFilter, RunRecord, RunState, Store};
+
+use super::{local, style, time};
+use crate::args::{RunsListArgs, Status};
+use crate::{drive, exit_code, words};
+
+/// How much of an id is shown: of the ids that teamster makes, all that tells the time. `runs show` takes
+/// as much.
+const ID: usize = 13;
+
+pub(super) async fn main(args: &RunsListArgs, store: &Store) -> anyhow::Result<u8> {
+    let mut filter = RunFilter::default();
+    filter.limit = Some(args.limit);
+    filter.provider.clone_from(&args.provider);
+    filter.status = args.status.map(state);
+    filter.since_ms = args.since.map(|since| {
+        drive::clock().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    });
+    let runs = store.runs(&filter).await?;
+    let printed = if args.json {
+        json(&runs, &mut io::stdout())
+    } else {
+        if runs.is_empty() {
+            // On stdout would be what a script takes for a run.
+            let place = words::one_line(&store.place());
+            let _ = writeln!(anstream::stderr(), "no such runs in {place}");
+        }
+        table(&runs, drive::clock(), &mut anstream::stdout())
+    };
+    Ok(match printed {
+        Ok(()) => exit_code::SUCCESS,
+        Err(_) => exit_code::ABORTED,
+    })
+}
+
+fn state(status: Status) -> RunState {
+    match status {
+        Status::Running => RunState::Running,
+        Status::Success => RunState::Success,
+        Status::Error => RunState::Error,
+        Status::Aborted => RunState::Aborted,
+        Status::Interrupted => RunState::Interrupted,
+    }
+}
+
+fn json(runs: &[RunRecord], out: &mut impl Write) -> io::Result<()> {
+    for run in runs {
+        serde_json::to_writer(&mut *out, run)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn table(runs: &[RunRecord], now_ms: u64, out: &mut impl Write) -> io::Result<()> {
+    const HEAD: [&str; 8] = [
+        "RUN", "BEGAN", "AGENT", "STATUS", "TIME", "TOKENS", "COST", "",
+    ];
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<[String; 8]> = runs.iter().map(|run| row(run, now_ms)).collect();
+    let mut widths = HEAD.map(str::len);
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(console::measure_text_width(cell));
+        }
+    }
+    let dim = Style::new().dimmed();
+    let plain = Style::new();
+    write_row(out, &HEAD.map(str::to_owned), widths, [dim; 8])?;
+    for (run, row) in runs.iter().zip(&rows) {
+        let mut styles = [plain; 8];
+        styles[3] = style(run.status);
+        styles[7] = dim;
+        write_row(out, row, widths, styles)?;
+    }
+    Ok(())
+}
+
+fn write_row(
+    out: &mut impl Write,
+    cells: &[String; 8],
+    widths: [usize; 8],
+    styles: [Style; 8],
+) -> io::Result<()> {
+    let used = cells.iter().rposition(|cell| !cell.is_empty()).unwrap_or(0);
+    for index in 0..=used {
+        let (cell, style) = (&cells[index], styles[index]);
+        write!(out, "{style}{cell}{style:#}")?;
+        if index < used {
+            let fill = widths[index].saturating_sub(console::measure_text_width(cell)) + 2;
+            write!(out, "{:fill$}", "")?;
+        }
+    }
+    writeln!(out)
+}
+
+fn row(run: &RunRecord, now_ms: u64) -> [String; 8] {
+    let agent = match &run.model {
+        Some(model) => format!("{} {}", run.provider, model),
+        None => run.provider.clone(),
+    };
+    let tokens = run.usage.and_then(|usage| usage.total_tokens());
+    let mut note = run
+        .error
+        .as_ref()
+        .filter(|_| run.status != RunState::Aborted)
+        .map(|error| teamster::excerpt(&words::one_line(&error.message), 60))
+        .unwrap_or_default();
+    if run.attempts > 1 {
+        let attempts = words::plural(run.attempts.into(), "attempt");
+        note = match note.as_str() {
+            "" => attempts,
+            note => format!("{attempts}: {note}"),
+        };
+    }
+    [
+        words::one_line(&run.run_id).chars().take(ID).collect(),
+        local(run.started_at, "%Y-%m-%d %H:%M:%S"),
+        words::one_line(&agent),
+        words::one_line(&run.status.to_string()),
+        time(run, now_ms)
+            .map(words::duration_ms)
+            .unwrap_or_default(),
+        tokens.map(words::count).unwrap_or_default(),
+        run.cost_usd.map(words::usd).unwrap_or_default(),
+        note,
+    ]
+}

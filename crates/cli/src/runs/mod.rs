@@ -1,0 +1,66 @@
+//! `teamster runs`: the history of runs.
+
+mod forget;
+mod list;
+mod show;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use teamster::store::{RunRecord, RunState};
+
+use crate::args::RunsCommand;
+use crate::{exit_code, store, tokio_runtime};
+
+/// Shows what is asked for; the exit code.
+pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
+    tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(async {
+            let args = match command {
+                RunsCommand::List(args) => &args.store,
+                RunsCommand::Show(args) => &args.store,
+                RunsCommand::Forget(args) => &args.store,
+            };
+            let Some(store) = store::open(args).await? else {
+                return Ok(match command {
+                    RunsCommand::Show(_) => exit_code::AGENT_ERROR,
+                    _ => exit_code::SUCCESS,
+                });
+            };
+            let code = match command {
+                RunsCommand::List(args) => list::main(args, &store).await,
+                RunsCommand::Show(args) => show::main(args, &store).await,
+                RunsCommand::Forget(args) => forget::main(args, &store).await,
+            };
+            store::close(&store).await;
+            code
+        })
+}
+
+/// A time in the zone of this machine.
+fn local(ms: u64, format: &str) -> String {
+    i64::try_from(ms)
+        .ok()
+        .and_then(|ms| Timestamp::from_millisecond(ms).ok())
+        .map(|at| at.to_zoned(TimeZone::system()).strftime(format).to_string())
+        .unwrap_or_default()
+}
+
+fn style(state: RunState) -> anstyle::Style {
+    let color = match state {
+        RunState::Success => anstyle::AnsiColor::Green,
+        RunState::Error | RunState::Interrupted => anstyle::AnsiColor::Red,
+        RunState::Aborted => anstyle::AnsiColor::Yellow,
+        _ => anstyle::AnsiColor::Cyan,
+    };
+    anstyle::Style::new().fg_color(Some(color.into()))
+}
+
+/// How long it took, or has taken so far, in milliseconds.
+fn time(run: &RunRecord, now_ms: u64) -> Option<u64> {
+    match run.status {
+        RunState::Running => Some(now_ms.saturating_sub(run.started_at)),
+        _ => run.duration_ms,
+    }
+}

@@ -1,0 +1,90 @@
+//! `teamster runs show`.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use anyhow::Context;
+use teamster::store::{RunRecord, RunState, Store};
+
+use super::{local, style, time};
+use crate::args::RunsShowArgs;
+use crate::{drive, exit_code, words};
+
+pub(super) async fn main(args: &RunsShowArgs, store: &Store) -> anyhow::Result<u8> {
+    let run = store.run(&args.id).await?.with_context(|| {
+        format!(
+            "there is no run `{}` in {}: `teamster runs list` shows those that are there",
+            words::one_line(&args.id),
+            store.place()
+        )
+    })?;
+    let printed = if args.json {
+        serde_json::to_string_pretty(&run)
+            .map_err(io::Error::from)
+            .and_then(|text| writeln!(io::stdout(), "{text}"))
+    } else {
+        print(&run, drive::clock(), &mut anstream::stdout())
+    };
+    Ok(match printed {
+        Ok(()) => exit_code::SUCCESS,
+        Err(_) => exit_code::ABORTED,
+    })
+}
+
+fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
+    let dim = Style::new().dimmed();
+    let mut line = |name: &str, value: Option<String>| match value {
+        Some(value) => writeln!(out, "{dim}{name:<14}{dim:#}{value}"),
+        None => Ok(()),
+    };
+    let state = style(run.status);
+    let status = match run.status {
+        RunState::Interrupted => "interrupted: the process that had it in hand is gone".to_owned(),
+        status => words::one_line(&status.to_string()),
+    };
+    line("run", Some(words::one_line(&run.run_id)))?;
+    line("status", Some(format!("{state}{status}{state:#}")))?;
+    line("agent", Some(words::one_line(&run.provider)))?;
+    line("model", run.model.as_deref().map(words::one_line))?;
+    line("session", run.session_id.as_deref().map(words::one_line))?;
+    line("key", run.conversation.as_deref().map(words::one_line))?;
+    let directory = run.working_directory.as_ref();
+    line(
+        "directory",
+        directory.map(|path| words::one_line(&path.display().to_string())),
+    )?;
+    line(
+        "began",
+        Some(local(run.started_at, "%Y-%m-%d %H:%M:%S %:z")),
+    )?;
+    line("time", time(run, now_ms).map(words::duration_ms))?;
+    line("tokens", run.usage.as_ref().and_then(words::tokens))?;
+    line("cost", run.cost_usd.map(words::usd))?;
+    line("turns", run.num_turns.map(|turns| turns.to_string()))?;
+    let hash = words::one_line(&run.prompt_hash);
+    line("prompt", Some(format!("sha256 {hash}")))?;
+    let host = words::one_line(&run.host);
+    line("process", Some(format!("{} on {host}", run.pid)))?;
+    let error = |error: &teamster::orchestrator::Failure| {
+        format!("{} ({})", words::printable(&error.message), error.kind)
+    };
+    line("error", run.error.as_ref().map(error))?;
+    for (number, attempt) in (1..).zip(&run.attempt_log) {
+        let mut text = words::one_line(&attempt.provider);
+        if let Some(model) = &attempt.model {
+            text = format!("{text} {}", words::one_line(model));
+        }
+        text = format!("{text}, {}", words::duration_ms(attempt.duration_ms));
+        if attempt.resumed {
+            text.push_str(", went on with the session");
+        }
+        text = match &attempt.error {
+            Some(failure) => format!("{text}, failed: {}", error(failure)),
+            None => format!("{text}, went well"),
+        };
+        if run.attempt_log.len() > 1 {
+            line(&format!("attempt {number}"), Some(text))?;
+        }
+    }
+    Ok(())
+}

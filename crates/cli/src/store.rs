@@ -1,0 +1,108 @@
+//! Where sessions and the history of runs are kept.
+
+use std::env;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use teamster::store::{Store, StoreError};
+use tokio::time::timeout;
+
+use crate::args::StoreArgs;
+use crate::words;
+
+/// How long the program waits for the store to be closed.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// What stands for no store at all.
+const OFF: &str = "off";
+
+/// Which store is meant; `None` if none is, or if this environment has no place for one.
+pub(crate) fn place(args: &StoreArgs) -> Option<String> {
+    match args.url.as_deref() {
+        Some(OFF | "") => None,
+        Some(url) => Some(url.to_owned()),
+        None => {
+            let file = default_file(|name| env::var_os(name).map(PathBuf::from))?;
+            Some(file.to_str()?.to_owned())
+        }
+    }
+}
+
+/// The user's own store, by the XDG base directory specification.
+fn default_file(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let state = variable("XDG_STATE_HOME").filter(absolute).or_else(|| {
+        let home = variable("HOME").filter(absolute)?;
+        Some(home.join(".local/state"))
+    })?;
+    Some(state.join("teamster/store.db"))
+}
+
+/// The store, for a command that is about it: nothing if nothing was ever kept in the user's own.
+pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Option<Store>> {
+    let place = place(args).context(
+        "there is no store: name one with --store or TEAMSTER_STORE (`off` turns it off)",
+    )?;
+    match Store::open_existing(&place).await {
+        Ok(store) => Ok(Some(store)),
+        Err(missing @ StoreError::Missing { .. }) if args.url.is_none() => {
+            let missing = words::printable(&missing.to_string());
+            // Nobody is left to tell if stderr is gone.
+            let _ = writeln!(
+                anstream::stderr(),
+                "{missing}: the first `teamster run` makes it"
+            );
+            Ok(None)
+        }
+        Err(missing @ StoreError::Missing { .. }) => {
+            bail!("{missing}: correct --store or TEAMSTER_STORE")
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Closes it, as well as that goes in a moment: nothing is lost with one that is not closed.
+pub(crate) async fn close(store: &Store) {
+    // The time is over: its own process then ends what is open.
+    let _ = timeout(CLOSING, store.close()).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(state: Option<&str>, home: Option<&str>) -> Option<String> {
+        let file = default_file(|name| match name {
+            "XDG_STATE_HOME" => state.map(PathBuf::from),
+            "HOME" => home.map(PathBuf::from),
+            _ => None,
+        })?;
+        file.to_str().map(str::to_owned)
+    }
+
+    #[test]
+    fn the_users_own_store() {
+        assert_eq!(
+            file(Some("/s"), Some("/h")).unwrap(),
+            "/s/teamster/store.db"
+        );
+        assert_eq!(
+            file(Some("relative"), Some("/h")).unwrap(),
+            "/h/.local/state/teamster/store.db"
+        );
+        assert_eq!(file(None, Some("relative")), None);
+        assert_eq!(file(None, None), None);
+    }
+
+    #[test]
+    fn a_store_can_be_turned_off() {
+        for (url, expected) in [("off", None), ("", None), ("/x.db", Some("/x.db"))] {
+            let args = StoreArgs {
+                url: Some(url.into()),
+            };
+            assert_eq!(place(&args).as_deref(), expected);
+        }
+    }
+}

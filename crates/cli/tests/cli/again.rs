@@ -1,0 +1,235 @@
+//! `teamster run` that does not end with the first failure.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+use teamster::{AgentEvent, ErrorKind, RunStatus};
+use teamster_testkit::fake_agent::{Play, Report, Script, Step};
+use tempfile::TempDir;
+
+use crate::{TEAMSTER, done, events, program, recorded, run, teamster};
+
+/// Programs that do another thing at each start.
+pub(crate) struct Agents {
+    dir: TempDir,
+}
+
+impl Agents {
+    pub(crate) fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The program of a provider: what it plays at its first start, at its second, and so on.
+    fn plays(self, provider: &str, version: &str, scenarios: &[(&str, u8)]) -> Self {
+        for (number, (scenario, code)) in (1..).zip(scenarios) {
+            let file = self.path(&format!("{provider}-{number}"));
+            let script = Script::new()
+                .step(Step::Report {
+                    file: file.with_extension("json"),
+                })
+                .play(Play::new(recorded(provider, version, scenario)))
+                .exit(*code)
+                .to_toml()
+                .unwrap();
+            fs::write(file.with_extension("toml"), script).unwrap();
+        }
+        let base = self.path(provider);
+        let base = base.display();
+        program(
+            &self.path(provider),
+            &format!(
+                "n=$(($(cat '{base}.count' 2>/dev/null || echo 0) + 1)); echo $n > '{base}.count'\n\
+                 TEAMSTER_FAKE_SCRIPT=\"@{base}-$n.toml\" exec '{TEAMSTER}' fake-agent \"$@\""
+            ),
+        );
+        self
+    }
+
+    pub(crate) fn claude(self, scenarios: &[(&str, u8)]) -> Self {
+        self.plays("claude", "2.1.197", scenarios)
+    }
+
+    pub(crate) fn codex(self, scenarios: &[(&str, u8)]) -> Self {
+        self.plays("codex", "0.169.0", scenarios)
+    }
+
+    /// `teamster run claude` with these agents.
+    pub(crate) fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = teamster(["run", "claude"]);
+        command
+            .args(args)
+            .env("TEAMSTER_CLAUDE_BIN", self.path("claude"))
+            .env("TEAMSTER_CODEX_BIN", self.path("codex"));
+        command
+    }
+
+    /// The arguments of a provider's start of this number.
+    pub(crate) fn argv(&self, provider: &str, number: u32) -> Vec<String> {
+        let file = self.path(&format!("{provider}-{number}.json"));
+        Report::read(&file)
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+            .argv
+    }
+
+    pub(crate) fn starts(&self, provider: &str) -> u32 {
+        let count = fs::read_to_string(self.path(&format!("{provider}.count")));
+        count.map_or(0, |count| count.trim().parse().unwrap())
+    }
+}
+
+#[test]
+fn a_failure_that_may_pass_is_tried_again() {
+    let agents = Agents::new().claude(&[("conformance_overloaded", 1), ("text", 0)]);
+    let ended = run(&mut agents.run(["the task", "--retries=1", "--json"]));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let result = done(&ended.stdout);
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.text, "Hello, wörld 👋🏽 你好世界 — done.");
+    let events = events(&ended.stdout);
+    let tried_again = events.iter().any(|event| match event {
+        AgentEvent::Retry(retry) => {
+            retry.error.kind == ErrorKind::Overloaded && retry.delay_ms.is_some()
+        }
+        _ => false,
+    });
+    assert!(tried_again, "{}", ended.stdout);
+    assert!(!events.iter().any(|event| event.type_name() == "error"));
+    assert_eq!(agents.starts("claude"), 2);
+    assert!(agents.argv("claude", 2).contains(&"the task".to_owned()));
+}
+
+#[test]
+fn without_being_asked_nothing_is_tried_again() {
+    let agents = Agents::new().claude(&[("conformance_overloaded", 1), ("text", 0)]);
+    let ended = run(&mut agents.run(["the task", "--json"]));
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(done(&ended.stdout).errors[0].kind, ErrorKind::Overloaded);
+    assert_eq!(agents.starts("claude"), 1);
+}
+
+#[test]
+fn what_was_done_is_not_done_again() {
+    let agents = Agents::new().claude(&[("tool_then_529", 1), ("text", 0)]);
+    let ended = run(&mut agents.run(["the task", "--retries=1", "--json"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let session = events(&ended.stdout)
+        .into_iter()
+        .find_map(|event| match event {
+            AgentEvent::Session(session) => Some(session.session_id.to_string()),
+            _ => None,
+        });
+    let again = agents.argv("claude", 2);
+    assert!(
+        again
+            .iter()
+            .any(|arg| arg.contains(&session.clone().unwrap())),
+        "{session:?} is not resumed: {again:?}"
+    );
+    assert!(
+        !again.iter().any(|arg| arg.contains("the task")),
+        "{again:?}"
+    );
+    assert!(
+        again.iter().any(|arg| arg.contains("go on from there")),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn another_agent_takes_over() {
+    let agents = Agents::new()
+        .claude(&[("conformance_unauthorized", 1)])
+        .codex(&[("text", 0)]);
+    let args = [
+        "the task",
+        "--model=opus",
+        "--fallback=codex:gpt-x",
+        "--json",
+    ];
+    let ended = run(&mut agents.run(args));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
+    let argv = agents.argv("codex", 1);
+    assert!(argv.contains(&"the task".to_owned()), "{argv:?}");
+    assert!(argv.iter().any(|arg| arg.contains("gpt-x")), "{argv:?}");
+    assert!(!argv.iter().any(|arg| arg.contains("opus")), "{argv:?}");
+}
+
+#[test]
+fn a_person_is_told_who_goes_on_and_how() {
+    let agents = Agents::new()
+        .claude(&[("conformance_unauthorized", 1)])
+        .codex(&[("text", 0)]);
+    let ended = run(&mut agents.run(["the task", "--fallback=codex"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("claude failed (") && ended.stderr.contains("codex"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended
+            .stderr
+            .contains("go on with: teamster run codex --resume "),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn the_life_of_a_run_as_json() {
+    let agents = Agents::new()
+        .claude(&[("conformance_unauthorized", 1)])
+        .codex(&[("tool_shell_ok", 0)]);
+    let args = [
+        "x",
+        "--fallback=codex",
+        "--json",
+        "--lifecycle",
+        "--run-id=r-1",
+    ];
+    let ended = run(&mut agents.run(args));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let lines: Vec<Value> = (ended.stdout.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(lines.iter().all(|line| line["runId"] == "r-1"));
+    let mut types: Vec<&str> = lines
+        .iter()
+        .map(|line| line["type"].as_str().unwrap())
+        .collect();
+    types.dedup();
+    assert_eq!(types[..2], ["run:start", "run:fallback"]);
+    assert!(
+        types.contains(&"tool:start") && types.contains(&"tool:end"),
+        "{types:?}"
+    );
+    assert_eq!(types.last(), Some(&"run:end"));
+    assert_eq!(types.iter().filter(|name| **name == "run:end").count(), 1);
+    let end = lines.last().unwrap();
+    assert_eq!(end["status"], "success");
+    assert_eq!(end["result"]["meta"]["attempts"], 2);
+    assert_eq!(end["result"]["meta"]["provider"], "codex");
+}
+
+#[test]
+fn what_was_forbidden_in_the_words_of_one_cli_is_not_allowed_by_another() {
+    let agents = Agents::new().claude(&[("text", 0)]);
+    let ended = run(&mut agents.run(["x", "--deny-tool=Bash", "--fallback=codex"]));
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.stderr.contains("--fallback codex"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("denied tools"), "{}", ended.stderr);
+    assert_eq!(agents.starts("claude"), 0);
+}

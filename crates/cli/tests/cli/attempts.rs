@@ -1,0 +1,294 @@
+//! What holds for all attempts of a run together, and what of one of them is shown.
+
+use std::fs;
+
+use serde_json::Value;
+use teamster::{ErrorCode, ErrorKind, RunStatus};
+
+use crate::again::Agents;
+use crate::{done, program, run};
+
+/// What follows `flag` in the arguments of a CLI.
+fn value(argv: &[String], flag: &str) -> Option<f64> {
+    let at = argv.iter().position(|arg| arg.starts_with(flag))?;
+    let value = match argv[at].split_once('=') {
+        Some((_, value)) => value,
+        None => &argv[at + 1],
+    };
+    value.parse().ok()
+}
+
+#[test]
+fn a_limit_of_the_run_is_one_for_all_attempts() {
+    let agents = Agents::new().claude(&[("tool_then_529", 1), ("text", 0)]);
+    let args = [
+        "x",
+        "--retries=1",
+        "--max-budget-usd=0.5",
+        "--max-turns=5",
+        "--json",
+    ];
+    let ended = run(&mut agents.run(args));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let (first, second) = (agents.argv("claude", 1), agents.argv("claude", 2));
+    assert_eq!(value(&first, "--max-budget-usd"), Some(0.5), "{first:?}");
+    assert_eq!(value(&first, "--max-turns"), Some(5.0));
+    // What the first one has used is used.
+    let left = value(&second, "--max-budget-usd").unwrap();
+    assert!(left > 0.49 && left < 0.49932, "{second:?}");
+    assert_eq!(value(&second, "--max-turns"), Some(3.0), "{second:?}");
+}
+
+#[test]
+fn a_limit_holds_for_an_agent_that_knows_none() {
+    let agents = Agents::new()
+        .claude(&[("conformance_unauthorized", 1)])
+        .codex(&[("text", 0)]);
+    let ended = run(&mut agents.run(["x", "--fallback=codex", "--max-turns=3"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = run(&mut agents.run(["x", "--fallback=codex", "--max-budget-usd=3"]));
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("codex"), "{}", ended.stderr);
+    assert_eq!(agents.starts("claude"), 1);
+}
+
+#[test]
+fn a_budget_of_time_ends_the_run() {
+    let agents = Agents::new();
+    program(&agents.path("claude"), "sleep 600");
+    let json = run(&mut agents.run(["x", "--max-time=300ms", "--json"]));
+    assert_eq!(json.code, Some(4), "{}", json.stderr);
+    let result = done(&json.stdout);
+    assert_eq!(result.errors[0].code, ErrorCode::BudgetExceeded);
+    let lifecycle = run(&mut agents.run(["x", "--max-time=300ms", "--json", "--lifecycle"]));
+    assert_eq!(lifecycle.code, Some(4), "{}", lifecycle.stderr);
+    for args in [
+        &["x", "--max-time=300ms"][..],
+        &["x", "--max-time=300ms", "-q"],
+    ] {
+        let ended = run(&mut agents.run(args.iter().copied()));
+        assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("allow more with --max-time,"),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn the_limit_that_ended_the_run_is_named() {
+    let agents = Agents::new().claude(&[("tool_then_529", 1), ("text", 0)]);
+    let ended = run(&mut agents.run(["x", "--retries=1", "--max-tokens=10"]));
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("allow more with --max-tokens,"),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// A program that meets a limit at its first start, which resets after so many seconds: that of the
+/// account if it was `rejected`, else one of the moment.
+fn limited(status: &str, seconds: u32) -> Agents {
+    let agents = Agents::new().claude(&[("text", 0), ("text", 0)]);
+    let (play, count) = (agents.path("play"), agents.path("limited"));
+    fs::rename(agents.path("claude"), &play).unwrap();
+    let (play, count) = (play.display(), count.display());
+    program(
+        &agents.path("claude"),
+        &format!(
+            r#"[ -e '{count}' ] && exec '{play}' "$@"
+touch '{count}'
+id=11111111-2222-4333-8444-555555555555
+echo '{{"type":"system","subtype":"init","session_id":"'$id'"}}'
+at=$(($(date +%s) + {seconds}))
+echo '{{"type":"rate_limit_event","session_id":"'$id'","rate_limit_info":{{"status":"{status}","resetsAt":'$at',"rateLimitType":"five_hour"}}}}'
+echo '{{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"session_id":"'$id'","result":"API Error: Request rejected (429) · Rate limited."}}'
+exit 1"#
+        ),
+    );
+    agents
+}
+
+#[test]
+fn a_limit_is_waited_for_without_retries_if_asked() {
+    for (status, kind) in [
+        ("rejected", ErrorKind::Quota),
+        ("throttled", ErrorKind::RateLimit),
+    ] {
+        // Far enough away that a slow machine does not come too late to wait for it.
+        let agents = limited(status, 4);
+        let ended = run(&mut agents.run(["x", "--max-wait=5m", "--json"]));
+        assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+        assert_eq!(agents.starts("claude"), 1);
+        assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
+
+        // Not if it takes too long, and not if nobody asked.
+        for args in [&["x", "--max-wait=30s", "--json"][..], &["x", "--json"]] {
+            let agents = limited(status, 3600);
+            let ended = run(&mut agents.run(args.iter().copied()));
+            assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+            assert_eq!(done(&ended.stdout).errors[0].kind, kind);
+            assert_eq!(agents.starts("claude"), 0);
+        }
+    }
+}
+
+#[test]
+fn a_wait_does_not_try_again_what_is_no_limit() {
+    let agents = Agents::new().claude(&[("conformance_overloaded", 1), ("text", 0)]);
+    let ended = run(&mut agents.run(["x", "--max-wait=5m", "--json"]));
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(agents.starts("claude"), 1);
+}
+
+#[test]
+fn a_pipe_gets_only_what_stands() {
+    let agents = Agents::new().claude(&[("conformance_stream_cut", 1), ("text", 0)]);
+    let ended = run(&mut agents.run(["x", "--retries=1"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "Hello, wörld 👋🏽 你好世界 — done.\n");
+    assert!(
+        ended.stderr.contains("(what was said so far is void)"),
+        "{}",
+        ended.stderr
+    );
+
+    let agents = Agents::new().claude(&[("tool_then_529", 1), ("text", 0)]);
+    let ended = run(&mut agents.run(["x", "--retries=1"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "First.\n\nHello, wörld 👋🏽 你好世界 — done.\n");
+    assert!(!ended.stderr.contains("void"), "{}", ended.stderr);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn each_header_names_the_agent_whose_it_is() {
+    use std::io::{Read, Write};
+    use std::process::Stdio;
+
+    use nix::fcntl::{FcntlArg, fcntl};
+    use teamster_testkit::proc::wait_until;
+
+    use crate::LIMIT;
+
+    let agents = Agents::new().codex(&[("text", 0)]);
+    program(
+        &agents.path("claude"),
+        r#"id=11111111-2222-4333-8444-555555555555
+echo '{"type":"nobody_knows_this","session_id":"'$id'"}'
+echo '{"type":"system","subtype":"init","model":"opus","session_id":"'$id'"}'
+echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"session_id":"'$id'","result":"API Error: 401"}'
+exit 1"#,
+    );
+    // Nothing can be written to stderr until it is read: the first event is being shown while the run goes
+    // on with the next agent.
+    let (mut stderr, mut full) = std::io::pipe().unwrap();
+    let size = fcntl(&full, FcntlArg::F_GETPIPE_SZ).unwrap();
+    full.write_all(&vec![b'\n'; size.try_into().unwrap()])
+        .unwrap();
+    let mut command = agents.run(["x", "--fallback=codex", "--verbose"]);
+    let mut child = (command.stdout(Stdio::null()).stderr(full).spawn()).unwrap();
+    drop(command);
+    assert!(wait_until(LIMIT, || agents.starts("codex") == 1));
+    let mut told = String::new();
+    stderr.read_to_string(&mut told).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{}", told.trim());
+    let headers: Vec<&str> = (told.lines())
+        .filter(|line| line.contains(" · session "))
+        .collect();
+    assert_eq!(headers.len(), 2, "{}", told.trim());
+    assert!(
+        headers[0].starts_with("Claude Code · opus · session "),
+        "{headers:?}"
+    );
+    assert!(headers[1].starts_with("Codex · session "), "{headers:?}");
+}
+
+#[test]
+fn a_fallback_that_is_not_installed_is_named_by_its_own_variable() {
+    let agents = Agents::new().claude(&[("conformance_unauthorized", 1)]);
+    let ended = run(&mut agents.run(["x", "--fallback=codex"]));
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    let next = ended.stderr.lines().find(|line| line.contains("next:"));
+    let next = next.unwrap_or_else(|| panic!("{}", ended.stderr));
+    assert!(
+        next.contains("TEAMSTER_CODEX_BIN") && !next.contains("--bin"),
+        "{next}"
+    );
+}
+
+#[test]
+fn another_agent_does_not_go_on_with_a_session_that_it_does_not_know() {
+    let agents = Agents::new().claude(&[("text", 0)]).codex(&[("text", 0)]);
+    let ended = run(&mut agents.run(["x", "--resume=s-1", "--fallback=codex"]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(
+        ended
+            .stderr
+            .contains("--fallback codex: codex does not know the session"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(agents.starts("claude"), 0);
+}
+
+/// A store that is not there yet, as the value of the variable.
+fn store(agents: &Agents) -> String {
+    agents.path("store.db").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_fallback_that_does_not_know_the_conversation_is_left_out() {
+    const WARNING: &str =
+        "warning: codex does not know this conversation and is left out as a fallback\n";
+    let agents = Agents::new()
+        .claude(&[("text", 0), ("conformance_unauthorized", 1)])
+        .codex(&[("text", 0), ("text", 0)]);
+    let args = ["x", "--session-key=k", "--fallback=codex", "--json"];
+    let first = run(agents.run(args).env("TEAMSTER_STORE", store(&agents)));
+    assert_eq!((first.code, &*first.stderr), (Some(0), ""));
+    let second = run(agents.run(args).env("TEAMSTER_STORE", store(&agents)));
+    assert_eq!((second.code, &*second.stderr), (Some(1), WARNING));
+    assert_eq!(done(&second.stdout).errors[0].kind, ErrorKind::Auth);
+    assert_eq!(agents.starts("codex"), 0);
+
+    // Where nobody knows it yet, it begins with whoever comes to it.
+    let agents = Agents::new()
+        .claude(&[("conformance_unauthorized", 1)])
+        .codex(&[("text", 0)]);
+    let ended = run(agents.run(args).env("TEAMSTER_STORE", store(&agents)));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    assert_eq!(agents.starts("codex"), 1);
+}
+
+#[test]
+fn where_the_store_is_stays_with_us() {
+    let agents = Agents::new().claude(&[("text", 0), ("text", 0), ("text", 0)]);
+    let secret = store(&agents);
+    let env = |number| -> Option<String> {
+        let report = fs::read(agents.path(&format!("claude-{number}.json"))).unwrap();
+        let report: Value = serde_json::from_slice(&report).unwrap();
+        report["env"]["TEAMSTER_STORE"].as_str().map(str::to_owned)
+    };
+    for (number, args) in [
+        &["x"][..],
+        &["x", "--env=TEAMSTER_STORE"],
+        &[
+            "x",
+            "--clean-env",
+            "--keep-env=TEAMSTER_STORE",
+            "--keep-env=TEAMSTER_CLAUDE_BIN",
+        ],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let mut command = agents.run(args.iter().copied());
+        let ended = run(command.env("TEAMSTER_STORE", &secret));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let named = number > 0;
+        assert_eq!(env(number + 1), named.then(|| secret.clone()), "{args:?}");
+    }
+}

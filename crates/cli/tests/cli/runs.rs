@@ -1,0 +1,317 @@
+//! The store: sessions by key, and the history of runs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use teamster_testkit::fake_agent::{Script, Step};
+use teamster_testkit::proc::wait_until;
+
+use crate::{Claude, Ended, LIMIT, Running, recording, run, teamster};
+
+/// A command with the store of this agent's folder.
+fn with_store<'a>(claude: &Claude, command: &'a mut Command) -> &'a mut Command {
+    command.env("TEAMSTER_STORE", claude.path("state/store.db"))
+}
+
+/// `teamster run claude` with a store.
+fn agent(claude: &Claude, args: &[&str]) -> Ended {
+    run(with_store(claude, &mut claude.run(args.iter().copied())))
+}
+
+/// `teamster runs`.
+fn runs(claude: &Claude, args: &[&str]) -> Ended {
+    let mut command = teamster(["runs"]);
+    run(with_store(claude, command.args(args)))
+}
+
+fn listed(claude: &Claude) -> Vec<Value> {
+    let ended = runs(claude, &["list", "--json"]);
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    (ended.stdout.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn every_run_is_in_the_history() {
+    let claude = Claude::plays("tool_shell_ok", 0);
+    let ended = agent(&claude, &["a private question", "--run-id=first"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let failed = Claude::plays("conformance_unauthorized", 1);
+    let ended = run(with_store(&claude, &mut failed.run(["again"])));
+    assert_eq!(ended.code, Some(1));
+
+    let list = listed(&claude);
+    assert_eq!(list.len(), 2);
+    assert_eq!(list[0]["status"], "error");
+    assert_eq!(list[0]["error"]["kind"], "auth");
+    assert_eq!(list[1]["status"], "success");
+    assert_eq!(list[1]["runId"], "first");
+    assert_eq!(list[1]["provider"], "claude");
+    assert!(list[1]["usage"]["outputTokens"].as_u64().unwrap() > 0);
+    assert!(list[1]["costUsd"].as_f64().unwrap() > 0.0);
+
+    let table = runs(&claude, &["list"]);
+    assert_eq!(table.code, Some(0));
+    assert!(table.stdout.starts_with("RUN "), "{}", table.stdout);
+    assert_eq!(table.stdout.lines().count(), 3, "{}", table.stdout);
+    let only = runs(&claude, &["list", "--status=success"]);
+    assert_eq!(only.stdout.lines().count(), 2, "{}", only.stdout);
+
+    let shown = runs(&claude, &["show", "fir"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(shown.stdout.contains("success"), "{}", shown.stdout);
+    let store = fs::read(claude.path("state/store.db")).unwrap();
+    let wal = fs::read(claude.path("state/store.db-wal")).unwrap_or_default();
+    for bytes in [store, wal] {
+        assert!(!String::from_utf8_lossy(&bytes).contains("private question"));
+    }
+    let mode = |name| {
+        fs::metadata(claude.path(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    assert_eq!((mode("state"), mode("state/store.db")), (0o700, 0o600));
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let claude = Claude::plays("text", 0);
+    for args in [
+        &["list"][..],
+        &["show", "nothing"],
+        &["forget", "--older-than=0"],
+    ] {
+        let named = runs(&claude, args);
+        assert_eq!((named.code, &*named.stdout), (Some(1), ""), "{args:?}");
+        assert!(named.stderr.contains("no store"), "{}", named.stderr);
+    }
+    let ours = |command: &str| {
+        let state = claude.path("state");
+        run(teamster(["runs", command]).env("XDG_STATE_HOME", state))
+    };
+    let list = ours("list");
+    assert_eq!((list.code, &*list.stdout), (Some(0), ""));
+    assert!(list.stderr.contains("no store"), "{}", list.stderr);
+    // To look is not to make.
+    assert!(!claude.path("state").exists());
+
+    agent(&claude, &["x"]);
+    let empty = runs(&claude, &["list", "--status=error"]);
+    assert_eq!((empty.code, &*empty.stdout), (Some(0), ""));
+    assert!(empty.stderr.contains("no such runs"), "{}", empty.stderr);
+    let missing = runs(&claude, &["show", "nothing"]);
+    assert_eq!(missing.code, Some(1));
+    assert!(
+        missing.stderr.contains("teamster runs list"),
+        "{}",
+        missing.stderr
+    );
+    let nowhere = run(&mut teamster(["runs", "list"]));
+    assert_eq!(nowhere.code, Some(1));
+    assert!(
+        nowhere.stderr.contains("TEAMSTER_STORE"),
+        "{}",
+        nowhere.stderr
+    );
+}
+
+#[test]
+fn a_key_goes_on_with_its_session() {
+    let claude = Claude::plays("text", 0);
+    let first = agent(&claude, &["x", "--session-key=slack:U42"]);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let argv = claude.report().argv;
+    assert!(
+        !argv.iter().any(|arg| arg.starts_with("--resume")),
+        "{argv:?}"
+    );
+    let session = listed(&claude)[0]["sessionId"].as_str().unwrap().to_owned();
+
+    fs::remove_file(claude.path("report.json")).unwrap();
+    let second = agent(&claude, &["x", "--session-key=slack:U42"]);
+    assert_eq!(second.code, Some(0), "{}", second.stderr);
+    let argv = claude.report().argv.join(" ");
+    assert!(argv.contains(&format!("--resume={session}")), "{argv}");
+
+    fs::remove_file(claude.path("report.json")).unwrap();
+    let other = agent(&claude, &["x", "--session-key=slack:U43"]);
+    assert_eq!(other.code, Some(0), "{}", other.stderr);
+    let argv = claude.report().argv.join(" ");
+    assert!(!argv.contains("--resume"), "{argv}");
+
+    let elsewhere = agent(&claude, &["x", "--session-key=slack:U42", "--cwd=/"]);
+    assert_eq!((elsewhere.code, &*elsewhere.stdout), (Some(2), ""));
+    assert!(
+        elsewhere.stderr.contains("belongs to"),
+        "{}",
+        elsewhere.stderr
+    );
+}
+
+#[test]
+fn a_key_needs_a_store() {
+    let claude = Claude::plays("text", 0);
+    let off = run(claude
+        .run(["x", "--session-key=slack"])
+        .env("TEAMSTER_STORE", "off"));
+    assert_eq!(off.code, Some(2));
+    assert!(off.stderr.contains("--session-key"), "{}", off.stderr);
+    let empty = agent(&claude, &["x", "--session-key=_"]);
+    assert_eq!(empty.code, Some(2));
+    assert!(!claude.path("report.json").exists());
+}
+
+#[test]
+fn a_session_that_is_gone_is_forgotten() {
+    let claude = Claude::plays("text", 0);
+    agent(&claude, &["x", "--session-key=k"]);
+    let gone = Claude::plays("conformance_unknown_session", 1);
+    let ended = run(with_store(&claude, &mut gone.run(["x", "--session-key=k"])));
+    assert_eq!(ended.code, Some(1));
+    assert!(
+        ended.stderr.contains("begins a new one"),
+        "{}",
+        ended.stderr
+    );
+    fs::remove_file(claude.path("report.json")).unwrap();
+    agent(&claude, &["x", "--session-key=k"]);
+    let argv = claude.report().argv.join(" ");
+    assert!(!argv.contains("--resume"), "{argv}");
+}
+
+#[test]
+fn a_store_that_cannot_be_used_costs_only_the_history() {
+    let claude = Claude::plays("text", 0);
+    fs::write(claude.path("state"), "a file").unwrap();
+    let ended = agent(&claude, &["x"]);
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.stdout.contains("Hello"), "{}", ended.stdout);
+    assert!(
+        ended.stderr.contains("TEAMSTER_STORE=off"),
+        "{}",
+        ended.stderr
+    );
+    // It was named, so that is told in any case.
+    let quiet = agent(&claude, &["x", "-q"]);
+    assert_eq!(quiet.code, Some(0));
+    assert!(
+        quiet.stderr.contains("TEAMSTER_STORE=off"),
+        "{}",
+        quiet.stderr
+    );
+    let ours = run(claude
+        .run(["x", "-q"])
+        .env("XDG_STATE_HOME", claude.path("state")));
+    assert_eq!((ours.code, &*ours.stderr), (Some(0), ""));
+    for args in [
+        &["x", "--session-key=k"][..],
+        &["x", "--session-key=k", "--json"],
+        &["x", "--session-key=k", "--json", "--lifecycle"],
+    ] {
+        let keyed = agent(&claude, args);
+        assert_eq!((keyed.code, &*keyed.stdout), (Some(2), ""));
+        assert!(keyed.stderr.starts_with("error: "), "{}", keyed.stderr);
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_an_interrupted_run() {
+    let claude = Claude::new(&Script::new().play(recording("text")).step(Step::Forever {}));
+    let mut command = claude.run(["x", "--json"]);
+    let mut running = Running::start(with_store(&claude, &mut command));
+    assert!(running.line().contains("session"));
+    let status = || listed(&claude)[0]["status"].as_str().unwrap().to_owned();
+    assert_eq!(status(), "running");
+    running.signal(Signal::SIGKILL);
+    running.wait();
+    assert!(wait_until(LIMIT, || status() == "interrupted"));
+    let run = &listed(&claude)[0];
+    assert!(run["sessionId"].is_string(), "{run}");
+    assert!(run.get("error").is_none(), "{run}");
+}
+
+#[test]
+fn an_id_that_cannot_be_one_is_refused_before_anything_runs() {
+    let claude = Claude::plays("text", 0);
+    let long = format!("--run-id={}", "x".repeat(501));
+    for id in ["--run-id=", "--run-id=a\u{1b}[2J", "--run-id=a\nb", &long] {
+        for store in ["", "off"] {
+            let mut command = claude.run(["x", "--json", id]);
+            let ended = run(command.env("TEAMSTER_STORE", store));
+            assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{id:?}");
+            assert!(!ended.stderr.contains('\u{1b}'), "{:?}", ended.stderr);
+        }
+    }
+    assert!(!claude.path("report.json").exists());
+
+    let first = agent(&claude, &["x", "--run-id=once"]);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    fs::remove_file(claude.path("report.json")).unwrap();
+    for args in [
+        &["x", "--run-id=once"][..],
+        &["x", "--run-id=once", "--json"],
+    ] {
+        let again = agent(&claude, args);
+        assert_eq!((again.code, &*again.stdout), (Some(2), ""));
+        assert!(again.stderr.contains("--run-id"), "{}", again.stderr);
+    }
+    assert!(!claude.path("report.json").exists());
+    assert_eq!(agent(&claude, &["x", "--run-id=onc"]).code, Some(0));
+}
+
+#[test]
+fn what_is_old_can_be_forgotten() {
+    let claude = Claude::plays("text", 0);
+    agent(&claude, &["x"]);
+    agent(&claude, &["x"]);
+    let forget = |age: &str| runs(&claude, &["forget", "--older-than", age]);
+    let none = forget("1d");
+    assert_eq!((none.code, &*none.stdout), (Some(0), "0 runs forgotten\n"));
+    assert_eq!(listed(&claude).len(), 2);
+    let all = forget("0");
+    assert_eq!((all.code, &*all.stdout), (Some(0), "2 runs forgotten\n"));
+    assert!(listed(&claude).is_empty());
+    assert_eq!(runs(&claude, &["forget"]).code, Some(2));
+    assert_eq!(forget("off").code, Some(2));
+}
+
+#[test]
+fn nothing_in_the_history_does_more_than_be_read() {
+    let claude = Claude::plays("text", 0);
+    let directory = claude.path("d\u{202e}\u{1b}[2Jir");
+    fs::create_dir(&directory).unwrap();
+    let store = directory.join("s\u{9b}.db");
+    let mut command = claude.run(["x", "--run-id=a\u{202e}b", "--model=m\u{202e}"]);
+    command
+        .env("TEAMSTER_STORE", &store)
+        .current_dir(&directory);
+    assert_eq!(run(&mut command).code, Some(0));
+    let hidden = |c: char| matches!(c, '\u{202e}' | '\u{9b}' | '\u{1b}');
+    for args in [
+        &["list"][..],
+        &["list", "--status=error"],
+        &["show", "a"],
+        &["show", "no\u{1b}\u{202e}"],
+    ] {
+        let mut command = teamster(["runs"]);
+        let ended = run(command.args(args).env("TEAMSTER_STORE", &store));
+        assert!(!ended.stdout.contains(hidden), "{:?}", ended.stdout);
+        assert!(!ended.stderr.contains(hidden), "{:?}", ended.stderr);
+    }
+}
+
+#[test]
+fn the_store_is_closed_after_a_command() {
+    let claude = Claude::plays("text", 0);
+    assert_eq!(agent(&claude, &["x"]).code, Some(0));
+    // What SQLite takes away when the last one closes it.
+    assert!(!claude.path("state/store.db-wal").exists());
+    assert_eq!(runs(&claude, &["list"]).code, Some(0));
+    assert!(!claude.path("state/store.db-wal").exists());
+}
