@@ -170,15 +170,7 @@ fn keep(
     version: &str,
     network: Network,
 ) -> anyhow::Result<Vec<PathBuf>> {
-    let played = done
-        .played
-        .as_ref()
-        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
-    let raw = bench
-        .record
-        .as_ref()
-        .context("nothing was recorded")?
-        .join(done.cli.id());
+    let (played, raw) = done.recorded(bench)?;
     let mut folders = Vec::new();
     for (number, played) in played.iter().enumerate() {
         let name = run_name(&done.scenario, number);

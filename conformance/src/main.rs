@@ -1,6 +1,6 @@
 //! One scenario through the real CLIs of all providers, against a scripted model: one story.
 //!
-//! `cargo xtask conformance` and `cargo xtask capture` are this program.
+//! `cargo xtask conformance`, `cargo xtask capture` and `cargo xtask resilience` are this program.
 #![cfg_attr(not(test), warn(missing_docs))]
 
 mod capture;
@@ -10,6 +10,7 @@ mod install;
 mod isolation;
 mod matrix;
 mod play;
+mod resilience;
 mod scenario;
 mod schedule;
 mod story;
@@ -40,6 +41,7 @@ struct Args {
 enum Task {
     Capture(capture::Args),
     Conformance(conformance::Args),
+    Resilience(resilience::Args),
     /// The MCP server of the scenarios.
     #[command(hide = true, disable_help_flag = true)]
     McpServer {
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
     let done = match args.task {
         Task::Capture(args) => capture::run(&args),
         Task::Conformance(args) => conformance::run(&args),
+        Task::Resilience(args) => resilience::run(&args),
         Task::McpServer { flags } => {
             return teamster_testkit::mcp_server::main(flags.into_iter());
         }

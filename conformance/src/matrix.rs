@@ -16,6 +16,9 @@ use crate::{install, story};
 /// What the line with the date begins with.
 const RUN_ON: &str = "Run on ";
 
+/// The heading of the last section, which `cargo xtask resilience` writes.
+pub(crate) const RESILIENCE: &str = "## Resilience";
+
 fn path() -> PathBuf {
     crate::root().join("docs/conformance.md")
 }
@@ -36,6 +39,21 @@ pub(crate) fn is_current(page: &str) -> anyhow::Result<bool> {
         lines.map(str::to_owned).collect()
     };
     Ok(undated(&there) == undated(page))
+}
+
+/// The page that is there, in its two parts: this task's, and the section on resilience.
+fn parts() -> anyhow::Result<(String, String)> {
+    let path = path();
+    let page = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let at = page.find(RESILIENCE).unwrap_or(page.len());
+    let (own, section) = page.split_at(at);
+    Ok((own.trim_end().to_owned(), section.to_owned()))
+}
+
+/// The page that is there, with this section on resilience.
+pub(crate) fn with_resilience(section: &str) -> anyhow::Result<String> {
+    Ok(format!("{}\n\n{section}", parts()?.0))
 }
 
 /// The page.
@@ -145,5 +163,9 @@ pub(crate) fn page(
         "- `tool1`, `tool1.output`, `tool1.lines`, `tool1.failed`, `tool2`, …: a call, what it gave, how many lines that has, whether it failed\n\
          - `file.NAME`: what is in a file afterwards"
     )?;
+    let (_, resilience) = parts()?;
+    if !resilience.is_empty() {
+        write!(out, "\n{resilience}")?;
+    }
     Ok(page)
 }

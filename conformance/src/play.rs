@@ -15,7 +15,7 @@ use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Settings};
 use crate::scenario::{Abort, Permission, Resume, Run, Scenario, Service};
 
 /// The longest that a run may take. The longest that a CLI needs by itself is about 80 s.
-const LIMIT: Duration = Duration::from_mins(4);
+pub(crate) const LIMIT: Duration = Duration::from_mins(4);
 
 /// A session id that no CLI knows.
 const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
@@ -62,7 +62,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn new(bench: &Bench, cli: Cli, scenario: &str) -> anyhow::Result<Self> {
+    pub(crate) fn new(bench: &Bench, cli: Cli, scenario: &str) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix(&format!("{cli}-{scenario}"))
             .rand_bytes(0)
@@ -179,7 +179,7 @@ fn unknown_session(cli: Cli) -> String {
     }
 }
 
-fn config(bench: &Bench, cli: Cli) -> RuntimeConfig {
+pub(crate) fn config(bench: &Bench, cli: Cli) -> RuntimeConfig {
     let mut config = RuntimeConfig::default();
     config.program = Some(bench.programs.join(cli.id()));
     config.env_policy = EnvPolicy::Clean {
@@ -189,7 +189,7 @@ fn config(bench: &Bench, cli: Cli) -> RuntimeConfig {
     config
 }
 
-fn params(
+pub(crate) fn params(
     bench: &Bench,
     cli: Cli,
     run: &Run,
@@ -367,7 +367,7 @@ fn files(run: &Run, directory: &Path) -> BTreeMap<String, String> {
 }
 
 /// Command lines of the processes that have this home.
-fn processes_of(home: &Path) -> Vec<String> {
+pub(crate) fn processes_of(home: &Path) -> Vec<String> {
     let mark = format!("HOME={}", home.display());
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return Vec::new();

@@ -73,6 +73,24 @@ pub(crate) struct Run {
     pub(crate) story: BTreeMap<String, Value>,
 }
 
+impl Run {
+    /// A run of this prompt, with nothing particular about it.
+    pub(crate) fn new(prompt: &str) -> Self {
+        Self {
+            prompt: prompt.to_owned(),
+            prompt_times: one(),
+            resume: Resume::default(),
+            permission: Permission::default(),
+            cli_retries: None,
+            mcp: None,
+            idle_timeout_ms: None,
+            abort: None,
+            turns: None,
+            story: BTreeMap::new(),
+        }
+    }
+}
+
 fn one() -> usize {
     1
 }

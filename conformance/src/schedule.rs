@@ -1,8 +1,10 @@
 //! Several runs at a time.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use teamster_mock_model::Cli;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -16,6 +18,18 @@ pub(crate) struct Done {
     pub(crate) scenario: Arc<Scenario>,
     pub(crate) played: anyhow::Result<Vec<Played>>,
     pub(crate) time: Duration,
+}
+
+impl Done {
+    /// The runs, and the folder in which those of this CLI were recorded.
+    pub(crate) fn recorded(&self, bench: &Bench) -> anyhow::Result<(&[Played], PathBuf)> {
+        let played = self
+            .played
+            .as_ref()
+            .map_err(|error| anyhow::anyhow!("{error:#}"))?;
+        let folder = bench.record.as_ref().context("nothing was recorded")?;
+        Ok((played, folder.join(self.cli.id())))
+    }
 }
 
 /// Plays every scenario with every CLI, so many at a time, and tells each as it is done.

@@ -21,7 +21,11 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn without_a_registry_nothing_counts_as_passed() {
-    for task in [&["conformance", "--check"][..], &["capture", "--latest"]] {
+    for task in [
+        &["conformance", "--check"][..],
+        &["capture", "--latest"],
+        &["resilience", "--check"],
+    ] {
         let output = program(task);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(3), "{task:?}: {said}");
@@ -49,6 +53,29 @@ fn the_scenarios_are_listed_with_what_they_show() {
 }
 
 #[test]
+fn the_cases_are_listed_with_what_they_show() {
+    let output = program(&["resilience", "--list"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let list = String::from_utf8(output.stdout).unwrap();
+    let names: Vec<_> = list
+        .lines()
+        .map(|line| line.split_once(' ').unwrap().0)
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "no_double_side_effects",
+            "killed_in_a_tool",
+            "sent_anew",
+            "failover",
+            "read_only_retry",
+            "abort"
+        ]
+    );
+    assert!(list.lines().all(|line| line.len() > 40), "{list}");
+}
+
+#[test]
 fn what_is_not_there_is_named_with_what_is() {
     for (args, said) in [
         (
@@ -56,6 +83,11 @@ fn what_is_not_there_is_named_with_what_is() {
             "there is no scenario nothing; there is: ",
         ),
         (&["conformance", "nobody"], "there is: claude, codex"),
+        (&["resilience", "nobody"], "there is: claude, codex"),
+        (
+            &["resilience", "--case", "nothing"],
+            "there is: no_double_side_effects, killed_in_a_tool",
+        ),
         (&["capture"], "PROVIDER"),
     ] {
         let output = program(args);

@@ -81,15 +81,7 @@ fn look(
     news: &mut News,
 ) -> anyhow::Result<()> {
     let name = &done.scenario.name;
-    let played = done
-        .played
-        .as_ref()
-        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
-    let raw = bench
-        .record
-        .as_ref()
-        .context("nothing was recorded")?
-        .join(done.cli.id());
+    let (played, raw) = done.recorded(bench)?;
     for (number, played) in played.iter().enumerate() {
         let folder = raw.join(crate::play::recorded_name(name, number));
         for shape in shapes(&fs::read(folder.join(STDOUT))?) {

@@ -1,0 +1,205 @@
+//! `cargo xtask resilience`.
+
+mod abort;
+mod anew;
+mod asked;
+mod cases;
+mod checks;
+mod facts;
+mod failover;
+mod failures;
+mod page;
+mod side_effects;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use teamster_mock_model::Cli;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::isolation::Network;
+use crate::play::Bench;
+use crate::{install, matrix, say};
+use cases::Case;
+use checks::Findings;
+
+/// Let runs of the real CLIs fail, and see that they go on and do nothing twice.
+///
+/// Each case is played by the orchestrator with the pinned CLIs (`conformance/package.json`) against
+/// scripted models that fail, or with a CLI that is killed. What must hold is asserted; what a CLI
+/// forces to be different is declared in `conformance/src/resilience/facts.rs`. A run of all cases
+/// with all providers writes the section `Resilience` of `docs/conformance.md`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Providers [default: all]
+    #[arg(value_name = "PROVIDER", value_parser = crate::cli)]
+    providers: Vec<Cli>,
+    /// Only these cases
+    #[arg(long = "case", short, value_name = "NAME", value_parser = cases::by_name)]
+    cases: Vec<Case>,
+    /// How many cases run at the same time
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    jobs: usize,
+    /// Print every event of every run, and what was asked of the models
+    #[arg(long, short)]
+    verbose: bool,
+    /// List the cases and do nothing
+    #[arg(long)]
+    list: bool,
+    /// Write nothing: the section on it in docs/conformance.md must be as this run gives it
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    inner: crate::Inner,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.list {
+        let mut out = std::io::stdout().lock();
+        for case in Case::ALL {
+            writeln!(out, "{:<24} {}", case.name(), case.description())?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    match (&args.inner.programs, args.inner.network) {
+        (Some(programs), Some(network)) => {
+            let bench = Bench {
+                programs: programs.clone(),
+                boxes: std::env::temp_dir(),
+                record: None,
+            };
+            play_all(args, &bench, network)
+        }
+        _ => crate::alone(&install::pinned_versions()?.programs),
+    }
+}
+
+/// What was asked for, or all.
+fn given_or<T: Copy>(given: &[T], all: &[T]) -> Vec<T> {
+    if given.is_empty() { all } else { given }.to_vec()
+}
+
+/// A case that was played with a CLI.
+struct Done {
+    cli: Cli,
+    case: Case,
+    findings: anyhow::Result<Findings>,
+    time: Duration,
+}
+
+fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<ExitCode> {
+    let begun = Instant::now();
+    let clis = given_or(&args.providers, &Cli::ALL);
+    let cases = given_or(&args.cases, &Case::ALL);
+    say(format_args!(
+        "{} cases, {} CLIs, {} at a time, {}",
+        cases.len(),
+        clis.len(),
+        args.jobs,
+        network.describe()
+    ));
+    // A case may need another CLI to fall back to.
+    for cli in Cli::ALL {
+        bench.prepare(cli);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let mut cells = BTreeMap::new();
+    runtime.block_on(async {
+        let places = Arc::new(Semaphore::new(args.jobs.max(1)));
+        let mut plays = JoinSet::new();
+        for case in cases {
+            for &cli in &clis {
+                if let Some(fact) = facts::cannot(cli, case) {
+                    let (name, cli) = (case.name(), cli.id());
+                    say(format_args!("{name:<24} {cli:<9}    -      {}", fact.name));
+                    continue;
+                }
+                let (bench, places) = (bench.clone(), Arc::clone(&places));
+                plays.spawn(async move {
+                    let _place = places.acquire_owned().await;
+                    let begun = Instant::now();
+                    let findings = cases::play(&bench, cli, case).await;
+                    Done {
+                        cli,
+                        case,
+                        findings,
+                        time: begun.elapsed(),
+                    }
+                });
+            }
+        }
+        while let Some(done) = plays.join_next().await {
+            let done = done?;
+            report(args, &done);
+            let facts = done.findings.ok().filter(Findings::holds);
+            cells.insert((done.case, done.cli), facts.map(|findings| findings.facts));
+        }
+        anyhow::Ok(())
+    })?;
+    for fact in facts::ALL {
+        if clis.iter().any(|cli| fact.clis.contains(cli)) {
+            say(format_args!("{}: {}", fact.name, fact.why));
+        }
+    }
+    let failed = cells.values().filter(|cell| cell.is_none()).count();
+    say(format_args!(
+        "{} runs in {} s, {failed} in which not all holds",
+        cells.len(),
+        begun.elapsed().as_secs()
+    ));
+    let mut fine = failed == 0;
+    if args.providers.is_empty() && args.cases.is_empty() {
+        let page = matrix::with_resilience(&page::section(&cells)?)?;
+        if !args.check {
+            matrix::write(&page)?;
+        } else if !matrix::is_current(&page)? {
+            fine = false;
+            say(format_args!(
+                "docs/conformance.md is not what this run gives: `cargo xtask resilience` writes it"
+            ));
+        }
+    }
+    Ok(ExitCode::from(u8::from(!fine)))
+}
+
+/// Tells a case.
+fn report(args: &Args, done: &Done) {
+    let line = |what: &str| {
+        say(format_args!(
+            "{:<24} {:<9} {:>6.1} s  {what}",
+            done.case.name(),
+            done.cli.id(),
+            done.time.as_secs_f64()
+        ));
+    };
+    let findings = match &done.findings {
+        Ok(findings) => findings,
+        Err(error) => {
+            line("FAILS");
+            say(format_args!("    {error:#}"));
+            return;
+        }
+    };
+    let facts = findings.facts.join(", ");
+    match (findings.holds(), facts.is_empty()) {
+        (true, true) => line("holds"),
+        (true, false) => line(&format!("holds; {facts}")),
+        (false, _) => line("FAILS"),
+    }
+    for wrong in &findings.wrong {
+        say(format_args!("    {wrong}"));
+    }
+    if args.verbose {
+        for told in &findings.told {
+            say(format_args!("   {told}"));
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! A run is stopped while its tool works.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use teamster_mock_model::Cli;
+use teamster_orchestrator::{OutcomeStatus, RunEvent};
+
+use super::cases::{ANSWER, Case, EFFECTS, orchestrator, runs, says, tell, tried_again};
+use super::checks::Findings;
+use super::facts;
+use super::stage::{Stage, in_tool, perform};
+use crate::play::Bench;
+
+pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+    let turns = vec![runs("echo x >> effects.txt; sleep 300"), says(ANSWER)];
+    let stage = Stage::new(bench, cli, Case::Abort.name(), turns, None).await?;
+    let mut request = tried_again(&stage)?;
+    request.run_id = Some("stopped".to_owned());
+    let orchestrator = orchestrator()?;
+    let mut findings = Findings::default();
+    let known = AtomicBool::new(false);
+    let aborting = async {
+        let told = !facts::TOOLS_AT_THEIR_END.is_of(cli, Case::Abort);
+        in_tool(&orchestrator, "stopped", &stage, EFFECTS, told).await?;
+        known.store(orchestrator.abort("stopped").await, Ordering::SeqCst);
+        Ok(())
+    };
+    let ran = perform(&orchestrator, request, &[&stage], aborting).await?;
+    findings.lifecycle(&ran);
+    tell(&mut findings, &ran, &[&stage]);
+    findings.same("abort found the run", known.load(Ordering::SeqCst), true);
+    findings.same(
+        "abort finds it afterwards",
+        orchestrator.abort("stopped").await,
+        false,
+    );
+    let meta = &ran.outcome.meta;
+    findings.same("the status", meta.status, OutcomeStatus::Aborted);
+    findings.same("attempts", meta.attempts, 1);
+    let tools: Vec<_> = ran
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            RunEvent::ToolEnd { is_error, .. } => Some(*is_error),
+            _ => None,
+        })
+        .collect();
+    let wanted = if findings.knows(&facts::TOOLS_AT_THEIR_END, cli, Case::Abort) {
+        vec![]
+    } else {
+        vec![true]
+    };
+    findings.same("tool:end, with isError", tools, wanted);
+    findings.same("the file", stage.file(EFFECTS), "x\n".to_owned());
+    Ok(findings)
+}

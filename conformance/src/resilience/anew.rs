@@ -1,0 +1,108 @@
+//! Where nothing was changed, the prompt is sent anew.
+
+use teamster_mock_model::{Cli, Part, Turn};
+use teamster_orchestrator::{OutcomeStatus, Payload, RetryPolicy, RunEvent};
+
+use super::asked::{of_the_conversation, texts, times};
+use super::cases::{ANSWER, Case, PROMPT, is_retry, orchestrator, says, tell, tried_again};
+use super::checks::Findings;
+use super::failures;
+use super::stage::{Ran, Stage, nothing, perform};
+use crate::play::Bench;
+
+/// A file that is there, with what is in it.
+const NOTES: (&str, &str) = ("notes.txt", "The list is in the second drawer.\n");
+
+/// What the model says before it reads that.
+const READING: &str = "I look at the notes.";
+
+/// The first answer fails.
+pub(crate) async fn before_any_tool(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+    let turns = vec![failures::passing(cli), says(ANSWER)];
+    let stage = Stage::new(bench, cli, Case::SentAnew.name(), turns, None).await?;
+    let ran = perform(&orchestrator()?, tried_again(&stage)?, &[&stage], nothing()).await?;
+    let mut findings = Findings::default();
+    began_again(&mut findings, &ran, &stage, &[ANSWER]);
+    findings.must(
+        !ran.events
+            .iter()
+            .any(|event| matches!(event, RunEvent::ToolStart { .. })),
+        || "a tool was used".to_owned(),
+    );
+    Ok(findings)
+}
+
+/// A file was read, and then the service fails.
+pub(crate) async fn after_reading(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+    let read = Turn::new(vec![
+        Part::Text(READING.into()),
+        Part::ReadFile(NOTES.0.to_owned()),
+    ]);
+    let turns = vec![read, failures::passing(cli), says(ANSWER)];
+    let stage = Stage::new(bench, cli, Case::ReadOnlyRetry.name(), turns, None).await?;
+    std::fs::write(stage.directory.join(NOTES.0), NOTES.1)?;
+    let ran = perform(&orchestrator()?, tried_again(&stage)?, &[&stage], nothing()).await?;
+    let mut findings = Findings::default();
+    began_again(&mut findings, &ran, &stage, &[READING, ANSWER]);
+    let reads = ran
+        .events
+        .iter()
+        .filter(|event| {
+            matches!(
+                event,
+                RunEvent::ToolEnd {
+                    is_error: false,
+                    ..
+                }
+            )
+        })
+        .count();
+    findings.same("files that were read", reads, 2);
+    Ok(findings)
+}
+
+/// The run was tried again from the start, in another session, and what was said before is void.
+fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, said: &[&str]) {
+    findings.lifecycle(ran);
+    tell(findings, ran, &[stage]);
+    let meta = &ran.outcome.meta;
+    findings.same("the status", meta.status, OutcomeStatus::Success);
+    findings.same("attempts", meta.attempts, 2);
+    let said: Vec<_> = said.iter().map(|text| Payload::new(*text)).collect();
+    findings.same("the payloads", &ran.outcome.payloads, &said);
+    findings.must(
+        meta.attempt_log.iter().all(|attempt| !attempt.resumed),
+        || "an attempt was resumed".to_owned(),
+    );
+    let sessions: Vec<_> = meta
+        .attempt_log
+        .iter()
+        .filter_map(|attempt| attempt.session_id.as_deref())
+        .collect();
+    findings.must(
+        matches!(sessions[..], [first, second] if first != second),
+        || format!("not two sessions: {sessions:?}"),
+    );
+    let announced: Vec<_> = ran
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            RunEvent::Retry { next, attempt, .. } => Some((*attempt, next.resumes.clone())),
+            _ => None,
+        })
+        .collect();
+    findings.same("run:retry", announced, vec![(2, None)]);
+    let asked = of_the_conversation(ran.asked_after(0, is_retry));
+    findings.must(!asked.is_empty(), || {
+        "attempt 2 did not ask the model".to_owned()
+    });
+    let continuation = RetryPolicy::default().side_effects.continuation;
+    for request in &asked {
+        let all = texts(request);
+        findings.same("the prompt in attempt 2, times", times(&all, PROMPT), 1);
+        let continued = times(&all, &continuation);
+        findings.same("the continuation in attempt 2, times", continued, 0);
+    }
+    let turn = asked.first().and_then(|request| request.turn);
+    findings.same("the first turn of attempt 2", turn, Some(0));
+}

@@ -1,0 +1,110 @@
+//! What a case finds.
+
+use teamster_mock_model::Cli;
+use teamster_orchestrator::{OutcomeStatus, RunEvent};
+
+use super::cases::Case;
+use super::facts::Fact;
+use super::stage::Ran;
+
+/// What a case found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// What does not hold.
+    pub(crate) wrong: Vec<String>,
+    /// The names of the declared facts that were needed.
+    pub(crate) facts: Vec<&'static str>,
+    /// What happened, for who wants to know all of it.
+    pub(crate) told: Vec<String>,
+}
+
+impl Findings {
+    /// Whether all holds.
+    pub(crate) fn holds(&self) -> bool {
+        self.wrong.is_empty()
+    }
+
+    /// This must be so.
+    pub(crate) fn must(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.wrong.push(what());
+        }
+    }
+
+    /// These must be equal.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "what is compared is often made for it"
+    )]
+    pub(crate) fn same<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, is: T, wanted: T) {
+        self.must(is == wanted, || {
+            format!("{what}: {is:?}, wanted was {wanted:?}")
+        });
+    }
+
+    /// Whether this fact is declared for the CLI, which is then a part of what was found.
+    pub(crate) fn knows(&mut self, fact: &'static Fact, cli: Cli, case: Case) -> bool {
+        let known = fact.is_of(cli, case);
+        if known && !self.facts.contains(&fact.name) {
+            self.facts.push(fact.name);
+        }
+        known
+    }
+
+    /// What holds for the events of every run.
+    pub(crate) fn lifecycle(&mut self, ran: &Ran) {
+        for event in &ran.events {
+            self.told
+                .push(serde_json::to_string(event).unwrap_or_else(|error| error.to_string()));
+        }
+        self.same(
+            "events by the stream and by the callback",
+            ran.events.len(),
+            ran.called.len(),
+        );
+        self.must(
+            ran.events
+                .iter()
+                .eq(ran.called.iter().map(|(event, _)| event)),
+            || "the callback was told otherwise than the stream".to_owned(),
+        );
+        let count = |name: &str| {
+            ran.events
+                .iter()
+                .filter(|event| event.type_name() == name)
+                .count()
+        };
+        self.same("run:start events", count("run:start"), 1);
+        self.same("run:end events", count("run:end"), 1);
+        let at = |event: Option<&RunEvent>| event.map_or("none", RunEvent::type_name);
+        self.same("the first event", at(ran.events.first()), "run:start");
+        self.same("the last event", at(ran.events.last()), "run:end");
+        let failed = ran.outcome.meta.status == OutcomeStatus::Error;
+        self.same("run:error events", count("run:error"), usize::from(failed));
+        let mut open = Vec::new();
+        for event in &ran.events {
+            match event {
+                RunEvent::ToolStart { tool_id, .. } => open.push(tool_id),
+                RunEvent::ToolEnd { tool_id, .. } => {
+                    let at = open.iter().position(|id| *id == tool_id);
+                    self.must(at.is_some(), || {
+                        format!("tool:end of {tool_id}, which did not begin")
+                    });
+                    if let Some(at) = at {
+                        open.remove(at);
+                    }
+                }
+                RunEvent::Retry { .. } | RunEvent::Fallback { .. } | RunEvent::End { .. } => {
+                    let open = std::mem::take(&mut open);
+                    self.must(open.is_empty(), || {
+                        format!("no tool:end of {open:?} before {}", event.type_name())
+                    });
+                }
+                _ => {}
+            }
+        }
+        let left = &ran.processes_left;
+        self.must(left.is_empty(), || format!("processes are left: {left:?}"));
+        self.must(!ran.active_after, || "the run is still active".to_owned());
+    }
+}

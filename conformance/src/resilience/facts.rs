@@ -1,0 +1,70 @@
+//! What a CLI forces to be different, with the reason.
+
+use teamster_mock_model::Cli;
+
+use super::cases::Case;
+
+/// A fact about a CLI.
+#[derive(Debug)]
+pub(crate) struct Fact {
+    pub(crate) name: &'static str,
+    pub(crate) clis: &'static [Cli],
+    pub(crate) cases: &'static [Case],
+    /// What follows from it, as the rest of a sentence about each of these CLIs.
+    pub(crate) why: &'static str,
+}
+
+/// All of them.
+pub(crate) static ALL: [&Fact; 4] = [
+    &NO_READ_TOOL,
+    &TOOLS_AT_THEIR_END,
+    &CALL_FORGOTTEN,
+    &WAIT_NOT_TOLD,
+];
+
+static NO_READ_TOOL: Fact = Fact {
+    name: "no-read-tool",
+    clis: &[Cli::Codex],
+    cases: &[Case::ReadOnlyRetry],
+    why: "It has no tool that reads a file: its models run `cat`, which counts as any command.",
+};
+
+/// Of a call that is cut off there is no event.
+pub(crate) static TOOLS_AT_THEIR_END: Fact = Fact {
+    name: "tools-at-their-end-only",
+    clis: &[Cli::OpenCode],
+    cases: &[Case::KilledInATool, Case::Abort],
+    why: "It prints a call when the call has ended, so that one that is cut off is never told; \
+          whenever it breaks off, the run takes it that something may have been changed.",
+};
+
+/// Of a call that is cut off the resumed session has nothing.
+pub(crate) static CALL_FORGOTTEN: Fact = Fact {
+    name: "calls-cut-off-are-forgotten",
+    clis: &[Cli::Claude, Cli::Gemini],
+    cases: &[Case::KilledInATool],
+    why: "A call that had no result when it was killed is not in the session that it resumes: the \
+          model has the prompt and, after it, the continuation, and knows of the call only because \
+          the continuation names it.",
+};
+
+/// The error does not say when to come back.
+pub(crate) static WAIT_NOT_TOLD: Fact = Fact {
+    name: "wait-not-told",
+    clis: &[Cli::Claude, Cli::Codex, Cli::Copilot],
+    cases: &[Case::Failover],
+    why: "Its error does not say how long the service wants one to wait, so the run waits as long as \
+          its own policy says.",
+};
+
+impl Fact {
+    /// Whether it is so for this CLI in this case.
+    pub(crate) fn is_of(&self, cli: Cli, case: Case) -> bool {
+        self.clis.contains(&cli) && self.cases.contains(&case)
+    }
+}
+
+/// Why a CLI cannot do a case at all.
+pub(crate) fn cannot(cli: Cli, case: Case) -> Option<&'static Fact> {
+    Some(&NO_READ_TOOL).filter(|fact| fact.is_of(cli, case))
+}

@@ -1,0 +1,220 @@
+//! A service throttles, and goes on throttling: another CLI takes over.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use teamster::ErrorKind;
+use teamster_mock_model::Cli;
+use teamster_orchestrator::{
+    Clock, Orchestrator, OrchestratorConfig, OutcomeStatus, RunEvent, RunPhase, RunRequest,
+};
+
+use super::cases::{ANSWER, Case, EFFECTS, PROMPT, is_retry, runs, says, tell};
+use super::checks::Findings;
+use super::facts;
+use super::failures::{rate_limit, told_wait};
+use super::stage::{Ran, Stage, nothing, perform, phase};
+use crate::play::Bench;
+
+/// The delay before a retry, where the error names none.
+const OWN_DELAY: Duration = Duration::from_millis(150);
+
+/// For how long a provider is on hold whose error does not say for how long: longer than all else here
+/// takes, and no longer than a run waits that has the patience of the default policy.
+const HOLD: Duration = Duration::from_mins(4);
+
+pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+    let other = if cli == Cli::Codex {
+        Cli::Claude
+    } else {
+        Cli::Codex
+    };
+    let name = Case::Failover.name();
+    // Twice by this run; by then it is well again.
+    let throttled = vec![rate_limit(cli, 2), says("I am back.")];
+    let first = Stage::new(bench, cli, name, throttled, None).await?;
+    let name = format!("{name}-of-{cli}");
+    let works = vec![runs("echo x >> effects.txt"), says(ANSWER)];
+    let directory = Some(first.directory.clone());
+    let second = Stage::new(bench, other, &name, works, directory).await?;
+    let mut config = OrchestratorConfig::default();
+    config.rate_limit_hold = HOLD;
+    let later = Arc::new(AtomicU64::new(0));
+    config.clock = put_forward(config.clock, later.clone());
+    let orchestrator = Orchestrator::new(config)?;
+    let stages = [&first, &second];
+    let mut findings = Findings::default();
+
+    let ran = perform(&orchestrator, request(&first, &second)?, &stages, nothing()).await?;
+    findings.lifecycle(&ran);
+    tell(&mut findings, &ran, &stages);
+    waited_and_fell_back(&mut findings, &ran, cli, other);
+    findings.same("the file", first.file(EFFECTS), "x\n".to_owned());
+    let asked = ran.asked_after(0, |event| matches!(event, RunEvent::Fallback { .. }));
+    findings.must(asked.is_empty(), || {
+        "the first model was asked after the fallback".to_owned()
+    });
+
+    // Where the error says for how long, that is over by now.
+    if findings.knows(&facts::WAIT_NOT_TOLD, cli, Case::Failover) {
+        let holds = orchestrator.holds().await;
+        let held: Vec<_> = holds.iter().map(|held| held.provider.as_str()).collect();
+        findings.same("on hold", held, vec![cli.id()]);
+        while_on_hold(&mut findings, &orchestrator, &stages).await?;
+        after_the_hold(&mut findings, &orchestrator, &first, &later).await?;
+    }
+    Ok(findings)
+}
+
+/// A run of the first, which is tried once more, with the second for a fallback.
+fn request(first: &Stage, second: &Stage) -> anyhow::Result<RunRequest> {
+    let candidate = first.candidate(PROMPT)?;
+    let mut request = RunRequest::new(candidate.runtime, candidate.params);
+    request.retry.retries = 1;
+    request.retry.base_delay = OWN_DELAY;
+    request.retry.jitter = false;
+    Ok(request.fallback(second.candidate(PROMPT)?))
+}
+
+fn waited_and_fell_back(findings: &mut Findings, ran: &Ran, cli: Cli, other: Cli) {
+    let meta = &ran.outcome.meta;
+    findings.same("the status", meta.status, OutcomeStatus::Success);
+    findings.same("attempts", meta.attempts, 3);
+    findings.same("the provider", meta.provider.as_str(), other.id());
+    findings.same("the answer", ran.outcome.answer(), Some(ANSWER));
+    findings.same("messages", ran.outcome.payloads.len(), 1);
+    let delay = told_wait(cli).unwrap_or(millis(OWN_DELAY));
+    let mut course = Vec::new();
+    for event in &ran.events {
+        match event {
+            RunEvent::Retry {
+                attempt,
+                reason,
+                delay_ms,
+                next,
+                ..
+            } => course.push((
+                "retry",
+                *attempt,
+                reason.kind,
+                *delay_ms,
+                next.provider.clone(),
+            )),
+            RunEvent::Fallback {
+                attempt,
+                reason,
+                delay_ms,
+                next,
+                ..
+            } => course.push((
+                "fallback",
+                *attempt,
+                reason.kind,
+                *delay_ms,
+                next.provider.clone(),
+            )),
+            _ => {}
+        }
+    }
+    let limit = ErrorKind::RateLimit;
+    let wanted = vec![
+        ("retry", 2, limit, delay, cli.id().to_owned()),
+        ("fallback", 3, limit, 0, other.id().to_owned()),
+    ];
+    findings.same("the course", course, wanted);
+    let log = &meta.attempt_log;
+    if let [one, two, _] = &log[..] {
+        // All attempts and the wait between them are in the time of the run.
+        let least = one.duration_ms + two.duration_ms + delay;
+        findings.must(meta.duration_ms >= least, || {
+            format!(
+                "{} ms, and at least {least} ms were waited for",
+                meta.duration_ms
+            )
+        });
+    }
+    let tools = |name: &str| {
+        ran.events
+            .iter()
+            .filter(|event| event.type_name() == name)
+            .count()
+    };
+    findings.same("tools", (tools("tool:start"), tools("tool:end")), (1, 1));
+    findings.must(!ran.asked_after(0, is_retry).is_empty(), || {
+        "the second attempt did not ask the model".to_owned()
+    });
+}
+
+/// A run that has less patience than the hold lasts goes to the other CLI without an attempt.
+async fn while_on_hold(
+    findings: &mut Findings,
+    orchestrator: &Orchestrator,
+    stages: &[&Stage; 2],
+) -> anyhow::Result<()> {
+    let mut request = request(stages[0], stages[1])?;
+    request.retry.max_wait = Duration::from_millis(200);
+    let ran = perform(orchestrator, request, stages, nothing()).await?;
+    findings.lifecycle(&ran);
+    tell(findings, &ran, stages);
+    let meta = &ran.outcome.meta;
+    findings.same("status while on hold", meta.status, OutcomeStatus::Success);
+    findings.same("attempts while on hold", meta.attempts, 1);
+    let by = meta.provider.as_str();
+    findings.same("provider while on hold", by, stages[1].cli.id());
+    let told: Vec<_> = ran
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            RunEvent::Fallback {
+                attempt, reason, ..
+            } => Some((*attempt, reason.kind)),
+            _ => None,
+        })
+        .collect();
+    let wanted = vec![(1, ErrorKind::RateLimit)];
+    findings.same("run:fallback while on hold", told, wanted);
+    findings.must(ran.asked(0).is_empty(), || {
+        "the model of a provider on hold was asked".to_owned()
+    });
+    Ok(())
+}
+
+/// A run with patience waits for the end of the hold, and then it goes well.
+async fn after_the_hold(
+    findings: &mut Findings,
+    orchestrator: &Orchestrator,
+    stage: &Stage,
+    later: &AtomicU64,
+) -> anyhow::Result<()> {
+    let candidate = stage.candidate(PROMPT)?;
+    let mut request = RunRequest::new(candidate.runtime, candidate.params);
+    request.run_id = Some("patient".to_owned());
+    let until = orchestrator.holds().await.first().map(|held| held.until_ms);
+    let waits = phase(orchestrator, "patient", RunPhase::OnHold);
+    let ran = perform(orchestrator, request, &[stage], async {
+        let run = waits.await?;
+        findings.same("until when it waits", run.until_ms, until);
+        later.store(millis(HOLD), Ordering::SeqCst);
+        Ok(())
+    })
+    .await?;
+    findings.lifecycle(&ran);
+    tell(findings, &ran, &[stage]);
+    let meta = &ran.outcome.meta;
+    findings.must(until.is_some(), || "the hold is over too soon".to_owned());
+    findings.same("status after the hold", meta.status, OutcomeStatus::Success);
+    findings.same("attempts after the hold", meta.attempts, 1);
+    let answer = ran.outcome.answer();
+    findings.same("answer after the hold", answer, Some("I am back."));
+    Ok(())
+}
+
+/// The clock, put forward by so many milliseconds.
+fn put_forward(clock: Clock, later: Arc<AtomicU64>) -> Clock {
+    Arc::new(move || clock().saturating_add(later.load(Ordering::SeqCst)))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

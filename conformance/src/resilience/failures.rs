@@ -1,0 +1,82 @@
+//! How a model fails so that a CLI gives up soon, and the run with it.
+
+use anyhow::bail;
+use teamster_mock_model::{Cli, ErrorKind, HttpError, Part, Pointing, Turn};
+
+use super::cases::only;
+
+/// How often the CLI itself asks again, where it can be told so.
+pub(crate) const CLI_RETRIES: u32 = 0;
+
+/// Has a CLI give up after one request, where only a file of settings says so.
+pub(crate) fn impatient(cli: Cli, pointing: &mut Pointing) -> anyhow::Result<()> {
+    const PATIENT: &str = "\"maxAttempts\": 3";
+    if cli == Cli::Gemini {
+        let Some(settings) =
+            (pointing.files.iter_mut()).find(|file| file.content.contains(PATIENT))
+        else {
+            bail!("the settings of {cli} have no {PATIENT} any more");
+        };
+        settings.content = settings.content.replace(PATIENT, "\"maxAttempts\": 1");
+    }
+    Ok(())
+}
+
+/// How often OpenCode asks before it gives up. No setting changes that.
+const OPENCODE_REQUESTS: u32 = 6;
+
+/// An answer after which a CLI gives up within seconds. It is always one that may pass, so that the
+/// decision table has the run tried again.
+pub(crate) fn passing(cli: Cli) -> Turn {
+    let server = |header: Option<(&str, &str)>| failed(ErrorKind::Server, header);
+    match cli {
+        // An event that says that the service is overloaded is not asked for again.
+        Cli::Codex => only(1, Turn::new(vec![Part::Error(ErrorKind::Overloaded)])),
+        // It gives up at once if the service says that there is no use in asking again.
+        Cli::Copilot => only(1, server(Some(("x-should-retry", "false")))),
+        // A connection that was closed in the middle is not asked for again.
+        Cli::Gemini => only(
+            1,
+            Turn::new(vec![Part::Text("This will be cut".into()), Part::Cut]),
+        ),
+        // It asks six times, whatever it is told, and waits as long as the service says.
+        Cli::OpenCode => only(OPENCODE_REQUESTS, server(Some(("retry-after-ms", "10")))),
+        // It is told to ask once (`cli_retries`).
+        _ => only(1, server(None)),
+    }
+}
+
+/// Too many requests, in so many attempts of the run. What the CLI then knows about when to come
+/// back is [`told_wait`].
+pub(crate) fn rate_limit(cli: Cli, attempts: u32) -> Turn {
+    let mut turn = match cli {
+        Cli::Copilot => failed(ErrorKind::RateLimit, Some(("x-should-retry", "false"))),
+        Cli::OpenCode => failed(ErrorKind::RateLimit, Some(("retry-after-ms", "300"))),
+        // With a word when to come back it would ask again by itself.
+        Cli::Codex => failed(ErrorKind::RateLimit, None),
+        _ => failed(ErrorKind::RateLimit, Some(("retry-after", "1"))),
+    };
+    let requests = match cli {
+        Cli::OpenCode => OPENCODE_REQUESTS,
+        _ => 1,
+    };
+    turn.times = Some(requests * attempts);
+    turn
+}
+
+/// How long the run is told to wait after [`rate_limit`], in milliseconds.
+pub(crate) fn told_wait(cli: Cli) -> Option<u64> {
+    match cli {
+        Cli::OpenCode => Some(300),
+        Cli::Gemini => Some(1000),
+        _ => None,
+    }
+}
+
+fn failed(kind: ErrorKind, header: Option<(&str, &str)>) -> Turn {
+    let mut error = HttpError::new(kind);
+    if let Some((name, value)) = header {
+        error.headers.insert(name.to_owned(), value.to_owned());
+    }
+    Turn::failed(error)
+}

@@ -1,0 +1,64 @@
+//! The section of `docs/conformance.md`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use teamster_mock_model::Cli;
+
+use super::cases::Case;
+use super::facts;
+use crate::matrix::RESILIENCE;
+
+/// What was found: the facts that were needed, or nothing where not all holds.
+pub(crate) type Cells = BTreeMap<(Case, Cli), Option<Vec<&'static str>>>;
+
+/// The section.
+pub(crate) fn section(cells: &Cells) -> Result<String, std::fmt::Error> {
+    let number = |name: &str| {
+        let at = facts::ALL.iter().position(|fact| fact.name == name);
+        at.map_or_else(String::new, |at| (at + 1).to_string())
+    };
+    let mut page = String::new();
+    let out = &mut page;
+    writeln!(
+        out,
+        "{RESILIENCE}\n\n\
+         Written by `cargo xtask resilience`; do not edit.\n\n\
+         The same CLIs, run by the orchestrator, against models that fail: what must hold is asserted by \
+         the events, by what the models were asked, by a file that each command leaves its mark in, and \
+         by the processes that are left. What a CLI forces to be different is declared by name below.\n"
+    )?;
+    write!(out, "| Case |")?;
+    for cli in Cli::ALL {
+        write!(out, " {cli} |")?;
+    }
+    writeln!(out, "\n|---|{}", "---|".repeat(Cli::ALL.len()))?;
+    for case in Case::ALL {
+        write!(out, "| `{}` |", case.name())?;
+        for cli in Cli::ALL {
+            let what = match (facts::cannot(cli, case), cells.get(&(case, cli))) {
+                (Some(fact), _) => format!("cannot: {}", number(fact.name)),
+                (None, None) => "not run".to_owned(),
+                (None, Some(None)) => "**fails**".to_owned(),
+                (None, Some(Some(facts))) if facts.is_empty() => "holds".to_owned(),
+                (None, Some(Some(facts))) => {
+                    let numbers: Vec<_> = facts.iter().map(|name| number(name)).collect();
+                    format!("holds, with {}", numbers.join(", "))
+                }
+            };
+            write!(out, " {what} |")?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(out)?;
+    for case in Case::ALL {
+        writeln!(out, "- `{}`: {}", case.name(), case.description())?;
+    }
+    writeln!(out)?;
+    for (at, fact) in facts::ALL.iter().enumerate() {
+        let clis: Vec<_> = fact.clis.iter().map(|cli| cli.id()).collect();
+        let clis = clis.join(", ");
+        writeln!(out, "{}. **{}** ({clis}): {}", at + 1, fact.name, fact.why)?;
+    }
+    Ok(page)
+}

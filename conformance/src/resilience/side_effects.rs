@@ -1,0 +1,152 @@
+//! Once something was changed, the prompt is not sent again.
+
+use teamster::ErrorKind;
+use teamster_mock_model::Cli;
+use teamster_orchestrator::{Action, OutcomeStatus, RetryPolicy, RunEvent};
+
+use super::asked::{of_the_conversation, texts, times};
+use super::cases::{
+    ANSWER, Case, EFFECTS, PROMPT, is_retry, only, orchestrator, runs, says, tell, tried_again,
+};
+use super::checks::Findings;
+use super::facts;
+use super::failures;
+use super::stage::{Ran, Stage, in_tool, nothing, perform};
+use crate::play::Bench;
+
+/// What the model has the agent run.
+const COMMAND: &str = "echo x >> effects.txt; wc -l effects.txt";
+
+/// What that prints, which is not in the command.
+const OUTPUT: &str = "1 effects.txt";
+
+/// A command that is still running when the CLI is killed.
+const LONG_COMMAND: &str = "echo x >> effects.txt; sleep 300";
+
+/// The service fails when it is given what the command printed.
+pub(crate) async fn failed_after_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+    let turns = vec![runs(COMMAND), failures::passing(cli), says(ANSWER)];
+    let case = Case::NoDoubleSideEffects;
+    let stage = Stage::new(bench, cli, case.name(), turns, None).await?;
+    let request = tried_again(&stage)?;
+    let ran = perform(&orchestrator()?, request, &[&stage], nothing()).await?;
+    let mut findings = Findings::default();
+    went_on(&mut findings, &ran, &stage, case, Some(OUTPUT));
+    findings.must(
+        ran.events.iter().any(|event| {
+            matches!(
+                event,
+                RunEvent::ToolEnd {
+                    is_error: false,
+                    ..
+                }
+            )
+        }),
+        || "no tool:end of a command that went well".to_owned(),
+    );
+    Ok(findings)
+}
+
+/// The CLI is killed while its command runs.
+pub(crate) async fn killed_in_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+    // Where it stands in the conversation depends on what the CLI had written down. The command comes
+    // once, whatever is asked afterwards.
+    let turns = vec![
+        only(1, runs(LONG_COMMAND)),
+        says(ANSWER),
+        says(ANSWER),
+        says(ANSWER),
+    ];
+    let case = Case::KilledInATool;
+    let stage = Stage::new(bench, cli, case.name(), turns, None).await?;
+    let mut request = tried_again(&stage)?;
+    request.run_id = Some("killed".to_owned());
+    // That a CLI was killed tells nothing about why, so that by the table of decisions another
+    // candidate is tried, and there is none here.
+    request
+        .retry
+        .actions
+        .insert(ErrorKind::Internal, Action::Retry);
+    let orchestrator = orchestrator()?;
+    let killing = async {
+        let told = !facts::TOOLS_AT_THEIR_END.is_of(cli, case);
+        in_tool(&orchestrator, "killed", &stage, EFFECTS, told).await?;
+        stage.kill()
+    };
+    let ran = perform(&orchestrator, request, &[&stage], killing).await?;
+    let mut findings = Findings::default();
+    went_on(&mut findings, &ran, &stage, case, None);
+    let cut_off = ran
+        .events
+        .iter()
+        .any(|event| matches!(event, RunEvent::ToolEnd { is_error: true, .. }));
+    let untold = findings.knows(&facts::TOOLS_AT_THEIR_END, cli, case);
+    findings.same("a tool:end of what was cut off", cut_off, !untold);
+    Ok(findings)
+}
+
+/// The run was tried again in the same session, and the work is done once.
+fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output: Option<&str>) {
+    findings.lifecycle(ran);
+    tell(findings, ran, &[stage]);
+    findings.same("the file", stage.file(EFFECTS), "x\n".to_owned());
+    let meta = &ran.outcome.meta;
+    findings.same("the status", meta.status, OutcomeStatus::Success);
+    findings.same("the answer", ran.outcome.answer(), Some(ANSWER));
+    findings.same("attempts", meta.attempts, 2);
+    let log: Vec<_> = meta
+        .attempt_log
+        .iter()
+        .map(|attempt| (attempt.resumed, attempt.session_id.clone()))
+        .collect();
+    if let [(first, session), (second, same)] = &log[..] {
+        findings.same("attempt 1 resumes", *first, false);
+        findings.same("attempt 2 resumes", *second, true);
+        findings.must(session.is_some(), || "attempt 1 has no session".to_owned());
+        findings.same("the session of attempt 2", same, session);
+        let announced: Vec<_> = ran
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                RunEvent::Retry { next, attempt, .. } => Some((*attempt, next.resumes.clone())),
+                _ => None,
+            })
+            .collect();
+        findings.same("run:retry", announced, vec![(2, session.clone())]);
+    }
+    let asked = of_the_conversation(ran.asked_after(0, is_retry));
+    findings.must(!asked.is_empty(), || {
+        "attempt 2 did not ask the model".to_owned()
+    });
+    let continuation = RetryPolicy::default().side_effects.continuation;
+    for request in asked {
+        let all = texts(request);
+        findings.same("the prompt in attempt 2, times", times(&all, PROMPT), 1);
+        let said = times(&all, &continuation);
+        findings.same("the continuation in attempt 2, times", said, 1);
+        let (before, after) = all.split_once(&continuation).unwrap_or((&all, ""));
+        let call = before.find("effects.txt;");
+        let places = [
+            before.find(PROMPT),
+            call,
+            output.and_then(|output| before.find(output)),
+        ];
+        let forgotten = findings.knows(&facts::CALL_FORGOTTEN, stage.cli, case);
+        findings.same("the call in attempt 2", call.is_some(), !forgotten);
+        // What was cut off is named after the continuation, if it was told of before it ended.
+        let untold = findings.knows(&facts::TOOLS_AT_THEIR_END, stage.cli, case);
+        let cut_off = case == Case::KilledInATool && !untold;
+        let named = after.contains("effects.txt;");
+        findings.same("the call after the continuation", named, cut_off);
+        if let Some(output) = output {
+            let there = all.contains(output);
+            findings.same("the result in attempt 2", there, true);
+        }
+        findings.must(places.iter().flatten().is_sorted(), || {
+            format!("prompt, call and result stand in another order: {places:?}")
+        });
+        if !findings.wrong.is_empty() {
+            findings.told.push(format!("body: {}", request.body));
+        }
+    }
+}
