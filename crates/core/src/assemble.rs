@@ -29,6 +29,7 @@ pub struct RunAssembler {
     model: Option<String>,
     turn_ended: bool,
     stopping: bool,
+    started: bool,
     diagnostics: Diagnostics,
 }
 
@@ -44,8 +45,12 @@ pub enum Phase {
     Tools(Vec<String>),
     /// The turn is over and work in the background goes on.
     Background,
+    /// The CLI waits for an answer of the caller's: whether a tool may be used.
+    Asking,
     /// The turn is over and nothing more is expected.
     Ended,
+    /// No turn is played, and the process waits for one.
+    Idle,
 }
 
 impl RunAssembler {
@@ -63,6 +68,7 @@ impl RunAssembler {
             model: None,
             turn_ended: false,
             stopping: false,
+            started: false,
             diagnostics: Diagnostics::default(),
         }
     }
@@ -73,6 +79,20 @@ impl RunAssembler {
     pub fn hide(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
         self
+    }
+
+    /// The process is there already and has shown that it works.
+    #[must_use]
+    pub fn started(mut self) -> Self {
+        self.started = true;
+        self
+    }
+
+    /// Takes the events that this pushes, though they come from no line.
+    pub fn events(&mut self, out: &mut Events, push: impl FnOnce(&mut Events)) {
+        let from = out.items.len();
+        push(out);
+        self.check(from, None, out);
     }
 
     /// Takes one line without its newline and pushes what it means.
@@ -111,7 +131,7 @@ impl RunAssembler {
 
     /// What the CLI is doing now.
     pub fn phase(&self) -> Phase {
-        if self.diagnostics.lines == 0 {
+        if self.diagnostics.lines == 0 && !self.started {
             return Phase::Startup;
         }
         match self.decoder.activity() {
@@ -208,7 +228,9 @@ impl RunAssembler {
             }
         }
         while index < out.items.len() {
-            if self.observe(&out.items[index]) {
+            if self.is_told_already(&out.items[index]) {
+                out.items.remove(index);
+            } else if self.observe(&out.items[index]) {
                 index += 1;
             } else {
                 out.items.remove(index);
@@ -228,6 +250,15 @@ impl RunAssembler {
                 event.set_native(native.clone());
             }
         }
+    }
+
+    /// A denial of which both the CLI and the engine, which gave the answer, tell.
+    fn is_told_already(&self, event: &AgentEvent) -> bool {
+        let AgentEvent::Permission(e) = event else {
+            return false;
+        };
+        let told = |denial: &PermissionDenial| denial.tool_id == e.tool_id;
+        e.decision == Decision::Denied && e.tool_id.is_some() && self.denials.iter().any(told)
     }
 
     /// Remembers an event. `false` if it must not be in the stream.

@@ -8,6 +8,8 @@
 //! - [`RunResult`], [`Usage`], [`AgentError`]: how it ended, what it used, what went wrong;
 //! - [`AgentRuntime`] and [`EventStream`]: how a caller runs an agent;
 //! - [`CliProvider`] and [`Decoder`]: how one CLI is described;
+//! - [`SessionRuntime`] and [`AgentSession`]: a process that is kept for many turns;
+//!   [`SessionProvider`] and [`SessionProtocol`]: how one CLI does that;
 //! - [`RunAssembler`]: the pure code between a decoder and the stream, which every live run,
 //!   replay, test and benchmark goes through.
 //!
@@ -42,6 +44,7 @@ mod raw_json;
 mod result;
 mod runtime;
 mod secrets;
+mod session;
 mod stream;
 pub mod surrogates;
 mod text;
@@ -73,6 +76,11 @@ pub use runtime::{
     SharedRuntime, Signal, Stdin, StopStep,
 };
 pub use secrets::Secrets;
+pub use session::{
+    AgentSession, AskPermission, Exchange, Order, OrderId, PermissionAnswer, PermissionPolicy,
+    PermissionRequest, SessionAssembler, SessionCapabilities, SessionFuture, SessionOptions,
+    SessionProtocol, SessionProvider, SessionRuntime, Turn,
+};
 pub use stream::{AbortHandle, EventStream};
 pub use text::{excerpt, tail, without_colors};
 pub use tokio_util::sync::CancellationToken;

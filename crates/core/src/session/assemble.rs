@@ -1,0 +1,280 @@
+//! Between a protocol and the streams of its turns: what holds for every provider.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{
+    Activity, AgentEvent, Decoder, ErrorKind, Events, Exchange, Exit, Id, Order, Phase,
+    RunAssembler, RunSummary, Secrets, SessionProtocol, Stop, Turn,
+};
+
+/// How many events that came between two turns are kept for the next one.
+const HEAD: usize = 256;
+
+/// Runs a [`SessionProtocol`] over the lines of one process, and a [`RunAssembler`] over each turn.
+///
+/// Like that one it is pure: the engine and the tests both use it.
+///
+/// The events of the turn that is being played, and only of that, are in [`out`](Self::out). Whoever
+/// calls takes them from there after each call, ends the turn when [`is_over`](Self::is_over) says so,
+/// and writes what [`exchange`](Self::exchange) holds.
+pub struct SessionAssembler {
+    protocol: Shared,
+    include_native: bool,
+    secrets: Secrets,
+    turn: Option<Current>,
+    out: Events,
+    head: Vec<AgentEvent>,
+    heard: bool,
+}
+
+struct Current {
+    assembler: RunAssembler,
+    asked: bool,
+}
+
+impl SessionAssembler {
+    /// For a process that was just started.
+    pub fn new(mut protocol: Box<dyn SessionProtocol>, include_native: bool) -> Self {
+        protocol.open();
+        Self {
+            protocol: Shared(Arc::new(Mutex::new(protocol))),
+            include_native,
+            secrets: Secrets::default(),
+            turn: None,
+            out: Events::new(),
+            head: Vec::new(),
+            heard: false,
+        }
+    }
+
+    /// Keeps secrets out of notices, errors and the end of stderr.
+    #[must_use]
+    pub fn hide(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// A turn begins. There must be none.
+    pub fn begin(&mut self, turn: Turn) {
+        debug_assert!(self.turn.is_none(), "one turn at a time");
+        self.turn = Some(self.current(true));
+        for event in self.head.drain(..) {
+            self.out.push(event);
+        }
+        self.order(Order::Turn(turn));
+    }
+
+    fn current(&mut self, asked: bool) -> Current {
+        self.out = Events::new();
+        let decoder = Box::new(self.protocol.clone());
+        let mut assembler =
+            RunAssembler::new(decoder, self.include_native).hide(self.secrets.clone());
+        if self.heard {
+            assembler = assembler.started();
+        }
+        Current { assembler, asked }
+    }
+
+    /// Takes one line without its newline.
+    pub fn line(&mut self, line: &[u8]) {
+        self.heard = true;
+        let idle = self.turn.is_none();
+        if idle {
+            self.turn = Some(self.current(false));
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.assembler.line(line, &mut self.out);
+        }
+        if idle {
+            self.unasked_or_not();
+        }
+    }
+
+    /// Whether the line that came while no turn was played was the first one of a turn.
+    fn unasked_or_not(&mut self) {
+        if self.out.as_slice().iter().any(is_of_a_turn) {
+            let head = std::mem::take(&mut self.head);
+            self.out.items.splice(..0, head);
+            return;
+        }
+        self.turn = None;
+        let room = HEAD.saturating_sub(self.head.len());
+        let kept = self.out.drain().filter(is_kept).take(room);
+        self.head.extend(kept);
+    }
+
+    /// Takes note of a line that was longer than the limit: `bytes` long, beginning with `head`.
+    pub fn oversize_line(&mut self, bytes: u64, head: &[u8]) {
+        self.heard = true;
+        let idle = self.turn.is_none();
+        if idle {
+            self.turn = Some(self.current(false));
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.assembler.oversize_line(bytes, head, &mut self.out);
+        }
+        if idle {
+            self.unasked_or_not();
+        }
+    }
+
+    /// Something is wanted of the CLI.
+    pub fn order(&mut self, order: Order) {
+        if let Some(turn) = &mut self.turn {
+            let protocol = &self.protocol;
+            turn.assembler
+                .events(&mut self.out, |out| protocol.lock().order(order, out));
+        } else {
+            let mut out = Events::new();
+            self.protocol.lock().order(order, &mut out);
+            let room = HEAD.saturating_sub(self.head.len());
+            self.head.extend(out.drain().filter(is_kept).take(room));
+        }
+    }
+
+    /// An event of the engine's own, for the turn that is being played or the next one.
+    pub fn runtime_event(&mut self, event: AgentEvent) {
+        match &mut self.turn {
+            Some(turn) => turn.assembler.events(&mut self.out, |out| out.push(event)),
+            None if self.head.len() < HEAD => self.head.push(event),
+            None => {}
+        }
+    }
+
+    /// The events of the turn so far that nobody has taken.
+    pub fn out(&mut self) -> &mut Events {
+        &mut self.out
+    }
+
+    /// Whether a turn is being played: `Some(true)` if it was asked for, `Some(false)` if the CLI began
+    /// it by itself.
+    pub fn turn(&self) -> Option<bool> {
+        self.turn.as_ref().map(|turn| turn.asked)
+    }
+
+    /// Whether the turn that is being played has come to its end.
+    pub fn is_over(&self) -> bool {
+        (self.turn.as_ref()).is_some_and(|turn| turn.assembler.has_ended())
+    }
+
+    /// What the CLI is doing now.
+    pub fn phase(&self) -> Phase {
+        match &self.turn {
+            Some(turn) => turn.assembler.phase(),
+            None => Phase::Idle,
+        }
+    }
+
+    /// Whether any tool was used in the turn that is being played.
+    pub fn used_tools(&self) -> bool {
+        (self.turn.as_ref()).is_some_and(|turn| turn.assembler.used_tools())
+    }
+
+    /// The process is about to be stopped from outside, or the turn to be interrupted.
+    pub fn stop_requested(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.assembler.stop_requested();
+        }
+    }
+
+    /// Whether the turn that is over was interrupted.
+    pub fn interrupted(&self) -> bool {
+        self.protocol.lock().interrupted()
+    }
+
+    /// The session's id, as soon as it can be resumed by it.
+    pub fn session_id(&self) -> Option<Id> {
+        self.protocol.lock().session_id()
+    }
+
+    /// The turn is over and the process lives on. `done` is the last event in [`out`](Self::out).
+    pub fn end_turn(&mut self, duration_ms: u64) {
+        let stop = self.interrupted().then_some(Stop::Aborted);
+        let exit = Exit {
+            stop,
+            ..Exit::default()
+        };
+        self.end(exit, duration_ms);
+    }
+
+    /// The process is gone, and with it the turn, if there was one.
+    pub fn finish(&mut self, exit: Exit, duration_ms: u64) {
+        self.end(exit, duration_ms);
+    }
+
+    fn end(&mut self, exit: Exit, duration_ms: u64) {
+        if let Some(turn) = self.turn.take() {
+            turn.assembler.finish(exit, duration_ms, &mut self.out);
+        }
+    }
+
+    /// Calls with what goes on between the protocol and the engine.
+    pub fn exchange<T>(&self, take: impl FnOnce(&mut Exchange) -> T) -> T {
+        take(self.protocol.lock().exchange())
+    }
+}
+
+/// Only a turn has it.
+fn is_of_a_turn(event: &AgentEvent) -> bool {
+    matches!(
+        event,
+        AgentEvent::Text(_)
+            | AgentEvent::Thinking(_)
+            | AgentEvent::ToolUse(_)
+            | AgentEvent::Permission(_)
+            | AgentEvent::Error(_)
+    )
+}
+
+/// What is worth to be told with the next turn.
+fn is_kept(event: &AgentEvent) -> bool {
+    matches!(
+        event,
+        AgentEvent::Session(_)
+            | AgentEvent::Notice(_)
+            | AgentEvent::RateLimit(_)
+            | AgentEvent::Unknown(_)
+            | AgentEvent::Error(_)
+    )
+}
+
+/// The protocol, as the decoder of whatever turn there is.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Box<dyn SessionProtocol>>>);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Box<dyn SessionProtocol>> {
+        // Where a panic of a protocol is caught, it is not used again.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Decoder for Shared {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        self.lock().line(line, out);
+    }
+
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        self.lock().finish(exit, out)
+    }
+
+    fn activity(&self) -> Activity {
+        self.lock().activity()
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        self.lock().stderr_evidence(stderr)
+    }
+
+    fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
+        self.lock().classify_exit_code(code)
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        self.lock().classify_stderr(stderr)
+    }
+}
+
+#[cfg(test)]
+mod tests;

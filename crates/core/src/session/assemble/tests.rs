@@ -1,0 +1,258 @@
+//! The lines here are those of a CLI that there is not.
+
+use super::*;
+use crate::{
+    AgentError, Decision, ErrorCode, NoticeLevel, NoticeSource, Permission, RunStatus, Text,
+    ToolKind, ToolUse, TurnEnd,
+};
+
+/// Its lines are `{"say":"…"}`, `{"end":bool}`, `{"cut":true}`, `{"note":"…"}` and `{"ask":"…"}`.
+#[derive(Default)]
+struct Toy {
+    exchange: Exchange,
+    ended: Option<bool>,
+    cut: bool,
+    prompts: usize,
+}
+
+impl Decoder for Toy {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        let line: serde_json::Value = serde_json::from_slice(line).unwrap();
+        if let Some(text) = line["say"].as_str() {
+            out.push(AgentEvent::Text(Text {
+                text: text.into(),
+                message_id: None,
+                parent_tool_id: None,
+                native: None,
+            }));
+        } else if let Some(failed) = line["end"].as_bool() {
+            self.ended = Some(failed);
+            self.cut = line["cut"] == true;
+            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+                stop_reason: None,
+                is_error: failed,
+                usage: None,
+                cost_usd: None,
+                native: None,
+            })));
+        } else if let Some(text) = line["note"].as_str() {
+            out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+        } else if let Some(name) = line["ask"].as_str() {
+            out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+                tool_name: name.into(),
+                tool_id: "t1".into(),
+                input: serde_json::json!({}),
+                kind: ToolKind::Edit,
+                mcp: None,
+                parent_tool_id: None,
+                native: None,
+            })));
+        }
+    }
+
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+        RunSummary {
+            ended_with_error: self.ended.take(),
+            num_turns: u32::try_from(self.prompts).ok(),
+            ..RunSummary::default()
+        }
+    }
+}
+
+impl SessionProtocol for Toy {
+    fn exchange(&mut self) -> &mut Exchange {
+        &mut self.exchange
+    }
+
+    fn order(&mut self, order: Order, out: &mut Events) {
+        match order {
+            Order::Turn(turn) if turn.prompt.is_empty() => {
+                out.error(AgentError::invalid_params("an empty prompt"));
+                self.ended = Some(true);
+                out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+                    stop_reason: None,
+                    is_error: true,
+                    usage: None,
+                    cost_usd: None,
+                    native: None,
+                })));
+            }
+            Order::Turn(turn) => {
+                self.prompts += 1;
+                self.exchange.write(&turn.prompt);
+            }
+            Order::SetModel(id, model) => self.exchange.settle(
+                id,
+                if model == "x" {
+                    Ok(())
+                } else {
+                    Err(AgentError::invalid_params("no such model"))
+                },
+            ),
+            _ => {}
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.cut
+    }
+
+    fn session_id(&self) -> Option<Id> {
+        None
+    }
+}
+
+fn session() -> SessionAssembler {
+    SessionAssembler::new(Box::new(Toy::default()), false)
+}
+
+fn lines(session: &mut SessionAssembler, lines: &[&str]) {
+    for line in lines {
+        session.line(line.as_bytes());
+    }
+}
+
+fn taken(session: &mut SessionAssembler) -> Vec<AgentEvent> {
+    session.out().drain().collect()
+}
+
+fn names(events: &[AgentEvent]) -> Vec<&str> {
+    events.iter().map(AgentEvent::type_name).collect()
+}
+
+fn result(events: &[AgentEvent]) -> &crate::RunResult {
+    match events.last() {
+        Some(AgentEvent::Done(done)) => &done.result,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_turn_has_its_own_text_and_end() {
+    let mut session = session();
+    assert_eq!(session.phase(), Phase::Idle);
+    session.begin(Turn::new("one"));
+    assert_eq!(session.exchange(Exchange::take_written), b"\"one\"\n");
+    assert_eq!(session.phase(), Phase::Startup);
+    lines(&mut session, &[r#"{"say":"a"}"#, r#"{"end":false}"#]);
+    assert!(session.is_over());
+    session.end_turn(7);
+    let events = taken(&mut session);
+    assert_eq!(names(&events), ["text", "turn_end", "done"]);
+    assert_eq!(result(&events).text, "a");
+    assert_eq!(result(&events).status, RunStatus::Completed);
+    assert_eq!(result(&events).duration_ms, 7);
+    assert_eq!(session.turn(), None);
+
+    session.begin(Turn::new("two"));
+    assert_eq!(session.phase(), Phase::Model, "it has started long ago");
+    assert!(!session.is_over());
+    lines(&mut session, &[r#"{"say":"b"}"#, r#"{"end":true}"#]);
+    session.end_turn(0);
+    let events = taken(&mut session);
+    assert_eq!(result(&events).text, "b");
+    assert_eq!(result(&events).status, RunStatus::Failed);
+    assert_eq!(result(&events).diagnostics.lines, 2);
+}
+
+#[test]
+fn an_interrupted_turn_is_aborted() {
+    let mut session = session();
+    session.begin(Turn::new("one"));
+    lines(&mut session, &[r#"{"end":true,"cut":true}"#]);
+    session.end_turn(0);
+    let events = taken(&mut session);
+    assert_eq!(names(&events), ["turn_end", "error", "done"]);
+    assert_eq!(result(&events).status, RunStatus::Aborted);
+    assert_eq!(result(&events).exit_code, None);
+}
+
+#[test]
+fn a_process_that_ends_in_a_turn_takes_it_along() {
+    let mut session = session();
+    session.begin(Turn::new("one"));
+    lines(&mut session, &[r#"{"say":"a"}"#]);
+    let exit = Exit {
+        code: Some(3),
+        ..Exit::default()
+    };
+    session.finish(exit, 0);
+    let events = taken(&mut session);
+    assert_eq!(names(&events), ["text", "error", "done"]);
+    assert_eq!(result(&events).errors[0].code, ErrorCode::CliExitError);
+    assert_eq!(result(&events).exit_code, Some(3));
+}
+
+#[test]
+fn a_turn_can_fail_before_it_has_begun() {
+    let mut session = session();
+    session.begin(Turn::new(""));
+    assert!(session.is_over());
+    session.end_turn(0);
+    assert_eq!(names(&taken(&mut session)), ["error", "turn_end", "done"]);
+}
+
+#[test]
+fn what_comes_between_two_turns_is_told_with_the_next_one() {
+    let mut session = session();
+    lines(
+        &mut session,
+        &[r#"{"note":"x"}"#, r#"{"end":false}"#, "not JSON"],
+    );
+    assert_eq!(session.turn(), None);
+    assert!(session.out().is_empty());
+    session.begin(Turn::new("one"));
+    lines(&mut session, &[r#"{"end":false}"#]);
+    session.end_turn(0);
+    let events = taken(&mut session);
+    assert_eq!(names(&events), ["notice", "notice", "turn_end", "done"]);
+}
+
+#[test]
+fn a_turn_that_nobody_asked_for_is_a_turn() {
+    let mut session = session();
+    lines(
+        &mut session,
+        &[r#"{"note":"x"}"#, r#"{"say":"by the way"}"#],
+    );
+    assert_eq!(session.turn(), Some(false));
+    lines(&mut session, &[r#"{"end":false}"#]);
+    assert!(session.is_over());
+    session.end_turn(0);
+    let events = taken(&mut session);
+    assert_eq!(names(&events), ["notice", "text", "turn_end", "done"]);
+    assert_eq!(result(&events).text, "by the way");
+}
+
+#[test]
+fn an_order_is_settled_also_between_turns() {
+    let mut session = session();
+    session.order(Order::SetModel(crate::OrderId(4), "x".into()));
+    session.order(Order::SetModel(crate::OrderId(5), "y".into()));
+    let settled = session.exchange(Exchange::take_settled);
+    assert_eq!(settled[0], (crate::OrderId(4), Ok(())));
+    assert!(settled[1].1.is_err());
+}
+
+#[test]
+fn a_denial_is_told_once_though_two_know_of_it() {
+    let mut session = session();
+    session.begin(Turn::new("one"));
+    lines(&mut session, &[r#"{"ask":"Write"}"#]);
+    let denied = || {
+        AgentEvent::Permission(Box::new(Permission {
+            tool_name: "Write".into(),
+            tool_id: Some("t1".into()),
+            decision: Decision::Denied,
+            reason: None,
+            native: None,
+        }))
+    };
+    session.runtime_event(denied());
+    session.runtime_event(denied());
+    let exit = Exit::default();
+    session.finish(exit, 0);
+    let events = taken(&mut session);
+    assert_eq!(names(&events), ["tool_use", "permission", "error", "done"]);
+    assert_eq!(result(&events).permission_denials.len(), 1);
+}
