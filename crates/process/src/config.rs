@@ -35,6 +35,8 @@ pub struct RuntimeConfig {
     /// How long a process may live after the end of its turn or of its output. Unset, it is the
     /// provider's, or else 3 s.
     pub exit_grace: Option<Duration>,
+    /// How long a turn of a session may go on after it was interrupted, before its process is ended. 10 s.
+    pub interrupt_grace: Duration,
     /// How long the pipes may stay silent after the process is gone, when one of its children holds
     /// them. 500 ms.
     pub drain_grace: Duration,
@@ -62,6 +64,7 @@ impl Default for RuntimeConfig {
             stderr_tail_bytes: 64 << 10,
             term_grace: Duration::from_millis(1500),
             exit_grace: None,
+            interrupt_grace: Duration::from_secs(10),
             drain_grace: Duration::from_millis(500),
             die_with_parent: false,
             record_to: None,

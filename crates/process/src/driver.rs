@@ -1,4 +1,4 @@
-//! The task that owns the process of one run.
+//! The task that owns the process of one run, or of one session.
 //!
 //! It alone reads the pipes, watches the clock, stops the process and waits for it. Everything
 //! that can happen is looked at in one place ([`Driver::poll_round`]), once for each chunk that is
@@ -17,16 +17,14 @@ use tokio::time::Instant;
 
 use crate::framing::LineBuf;
 use crate::on_disk::{Notice, OnDisk};
-use crate::orders::Orders;
-use crate::queue::Producer;
-use crate::reading::Reading;
+use crate::reading::Reader;
 use crate::record::Record;
 use crate::recording::Recording;
 use crate::spawn::Output;
 use crate::stderr_tail::Tail;
 use crate::stdin::StdinWriter;
 use crate::stop::{LOOK, Rung, Target, Tree, describe};
-use crate::watchdog::{Alarm, Limits, deadline};
+use crate::watchdog::{Alarm, deadline};
 
 /// How long a process may take to disappear after SIGKILL before we give up on it: it hangs in the
 /// kernel then.
@@ -36,18 +34,15 @@ const DRAIN_GRACES: u32 = 10;
 /// After so many chunks other tasks have their turn.
 const CHUNKS_IN_A_ROW: u32 = 8;
 
-/// Everything of one run.
-pub(crate) struct Driver {
+/// Everything of one process. What its output means, and what is wanted of it, is the reader's.
+pub(crate) struct Driver<R: Reader> {
     pub(crate) tree: Tree,
     pub(crate) events: Option<Output>,
     pub(crate) lines: LineBuf,
     pub(crate) other: Option<Output>,
     pub(crate) tail: Tail,
     pub(crate) stdin: Option<StdinWriter>,
-    pub(crate) queue: Producer,
-    pub(crate) reading: Reading,
-    pub(crate) orders: Orders,
-    pub(crate) limits: Limits,
+    pub(crate) reader: R,
     pub(crate) ladder: Vec<Rung>,
     pub(crate) exit_grace: Duration,
     pub(crate) drain_grace: Duration,
@@ -59,6 +54,10 @@ pub(crate) struct Driver {
     pub(crate) recording: Option<Recording>,
     pub(crate) alarm: Pin<Box<Alarm>>,
     pub(crate) clock: Clock,
+}
+
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    [a, b].into_iter().flatten().min()
 }
 
 /// When things happened.
@@ -85,7 +84,7 @@ impl Clock {
     }
 }
 
-impl Driver {
+impl<R: Reader> Driver<R> {
     /// Runs to the end, whatever happens.
     pub(crate) async fn run(mut self) {
         let mut stop = self.work().await;
@@ -105,7 +104,7 @@ impl Driver {
         }
         if !by_itself {
             // What it printed last may still be in the pipe.
-            self.drain(|driver| driver.reading.failed.is_some()).await;
+            self.drain(|driver| driver.reader.failed().is_some()).await;
         }
         let record = match self.record.take() {
             Some(record) => tokio::task::spawn_blocking(move || record.lines())
@@ -133,36 +132,33 @@ impl Driver {
             if until.is_some_and(|until| Instant::now() >= until) {
                 return Some(stop());
             }
-            self.round(until).await;
+            self.round(earlier(until, self.reader.deadline())).await;
         }
     }
 
     /// Why the process must be stopped at once.
     fn stop_wanted(&self) -> Option<Stop> {
-        if let Some(error) = &self.reading.failed {
-            Some(Stop::Failed(error.clone()))
-        } else if !self.orders.stop {
-            None
-        } else if self.reading.has_ended() {
-            // There is nothing left to abort, only to wait for.
-            Some(Stop::Lingering)
-        } else {
-            Some(Stop::Aborted)
+        match self.reader.failed() {
+            Some(error) => Some(Stop::Failed(error.clone())),
+            None => self.reader.stop_wanted(),
         }
     }
 
     /// How long things may go on as they are, and what it means if they do.
-    fn limit(&self) -> (Option<Instant>, impl FnOnce() -> Stop + use<>) {
-        let phase = self.reading.phase();
+    fn limit(&self) -> (Option<Instant>, impl FnOnce() -> Stop + use<R>) {
+        let phase = self.reader.phase();
         let ended = self
             .clock
             .ended
             .filter(|_| self.events.is_none() || phase == Phase::Ended);
+        let limits = self.reader.limits();
         let until = match ended {
             Some(ended) => deadline(ended, self.exit_grace),
-            None => deadline(self.clock.line, self.limits.of(&phase)),
+            None => {
+                let since = self.reader.since().unwrap_or(self.clock.line);
+                deadline(since.max(self.clock.line), limits.of(&phase))
+            }
         };
-        let limits = self.limits;
         (until, move || match ended {
             Some(_) => Stop::Lingering,
             None => Stop::Timeout(limits.error(&phase)),
@@ -185,7 +181,7 @@ impl Driver {
                 return;
             }
             let silent = deadline(begun.max(self.clock.read), self.drain_grace);
-            let until = [silent, hard].into_iter().flatten().min();
+            let until = earlier(silent, hard);
             if until.is_some_and(|until| Instant::now() >= until) {
                 return;
             }
@@ -195,7 +191,7 @@ impl Driver {
 
     /// Ends the process step by step, and reads on meanwhile: what it says last may be the best.
     async fn stop(&mut self, leader_only: bool) {
-        self.reading.stop_requested();
+        self.reader.stop_requested();
         if let Some(recording) = &mut self.recording {
             recording.stop_requested();
         }
@@ -204,7 +200,7 @@ impl Driver {
             self.tree.look();
         }
         for rung in self.ladder.clone() {
-            if self.orders.force {
+            if self.reader.force() {
                 break;
             }
             let target = if leader_only {
@@ -214,17 +210,14 @@ impl Driver {
             };
             self.tree.signal(rung.signal, target);
             let until = deadline(Instant::now(), rung.grace);
-            while !self.orders.force && until.is_none_or(|until| Instant::now() < until) {
+            while !self.reader.force() && until.is_none_or(|until| Instant::now() < until) {
                 let mut wait = until;
                 if self.tree.has_exited() {
                     if target == Target::Leader || !self.tree.others_run() {
                         break;
                     }
                     // Nothing tells us when those end.
-                    wait = [until, Some(Instant::now() + LOOK)]
-                        .into_iter()
-                        .flatten()
-                        .min();
+                    wait = earlier(until, Some(Instant::now() + LOOK));
                 }
                 self.round(wait).await;
             }
@@ -244,13 +237,13 @@ impl Driver {
     /// The stream gets its end.
     fn finish(&mut self, stop: Option<Stop>, record: Vec<String>, notices: Vec<Notice>) {
         while let Some(frame) = self.lines.next() {
-            self.reading.frame(frame);
+            self.reader.frame(frame);
         }
         if let Some(frame) = self.lines.finish() {
-            self.reading.frame(frame);
+            self.reader.frame(frame);
         }
         for notice in notices {
-            self.reading.notice(notice);
+            self.reader.notice(notice);
         }
         let (code, signal) = self.tree.status().map_or((None, None), describe);
         let exit = Exit {
@@ -264,9 +257,9 @@ impl Driver {
         if let Some(recording) = self.recording.take()
             && let Some(notice) = recording.finish(&exit, duration)
         {
-            self.reading.notice(notice);
+            self.reader.notice(notice);
         }
-        self.reading.finish(exit, duration, &self.queue);
+        self.reader.finish(exit, duration);
     }
 
     /// Waits until something has happened, or until the time has come, and takes note of it.
@@ -284,11 +277,15 @@ impl Driver {
     /// Looks at everything, what is urgent first. Everything each time, so that a pipe which is
     /// always full cannot hide the rest.
     fn poll_round(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut news = self.orders.poll(cx);
+        let mut news = self.reader.poll(cx);
         news |= self.poll_events(cx);
         news |= self.poll_other(cx);
+        if news {
+            self.note_end(Instant::now());
+        }
         if let Some(stdin) = &mut self.stdin {
-            if self.reading.has_ended() {
+            stdin.push(self.reader.take_input());
+            if self.reader.has_ended() {
                 stdin.release();
             }
             if stdin.poll(cx).is_ready() {
@@ -314,33 +311,32 @@ impl Driver {
         if let Some(recording) = &mut self.recording
             && let Some(notice) = recording.events(&buf[before..])
         {
-            self.reading.notice(notice);
+            self.reader.notice(notice);
         }
         let now = Instant::now();
         self.clock.read = now;
         self.clock.chunks += 1;
         while let Some(frame) = self.lines.next() {
             self.clock.line = now;
-            self.reading.frame(frame);
+            self.reader.frame(frame);
         }
         if !matches!(read, Ok(1..)) {
             self.events = None;
             if let Some(frame) = self.lines.finish() {
-                self.reading.frame(frame);
+                self.reader.frame(frame);
             }
         }
-        self.reading.flush(&self.queue);
-        self.note_end(now);
+        self.reader.flush();
         true
     }
 
     /// Takes note of when the CLI had nothing more to say, as far as its output shows.
     fn note_end(&mut self, now: Instant) {
-        if !self.reading.has_ended() && self.events.is_some() {
+        if !self.reader.has_ended() && self.events.is_some() {
             self.clock.ended = None;
         } else if self.clock.ended.is_none() {
             self.clock.ended = Some(now);
-            if self.reading.used_tools() && !self.keep_background {
+            if self.reader.used_tools() && !self.keep_background {
                 // What a tool left running may have nothing else that tells whose it is.
                 self.tree.look();
             }
@@ -359,8 +355,8 @@ impl Driver {
         if let Some(recording) = &mut self.recording
             && let Some(notice) = recording.other(&buf[before..])
         {
-            self.reading.notice(notice);
-            self.reading.flush(&self.queue);
+            self.reader.notice(notice);
+            self.reader.flush();
         }
         self.clock.read = Instant::now();
         if !matches!(read, Ok(1..)) {
@@ -370,11 +366,11 @@ impl Driver {
     }
 }
 
-impl Drop for Driver {
+impl<R: Reader> Drop for Driver<R> {
     /// Only if the run did not come to its end: the runtime that drives us was shut down, or there
     /// is a bug in here. The processes are killed and the stream still gets its end.
     fn drop(&mut self) {
-        if self.reading.is_over() {
+        if self.reader.is_over() {
             return;
         }
         self.tree.end_now();

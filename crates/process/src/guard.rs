@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use teamster_core::{
-    Activity, AgentError, Decoder, ErrorCode, ErrorKind, Events, Exit, RunSummary,
+    Activity, AgentError, Decoder, ErrorCode, ErrorKind, Events, Exchange, Exit, Id, Order,
+    RunSummary, SessionProtocol,
 };
 
 /// Says whether the decoder has panicked.
@@ -31,13 +32,13 @@ pub(crate) fn panic_error() -> AgentError {
 
 /// Passes everything on to a decoder until that panics, and nothing afterwards. So a bug in it
 /// costs one run, and that run still ends as it should.
-pub(crate) struct Guarded {
-    decoder: Box<dyn Decoder>,
+pub(crate) struct Guarded<D: Decoder + ?Sized> {
+    decoder: Box<D>,
     panicked: Panicked,
 }
 
-impl Guarded {
-    pub(crate) fn new(decoder: Box<dyn Decoder>) -> (Self, Panicked) {
+impl<D: Decoder + ?Sized> Guarded<D> {
+    pub(crate) fn new(decoder: Box<D>) -> (Self, Panicked) {
         let panicked = Panicked::default();
         let guarded = Self {
             decoder,
@@ -50,7 +51,7 @@ impl Guarded {
         self.panicked.0.load(Ordering::Relaxed)
     }
 
-    fn catch<T>(&mut self, call: impl FnOnce(&mut dyn Decoder) -> T) -> Option<T> {
+    fn catch<T>(&mut self, call: impl FnOnce(&mut D) -> T) -> Option<T> {
         if self.has_panicked() {
             return None;
         }
@@ -64,7 +65,7 @@ impl Guarded {
         result.ok()
     }
 
-    fn ask<T>(&self, otherwise: T, question: impl FnOnce(&dyn Decoder) -> T) -> T {
+    fn ask<T>(&self, otherwise: T, question: impl FnOnce(&D) -> T) -> T {
         if self.has_panicked() {
             return otherwise;
         }
@@ -74,7 +75,7 @@ impl Guarded {
 
 // Every method, also those that need not be written: a default would silently take the place of the
 // decoder's own.
-impl Decoder for Guarded {
+impl<D: Decoder + ?Sized> Decoder for Guarded<D> {
     fn line(&mut self, line: &[u8], out: &mut Events) {
         self.catch(|decoder| decoder.line(line, out));
     }
@@ -89,7 +90,7 @@ impl Decoder for Guarded {
     }
 
     fn activity(&self) -> Activity {
-        self.ask(Activity::None, |decoder| decoder.activity())
+        self.ask(Activity::None, D::activity)
     }
 
     fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
@@ -102,5 +103,27 @@ impl Decoder for Guarded {
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
         self.ask(None, |decoder| decoder.classify_stderr(stderr))
+    }
+}
+
+impl SessionProtocol for Guarded<dyn SessionProtocol> {
+    fn exchange(&mut self) -> &mut Exchange {
+        self.decoder.exchange()
+    }
+
+    fn open(&mut self) {
+        self.catch(SessionProtocol::open);
+    }
+
+    fn order(&mut self, order: Order, out: &mut Events) {
+        self.catch(|protocol| protocol.order(order, out));
+    }
+
+    fn interrupted(&self) -> bool {
+        self.ask(false, SessionProtocol::interrupted)
+    }
+
+    fn session_id(&self) -> Option<Id> {
+        self.ask(None, SessionProtocol::session_id)
     }
 }

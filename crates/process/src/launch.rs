@@ -46,8 +46,8 @@ impl Plan {
         provider: &impl CliProvider,
         config: &RuntimeConfig,
         params: &ExecuteParams,
+        launch: Launch,
     ) -> Result<Self, AgentError> {
-        let launch = provider.launch(params)?;
         let directory = params.working_directory.clone();
         if let Some(directory) = &directory {
             check_directory("working_directory", directory)?;

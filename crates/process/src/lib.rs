@@ -63,6 +63,23 @@
 //! changed for the run ([`ConfigPlace::Lease`](teamster_core::ConfigPlace)) is restored when the last
 //! process of the run is gone, before `done`; after a kill, by the next run that looks at it.
 //!
+//! # Sessions
+//!
+//! A [`CliRuntime`] of a [`SessionProvider`](teamster_core::SessionProvider) also keeps a CLI for many
+//! turns ([`SessionRuntime`](teamster_core::SessionRuntime)). All of the above holds for its process, and
+//!
+//! - each turn has a stream of its own, with the grammar of any run and one `done`; turns wait for each
+//!   other;
+//! - the limits of time hold within a turn, and there is none between two, nor while somebody is asked for
+//!   a permission;
+//! - to abort or drop a turn's stream interrupts the turn. If the CLI cannot, or has not obeyed after
+//!   [`interrupt_grace`](RuntimeConfig::interrupt_grace), its process is stopped;
+//! - if the process ends, the turn that it played ends with an error, and the next one starts it again and
+//!   resumes the session;
+//! - when the session and its streams are dropped, or it is closed, stdin is closed, and a process that
+//!   does not end by itself is stopped. What its tools left running in the background ends then, not at the
+//!   end of a turn.
+//!
 //! # Recording
 //!
 //! With [`record_to`](RuntimeConfig::record_to) a run is written down in a folder, while it runs, as a
@@ -113,8 +130,10 @@ mod record;
 mod recording;
 mod run_folder;
 mod runtime;
+mod session;
 mod spawn;
 mod spill;
+mod start;
 mod stderr_tail;
 mod stdin;
 mod stop;

@@ -1,43 +1,121 @@
 //! From lines to events.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Context;
 use std::time::Duration;
 
-use teamster_core::{AgentError, Events, Exit, Phase, RunAssembler};
+use teamster_core::{AgentError, Events, Exit, Phase, RunAssembler, Stop};
+use tokio::time::Instant;
 
 use crate::framing::Frame;
 use crate::guard::{Panicked, panic_error};
 use crate::on_disk::Notice;
+use crate::orders::Orders;
 use crate::queue::Producer;
+use crate::watchdog::Limits;
 
-/// Decodes lines and hands the events over.
+/// Makes something of what one process prints, and knows what is wanted of it.
+pub(crate) trait Reader: Send {
+    /// Looks at what the caller wants; whether there is news.
+    fn poll(&mut self, cx: &mut Context<'_>) -> bool;
+
+    /// What the process is to read next.
+    fn take_input(&mut self) -> Vec<u8>;
+
+    /// A line, or what is known of one that was too long.
+    fn frame(&mut self, frame: Frame<'_>);
+
+    /// Something that the engine itself has to say.
+    fn notice(&mut self, notice: Notice);
+
+    /// Hands over the events. A failure here, or in the decoder, makes it [`failed`](Self::failed).
+    fn flush(&mut self);
+
+    /// Why lines are no longer decoded.
+    fn failed(&self) -> Option<&AgentError>;
+
+    /// Why the process must be stopped now, beside a failure.
+    fn stop_wanted(&self) -> Option<Stop>;
+
+    /// When [`stop_wanted`](Self::stop_wanted) is to be asked again although nothing has happened.
+    fn deadline(&self) -> Option<Instant>;
+
+    /// Whether it is to be stopped by force.
+    fn force(&self) -> bool;
+
+    /// The process is about to be stopped.
+    fn stop_requested(&mut self);
+
+    /// What the process is doing, as far as its output shows.
+    fn phase(&self) -> Phase;
+
+    /// The limits of time that hold now.
+    fn limits(&self) -> Limits;
+
+    /// When the limit of the phase began, if that was later than the last line.
+    fn since(&self) -> Option<Instant>;
+
+    /// Whether nothing more is expected of the process but its end.
+    fn has_ended(&self) -> bool;
+
+    /// Whether any tool was used.
+    fn used_tools(&self) -> bool;
+
+    /// Whether all streams have their end.
+    fn is_over(&self) -> bool;
+
+    /// The process is gone, after this time: gives the stream its end.
+    fn finish(&mut self, exit: Exit, duration: Duration);
+}
+
+/// Decodes the lines of a run and hands the events over.
 pub(crate) struct Reading {
     /// Gone when the stream has its end.
     assembler: Option<RunAssembler>,
     out: Events,
+    queue: Producer,
+    orders: Orders,
+    limits: Limits,
     panicked: Panicked,
-    /// Why lines are no longer decoded.
-    pub(crate) failed: Option<AgentError>,
+    failed: Option<AgentError>,
 }
 
 impl Reading {
-    pub(crate) fn new(assembler: RunAssembler, panicked: Panicked) -> Self {
+    pub(crate) fn new(
+        assembler: RunAssembler,
+        panicked: Panicked,
+        queue: Producer,
+        orders: Orders,
+        limits: Limits,
+    ) -> Self {
         Self {
             assembler: Some(assembler),
             out: Events::new(),
+            queue,
+            orders,
+            limits,
             panicked,
             failed: None,
         }
     }
+}
 
-    /// Something that the engine itself has to say.
-    pub(crate) fn notice(&mut self, notice: Notice) {
+impl Reader for Reading {
+    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        self.orders.poll(cx)
+    }
+
+    fn take_input(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn notice(&mut self, notice: Notice) {
         if self.assembler.is_some() {
             self.out.push(notice.event());
         }
     }
 
-    pub(crate) fn frame(&mut self, frame: Frame<'_>) {
+    fn frame(&mut self, frame: Frame<'_>) {
         if self.failed.is_some() {
             return;
         }
@@ -50,9 +128,8 @@ impl Reading {
         }
     }
 
-    /// Hands over the events. A failure here, or in the decoder, ends the run.
-    pub(crate) fn flush(&mut self, queue: &Producer) {
-        if let Err(error) = queue.push(&mut self.out) {
+    fn flush(&mut self) {
+        if let Err(error) = self.queue.push(&mut self.out) {
             self.failed.get_or_insert(error);
         }
         if self.failed.is_none() {
@@ -60,48 +137,80 @@ impl Reading {
         }
     }
 
-    pub(crate) fn phase(&self) -> Phase {
-        self.assembler
-            .as_ref()
-            .map_or(Phase::Ended, RunAssembler::phase)
+    fn failed(&self) -> Option<&AgentError> {
+        self.failed.as_ref()
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
-        self.assembler.as_ref().is_none_or(RunAssembler::has_ended)
+    fn stop_wanted(&self) -> Option<Stop> {
+        if !self.orders.stop {
+            None
+        } else if self.has_ended() {
+            // There is nothing left to abort, only to wait for.
+            Some(Stop::Lingering)
+        } else {
+            Some(Stop::Aborted)
+        }
     }
 
-    /// The process is about to be stopped.
-    pub(crate) fn stop_requested(&mut self) {
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn force(&self) -> bool {
+        self.orders.force
+    }
+
+    fn stop_requested(&mut self) {
         if let Some(assembler) = &mut self.assembler {
             assembler.stop_requested();
         }
     }
 
-    pub(crate) fn used_tools(&self) -> bool {
+    fn phase(&self) -> Phase {
+        self.assembler
+            .as_ref()
+            .map_or(Phase::Ended, RunAssembler::phase)
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn since(&self) -> Option<Instant> {
+        None
+    }
+
+    fn has_ended(&self) -> bool {
+        self.assembler.as_ref().is_none_or(RunAssembler::has_ended)
+    }
+
+    fn used_tools(&self) -> bool {
         self.assembler
             .as_ref()
             .is_some_and(RunAssembler::used_tools)
     }
 
-    /// Whether the stream has its end.
-    pub(crate) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.assembler.is_none()
     }
 
-    /// Gives the stream its end.
-    pub(crate) fn finish(&mut self, exit: Exit, duration: Duration, queue: &Producer) {
+    fn finish(&mut self, exit: Exit, duration: Duration) {
         let Some(assembler) = self.assembler.take() else {
             return;
         };
-        let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let out = &mut self.out;
         // The decoder cannot panic, and with that the rest should not either; but a stream without
         // an end would hang its reader.
-        if catch_unwind(AssertUnwindSafe(|| assembler.finish(exit, ms, out))).is_err() {
+        let finish = || assembler.finish(exit, milliseconds(duration), out);
+        if catch_unwind(AssertUnwindSafe(finish)).is_err() {
             for event in RunAssembler::refuse(panic_error()) {
                 out.push(event);
             }
         }
-        queue.close(out);
+        self.queue.close(out);
     }
+}
+
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -31,6 +31,19 @@ impl StdinWriter {
         }
     }
 
+    /// More for the CLI.
+    pub(crate) fn push(&mut self, bytes: Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        if self.written == self.bytes.len() {
+            self.bytes = bytes;
+            self.written = 0;
+        } else {
+            self.bytes.extend(bytes);
+        }
+    }
+
     /// The CLI has said that it is done: nothing holds the pipe open any more.
     pub(crate) fn release(&mut self) {
         self.hold = false;

@@ -34,6 +34,16 @@ impl Limits {
         }
     }
 
+    /// These, less those that are set for one turn.
+    pub(crate) fn with(self, timeouts: Timeouts) -> Self {
+        Self {
+            startup: timeouts.startup.unwrap_or(self.startup),
+            idle: timeouts.idle.unwrap_or(self.idle),
+            tool: timeouts.tool.unwrap_or(self.tool),
+            servers: self.servers,
+        }
+    }
+
     /// The limit of a phase; [`Duration::MAX`] for none. The end of a turn has its own grace.
     pub(crate) fn of(&self, phase: &Phase) -> Duration {
         match phase {

@@ -17,6 +17,7 @@ mod provider;
 mod recorded;
 mod recording;
 mod runtime;
+mod session;
 mod stdin;
 mod stop;
 mod tree;

@@ -76,7 +76,7 @@ impl CliProvider for Fake {
 /// `{"end":is_error}` end of the turn, `{"end":…,"more":true}` with more to come, `{"panic":0}` and
 /// `{"panic":1}` panic now and at the end.
 #[derive(Default)]
-struct Lines {
+pub(crate) struct Lines {
     ended: Option<bool>,
     more: bool,
     panics_at_the_end: bool,

@@ -1,0 +1,361 @@
+//! Sessions: a process that is kept for many turns.
+
+mod reading;
+mod shared;
+
+use std::sync::{Arc, Mutex};
+
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, AgentSession, ErrorCode, ErrorKind, EventStream, Id,
+    NoticeLevel, NoticeSource, PermissionMode, RunAssembler, Secrets, SessionAssembler,
+    SessionCapabilities, SessionFuture, SessionOptions, SessionProtocol, SessionProvider,
+    SessionRuntime, Turn,
+};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::config::RuntimeConfig;
+use crate::guard::Guarded;
+use crate::launch::make_absolute;
+use crate::queue::{Consumer, queue};
+use crate::runtime::CliRuntime;
+use crate::spill::Spill;
+use crate::start::{Refused, start};
+use reading::{SessionReading, Setting};
+use shared::{Command, Known, NewTurn, Wish, lock};
+
+/// How often a turn is sent to a new process because the old one ended just then.
+const TRIES: usize = 3;
+
+impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        self.provider().session_capabilities()
+    }
+
+    fn open(&self, mut options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
+        make_absolute(&mut options.params);
+        options.params.prompt.clear();
+        if !options.params.images.is_empty() {
+            return Err(AgentError::invalid_params(
+                "images: those of a session go with its turns",
+            ));
+        }
+        if self.config().record_to.is_some() {
+            return Err(AgentError::invalid_params(
+                "record_to: runs can be recorded, sessions cannot",
+            ));
+        }
+        self.provider().launch_session(&options)?;
+        let session_id = options.params.session_id.as_deref().map(Id::from);
+        Ok(Box::new(CliSession(Arc::new(Inner {
+            provider: self.shared_provider(),
+            config: self.shared_config(),
+            turns: Arc::new(Semaphore::new(1)),
+            state: Mutex::new(State {
+                options,
+                session_id,
+                talk: None,
+                closed: false,
+            }),
+        }))))
+    }
+}
+
+/// A session with a CLI.
+struct CliSession<P>(Arc<Inner<P>>);
+
+struct Inner<P> {
+    provider: Arc<P>,
+    config: Arc<RuntimeConfig>,
+    /// Whoever has its permit plays a turn, or starts the process.
+    turns: Arc<Semaphore>,
+    state: Mutex<State>,
+}
+
+struct State {
+    options: SessionOptions,
+    /// What the last process left, or the caller gave.
+    session_id: Option<Id>,
+    talk: Option<Talk>,
+    /// There is no process because none was wanted any more.
+    closed: bool,
+}
+
+/// The way to one process.
+#[derive(Clone)]
+struct Talk {
+    commands: mpsc::UnboundedSender<Command>,
+    known: Arc<Known>,
+}
+
+impl State {
+    fn id(&self) -> Option<Id> {
+        let known = self.talk.as_ref().and_then(|talk| talk.known.session_id());
+        known.or_else(|| self.session_id.clone())
+    }
+
+    /// The way to the process, if there is one that takes orders.
+    fn hot(&self) -> Option<Talk> {
+        (self.talk.clone()).filter(|talk| !talk.known.is_gone() && !talk.commands.is_closed())
+    }
+}
+
+impl<P: SessionProvider> Inner<P> {
+    /// Begins the turn, in a new process if need be.
+    async fn play(&self, turn: &Turn, abort: &AbortHandle) -> Result<Consumer, Refused> {
+        if !turn.images.is_empty() && !self.provider.session_capabilities().images {
+            return Err(self.cannot("take images").into());
+        }
+        for _ in 0..TRIES {
+            if abort.is_aborted() {
+                break;
+            }
+            let permit = tokio::select! {
+                biased;
+                () = abort.aborted() => break,
+                permit = self.turns.clone().acquire_owned() => permit,
+            };
+            let Ok(permit) = permit else {
+                break;
+            };
+            let talk = self.talk(abort).await?;
+            let spill = Spill::new(
+                self.config.spill_dir.as_deref(),
+                self.config.spill_limit_bytes,
+            );
+            let (producer, consumer) = queue(self.config.queue_memory_bytes, spill);
+            let (begun, has_begun) = oneshot::channel();
+            let new = NewTurn {
+                turn: turn.clone(),
+                queue: producer,
+                abort: abort.clone(),
+                permit,
+                begun,
+            };
+            if talk.commands.send(Command::Turn(Box::new(new))).is_err() {
+                continue;
+            }
+            tokio::select! {
+                biased;
+                // It fails if the process has ended before.
+                begun = has_begun => if begun.is_ok() {
+                    return Ok(consumer);
+                },
+                () = abort.aborted() => break,
+            }
+        }
+        Err(if abort.is_aborted() {
+            RunAssembler::aborted_error().into()
+        } else {
+            let name = self.provider.info().name;
+            let message = format!("{name} ends each time before a turn can begin");
+            AgentError::new(ErrorCode::StreamEndedEarly, ErrorKind::Protocol, message).into()
+        })
+    }
+
+    /// The way to the process, which is started if there is none. Only with the permit.
+    async fn talk(&self, abort: &AbortHandle) -> Result<Talk, Refused> {
+        let (options, again) = {
+            let mut state = lock(&self.state);
+            if let Some(talk) = state.hot() {
+                return Ok(talk);
+            }
+            state.session_id = state.id();
+            let again = state.talk.take().is_some() && !state.closed;
+            state.closed = false;
+            let mut options = state.options.clone();
+            if again || state.session_id.as_deref() != options.params.session_id.as_deref() {
+                // A fork was made by the first process.
+                options.params.fork = false;
+                options.params.new_session_id = None;
+            }
+            options.params.session_id = state.session_id.as_deref().map(str::to_owned);
+            (options, again)
+        };
+        let launch = self.provider.launch_session(&options)?;
+        let (protocol, panicked) =
+            Guarded::<dyn SessionProtocol>::new(self.provider.protocol(&options));
+        let params = &options.params;
+        let mut assembler = SessionAssembler::new(Box::new(protocol), params.include_native)
+            .hide(Secrets::of(&params.mcp_servers));
+        if again {
+            let outcome = match params.session_id {
+                Some(_) => "the session goes on in a new one",
+                None => "a new session begins",
+            };
+            let message = format!(
+                "the process of {} had ended; {outcome}",
+                self.provider.info().name
+            );
+            assembler.runtime_event(AgentEvent::notice(
+                NoticeLevel::Warning,
+                NoticeSource::Runtime,
+                message,
+            ));
+        }
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let known = Arc::new(Known::default());
+        let setting = Setting {
+            assembler,
+            panicked,
+            commands: receiver,
+            known: known.clone(),
+            permissions: options.permissions.clone(),
+            interruptible: self.provider.session_capabilities().interrupt,
+            interrupt_grace: self.config.interrupt_grace,
+            queue_memory_bytes: self.config.queue_memory_bytes,
+            spill_dir: self.config.spill_dir.clone(),
+            spill_limit_bytes: self.config.spill_limit_bytes,
+        };
+        start(
+            &*self.provider,
+            &self.config,
+            params,
+            launch,
+            abort,
+            |limits| SessionReading::new(setting, limits),
+        )
+        .await?;
+        let talk = Talk { commands, known };
+        lock(&self.state).talk = Some(talk.clone());
+        Ok(talk)
+    }
+
+    fn cannot(&self, what: &str) -> AgentError {
+        let name = self.provider.info().name;
+        AgentError::invalid_params(format!("a session with {name} cannot {what}"))
+    }
+
+    /// Has the process carry out an order. `None` if there is none that could, or if it ended meanwhile.
+    async fn order(&self, wish: Wish) -> Option<Result<(), AgentError>> {
+        let talk = lock(&self.state).hot()?;
+        let (reply, settled) = oneshot::channel();
+        talk.commands.send(Command::Order(wish, reply)).ok()?;
+        settled.await.ok()
+    }
+}
+
+impl<P: SessionProvider> AgentSession for CliSession<P> {
+    fn provider(&self) -> &str {
+        self.0.provider.info().id
+    }
+
+    fn id(&self) -> Option<Id> {
+        lock(&self.0.state).id()
+    }
+
+    fn capabilities(&self) -> &SessionCapabilities {
+        self.0.provider.session_capabilities()
+    }
+
+    fn send(&self, turn: Turn) -> EventStream {
+        let abort = AbortHandle::new(&turn.cancel);
+        let order = abort.clone();
+        let inner = self.0.clone();
+        let events = async_stream::stream! {
+            let consumer = match inner.play(&turn, &order).await {
+                Ok(consumer) => consumer,
+                Err(Refused { notices, error }) => {
+                    for notice in notices {
+                        yield notice.event();
+                    }
+                    for event in RunAssembler::refuse(error) {
+                        yield event;
+                    }
+                    return;
+                }
+            };
+            let mut batch = Vec::new();
+            while consumer.pull(&mut batch).await {
+                for event in batch.drain(..) {
+                    yield event;
+                }
+            }
+        };
+        EventStream::new(events, abort)
+    }
+
+    fn interrupt(&self) {
+        if let Some(talk) = lock(&self.0.state).hot() {
+            // A process that is gone plays nothing.
+            let _ = talk.commands.send(Command::Interrupt);
+        }
+    }
+
+    fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            if !self.capabilities().steer {
+                return Err(self.0.cannot("be told more in the middle of a turn"));
+            }
+            let none = || Err(AgentError::invalid_params("no turn is being played"));
+            self.0.order(Wish::Steer(text)).await.unwrap_or_else(none)
+        })
+    }
+
+    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            if !self.capabilities().clear {
+                return Err(self.0.cannot("begin anew"));
+            }
+            // Never closed, so this never fails.
+            let _permit = self.0.turns.acquire().await;
+            let settled = self.0.order(Wish::Clear).await;
+            if !matches!(settled, Some(Err(_))) {
+                let mut state = lock(&self.0.state);
+                state.session_id = None;
+                state.options.params.session_id = None;
+                state.options.params.fork = false;
+                if settled.is_none() {
+                    state.talk = None;
+                }
+            }
+            settled.unwrap_or(Ok(()))
+        })
+    }
+
+    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            if !self.capabilities().set_model {
+                return Err(self.0.cannot("change its model"));
+            }
+            let settled = self.0.order(Wish::Model(model.clone())).await;
+            settled.unwrap_or(Ok(()))?;
+            lock(&self.0.state).options.params.model = Some(model);
+            Ok(())
+        })
+    }
+
+    fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            if !self.capabilities().set_permission {
+                return Err(self.0.cannot("change its permission mode"));
+            }
+            let settled = self.0.order(Wish::Permission(mode)).await;
+            settled.unwrap_or(Ok(()))?;
+            lock(&self.0.state).options.params.permission = mode;
+            Ok(())
+        })
+    }
+
+    fn unasked(&self) -> Option<EventStream> {
+        lock(&self.0.state).talk.as_ref()?.known.take_unasked()
+    }
+
+    fn close(&self) -> SessionFuture<'_, ()> {
+        Box::pin(async move {
+            let talk = {
+                let mut state = lock(&self.0.state);
+                state.closed = true;
+                state.talk.clone()
+            };
+            if let Some(talk) = talk {
+                // If it fails, the process is gone.
+                let _ = talk.commands.send(Command::Close);
+                talk.commands.closed().await;
+            }
+        })
+    }
+
+    fn is_hot(&self) -> bool {
+        (lock(&self.0.state).hot()).is_some_and(|talk| !talk.known.is_playing())
+    }
+}

@@ -1,0 +1,480 @@
+//! The turns of a session: from lines to events, and from orders to lines.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, CancellationToken, Decision, ErrorCode, ErrorKind, Events,
+    Exchange, Exit, Order, OrderId, Permission, PermissionAnswer, PermissionPolicy,
+    PermissionRequest, Phase, SessionAssembler, SessionFuture, Stop, Timeouts,
+};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::shared::{Command, Known, NewTurn, Wish};
+use crate::framing::Frame;
+use crate::guard::{Panicked, panic_error};
+use crate::on_disk::Notice;
+use crate::orders::Orders;
+use crate::queue::{Producer, queue};
+use crate::reading::{Reader, milliseconds};
+use crate::spill::Spill;
+use crate::watchdog::{Limits, deadline};
+
+/// How long an order may take to be carried out.
+const ORDER_LIMIT: Duration = Duration::from_secs(30);
+
+/// What a reader of a session is made from.
+pub(crate) struct Setting {
+    pub(crate) assembler: SessionAssembler,
+    pub(crate) panicked: Panicked,
+    pub(crate) commands: mpsc::UnboundedReceiver<Command>,
+    pub(crate) known: Arc<Known>,
+    pub(crate) permissions: PermissionPolicy,
+    pub(crate) interruptible: bool,
+    pub(crate) interrupt_grace: Duration,
+    pub(crate) queue_memory_bytes: usize,
+    pub(crate) spill_dir: Option<PathBuf>,
+    pub(crate) spill_limit_bytes: u64,
+}
+
+/// Plays the turns of one process, one after another.
+pub(crate) struct SessionReading {
+    setting: Setting,
+    base: Limits,
+    /// The turn that is being played.
+    current: Option<Current>,
+    /// A turn that waits for the end of one that the CLI began by itself.
+    waiting: Option<Box<NewTurn>>,
+    asked: Vec<Asked>,
+    replies: HashMap<OrderId, Reply>,
+    next_order: u64,
+    /// Until when the turn may take to be interrupted.
+    interrupting: Option<Instant>,
+    /// What was written but not yet given to the CLI.
+    input: Vec<u8>,
+    /// Nobody is left who could want something, or the end was asked for.
+    closing: bool,
+    close_told: bool,
+    failed: Option<AgentError>,
+    over: bool,
+}
+
+struct Current {
+    queue: Producer,
+    orders: Orders,
+    limits: Limits,
+    begun: Instant,
+    /// Nobody else has the process until this is dropped.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// Who waits for an order to be carried out, and until when.
+struct Reply {
+    to: oneshot::Sender<Result<(), AgentError>>,
+    until: Instant,
+}
+
+struct Asked {
+    request: PermissionRequest,
+    answer: SessionFuture<'static, PermissionAnswer>,
+}
+
+impl SessionReading {
+    pub(crate) fn new(setting: Setting, limits: Limits) -> Self {
+        let mut this = Self {
+            setting,
+            base: limits,
+            current: None,
+            waiting: None,
+            asked: Vec::new(),
+            replies: HashMap::new(),
+            next_order: 0,
+            interrupting: None,
+            input: Vec::new(),
+            closing: false,
+            close_told: false,
+            failed: None,
+            over: false,
+        };
+        this.settle();
+        this
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Turn(turn) if self.current.is_none() => self.begin(*turn),
+            Command::Turn(turn) => self.waiting = Some(turn),
+            Command::Interrupt => self.interrupt(),
+            Command::Order(Wish::Steer(_), to) if self.current.is_none() => {
+                let error = AgentError::invalid_params("no turn is being played");
+                // Whoever wanted it may not want to know any more.
+                let _ = to.send(Err(error));
+            }
+            Command::Order(wish, to) => {
+                let id = OrderId(self.next_order);
+                self.next_order += 1;
+                let until = Instant::now() + ORDER_LIMIT;
+                self.replies.insert(id, Reply { to, until });
+                self.setting.assembler.order(wish.order(id));
+            }
+            Command::Close => {
+                self.closing = true;
+                self.interrupt();
+            }
+        }
+        self.settle();
+    }
+
+    fn begin(&mut self, new: NewTurn) {
+        if new.abort.is_aborted() {
+            return;
+        }
+        // Who has sent it waits for this; if it does not, the events go nowhere.
+        let _ = new.begun.send(());
+        self.current = Some(Current {
+            queue: new.queue,
+            orders: Orders::new(&new.abort),
+            limits: self.base.with(new.turn.timeouts),
+            begun: Instant::now(),
+            _permit: Some(new.permit),
+        });
+        self.setting.known.set_playing(true);
+        self.interrupting = None;
+        self.setting.assembler.begin(new.turn);
+    }
+
+    /// The CLI has begun a turn by itself.
+    fn begin_unasked(&mut self) {
+        let setting = &self.setting;
+        let spill = Spill::new(setting.spill_dir.as_deref(), setting.spill_limit_bytes);
+        let (queue, consumer) = queue(setting.queue_memory_bytes, spill);
+        let abort = AbortHandle::new(&CancellationToken::new());
+        self.current = Some(Current {
+            queue,
+            orders: Orders::new(&abort),
+            limits: self.base.with(Timeouts::default()),
+            begun: Instant::now(),
+            _permit: None,
+        });
+        self.interrupting = None;
+        setting.known.add_unasked(consumer, abort);
+    }
+
+    fn interrupt(&mut self) {
+        if self.current.is_none() || self.interrupting.is_some() {
+            return;
+        }
+        self.setting.assembler.stop_requested();
+        let grace = if self.setting.interruptible {
+            self.setting.assembler.order(Order::Interrupt);
+            self.setting.interrupt_grace
+        } else {
+            Duration::ZERO
+        };
+        self.interrupting = deadline(Instant::now(), grace);
+        self.asked.clear();
+    }
+
+    /// Deals with what the protocol has left.
+    fn settle(&mut self) {
+        loop {
+            let assembler = &mut self.setting.assembler;
+            for (id, result) in assembler.exchange(Exchange::take_settled) {
+                if let Some(reply) = self.replies.remove(&id) {
+                    self.setting.known.set_session_id(assembler.session_id());
+                    // Whoever wanted it may not want to know any more.
+                    let _ = reply.to.send(result);
+                }
+            }
+            for id in assembler.exchange(Exchange::take_withdrawn) {
+                self.asked.retain(|asked| asked.request.id != id);
+            }
+            let asked = assembler.exchange(Exchange::take_asked);
+            let written = assembler.exchange(Exchange::take_written);
+            self.input.extend(written);
+            if self.current.is_some() && self.setting.assembler.is_over() {
+                self.end_turn();
+                continue;
+            }
+            if asked.is_empty() {
+                break;
+            }
+            for request in asked {
+                self.ask(request);
+            }
+        }
+        if self.closing && self.current.is_none() && !self.close_told {
+            self.close_told = true;
+            self.setting.known.set_gone();
+            self.setting.assembler.order(Order::Close);
+            let written = self.setting.assembler.exchange(Exchange::take_written);
+            self.input.extend(written);
+        }
+    }
+
+    fn ask(&mut self, request: PermissionRequest) {
+        match &self.setting.permissions {
+            PermissionPolicy::Allow => self.answer(&request, PermissionAnswer::Allow),
+            PermissionPolicy::Ask(ask) => {
+                let ask = ask.clone();
+                let asking = request.clone();
+                // Not called here: what it does before it waits is not for this task to bear.
+                let answer = Box::pin(async move { ask(asking).await });
+                self.asked.push(Asked { request, answer });
+            }
+            _ => {
+                let why = "nobody is there to ask".to_owned();
+                self.answer(&request, PermissionAnswer::Deny(Some(why)));
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &PermissionRequest, answer: PermissionAnswer) {
+        let (decision, reason) = match &answer {
+            PermissionAnswer::Deny(reason) => (Decision::Denied, reason.clone()),
+            _ => (Decision::Allowed, None),
+        };
+        let event = AgentEvent::Permission(Box::new(Permission {
+            tool_name: request.tool_name.clone(),
+            tool_id: request.tool_id.clone(),
+            decision,
+            reason,
+            native: None,
+        }));
+        self.setting.assembler.runtime_event(event);
+        self.setting
+            .assembler
+            .order(Order::Answer(request.id, answer));
+    }
+
+    /// Those who have waited too long are told.
+    fn give_up(&mut self) -> bool {
+        let now = Instant::now();
+        let late = |reply: &Reply| reply.until <= now;
+        let ids: Vec<_> = (self.replies.iter())
+            .filter(|(_, reply)| late(reply))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in &ids {
+            if let Some(reply) = self.replies.remove(id) {
+                let message = format!("the CLI did not answer within {ORDER_LIMIT:?}");
+                let error =
+                    AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, message);
+                let _ = reply.to.send(Err(error));
+            }
+        }
+        !ids.is_empty()
+    }
+
+    fn poll_answers(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut answered = Vec::new();
+        let mut index = 0;
+        while index < self.asked.len() {
+            let future = self.asked[index].answer.as_mut();
+            let answer = match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
+                Ok(Poll::Pending) => {
+                    index += 1;
+                    continue;
+                }
+                Ok(Poll::Ready(answer)) => answer,
+                Err(_) => PermissionAnswer::Deny(Some("the one who was asked panicked".into())),
+            };
+            answered.push((self.asked.remove(index).request, answer));
+        }
+        let news = !answered.is_empty();
+        for (request, answer) in answered {
+            self.answer(&request, answer);
+        }
+        news
+    }
+
+    /// The turn is over, and the process lives on.
+    fn end_turn(&mut self) {
+        let Some(current) = self.current.take() else {
+            return;
+        };
+        let assembler = &mut self.setting.assembler;
+        self.setting.known.set_session_id(assembler.session_id());
+        let duration = milliseconds(current.begun.elapsed());
+        assembler.end_turn(duration);
+        current.queue.close(assembler.out());
+        self.interrupting = None;
+        self.asked.clear();
+        self.setting.known.set_playing(false);
+        if let Some(waiting) = self.waiting.take() {
+            if self.closing {
+                // It is sent to the next process.
+                drop(waiting);
+            } else {
+                self.begin(*waiting);
+            }
+        }
+    }
+
+    /// After each line: whether a turn begins or ends with it.
+    fn follow(&mut self) {
+        if self.current.is_none() && self.setting.assembler.turn() == Some(false) {
+            self.begin_unasked();
+        }
+        self.settle();
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closing && self.current.is_none()
+    }
+}
+
+impl Reader for SessionReading {
+    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.over {
+            return false;
+        }
+        let mut news = false;
+        while let Poll::Ready(command) = self.setting.commands.poll_recv(cx) {
+            match command {
+                Some(command) => self.command(command),
+                None if self.closing => break,
+                None => self.command(Command::Close),
+            }
+            news = true;
+        }
+        if let Some(current) = &mut self.current
+            && current.orders.poll(cx)
+        {
+            self.interrupt();
+            news = true;
+        }
+        news |= self.poll_answers(cx);
+        news |= self.give_up();
+        if news {
+            self.settle();
+            self.flush();
+        }
+        news
+    }
+
+    fn take_input(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.input)
+    }
+
+    fn frame(&mut self, frame: Frame<'_>) {
+        if self.failed.is_some() || self.over {
+            return;
+        }
+        match frame {
+            Frame::Line(line) => self.setting.assembler.line(line),
+            Frame::Oversize { bytes, head } => self.setting.assembler.oversize_line(bytes, head),
+        }
+        self.follow();
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.setting.assembler.runtime_event(notice.event());
+    }
+
+    fn flush(&mut self) {
+        if let Some(current) = &self.current
+            && let Err(error) = current.queue.push(self.setting.assembler.out())
+        {
+            self.failed.get_or_insert(error);
+        }
+        if self.failed.is_none() {
+            self.failed = self.setting.panicked.error();
+        }
+        let id = self.setting.assembler.session_id();
+        self.setting.known.set_session_id(id);
+    }
+
+    fn failed(&self) -> Option<&AgentError> {
+        self.failed.as_ref()
+    }
+
+    fn stop_wanted(&self) -> Option<Stop> {
+        let late = |until: Instant| Instant::now() >= until;
+        if self.interrupting.is_some_and(late) || self.force() {
+            Some(Stop::Aborted)
+        } else {
+            None
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let replies = self.replies.values().map(|reply| reply.until);
+        replies.chain(self.interrupting).min()
+    }
+
+    fn force(&self) -> bool {
+        (self.current.as_ref()).is_some_and(|current| current.orders.force)
+    }
+
+    fn stop_requested(&mut self) {
+        self.setting.known.set_gone();
+        self.setting.assembler.stop_requested();
+    }
+
+    fn phase(&self) -> Phase {
+        if self.is_closed() {
+            Phase::Ended
+        } else if self.asked.is_empty() {
+            self.setting.assembler.phase()
+        } else {
+            Phase::Asking
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        (self.current.as_ref()).map_or(self.base, |current| current.limits)
+    }
+
+    fn since(&self) -> Option<Instant> {
+        self.current.as_ref().map(|current| current.begun)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.is_closed()
+    }
+
+    fn used_tools(&self) -> bool {
+        // Of any of its turns; what those left running is looked for when the process ends.
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.over
+    }
+
+    fn finish(&mut self, exit: Exit, _: Duration) {
+        self.over = true;
+        self.setting.known.set_gone();
+        self.setting.commands.close();
+        self.asked.clear();
+        if let Some(current) = self.current.take() {
+            let assembler = &mut self.setting.assembler;
+            self.setting.known.set_session_id(assembler.session_id());
+            let duration = milliseconds(current.begun.elapsed());
+            let finish = || {
+                assembler.finish(exit, duration);
+                current.queue.close(assembler.out());
+            };
+            if catch_unwind(AssertUnwindSafe(finish)).is_err() {
+                let mut out = Events::new();
+                for event in teamster_core::RunAssembler::refuse(panic_error()) {
+                    out.push(event);
+                }
+                current.queue.close(&mut out);
+            }
+        }
+        self.setting.known.set_playing(false);
+        // Those who wait for something learn by this that it will not come.
+        self.replies.clear();
+        self.waiting = None;
+        while let Ok(command) = self.setting.commands.try_recv() {
+            drop(command);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a session and the task of its process know together.
+//!
+//! The task must not hold what keeps the session's side of the channel open: that the last one who could
+//! want something is gone is how it learns that the process is to end.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use teamster_core::{
+    AbortHandle, AgentError, EventStream, Id, Order, OrderId, PermissionMode, Turn,
+};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::queue::{Consumer, Producer};
+
+/// How many turns that nobody asked for are kept until somebody takes them.
+const UNASKED: usize = 16;
+
+/// What the session wants of the task.
+pub(crate) enum Command {
+    Turn(Box<NewTurn>),
+    Interrupt,
+    /// Something that is to be settled, and who waits for that.
+    Order(Wish, oneshot::Sender<Result<(), AgentError>>),
+    /// Interrupt what is played, and end the process.
+    Close,
+}
+
+/// An order without its number.
+pub(crate) enum Wish {
+    Steer(String),
+    Clear,
+    Model(String),
+    Permission(PermissionMode),
+}
+
+impl Wish {
+    pub(crate) fn order(self, id: OrderId) -> Order {
+        match self {
+            Self::Steer(text) => Order::Steer(id, text),
+            Self::Clear => Order::Clear(id),
+            Self::Model(model) => Order::SetModel(id, model),
+            Self::Permission(mode) => Order::SetPermission(id, mode),
+        }
+    }
+}
+
+/// A turn on its way to the process.
+pub(crate) struct NewTurn {
+    pub(crate) turn: Turn,
+    pub(crate) queue: Producer,
+    pub(crate) abort: AbortHandle,
+    /// Nobody else has the process meanwhile.
+    pub(crate) permit: OwnedSemaphorePermit,
+    /// Told when it begins. If it never does, the process has ended before.
+    pub(crate) begun: oneshot::Sender<()>,
+}
+
+/// What both know.
+#[derive(Default)]
+pub(crate) struct Known {
+    session_id: Mutex<Option<Id>>,
+    unasked: Mutex<VecDeque<EventStream>>,
+    gone: AtomicBool,
+    playing: AtomicBool,
+}
+
+impl Known {
+    /// The id by which the session can be resumed.
+    pub(crate) fn session_id(&self) -> Option<Id> {
+        lock(&self.session_id).clone()
+    }
+
+    pub(crate) fn set_session_id(&self, id: Option<Id>) {
+        *lock(&self.session_id) = id;
+    }
+
+    /// A turn that the CLI began by itself.
+    pub(crate) fn add_unasked(&self, consumer: Consumer, abort: AbortHandle) {
+        let events = async_stream::stream! {
+            let mut batch = Vec::new();
+            while consumer.pull(&mut batch).await {
+                for event in batch.drain(..) {
+                    yield event;
+                }
+            }
+        };
+        let mut unasked = lock(&self.unasked);
+        if unasked.len() >= UNASKED {
+            unasked.pop_front();
+        }
+        unasked.push_back(EventStream::new(events, abort));
+    }
+
+    pub(crate) fn take_unasked(&self) -> Option<EventStream> {
+        lock(&self.unasked).pop_front()
+    }
+
+    /// The process is gone, or about to be: it takes no turn any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_gone(&self) {
+        self.gone.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_playing(&self) -> bool {
+        self.playing.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_playing(&self, playing: bool) {
+        self.playing.store(playing, Ordering::Release);
+    }
+}
+
+/// A lock that a panic elsewhere does not break: what it guards is whole between any two statements.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,172 @@
+//! From a plan to a process and the task that drives it.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use teamster_core::{
+    AbortHandle, AgentError, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch, RunAssembler,
+};
+use tokio::runtime::Handle;
+
+use crate::config::RuntimeConfig;
+use crate::driver::{Clock, Driver};
+use crate::engine;
+use crate::framing::LineBuf;
+use crate::launch::Plan;
+use crate::live::Live;
+use crate::on_disk::{Notice, OnDisk};
+use crate::reading::Reader;
+use crate::record::Record;
+use crate::recording::Recording;
+use crate::spawn::{Spawned, spawn};
+use crate::stderr_tail::Tail;
+use crate::stdin::StdinWriter;
+use crate::stop::{Tree, ladder};
+use crate::watchdog::{Alarm, Limits};
+
+/// How long a process may live after the end of its output, if nobody knows better.
+const EXIT_GRACE: Duration = Duration::from_secs(3);
+
+/// A process that was not started.
+pub(crate) struct Refused {
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) error: AgentError,
+}
+
+impl From<AgentError> for Refused {
+    fn from(error: AgentError) -> Self {
+        let notices = Vec::new();
+        Self { notices, error }
+    }
+}
+
+/// Starts the process and the task that drives it, with the reader that is made for it.
+pub(crate) async fn start<R: Reader + 'static>(
+    provider: &impl CliProvider,
+    config: &RuntimeConfig,
+    params: &ExecuteParams,
+    launch: Launch,
+    abort: &AbortHandle,
+    reader: impl FnOnce(Limits) -> R,
+) -> Result<(), Refused> {
+    let plan = Plan::new(provider, config, params, launch)?;
+    let handle = engine::handle().map_err(|error| {
+        let message = format!("no asynchronous runtime could be started for the run: {error}");
+        AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
+    })?;
+    let mut recording = match &config.record_to {
+        Some(dir) => Some(Recording::begin(
+            dir,
+            &plan,
+            params,
+            config,
+            provider.info().id,
+        )?),
+        None => None,
+    };
+    let (mut plan, mut on_disk) = match on_disk(plan, &handle, abort).await {
+        Ok(made) => made,
+        Err(error) => {
+            let notice = recording.and_then(|it| it.not_started(&error.message));
+            let notices = notice.into_iter().collect();
+            return Err(Refused { notices, error });
+        }
+    };
+    let notices = on_disk.take_notices();
+    let record = plan.launch.record.take().map(Record::begin);
+    let clock = Clock::start();
+    let recorded = match &mut recording {
+        Some(recording) => recording.start(&plan, params, config),
+        None => Ok(()),
+    };
+    let spawned = match recorded {
+        Err(error) => {
+            recording = None;
+            Err((None, error))
+        }
+        Ok(()) if abort.is_aborted() => Err((None, RunAssembler::aborted_error())),
+        Ok(()) => spawn(&plan, &handle, config.die_with_parent)
+            .map_err(|error| (Some(error.to_string()), plan.spawn_error(&error))),
+    };
+    let Spawned {
+        child,
+        stdin,
+        events,
+        other,
+    } = match spawned {
+        Ok(spawned) => spawned,
+        Err((system, error)) => {
+            let why = system.as_deref().unwrap_or(&error.message);
+            let unrecorded = recording.and_then(|it| it.not_started(why));
+            let later = on_disk.release_elsewhere(&handle).await;
+            let notices = notices.into_iter().chain(later).chain(unrecorded).collect();
+            return Err(Refused { notices, error });
+        }
+    };
+    let timeouts = params.timeouts.or(config.timeouts).or(plan.launch.timeouts);
+    let mut reader = reader(Limits::new(timeouts, !params.mcp_servers.is_empty()));
+    for notice in notices {
+        reader.notice(notice);
+    }
+    let input = std::mem::take(&mut plan.launch.stdin);
+    let driver = Driver {
+        tree: Tree::new(child, &plan.run_id),
+        events,
+        lines: LineBuf::new(config.max_line_bytes),
+        other,
+        tail: Tail::new(config.stderr_tail_bytes),
+        stdin: stdin.map(|pipe| StdinWriter::new(pipe, input)),
+        reader,
+        ladder: ladder(&plan.launch, config),
+        exit_grace: config
+            .exit_grace
+            .or(plan.launch.exit_grace)
+            .unwrap_or(EXIT_GRACE),
+        drain_grace: config.drain_grace,
+        keep_background: params.keep_background,
+        on_disk: Some(on_disk),
+        record,
+        recording,
+        alarm: Box::pin(Alarm::new()),
+        clock,
+    };
+    let live = Live::new();
+    handle.spawn(async move {
+        driver.run().await;
+        drop(live);
+    });
+    Ok(())
+}
+
+/// Makes what the run needs on disk, on a thread that may wait for it. An abort does not: what comes
+/// after it is given back as soon as it is there.
+async fn on_disk(
+    mut plan: Plan,
+    handle: &Handle,
+    abort: &AbortHandle,
+) -> Result<(Plan, OnDisk), AgentError> {
+    if !OnDisk::is_needed(&plan.launch) {
+        return Ok((plan, OnDisk::default()));
+    }
+    let order = abort.clone();
+    let mut task = handle.spawn_blocking(move || {
+        let on_disk = OnDisk::make(&mut plan, &order)?;
+        Ok((plan, on_disk))
+    });
+    let mut aborted = pin!(abort.aborted());
+    poll_fn(|cx| match pin!(&mut task).poll(cx) {
+        Poll::Ready(Ok(made)) => Poll::Ready(made),
+        Poll::Ready(Err(error)) => Poll::Ready(Err(AgentError::new(
+            ErrorCode::Io,
+            ErrorKind::Internal,
+            format!("the files of the run could not be made: {error}"),
+        ))),
+        Poll::Pending => aborted
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(RunAssembler::aborted_error())),
+    })
+    .await
+}
