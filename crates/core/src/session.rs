@@ -6,6 +6,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -101,6 +102,9 @@ pub struct SessionOptions {
     pub params: ExecuteParams,
     /// Who answers when the CLI asks whether a tool may be used.
     pub permissions: PermissionPolicy,
+    /// End the process when no turn was played for this long. The next turn starts it again and resumes
+    /// the session.
+    pub idle: Option<Duration>,
 }
 
 impl SessionOptions {
@@ -109,6 +113,7 @@ impl SessionOptions {
         Self {
             params,
             permissions: PermissionPolicy::default(),
+            idle: None,
         }
     }
 }

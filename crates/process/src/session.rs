@@ -160,7 +160,8 @@ impl<P: SessionProvider> Inner<P> {
                 return Ok(talk);
             }
             state.session_id = state.id();
-            let again = state.talk.take().is_some() && !state.closed;
+            let unwanted = state.closed;
+            let again = (state.talk.take()).is_some_and(|talk| !unwanted && !talk.known.was_idle());
             state.closed = false;
             let mut options = state.options.clone();
             if again || state.session_id.as_deref() != options.params.session_id.as_deref() {
@@ -200,6 +201,7 @@ impl<P: SessionProvider> Inner<P> {
             commands: receiver,
             known: known.clone(),
             permissions: options.permissions.clone(),
+            idle: options.idle,
             interruptible: self.provider.session_capabilities().interrupt,
             interrupt_grace: self.config.interrupt_grace,
             queue_memory_bytes: self.config.queue_memory_bytes,

@@ -36,6 +36,7 @@ pub(crate) struct Setting {
     pub(crate) known: Arc<Known>,
     pub(crate) permissions: PermissionPolicy,
     pub(crate) interruptible: bool,
+    pub(crate) idle: Option<Duration>,
     pub(crate) interrupt_grace: Duration,
     pub(crate) queue_memory_bytes: usize,
     pub(crate) spill_dir: Option<PathBuf>,
@@ -55,6 +56,8 @@ pub(crate) struct SessionReading {
     next_order: u64,
     /// Until when the turn may take to be interrupted.
     interrupting: Option<Instant>,
+    /// Since when no turn has been played.
+    idle_since: Instant,
     /// What was written but not yet given to the CLI.
     input: Vec<u8>,
     /// Nobody is left who could want something, or the end was asked for.
@@ -95,6 +98,7 @@ impl SessionReading {
             replies: HashMap::new(),
             next_order: 0,
             interrupting: None,
+            idle_since: Instant::now(),
             input: Vec::new(),
             closing: false,
             close_told: false,
@@ -306,6 +310,7 @@ impl SessionReading {
         self.interrupting = None;
         self.asked.clear();
         self.setting.known.set_playing(false);
+        self.idle_since = Instant::now();
         if let Some(waiting) = self.waiting.take() {
             if self.closing {
                 // It is sent to the next process.
@@ -322,6 +327,14 @@ impl SessionReading {
             self.begin_unasked();
         }
         self.settle();
+    }
+
+    /// When the process has been idle for too long.
+    fn idle_until(&self) -> Option<Instant> {
+        if self.current.is_some() || self.closing {
+            return None;
+        }
+        deadline(self.idle_since, self.setting.idle?)
     }
 
     fn is_closed(&self) -> bool {
@@ -351,6 +364,11 @@ impl Reader for SessionReading {
         }
         news |= self.poll_answers(cx);
         news |= self.give_up();
+        if (self.idle_until()).is_some_and(|until| Instant::now() >= until) {
+            self.setting.known.set_idle();
+            self.command(Command::Close);
+            news = true;
+        }
         if news {
             self.settle();
             self.flush();
@@ -405,7 +423,10 @@ impl Reader for SessionReading {
 
     fn deadline(&self) -> Option<Instant> {
         let replies = self.replies.values().map(|reply| reply.until);
-        replies.chain(self.interrupting).min()
+        replies
+            .chain(self.interrupting)
+            .chain(self.idle_until())
+            .min()
     }
 
     fn force(&self) -> bool {

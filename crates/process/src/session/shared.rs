@@ -64,6 +64,7 @@ pub(crate) struct Known {
     unasked: Mutex<VecDeque<EventStream>>,
     gone: AtomicBool,
     playing: AtomicBool,
+    idle: AtomicBool,
 }
 
 impl Known {
@@ -104,6 +105,15 @@ impl Known {
 
     pub(crate) fn set_gone(&self) {
         self.gone.store(true, Ordering::Release);
+    }
+
+    /// Whether the process was ended because nobody used it.
+    pub(crate) fn was_idle(&self) -> bool {
+        self.idle.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_idle(&self) {
+        self.idle.store(true, Ordering::Release);
     }
 
     pub(crate) fn is_playing(&self) -> bool {

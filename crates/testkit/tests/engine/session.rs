@@ -11,7 +11,7 @@ use teamster_core::{
     SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider, SessionRuntime, Stdin,
     Timeouts, ToolKind, Turn,
 };
-use teamster_process::{CliRuntime, RuntimeConfig};
+use teamster_process::{CliRuntime, PoolConfig, RuntimeConfig, SessionPool};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
 use crate::provider::{Fake, Lines};
@@ -521,6 +521,20 @@ async fn silence_in_a_turn_has_its_limit_and_between_turns_none() {
 }
 
 #[tokio::test]
+async fn a_process_that_nobody_uses_ends_and_comes_back_without_a_word() {
+    let mut prepared = prepared();
+    prepared.options.idle = Some(Duration::from_millis(20));
+    let session = prepared.open();
+    let process = pid(&*session).await;
+    tokio::task::spawn_blocking(move || assert!(wait_gone(process, LIMIT)))
+        .await
+        .unwrap();
+    let story = say(&*session, "id").await;
+    assert_eq!(story.result.text, "fresh");
+    assert_eq!(story.types(), ["session", "text", "turn_end", "done"]);
+}
+
+#[tokio::test]
 async fn a_turn_that_nobody_asked_for_has_its_own_stream() {
     let session = prepared().open();
     assert_eq!(say(&*session, "later").await.result.text, "now");
@@ -633,6 +647,36 @@ async fn an_aborted_turn_is_never_sent() {
     assert_eq!(second.await.unwrap().types(), ["error", "done"]);
     session.interrupt();
     events.finish().await;
+}
+
+#[tokio::test]
+async fn a_pool_keeps_a_session_for_each_key_and_bounds_their_processes() {
+    let prepared = prepared();
+    let runtime = Arc::new(CliRuntime::with_config(prepared.talker, prepared.config));
+    let mut config = PoolConfig::default();
+    config.max_hot = 2;
+    let pool = SessionPool::new(runtime, config);
+    let mut pids = Vec::new();
+    for key in ["a", "b", "a"] {
+        let session = pool.session(key, SessionOptions::default).unwrap();
+        pids.push(pid(&*session).await);
+    }
+    assert_eq!(pids[0], pids[2]);
+    assert_eq!(pool.hot(), 2);
+    let third = pool.session("c", SessionOptions::default).unwrap();
+    let b = pids[1];
+    tokio::task::spawn_blocking(move || assert!(wait_gone(b, LIMIT)))
+        .await
+        .unwrap();
+    pid(&*third).await;
+    assert!(is_alive(pids[0]), "it was used after the other");
+    let again = pool.session("b", || panic!("it is there")).unwrap();
+    let story = say(&*again, "id").await;
+    assert_eq!((&*story.result.text, story.notices().len()), ("fresh", 0));
+    pool.close().await;
+    assert_eq!(pool.hot(), 0);
+    assert!(pool.remove("a").is_some());
+    assert!(pool.remove("a").is_none());
 }
 
 /// Without a Tokio runtime of the caller's.
