@@ -38,6 +38,7 @@
 #![warn(missing_docs)]
 
 mod selection;
+mod sessions;
 
 use std::sync::Arc;
 
@@ -47,6 +48,7 @@ pub use teamster_process as process;
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
 pub use selection::{AgentConfig, LoopOwner, Runtimes, get_runtime};
+pub use sessions::{create_session_runtime, session_providers};
 #[cfg(feature = "orchestrator")]
 pub use teamster_orchestrator as orchestrator;
 #[cfg(feature = "store")]
