@@ -8,7 +8,9 @@ use sqlx::{Any, AnyPool, Row};
 
 use crate::StoreError;
 use crate::error::explain;
-use crate::open::{cannot_open, explain_io, has_tables, migrate, pool, reach, up_to_date};
+use crate::open::{
+    cannot_open, explain_io, give_back, has_tables, migrate, pool, reach, up_to_date,
+};
 use crate::place::Place;
 
 pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
@@ -38,7 +40,9 @@ pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
             }
             Place::Server { .. } => {
                 let mut connection = reach(&pool_of, &options, place).await?;
-                check(&mut connection, place).await.map(|()| true)
+                check(&mut connection, place).await?;
+                give_back(connection);
+                Ok(true)
             }
             Place::File(_) => {
                 let connection = pool_of.acquire().await;

@@ -28,6 +28,10 @@ const TABLE: &str = "teamster_migrations";
 /// How long to wait for a server and for a lock.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a server may take to say that a connection can be lent again. If it takes longer the next one
+/// is a new one, so nothing is lost.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+
 /// How long a server may take before it is asked why. Most take less, TLS included.
 const ASKED_WHY_AFTER: Duration = Duration::from_millis(500);
 
@@ -51,7 +55,9 @@ pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
             Place::Server { .. } => {
                 let mut connection = reach(&pool, &options, place).await?;
                 let ready = migrate(&mut connection, place).await;
-                if ready.is_err() {
+                if ready.is_ok() {
+                    give_back(connection);
+                } else {
                     // It may hold the lock of a migration that failed, which ends with it.
                     let _ = connection.close().await;
                 }
@@ -104,6 +110,22 @@ pub(crate) async fn reach(
         .map_err(|error| failed(&error))?;
     let _ = connection.close().await;
     acquiring.await.map_err(|error| failed(&error))
+}
+
+/// Give the connection to a server back to its pool.
+///
+/// The pool asks the server for a sign of life before it takes it, in the background, and waits for that
+/// for ever. It has no other connection to lend meanwhile, so a server that is stopped at this moment
+/// would leave it without any.
+pub(crate) fn give_back(mut connection: PoolConnection<Any>) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        // The pool needs one too. Without, the connection is closed.
+        drop(connection.detach());
+        return;
+    };
+    let returned = connection.return_to_pool();
+    // Who does not answer in time is closed with the future.
+    runtime.spawn(tokio::time::timeout(SIGN_OF_LIFE, returned));
 }
 
 fn for_file(pool: AnyPoolOptions) -> AnyPoolOptions {

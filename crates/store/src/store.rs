@@ -68,6 +68,24 @@ impl Store {
         Ok(Self::new(pool, place))
     }
 
+    /// The same as [`open`](Self::open), for those who do not want to wait for a server that does not
+    /// answer, or for a file that another program keeps locked.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Slow`] if it takes longer; else as [`open`](Self::open).
+    pub async fn open_within(url: &str, at_most: Duration) -> Result<Self, StoreError> {
+        let place = Place::parse(url)?;
+        match tokio::time::timeout(at_most, open::open(&place)).await {
+            Ok(pool) => Ok(Self::new(pool?, place)),
+            Err(_) => Err(StoreError::Slow {
+                doing: "open",
+                place: place.to_string(),
+                seconds: at_most.as_secs(),
+            }),
+        }
+    }
+
     /// Open a store that is there, for those who want to read it. Nothing is made: no file, no folder, no
     /// table. What can only be read (a file or a medium that is write-protected) can be read; all else
     /// is as with [`open`](Self::open).
@@ -140,6 +158,7 @@ impl Store {
             connection: Some(self.pool.acquire().await?),
             // Memory is gone with its connection.
             reusable: matches!(*self.place, Place::Memory),
+            is_remote: matches!(*self.place, Place::Server { .. }),
         })
     }
 
@@ -213,6 +232,7 @@ impl Drop for Owed {
 struct Borrowed {
     connection: Option<PoolConnection<Any>>,
     reusable: bool,
+    is_remote: bool,
 }
 
 impl Borrowed {
@@ -234,10 +254,11 @@ impl Borrowed {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        if !self.reusable
-            && let Some(connection) = self.connection.take()
-        {
-            drop(connection.detach());
+        match self.connection.take() {
+            Some(connection) if !self.reusable => drop(connection.detach()),
+            Some(connection) if self.is_remote => open::give_back(connection),
+            // The pool takes it.
+            _ => {}
         }
     }
 }

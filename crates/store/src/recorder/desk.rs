@@ -275,6 +275,9 @@ impl Clerk {
         let mut is_stuck = false;
         let mut held_up = [false; 2];
         let mut left = Vec::new();
+        // Owed until it is known whether the database keeps up: who waits for the last of it then hands
+        // in the next.
+        let mut done = Vec::new();
         for mut pending in mem::take(&mut self.pending) {
             let table = pending.note.table();
             if is_stuck || held_up[table] {
@@ -287,6 +290,7 @@ impl Clerk {
             let error = match written {
                 Ok(Ok(row)) => {
                     self.row = row;
+                    done.push(pending);
                     continue;
                 }
                 Ok(Err(error)) => error,
@@ -308,13 +312,16 @@ impl Clerk {
             {
                 told.tell(error);
             }
-            if !is_final {
+            if is_final {
+                done.push(pending);
+            } else {
                 held_up[table] = true;
                 left.push(pending);
             }
         }
         self.pending = left;
         self.behind.store(is_stuck, Relaxed);
+        drop(done);
     }
 
     /// Tells what is then known of the row.
