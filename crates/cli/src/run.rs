@@ -1,5 +1,6 @@
 //! `teamster run`.
 
+mod closing;
 mod history;
 mod request;
 
@@ -12,12 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use teamster::ErrorKind;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent};
+use teamster::store::Store;
 
 use crate::args::RunArgs;
 use crate::record::Recording;
 use crate::render::{Current, Json};
 use crate::{drive, exit_code, params};
-use history::{Closing, History};
+use closing::Closing;
+use history::History;
 
 /// Runs the agent; the exit code.
 pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
@@ -98,14 +101,14 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request, store) = prepared.await?;
             let run = orchestrator.run(request.on_event(observe));
-            Ok(Closing::new(run, store))
+            Ok(Closing::new(run, close(store)))
         })
     } else {
         let sink = drive::sink(args.output, view, args.again.several());
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request, store) = prepared.await?;
             let events = orchestrator.execute_observed(request, observe);
-            Ok(Closing::new(events, store))
+            Ok(Closing::new(events, close(store)))
         })
     };
     let code = match code {
@@ -129,6 +132,12 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         history.complain(&kept.recorder.take_errors());
     }
     code
+}
+
+async fn close(store: Option<Store>) {
+    if let Some(store) = store {
+        crate::store::close(&store).await;
+    }
 }
 
 /// Where the agent works, in the form in which it will name it.

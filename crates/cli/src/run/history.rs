@@ -1,16 +1,22 @@
 //! What is kept of a run, and where.
 
 use std::mem;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
-use teamster::AbortHandle;
 use teamster::orchestrator::{Candidate, RunRequest};
 use teamster::store::{Conversation, Recorder, Store, StoreError, check_run_id};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::request;
 use crate::args::RunArgs;
-use crate::drive::Feed;
 use crate::store;
+
+/// How long a run waits for its store to be opened. Without it, it is only left out of the history.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The same for a run that cannot be without, because its session is in it.
+const PATIENCE_WITH_A_KEY: Duration = Duration::from_secs(10);
 
 /// What is kept of a run, and where.
 pub(super) struct History {
@@ -57,10 +63,18 @@ impl History {
         let Some(place) = &self.place else {
             return Ok(None);
         };
+        let patience = match self.conversation {
+            Some(_) => PATIENCE_WITH_A_KEY,
+            None => PATIENCE,
+        };
+        let deadline = Instant::now() + patience;
         let opened = async {
-            let store = Store::open(place).await?;
+            let store = Store::open_within(place, patience).await?;
             let taken = match &request.run_id {
-                Some(id) => store.run_exists(id).await?,
+                Some(id) => {
+                    let exists = timeout_at(deadline, store.run_exists(id)).await;
+                    exists.unwrap_or_else(|_| Err(slow(&store, "look up a run", patience)))?
+                }
                 None => false,
             };
             Ok((store, taken))
@@ -100,7 +114,10 @@ impl History {
         let mut left_out = Vec::new();
         for (number, mut candidate) in mem::take(&mut request.candidates).into_iter().enumerate() {
             let key = conversation.with(candidate.provider());
-            if let Some(session) = store.session(&key).await? {
+            let session = timeout(PATIENCE_WITH_A_KEY, store.session(&key)).await;
+            let session = session
+                .unwrap_or_else(|_| Err(slow(store, "look up a session", PATIENCE_WITH_A_KEY)))?;
+            if let Some(session) = session {
                 request::same_directory(&session, &candidate, conversation)?;
                 candidate.params.session_id = Some(session.session_id);
                 known |= number == 0;
@@ -127,43 +144,17 @@ impl History {
     }
 }
 
+fn slow(store: &Store, doing: &'static str, patience: Duration) -> StoreError {
+    StoreError::Slow {
+        doing,
+        place: store.place(),
+        seconds: patience.as_secs(),
+    }
+}
+
 fn stranger(candidate: &Candidate) -> String {
     format!(
         "{} does not know this conversation and is left out as a fallback",
         candidate.provider()
     )
-}
-
-/// A run after which the store is closed.
-pub(super) struct Closing<F> {
-    feed: F,
-    store: Option<Store>,
-}
-
-impl<F> Closing<F> {
-    pub(super) fn new(feed: F, store: Option<Store>) -> Self {
-        Self { feed, store }
-    }
-}
-
-impl<F: Feed> Feed for Closing<F> {
-    type Event = F::Event;
-
-    async fn next(&mut self) -> Option<F::Event> {
-        let event = self.feed.next().await;
-        if event.is_none()
-            && let Some(store) = &self.store
-        {
-            store::close(store).await;
-        }
-        event
-    }
-
-    fn abort_handle(&self) -> AbortHandle {
-        self.feed.abort_handle()
-    }
-
-    fn exit_code(event: &F::Event) -> Option<u8> {
-        F::exit_code(event)
-    }
 }

@@ -1,9 +1,13 @@
 //! The store: sessions by key, and the history of runs.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::libc;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use teamster_testkit::fake_agent::{Script, Step};
@@ -218,6 +222,69 @@ fn a_store_that_cannot_be_used_costs_only_the_history() {
         assert_eq!((keyed.code, &*keyed.stdout), (Some(2), ""));
         assert!(keyed.stderr.starts_with("error: "), "{}", keyed.stderr);
     }
+}
+
+#[test]
+fn a_store_that_says_nothing_is_not_waited_for() {
+    let claude = Claude::plays("text", 0);
+    // Connections are made, and nobody reads them.
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = server.local_addr().unwrap();
+    let url = format!("postgres://user:secret@{place}/db");
+    let start = Instant::now();
+    let ended = run(claude.run(["x"]).env("TEAMSTER_STORE", url));
+    assert!(start.elapsed() < Duration::from_secs(8));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("Hello"), "{}", ended.stdout);
+    let warned = format!("the store postgres://{place}/db did not open");
+    assert!(ended.stderr.contains(&warned), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("secret"), "{}", ended.stderr);
+}
+
+/// What a process holds that writes to a store of SQLite, until it is dropped.
+struct WriteLock(#[expect(dead_code, reason = "closed in the end")] File);
+
+impl WriteLock {
+    /// On the store of this agent's folder.
+    fn on(claude: &Claude) -> Self {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(claude.path("state/store.db-shm"))
+            .unwrap();
+        // WAL_WRITE_LOCK: https://sqlite.org/walformat.html#locks
+        let lock = libc::flock {
+            l_type: libc::F_WRLCK.try_into().unwrap(),
+            l_whence: libc::SEEK_SET.try_into().unwrap(),
+            l_start: 120,
+            l_len: 1,
+            l_pid: 0,
+        };
+        fcntl(&file, FcntlArg::F_SETLK(&lock)).unwrap();
+        Self(file)
+    }
+}
+
+#[test]
+fn a_run_ends_soon_though_its_store_is_locked() {
+    let other = Claude::new(&Script::new().play(recording("text")).step(Step::Forever {}));
+    let mut command = other.run(["x", "--json"]);
+    let claude = Claude::plays("text", 0);
+    // So that the store is in use, and need not be looked through when it is opened.
+    let mut running = Running::start(with_store(&claude, &mut command));
+    assert!(running.line().contains("session"));
+    let _lock = WriteLock::on(&claude);
+    let start = Instant::now();
+    let ended = agent(&claude, &["x"]);
+    assert!(start.elapsed() < Duration::from_secs(9));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("did not write down a run"),
+        "{}",
+        ended.stderr
+    );
+    running.signal(Signal::SIGKILL);
+    running.wait();
 }
 
 #[test]

@@ -1,0 +1,110 @@
+//! What is still to be done when a run is over.
+
+use std::pin::Pin;
+
+use teamster::AbortHandle;
+
+use crate::drive::Feed;
+
+/// A run, and what is done after its last event.
+pub(super) struct Closing<F> {
+    feed: F,
+    has_ended: bool,
+    /// Whoever waits for the next event looks up again and again meanwhile, so this must go on where it
+    /// was: begun anew each time, it would never come to its end, nor to its limit of time.
+    after: Option<Pin<Box<dyn Future<Output = ()>>>>,
+}
+
+impl<F> Closing<F> {
+    pub(super) fn new(feed: F, after: impl Future<Output = ()> + 'static) -> Self {
+        Self {
+            feed,
+            has_ended: false,
+            after: Some(Box::pin(after)),
+        }
+    }
+}
+
+impl<F: Feed> Feed for Closing<F> {
+    type Event = F::Event;
+
+    async fn next(&mut self) -> Option<F::Event> {
+        if !self.has_ended {
+            let event = self.feed.next().await;
+            if event.is_some() {
+                return event;
+            }
+            self.has_ended = true;
+        }
+        if let Some(after) = &mut self.after {
+            after.await;
+            self.after = None;
+        }
+        None
+    }
+
+    fn abort_handle(&self) -> AbortHandle {
+        self.feed.abort_handle()
+    }
+
+    fn exit_code(event: &F::Event) -> Option<u8> {
+        F::exit_code(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+    use std::time::Duration;
+
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+
+    /// Two events.
+    struct Two(u8);
+
+    impl Feed for Two {
+        type Event = u8;
+
+        async fn next(&mut self) -> Option<u8> {
+            self.0 += 1;
+            (self.0 <= 2).then_some(self.0)
+        }
+
+        fn abort_handle(&self) -> AbortHandle {
+            AbortHandle::default()
+        }
+
+        fn exit_code(_: &u8) -> Option<u8> {
+            None
+        }
+    }
+
+    #[test]
+    fn what_comes_after_the_end_is_done_once_however_often_it_is_looked_at() {
+        let runtime = crate::tokio_runtime().unwrap();
+        let is_done = Rc::new(Cell::new(false));
+        let done = is_done.clone();
+        let after = async move {
+            sleep(Duration::from_millis(200)).await;
+            assert!(!done.replace(true));
+        };
+        runtime.block_on(async {
+            let mut run = Closing::new(Two(0), after);
+            assert_eq!((run.next().await, run.next().await), (Some(1), Some(2)));
+            let mut looks = 0;
+            while timeout(Duration::from_millis(10), run.next())
+                .await
+                .is_err()
+            {
+                looks += 1;
+                assert!(looks < 1000);
+            }
+            assert!(looks > 0);
+            assert!(is_done.get());
+            assert_eq!(run.next().await, None);
+        });
+    }
+}
