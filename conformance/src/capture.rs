@@ -16,6 +16,7 @@ use teamster_testkit::fixture::{Fixture, META, RECORD, SNAPSHOT, STDERR, STDOUT}
 use teamster_testkit::replay::{ReplayOptions, replay};
 use teamster_testkit::snapshot;
 
+use crate::column::Column;
 use crate::isolation::Network;
 use crate::play::Bench;
 use crate::scenario::{self, Scenario};
@@ -127,28 +128,34 @@ fn record(
             })
             .cloned()
             .collect();
-        schedule::play_all(bench, &[*cli], &scenarios, args.jobs, |done| {
-            count += 1;
-            let found = keep(bench, &done, version, network).and_then(|recorded| {
-                if args.check {
-                    check(&recorded, &done, &fixtures)
-                } else {
-                    write(&recorded, &done, &fixtures).map(|()| Vec::new())
+        schedule::play_all(
+            bench,
+            &[Column::cold(*cli)],
+            &scenarios,
+            args.jobs,
+            |done| {
+                count += 1;
+                let found = keep(bench, &done, version, network).and_then(|recorded| {
+                    if args.check {
+                        check(&recorded, &done, &fixtures)
+                    } else {
+                        write(&recorded, &done, &fixtures).map(|()| Vec::new())
+                    }
+                });
+                let found = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
+                let verdict = if found.is_empty() { "ok" } else { "DIFFERS" };
+                say(format_args!(
+                    "{:<24} {:<9} {:>6.1} s  {verdict}",
+                    done.scenario.name,
+                    cli.id(),
+                    done.time.as_secs_f64()
+                ));
+                for found in &found {
+                    problems += 1;
+                    say(format_args!("{found}"));
                 }
-            });
-            let found = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
-            let verdict = if found.is_empty() { "ok" } else { "DIFFERS" };
-            say(format_args!(
-                "{:<24} {:<9} {:>6.1} s  {verdict}",
-                done.scenario.name,
-                cli.id(),
-                done.time.as_secs_f64()
-            ));
-            for found in &found {
-                problems += 1;
-                say(format_args!("{found}"));
-            }
-        })?;
+            },
+        )?;
     }
     say(format_args!("{count} runs recorded, {problems} problems"));
     Ok(ExitCode::from(u8::from(problems > 0)))

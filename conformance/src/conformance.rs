@@ -9,15 +9,19 @@ use std::time::Instant;
 
 use teamster_mock_model::Cli;
 
+use crate::column::Column;
 use crate::differences::{Differences, Verdict};
 use crate::install;
 use crate::isolation::Network;
-use crate::play::{Bench, Played};
+use crate::play::{Bench, Played, Which};
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
-use crate::{matrix, say, story};
+use crate::{hot, matrix, say, story, times};
 
 /// Play every scenario with the real CLIs and compare their stories.
+///
+/// Each is played cold, with a process for each run, and hot: as turns of a session whose process is
+/// there already.
 ///
 /// The pinned versions of the CLIs (`conformance/package.json`) are installed with npm into the target
 /// folder. Each scenario (`conformance/scenarios`) is a script for the model and says what story must
@@ -35,6 +39,15 @@ pub(crate) struct Args {
     /// How many CLIs run at the same time
     #[arg(long, default_value_t = 2, value_name = "N")]
     jobs: usize,
+    /// Only with a process for each run
+    #[arg(long, conflicts_with = "hot")]
+    cold: bool,
+    /// Only as turns of a session, whose process is there already
+    #[arg(long)]
+    hot: bool,
+    /// Measure how long runs and turns take, one at a time, and write that into docs/conformance.md
+    #[arg(long, conflicts_with_all = ["scenarios", "cold", "hot", "record"])]
+    times: bool,
     /// Tell the whole stories, and what was asked of the model
     #[arg(long, short)]
     verbose: bool,
@@ -68,8 +81,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 boxes: std::env::temp_dir(),
                 record: args.record.clone(),
             };
+            let clis = if args.providers.is_empty() {
+                Cli::ALL.to_vec()
+            } else {
+                args.providers.clone()
+            };
+            if args.times {
+                return times::run(
+                    &bench,
+                    &clis,
+                    network,
+                    !args.check && args.providers.is_empty(),
+                );
+            }
             let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
-            play_all(args, &bench, network, &scenarios, &differences)
+            play_all(args, &bench, &clis, network, &scenarios, &differences)
         }
         _ => crate::alone(&install::pinned_versions()?.programs),
     }
@@ -78,17 +104,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn play_all(
     args: &Args,
     bench: &Bench,
+    clis: &[Cli],
     network: Network,
     scenarios: &[Arc<Scenario>],
     differences: &Differences,
 ) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
-    let clis = if args.providers.is_empty() {
-        Cli::ALL.to_vec()
-    } else {
-        args.providers.clone()
-    };
-    let complete = args.providers.is_empty() && args.scenarios.is_empty();
+    let columns = Column::of(clis, !args.hot, !args.cold);
+    let complete =
+        args.providers.is_empty() && args.scenarios.is_empty() && !args.hot && !args.cold;
     say(format_args!(
         "{} scenarios, {} CLIs, {} at a time, {}",
         scenarios.len(),
@@ -97,16 +121,14 @@ fn play_all(
         network.describe()
     ));
     let mut cells = BTreeMap::new();
-    schedule::play_all(bench, &clis, scenarios, args.jobs, |done| {
+    schedule::play_all(bench, &columns, scenarios, args.jobs, |done| {
         let verdict = match &done.played {
-            Ok(played) => judge(args, differences, done.cli, &done.scenario, played),
-            Err(error) => Verdict {
-                undeclared: vec![format!("{error:#}")],
-                ..Verdict::default()
-            },
+            Ok(played) => judge(args, differences, done.column, &done.scenario, played)
+                .unwrap_or_else(|error| Verdict::failed(&error)),
+            Err(error) => Verdict::failed(error),
         };
         report(&done, &verdict);
-        cells.insert((done.cli, done.scenario.name.clone()), verdict);
+        cells.insert((done.column, done.scenario.name.clone()), verdict);
     })?;
     let unused = differences.unused(&cells, args.scenarios.is_empty());
     for unused in &unused {
@@ -124,7 +146,7 @@ fn play_all(
     ));
     let mut fine = failed == 0 && unused.is_empty();
     if complete {
-        let page = matrix::page(scenarios, &clis, &cells, differences, network)?;
+        let page = matrix::page(scenarios, &columns, &cells, differences, network)?;
         if !args.check {
             matrix::write(&page)?;
         } else if !matrix::is_current(&page)? {
@@ -144,38 +166,49 @@ fn play_all(
 fn judge(
     args: &Args,
     differences: &Differences,
-    cli: Cli,
+    column: Column,
     scenario: &Scenario,
     played: &[Played],
-) -> Verdict {
+) -> anyhow::Result<Verdict> {
     let mut all = Verdict::default();
-    for (number, played) in played.iter().enumerate() {
-        let expected = story::expected(scenario, number);
-        let told = story::told(played, &expected);
-        if args.verbose {
-            tell(cli, scenario, played, &told);
-        }
-        let verdict = differences.compare(cli, &scenario.name, &expected, &told);
-        all.declared.extend(verdict.declared);
-        let which = if number == 0 {
-            String::new()
-        } else {
-            format!("run {}: ", number + 1)
+    let mut process = None;
+    for played in played {
+        let number = match played.which {
+            Which::Run(number) => number,
+            Which::Ready | Which::Again => 0,
         };
-        all.undeclared.extend(
-            verdict
-                .undeclared
-                .into_iter()
-                .map(|found| format!("{which}{found}")),
-        );
+        // The turns around the scenario's are stories of their own.
+        let (around, which) = match played.which {
+            Which::Run(0) => (None, String::new()),
+            Which::Run(number) => (None, format!("run {}: ", number + 1)),
+            Which::Ready => (Some(hot::ready()?), "the turn before: ".to_owned()),
+            Which::Again => (Some(hot::again(process)?), "the turn after: ".to_owned()),
+        };
+        process = played.process;
+        let expected = match &around {
+            Some(around) => story::expected(around, number),
+            None if column.hot => story::expected_hot(scenario, number),
+            None => story::expected(scenario, number),
+        };
+        let told = story::told(played, &expected);
+        let name = &around.as_ref().unwrap_or(scenario).name;
+        if args.verbose {
+            tell(column, name, played, &told);
+        }
+        let verdict = differences.compare(column, name, &expected, &told);
+        if around.is_none() {
+            all.declared.extend(verdict.declared);
+        }
+        let found = verdict.undeclared.into_iter();
+        all.undeclared
+            .extend(found.map(|found| format!("{which}{found}")));
     }
-    all
+    Ok(all)
 }
 
-fn tell(cli: Cli, scenario: &Scenario, played: &Played, told: &story::Story) {
+fn tell(column: Column, scenario: &str, played: &Played, told: &story::Story) {
     say(format_args!(
-        "-- {cli} {} ({} ms)",
-        scenario.name,
+        "-- {column} {scenario} ({} ms)",
         played.time.as_millis()
     ));
     for (fact, value) in told {
@@ -210,12 +243,27 @@ fn report(done: &Done, verdict: &Verdict) {
         names.join(", ")
     };
     say(format_args!(
-        "{:<24} {:<9} {:>6.1} s  {what}",
+        "{:<24} {:<12} {:>6.1} s  {}{what}",
         done.scenario.name,
-        done.cli.id(),
-        done.time.as_secs_f64()
+        done.column,
+        done.time.as_secs_f64(),
+        turns(done)
     ));
     for found in &verdict.undeclared {
         say(format_args!("    {found}"));
+    }
+}
+
+/// How long the turns of a session took.
+fn turns(done: &Done) -> String {
+    match &done.played {
+        Ok(played) if done.column.hot => {
+            let times: Vec<_> = played
+                .iter()
+                .map(|turn| turn.time.as_millis().to_string())
+                .collect();
+            format!("({} ms)  ", times.join(", "))
+        }
+        _ => String::new(),
     }
 }

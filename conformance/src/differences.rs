@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use teamster_mock_model::Cli;
 
+use crate::column::Column;
 use crate::story::{ANY, Story};
 
 /// Where a fact is not told.
@@ -33,6 +34,8 @@ pub(crate) struct Difference {
     pub(crate) why: String,
     /// Where it is seen; `*` for wherever its facts are told.
     pub(crate) scenarios: Vec<String>,
+    /// Whether it is so only in turns of a session, or only in runs. Both, if nothing is said.
+    pub(crate) hot: Option<bool>,
     /// What is told instead. `tool*` stands for any tool.
     pub(crate) facts: BTreeMap<String, Value>,
 }
@@ -44,6 +47,16 @@ pub(crate) struct Verdict {
     pub(crate) declared: BTreeSet<String>,
     /// What is different without being declared.
     pub(crate) undeclared: Vec<String>,
+}
+
+impl Verdict {
+    /// It could not be played.
+    pub(crate) fn failed(error: &anyhow::Error) -> Self {
+        Self {
+            undeclared: vec![format!("{error:#}")],
+            ..Self::default()
+        }
+    }
 }
 
 impl Differences {
@@ -61,7 +74,7 @@ impl Differences {
     /// Compares a story.
     pub(crate) fn compare(
         &self,
-        cli: Cli,
+        column: Column,
         scenario: &str,
         expected: &Story,
         told: &Story,
@@ -69,7 +82,7 @@ impl Differences {
         let mut verdict = Verdict::default();
         // What depends is the same difference where it happens to be as expected.
         let depends = self.difference.iter().filter(|one| {
-            one.is_about(cli, scenario) && one.facts.values().all(|value| value == ANY)
+            one.is_about(column, scenario) && one.facts.values().all(|value| value == ANY)
         });
         verdict.declared.extend(depends.map(|one| one.name.clone()));
         let facts: BTreeSet<_> = expected.keys().chain(told.keys()).collect();
@@ -79,7 +92,7 @@ impl Differences {
                 continue;
             }
             let declared = self.difference.iter().find(|difference| {
-                difference.is_about(cli, scenario)
+                difference.is_about(column, scenario)
                     && difference
                         .fact(fact)
                         .is_some_and(|instead| is(instead, expected, told))
@@ -100,28 +113,32 @@ impl Differences {
 
     /// Entries that none of these runs needed, of those that they could have.
     /// What is declared for wherever it is seen counts only if `all` scenarios ran.
-    pub(crate) fn unused(&self, ran: &BTreeMap<(Cli, String), Verdict>, all: bool) -> Vec<String> {
+    pub(crate) fn unused(
+        &self,
+        ran: &BTreeMap<(Column, String), Verdict>,
+        all: bool,
+    ) -> Vec<String> {
+        let columns: BTreeSet<_> = ran.keys().map(|(column, _)| *column).collect();
         let mut unused = Vec::new();
         for difference in &self.difference {
-            for provider in &difference.providers {
-                let Some(cli) = Cli::from_id(provider) else {
-                    continue;
-                };
+            for column in &columns {
                 let about: Vec<_> = ran
                     .iter()
-                    .filter(|((of, scenario), _)| *of == cli && difference.is_about(cli, scenario))
+                    .filter(|((of, scenario), _)| {
+                        of == column && difference.is_about(*of, scenario)
+                    })
                     .collect();
                 let seen = |verdict: &Verdict| verdict.declared.contains(&difference.name);
                 if difference.scenarios == ["*"] {
                     if all && !about.is_empty() && !about.iter().any(|(_, verdict)| seen(verdict)) {
-                        unused.push(format!("{}: not seen with {provider}", difference.name));
+                        unused.push(format!("{}: not seen with {column}", difference.name));
                     }
                     continue;
                 }
                 for ((_, scenario), verdict) in about {
                     if !seen(verdict) {
                         unused.push(format!(
-                            "{}: not seen with {provider} in {scenario}",
+                            "{}: not seen with {column} in {scenario}",
                             difference.name
                         ));
                     }
@@ -154,8 +171,11 @@ fn check(one: &Difference) -> anyhow::Result<()> {
 }
 
 impl Difference {
-    fn is_about(&self, cli: Cli, scenario: &str) -> bool {
-        self.providers.iter().any(|provider| provider == cli.id())
+    fn is_about(&self, column: Column, scenario: &str) -> bool {
+        self.providers
+            .iter()
+            .any(|provider| provider == column.cli.id())
+            && self.hot.is_none_or(|hot| hot == column.hot)
             && self
                 .scenarios
                 .iter()
@@ -215,6 +235,19 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    const CLAUDE: Column = Column {
+        cli: Cli::Claude,
+        hot: false,
+    };
+    const CODEX: Column = Column {
+        cli: Cli::Codex,
+        hot: false,
+    };
+    const GEMINI: Column = Column {
+        cli: Cli::Gemini,
+        hot: false,
+    };
+
     fn table() -> Differences {
         toml::from_str(
             r#"
@@ -244,10 +277,10 @@ mod tests {
         let expected = story(json!({"status": "completed", "cost": true, "tool2.output": "a"}));
         let table = table();
         let told = story(json!({"status": "completed", "tool2.output": "a"}));
-        let verdict = table.compare(Cli::Codex, "x", &expected, &told);
+        let verdict = table.compare(CODEX, "x", &expected, &told);
         assert!(verdict.undeclared.is_empty(), "{verdict:?}");
         assert!(verdict.declared.contains("no-cost"));
-        let verdict = table.compare(Cli::Claude, "x", &expected, &told);
+        let verdict = table.compare(CLAUDE, "x", &expected, &told);
         assert_eq!(verdict.undeclared, ["cost: expected true, told nothing"]);
     }
 
@@ -258,13 +291,13 @@ mod tests {
         let told = story(json!({"status": "failed", "tool2.output": "Output: a"}));
         assert!(
             table
-                .compare(Cli::Gemini, "shell", &expected, &told)
+                .compare(GEMINI, "shell", &expected, &told)
                 .undeclared
                 .is_empty()
         );
         assert_eq!(
             table
-                .compare(Cli::Gemini, "text", &expected, &told)
+                .compare(GEMINI, "text", &expected, &told)
                 .undeclared
                 .len(),
             2
@@ -272,16 +305,14 @@ mod tests {
         let told = story(json!({"status": "aborted", "tool2.output": "b"}));
         assert_eq!(
             table
-                .compare(Cli::Gemini, "shell", &expected, &told)
+                .compare(GEMINI, "shell", &expected, &told)
                 .undeclared
                 .len(),
             2
         );
         let more = story(json!({"status": "completed", "tool2.output": "a", "denials": 1}));
         assert_eq!(
-            table
-                .compare(Cli::Gemini, "shell", &expected, &more)
-                .undeclared,
+            table.compare(GEMINI, "shell", &expected, &more).undeclared,
             ["denials: expected nothing, told 1"]
         );
     }
@@ -290,11 +321,37 @@ mod tests {
     fn a_declaration_that_is_not_needed_is_found() {
         let table = table();
         let ran = BTreeMap::from([
-            ((Cli::Codex, "x".to_owned()), Verdict::default()),
-            ((Cli::Gemini, "x".to_owned()), Verdict::default()),
+            ((CODEX, "x".to_owned()), Verdict::default()),
+            ((GEMINI, "x".to_owned()), Verdict::default()),
         ]);
         assert_eq!(table.unused(&ran, true), ["no-cost: not seen with codex"]);
         assert!(table.unused(&ran, false).is_empty());
+    }
+
+    #[test]
+    fn a_declaration_can_be_about_sessions_only_or_about_runs_only() {
+        let mut table = table();
+        table.difference[0].hot = Some(true);
+        let hot = Column::hot(Cli::Codex);
+        let expected = story(json!({"cost": true}));
+        let told = Story::new();
+        let cold_verdict = table.compare(CODEX, "x", &expected, &told);
+        assert_eq!(
+            cold_verdict.undeclared,
+            ["cost: expected true, told nothing"]
+        );
+        let verdict = table.compare(hot, "x", &expected, &told);
+        assert!(verdict.undeclared.is_empty(), "{verdict:?}");
+        let ran = BTreeMap::from([
+            ((CODEX, "x".to_owned()), cold_verdict),
+            ((hot, "x".to_owned()), verdict),
+        ]);
+        assert!(table.unused(&ran, true).is_empty());
+        table.difference[0].hot = None;
+        assert_eq!(table.unused(&ran, true), ["no-cost: not seen with codex"]);
+        table.difference[0].hot = Some(false);
+        let ran = BTreeMap::from([((hot, "x".to_owned()), Verdict::default())]);
+        assert!(table.unused(&ran, true).is_empty());
     }
 
     #[test]
@@ -306,13 +363,13 @@ mod tests {
             json!({"status": "completed"}),
             json!({"status": "completed", "tool1.failed": true}),
         ] {
-            let verdict = table.compare(Cli::Gemini, "shell", &expected, &story(told));
+            let verdict = table.compare(GEMINI, "shell", &expected, &story(told));
             assert!(verdict.undeclared.is_empty(), "{verdict:?}");
             assert_eq!(verdict.declared, BTreeSet::from(["wrapped".to_owned()]));
-            let ran = BTreeMap::from([((Cli::Gemini, "shell".to_owned()), verdict)]);
+            let ran = BTreeMap::from([((GEMINI, "shell".to_owned()), verdict)]);
             assert!(table.unused(&ran, true).is_empty());
         }
-        let verdict = table.compare(Cli::Gemini, "text", &expected, &expected);
+        let verdict = table.compare(GEMINI, "text", &expected, &expected);
         assert!(verdict.declared.is_empty());
     }
 
@@ -322,7 +379,7 @@ mod tests {
         let told = story(json!({"tool1.output": "whatever"}));
         assert!(
             table()
-                .compare(Cli::Codex, "x", &expected, &told)
+                .compare(CODEX, "x", &expected, &told)
                 .undeclared
                 .is_empty()
         );

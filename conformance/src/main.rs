@@ -4,8 +4,10 @@
 #![cfg_attr(not(test), warn(missing_docs))]
 
 mod capture;
+mod column;
 mod conformance;
 mod differences;
+mod hot;
 mod install;
 mod isolation;
 mod matrix;
@@ -14,6 +16,7 @@ mod resilience;
 mod scenario;
 mod schedule;
 mod story;
+mod times;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

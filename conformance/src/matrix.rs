@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use teamster_mock_model::Cli;
 
+use crate::column::Column;
 use crate::differences::{Differences, Verdict};
 use crate::isolation::Network;
 use crate::scenario::Scenario;
@@ -16,8 +16,14 @@ use crate::{install, story};
 /// What the line with the date begins with.
 const RUN_ON: &str = "Run on ";
 
-/// The heading of the last section, which `cargo xtask resilience` writes.
+/// The heading of the section that `cargo xtask resilience` writes.
 pub(crate) const RESILIENCE: &str = "## Resilience";
+
+/// The heading of the section that `cargo xtask conformance --times` writes.
+pub(crate) const TIMES: &str = "## Times";
+
+/// The sections at the end that others write, in their order.
+const KEPT: [&str; 2] = [RESILIENCE, TIMES];
 
 fn path() -> PathBuf {
     crate::root().join("docs/conformance.md")
@@ -31,9 +37,7 @@ pub(crate) fn write(page: &str) -> anyhow::Result<()> {
 
 /// Whether the page that is there is this one, but for its date.
 pub(crate) fn is_current(page: &str) -> anyhow::Result<bool> {
-    let path = path();
-    let there = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
+    let there = there()?;
     let undated = |page: &str| -> Vec<String> {
         let lines = page.lines().filter(|line| !line.starts_with(RUN_ON));
         lines.map(str::to_owned).collect()
@@ -41,26 +45,51 @@ pub(crate) fn is_current(page: &str) -> anyhow::Result<bool> {
     Ok(undated(&there) == undated(page))
 }
 
-/// The page that is there, in its two parts: this task's, and the section on resilience.
-fn parts() -> anyhow::Result<(String, String)> {
-    let path = path();
-    let page = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    let at = page.find(RESILIENCE).unwrap_or(page.len());
-    let (own, section) = page.split_at(at);
-    Ok((own.trim_end().to_owned(), section.to_owned()))
+/// The page that is there: what this task writes, and each of the [`KEPT`] sections.
+fn parts(page: &str) -> (&str, [&str; KEPT.len()]) {
+    let start = |heading: &&str| page.find(&format!("\n{heading}\n")).map(|at| at + 1);
+    let starts = KEPT.each_ref().map(start);
+    let end = |from: usize| {
+        let others = starts.iter().flatten().filter(|at| **at > from);
+        others.min().map_or(page.len(), |at| *at)
+    };
+    let sections = starts.map(|at| at.map_or("", |at| page[at..end(at)].trim_end()));
+    (page[..end(0)].trim_end(), sections)
 }
 
-/// The page that is there, with this section on resilience.
-pub(crate) fn with_resilience(section: &str) -> anyhow::Result<String> {
-    Ok(format!("{}\n\n{section}", parts()?.0))
+/// A page of these parts.
+fn joined(own: &str, sections: [&str; KEPT.len()]) -> String {
+    let mut page = own.trim_end().to_owned();
+    for section in sections.iter().filter(|section| !section.is_empty()) {
+        page.push_str("\n\n");
+        page.push_str(section.trim_end());
+    }
+    page.push('\n');
+    page
+}
+
+fn there() -> anyhow::Result<String> {
+    let path = path();
+    std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The page that is there, with this one of the sections that are [`KEPT`].
+pub(crate) fn with_section(section: &str) -> anyhow::Result<String> {
+    let page = there()?;
+    let (own, mut sections) = parts(&page);
+    for (heading, place) in KEPT.iter().zip(&mut sections) {
+        if section.starts_with(heading) {
+            *place = section;
+        }
+    }
+    Ok(joined(own, sections))
 }
 
 /// The page.
 pub(crate) fn page(
     scenarios: &[Arc<Scenario>],
-    clis: &[Cli],
-    cells: &BTreeMap<(Cli, String), Verdict>,
+    columns: &[Column],
+    cells: &BTreeMap<(Column, String), Verdict>,
     differences: &Differences,
     network: Network,
 ) -> anyhow::Result<String> {
@@ -78,6 +107,19 @@ pub(crate) fn page(
             .position(|known| *known == name)
             .map(|at| at + 1)
     };
+    // Why some are not played hot, in the order in which they are met.
+    let mut reasons: Vec<&str> = Vec::new();
+    for scenario in scenarios {
+        for one in &scenario.test.cold_only {
+            if !reasons.contains(&one.why.as_str()) {
+                reasons.push(&one.why);
+            }
+        }
+    }
+    let letter = |why: &str| {
+        let at = reasons.iter().position(|known| *known == why);
+        at.and_then(|at| ('a'..='z').nth(at)).unwrap_or('?')
+    };
     let mut page = String::new();
     let out = &mut page;
     writeln!(out, "# Conformance\n")?;
@@ -87,7 +129,10 @@ pub(crate) fn page(
          Each scenario is one script, which a mock model plays to every CLI. The CLI is the real program, \
          run through the public API of `teamster`, and the events give a story: text, tools with their \
          input and result, errors by kind, status, tokens, retries. It must be the same for all of them; \
-         what a CLI forces to be different is declared by name below, and any other difference fails.\n"
+         what a CLI forces to be different is declared by name below, and any other difference fails.\n\n\
+         A column `hot` has the same scenarios as turns of a session, in a process that has played \
+         another turn before; a turn that breaks off is followed by one more. What each of them tells \
+         and uses must be the same as in a run of its own.\n"
     )?;
     writeln!(
         out,
@@ -96,19 +141,24 @@ pub(crate) fn page(
         network.describe()
     )?;
     write!(out, "| Scenario |")?;
-    for cli in clis {
-        write!(
-            out,
-            " {cli} {} |",
-            versions.get(cli).map_or("", String::as_str)
-        )?;
+    for column in columns {
+        let version = versions.get(&column.cli).map_or("", String::as_str);
+        if column.hot {
+            write!(out, " {column} |")?;
+        } else {
+            write!(out, " {column} {version} |")?;
+        }
     }
-    writeln!(out, "\n|---|{}", "---|".repeat(clis.len()))?;
+    writeln!(out, "\n|---|{}", "---|".repeat(columns.len()))?;
     for scenario in scenarios {
         write!(out, "| `{}` |", scenario.name)?;
-        for cli in clis {
-            let cell = cells.get(&(*cli, scenario.name.clone()));
+        for column in columns {
+            let cell = cells.get(&(*column, scenario.name.clone()));
+            let cold_only = scenario.cold_only(column.cli).filter(|_| column.hot);
             let what = match cell {
+                None if cold_only.is_some() => {
+                    format!("cold only: {}", cold_only.map_or('?', letter))
+                }
                 None => "not run".to_owned(),
                 Some(cell) if !cell.undeclared.is_empty() => "**fails**".to_owned(),
                 Some(cell) if cell.declared.is_empty() => "same".to_owned(),
@@ -131,6 +181,12 @@ pub(crate) fn page(
     for scenario in scenarios {
         writeln!(out, "- `{}`: {}", scenario.name, scenario.description())?;
     }
+    if !reasons.is_empty() {
+        writeln!(out, "\n## Cold only\n")?;
+        for why in &reasons {
+            writeln!(out, "- {}: {}", letter(why), why.trim())?;
+        }
+    }
     writeln!(out, "\n## Declared differences\n")?;
     for (at, name) in names.iter().enumerate() {
         writeln!(out, "{}. **{name}**", at + 1)?;
@@ -141,15 +197,20 @@ pub(crate) fn page(
             .filter(|one| one.name == *name)
         {
             // The same may be told in other words in another scenario.
-            let this = (&difference.providers, &difference.why);
+            let this = (&difference.providers, difference.hot, &difference.why);
             if told.contains(&this) {
                 continue;
             }
             told.push(this);
             writeln!(
                 out,
-                "   - {}: {}",
+                "   - {}{}: {}",
                 difference.providers.join(", "),
+                match difference.hot {
+                    None => "",
+                    Some(true) => " (hot only)",
+                    Some(false) => " (cold only)",
+                },
                 difference.why.trim()
             )?;
         }
@@ -163,9 +224,23 @@ pub(crate) fn page(
         "- `tool1`, `tool1.output`, `tool1.lines`, `tool1.failed`, `tool2`, …: a call, what it gave, how many lines that has, whether it failed\n\
          - `file.NAME`: what is in a file afterwards"
     )?;
-    let (_, resilience) = parts()?;
-    if !resilience.is_empty() {
-        write!(out, "\n{resilience}")?;
+    let there = there()?;
+    Ok(joined(&page, parts(&there).1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_write_stays_in_its_place() {
+        let page = "# Own\n\ntext\n\n## Resilience\n\ntable\n\n## Times\n\nfigures\n";
+        let (own, sections) = parts(page);
+        assert_eq!(own, "# Own\n\ntext");
+        assert_eq!(sections, ["## Resilience\n\ntable", "## Times\n\nfigures"]);
+        assert_eq!(joined(own, sections), page);
+        let (own, sections) = parts("# Own\n\n## Times\n\nfigures\n");
+        assert_eq!((own, sections), ("# Own", ["", "## Times\n\nfigures"]));
+        assert_eq!(parts("# Own\n"), ("# Own", ["", ""]));
     }
-    Ok(page)
 }

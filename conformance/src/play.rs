@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use teamster::{
-    AgentEvent, EnvPolicy, ExecuteParams, McpServer, PermissionMode, RunResult, RuntimeConfig,
+    AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RunResult,
+    RuntimeConfig,
 };
-use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Settings};
+use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
 
+use crate::hot::Process;
 use crate::scenario::{Abort, Permission, Resume, Run, Scenario, Service};
 
 /// The longest that a run may take. The longest that a CLI needs by itself is about 80 s.
@@ -34,9 +36,25 @@ pub(crate) struct Bench {
     pub(crate) record: Option<PathBuf>,
 }
 
-/// One run that was played.
+/// Which run or turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// This one of the scenario's, from 0.
+    Run(usize),
+    /// The turn with which a session's process starts.
+    Ready,
+    /// The turn after one that broke off.
+    Again,
+}
+
+/// One run that was played, or one turn of a session.
 #[derive(Debug)]
 pub(crate) struct Played {
+    pub(crate) which: Which,
+    /// What became of a session's process.
+    pub(crate) process: Option<Process>,
+    /// Whether a warning of an earlier turn of the session named the MCP server.
+    pub(crate) warned_before: bool,
     pub(crate) events: Vec<AgentEvent>,
     pub(crate) result: RunResult,
     /// Whether the script has text in pieces.
@@ -110,27 +128,61 @@ impl Bench {
     }
 }
 
+/// A CLI in a place of its own, pointed at a model of its own.
+pub(crate) struct Stage {
+    pub(crate) place: Place,
+    /// None if nobody listens any more.
+    pub(crate) model: Option<MockModel>,
+    pub(crate) pointing: Pointing,
+    /// Host and port at which the CLI is pointed.
+    service: String,
+}
+
+impl Stage {
+    /// A place of this name with the scenario's files, and a model that plays this script.
+    pub(crate) async fn new(
+        bench: &Bench,
+        cli: Cli,
+        name: &str,
+        scenario: &Scenario,
+        script: Script,
+    ) -> anyhow::Result<Self> {
+        let place = Place::new(bench, cli, name)?;
+        for (name, content) in &scenario.test.files {
+            std::fs::write(place.directory().join(name), content)?;
+        }
+        let mut settings = Settings::default();
+        settings.directory = Some(place.directory());
+        settings.cli = Some(cli);
+        let model = MockModel::start_with(script, settings).await?;
+        let url = model.url();
+        let pointing = cli.point_at(&url);
+        pointing.write_files(&place.home())?;
+        Ok(Self {
+            place,
+            model: Some(model),
+            pointing,
+            service: url.trim_start_matches("http://").to_owned(),
+        })
+    }
+
+    /// How often the model was asked until now.
+    pub(crate) fn asked(&self) -> usize {
+        self.model.as_ref().map_or(0, |it| it.requests().len())
+    }
+}
+
 /// Plays all runs of a scenario with a CLI.
 pub(crate) async fn play(
     bench: &Bench,
     cli: Cli,
     scenario: &Scenario,
 ) -> anyhow::Result<Vec<Played>> {
-    let place = Place::new(bench, cli, &scenario.name)?;
-    for (name, content) in &scenario.test.files {
-        std::fs::write(place.directory().join(name), content)?;
+    let script = scenario.script.clone();
+    let mut stage = Stage::new(bench, cli, &scenario.name, scenario, script).await?;
+    if scenario.test.service == Service::Nobody {
+        stage.model = None;
     }
-    let mut settings = Settings::default();
-    settings.directory = Some(place.directory());
-    settings.cli = Some(cli);
-    let model = MockModel::start_with(scenario.script.clone(), settings).await?;
-    let url = match scenario.test.service {
-        Service::Model => model.url(),
-        Service::Nobody => nobody().await?,
-    };
-    let pointing = cli.point_at(&url);
-    let service = url.trim_start_matches("http://").to_owned();
-    pointing.write_files(&place.home())?;
     let mut played: Vec<Played> = Vec::new();
     for (number, run) in scenario.test.run.iter().enumerate() {
         let before = played
@@ -141,7 +193,7 @@ pub(crate) async fn play(
             Resume::Last => Some(before.context("the run before told no session")?.to_owned()),
             Resume::Unknown => Some(unknown_session(cli)),
         };
-        let params = params(bench, cli, run, &place, &pointing, session.clone())?;
+        let params = params(bench, cli, run, &stage.place, &stage.pointing, session)?;
         let mut config = config(bench, cli);
         if let Some(folder) = &bench.record {
             config.record_to = Some(
@@ -150,9 +202,7 @@ pub(crate) async fn play(
                     .join(recorded_name(&scenario.name, number)),
             );
         }
-        let mut one = one(cli, scenario, number, &place, &model, params, config).await?;
-        one.service.clone_from(&service);
-        played.push(one);
+        played.push(one(cli, scenario, number, &stage, params, config).await?);
     }
     Ok(played)
 }
@@ -165,14 +215,8 @@ pub(crate) fn recorded_name(scenario: &str, run: usize) -> String {
     }
 }
 
-/// The address of a port on which nobody listens.
-async fn nobody() -> anyhow::Result<String> {
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
-    Ok(format!("http://{}", listener.local_addr()?))
-}
-
 /// In the form that the CLI's own ids have.
-fn unknown_session(cli: Cli) -> String {
+pub(crate) fn unknown_session(cli: Cli) -> String {
     match cli {
         Cli::OpenCode => "ses_000000000000000000000000ab".to_owned(),
         _ => UNKNOWN_SESSION.to_owned(),
@@ -245,19 +289,42 @@ async fn one(
     cli: Cli,
     scenario: &Scenario,
     number: usize,
-    place: &Place,
-    model: &MockModel,
+    stage: &Stage,
     params: ExecuteParams,
     config: RuntimeConfig,
 ) -> anyhow::Result<Played> {
     let run = &scenario.test.run[number];
-    let begun = Instant::now();
-    let asked_before = model.requests().len();
-    let prompt = params.prompt.clone();
-    let session_before = params.session_id.clone();
+    let before = Before {
+        begun: Instant::now(),
+        asked: stage.asked(),
+        prompt: params.prompt.clone(),
+        session: params.session_id.clone(),
+    };
     let runtime = teamster::create_cli_runtime(cli.id(), config)?;
-    let mut stream = runtime.execute(params);
-    let abort = stream.abort_handle();
+    let stream = runtime.execute(params);
+    let events = read(stream, run.abort.as_ref(), stage, before.asked).await?;
+    let mut played = played(stage, scenario, number, before, events)?;
+    played.processes_left = processes_of(&stage.place.home());
+    Ok(played)
+}
+
+/// What was before a run.
+pub(crate) struct Before {
+    pub(crate) begun: Instant,
+    /// How often the model had been asked.
+    pub(crate) asked: usize,
+    pub(crate) prompt: String,
+    pub(crate) session: Option<String>,
+}
+
+/// Reads a stream to its end, and aborts it if that is to be.
+pub(crate) async fn read(
+    mut stream: EventStream,
+    abort: Option<&Abort>,
+    stage: &Stage,
+    asked_before: usize,
+) -> anyhow::Result<Vec<AgentEvent>> {
+    let handle = stream.abort_handle();
     let mut events = Vec::new();
     let reading = async {
         while let Some(event) = stream.next().await {
@@ -265,9 +332,9 @@ async fn one(
         }
     };
     let aborting = async {
-        if let Some(when) = &run.abort {
-            wait_for(when, place, model, asked_before).await;
-            abort.abort();
+        if let (Some(when), Some(model)) = (abort, &stage.model) {
+            wait_for(when, &stage.place, model, asked_before).await;
+            handle.abort();
         }
         std::future::pending::<()>().await;
     };
@@ -276,11 +343,25 @@ async fn one(
         () = aborting => {}
         () = tokio::time::sleep(LIMIT) => bail!("it was not over after {} s", LIMIT.as_secs()),
     }
+    Ok(events)
+}
+
+/// What is known of a run whose stream gave these events.
+pub(crate) fn played(
+    stage: &Stage,
+    scenario: &Scenario,
+    number: usize,
+    before: Before,
+    events: Vec<AgentEvent>,
+) -> anyhow::Result<Played> {
+    let time = before.begun.elapsed();
+    let run = &scenario.test.run[number];
     let Some(AgentEvent::Done(done)) = events.last() else {
         bail!("the stream has no end");
     };
     let result = (*done.result).clone();
-    let requests = model.requests_from(asked_before);
+    let model = stage.model.as_ref();
+    let requests = model.map_or_else(Vec::new, |model| model.requests_from(before.asked));
     let answers = scenario.answers(number);
     let texts: Vec<_> = answers
         .iter()
@@ -291,19 +372,22 @@ async fn one(
         })
         .collect();
     Ok(Played {
+        which: Which::Run(number),
+        process: None,
+        warned_before: false,
         in_pieces: texts.iter().any(|pieces| pieces.0.len() > 1),
         messages: texts.len(),
         has_mcp: run.mcp.is_some(),
-        directory: place.directory(),
-        session_before,
-        prompt_arrived: prompt_arrived(&requests, &prompt),
-        processes_left: processes_of(&place.home()),
-        files: files(run, &place.directory()),
+        directory: stage.place.directory(),
+        session_before: before.session,
+        prompt_arrived: prompt_arrived(&requests, &before.prompt),
+        processes_left: Vec::new(),
+        files: files(run, &stage.place.directory()),
         events,
         result,
         requests,
-        time: begun.elapsed(),
-        service: String::new(),
+        time,
+        service: stage.service.clone(),
     })
 }
 
@@ -368,6 +452,15 @@ fn files(run: &Run, directory: &Path) -> BTreeMap<String, String> {
 
 /// Command lines of the processes that have this home.
 pub(crate) fn processes_of(home: &Path) -> Vec<String> {
+    let command = |pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    ids_of(home)
+        .into_iter()
+        .map(|pid| String::from_utf8_lossy(&command(pid)).replace('\0', " "))
+        .collect()
+}
+
+/// The processes that have this home.
+pub(crate) fn ids_of(home: &Path) -> Vec<u32> {
     let mark = format!("HOME={}", home.display());
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -380,9 +473,6 @@ pub(crate) fn processes_of(home: &Path) -> Vec<String> {
                 .split(|byte| *byte == 0)
                 .any(|variable| variable == mark.as_bytes())
         })
-        .map(|process| {
-            let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&command).replace('\0', " ")
-        })
+        .filter_map(|process| process.file_name().to_str()?.parse().ok())
         .collect()
 }

@@ -157,7 +157,7 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
     ));
     let mut fine = failed == 0;
     if args.providers.is_empty() && args.cases.is_empty() {
-        let page = matrix::with_resilience(&page::section(&cells)?)?;
+        let page = matrix::with_section(&page::section(&cells)?)?;
         if !args.check {
             matrix::write(&page)?;
         } else if !matrix::is_current(&page)? {

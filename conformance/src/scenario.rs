@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::Value;
-use teamster_mock_model::{Part, Script};
+use teamster_mock_model::{Cli, Part, Script, Turn};
 
 /// One scenario.
 #[derive(Debug, Clone)]
@@ -29,6 +29,20 @@ pub(crate) struct Test {
     /// Files that are in the working directory before.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
+    /// Which CLIs do not play it as turns of one process.
+    #[serde(default)]
+    pub(crate) cold_only: Vec<ColdOnly>,
+}
+
+/// That a scenario is played only with a process for each run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) struct ColdOnly {
+    /// Which CLIs do that; all, if none is named.
+    #[serde(default)]
+    pub(crate) providers: Vec<String>,
+    /// Why.
+    pub(crate) why: String,
 }
 
 /// Where the CLI is pointed at.
@@ -38,7 +52,7 @@ pub(crate) enum Service {
     /// At the model that plays the script.
     #[default]
     Model,
-    /// At a port on which nobody listens.
+    /// At a port on which nobody listens; in a session nobody does so after its first turn.
     Nobody,
 }
 
@@ -71,6 +85,9 @@ pub(crate) struct Run {
     /// What the story must be, beside what follows from the script: by the names of its facts.
     #[serde(default)]
     pub(crate) story: BTreeMap<String, Value>,
+    /// What it must be beside that as a turn of a session.
+    #[serde(default)]
+    pub(crate) hot: BTreeMap<String, Value>,
 }
 
 impl Run {
@@ -87,6 +104,7 @@ impl Run {
             abort: None,
             turns: None,
             story: BTreeMap::new(),
+            hot: BTreeMap::new(),
         }
     }
 }
@@ -157,7 +175,7 @@ impl Scenario {
             bail!("with several runs each must say how many `turns` it has");
         }
         for run in &self.test.run {
-            for name in run.story.keys() {
+            for name in run.story.keys().chain(run.hot.keys()) {
                 if !crate::story::is_fact(name) {
                     bail!("a story has no fact `{name}`");
                 }
@@ -166,7 +184,40 @@ impl Scenario {
                 bail!("the story must say the `status`");
             }
         }
+        for cold in &self.test.cold_only {
+            if cold.why.trim().is_empty() {
+                bail!("`cold_only` needs a reason (`why`)");
+            }
+            for provider in &cold.providers {
+                if Cli::from_id(provider).is_none() {
+                    bail!("there is no provider `{provider}`");
+                }
+            }
+        }
         Ok(())
+    }
+
+    /// One answer of the model, and what is asked for it.
+    pub(crate) fn of_one(name: &str, answer: Turn, run: Run) -> anyhow::Result<Self> {
+        Ok(Self {
+            name: name.to_owned(),
+            script: Script::new(vec![answer])?,
+            test: Test {
+                run: vec![run],
+                service: Service::default(),
+                files: BTreeMap::new(),
+                cold_only: Vec::new(),
+            },
+        })
+    }
+
+    /// Why this CLI does not play it as turns of one process.
+    pub(crate) fn cold_only(&self, cli: Cli) -> Option<&str> {
+        let about = |one: &&ColdOnly| {
+            one.providers.is_empty() || one.providers.iter().any(|name| name == cli.id())
+        };
+        let found = self.test.cold_only.iter().find(about);
+        found.map(|one| one.why.as_str())
     }
 
     /// What it shows, for people.
@@ -176,7 +227,7 @@ impl Scenario {
 
     /// The parts of the model's answers that belong to a run, each answer by itself. Answers that
     /// are given up (`times`) are left out.
-    pub(crate) fn answers(&self, run: usize) -> Vec<&teamster_mock_model::Turn> {
+    pub(crate) fn answers(&self, run: usize) -> Vec<&Turn> {
         let lasting = self.script.turns.iter().filter(|turn| turn.times.is_none());
         let before: usize = self.test.run[..run]
             .iter()

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use teamster_mock_model::Cli;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::play::{Bench, Played, play};
+use crate::column::Column;
+use crate::hot;
+use crate::play::{self, Bench, Played};
 use crate::scenario::Scenario;
 
-/// A scenario that was played with a CLI.
+/// A scenario that was played with a CLI in one of two ways.
 pub(crate) struct Done {
-    pub(crate) cli: Cli,
+    pub(crate) column: Column,
     pub(crate) scenario: Arc<Scenario>,
     pub(crate) played: anyhow::Result<Vec<Played>>,
     pub(crate) time: Duration,
@@ -28,20 +29,20 @@ impl Done {
             .as_ref()
             .map_err(|error| anyhow::anyhow!("{error:#}"))?;
         let folder = bench.record.as_ref().context("nothing was recorded")?;
-        Ok((played, folder.join(self.cli.id())))
+        Ok((played, folder.join(self.column.cli.id())))
     }
 }
 
-/// Plays every scenario with every CLI, so many at a time, and tells each as it is done.
+/// Plays every scenario for every column that it has, so many at a time, and tells each as it is done.
 pub(crate) fn play_all(
     bench: &Bench,
-    clis: &[Cli],
+    columns: &[Column],
     scenarios: &[Arc<Scenario>],
     jobs: usize,
     mut done: impl FnMut(Done),
 ) -> anyhow::Result<()> {
-    for cli in clis {
-        bench.prepare(*cli);
+    for column in columns {
+        bench.prepare(column.cli);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -51,15 +52,22 @@ pub(crate) fn play_all(
         let places = Arc::new(Semaphore::new(jobs.max(1)));
         let mut plays = JoinSet::new();
         for scenario in scenarios {
-            for cli in clis {
-                let (cli, scenario) = (*cli, Arc::clone(scenario));
+            for column in columns {
+                if column.hot && scenario.cold_only(column.cli).is_some() {
+                    continue;
+                }
+                let (column, scenario) = (*column, Arc::clone(scenario));
                 let (bench, places) = (bench.clone(), Arc::clone(&places));
                 plays.spawn(async move {
                     let _place = places.acquire_owned().await;
                     let begun = Instant::now();
-                    let played = play(&bench, cli, &scenario).await;
+                    let played = if column.hot {
+                        hot::play(&bench, column.cli, &scenario).await
+                    } else {
+                        play::play(&bench, column.cli, &scenario).await
+                    };
                     Done {
-                        cli,
+                        column,
                         scenario,
                         played,
                         time: begun.elapsed(),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use teamster::{AgentEvent, NoticeLevel, RunResult, ToolKind, ToolUse};
 use teamster_mock_model::{Part, Turn};
 
+use crate::hot::Process;
 use crate::play::Played;
 use crate::scenario::{Scenario, is_call};
 
@@ -49,6 +50,10 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     (
         "session",
         "whether the session is known: `new`, or `same` as before",
+    ),
+    (
+        "process",
+        "in a session: whether the process that played the turn was there before and lives on (`same`), was started for it (`new`), or is gone (`ended`)",
     ),
     (
         "prompt",
@@ -140,13 +145,31 @@ pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
         story.insert("warned".into(), false.into());
     }
     for (name, value) in &scenario.test.run[run].story {
-        match value {
-            // TOML has no word for nothing.
-            Value::String(absent) if absent == "(absent)" => story.remove(name),
-            _ => story.insert(name.clone(), value.clone()),
-        };
+        insert(&mut story, name, value);
     }
     story
+}
+
+/// The story of the scenario as a turn of a session, after another one.
+pub(crate) fn expected_hot(scenario: &Scenario, run: usize) -> Story {
+    let mut story = expected(scenario, run);
+    if let Some(session) = story.get_mut("session") {
+        *session = "same".into();
+    }
+    story.insert("process".into(), Process::Same.word().into());
+    for (name, value) in &scenario.test.run[run].hot {
+        insert(&mut story, name, value);
+    }
+    story
+}
+
+/// Puts a fact into a story, or takes it out.
+fn insert(story: &mut Story, name: &str, value: &Value) {
+    match value {
+        // TOML has no word for nothing.
+        Value::String(absent) if absent == "(absent)" => story.remove(name),
+        _ => story.insert(name.to_owned(), value.clone()),
+    };
 }
 
 /// Whether an answer comes to its own end, so that it counts.
@@ -186,7 +209,6 @@ pub(crate) fn told(played: &Played, expected: &Story) -> Story {
     let mut thinking = String::new();
     let mut texts = 0;
     let mut tools = Vec::new();
-    let mut warned = false;
     for event in &played.events {
         match event {
             AgentEvent::Thinking(event) => thinking.push_str(&event.text),
@@ -194,9 +216,6 @@ pub(crate) fn told(played: &Played, expected: &Story) -> Story {
             AgentEvent::ToolUse(tool) => tools.push(&**tool),
             AgentEvent::Retry(_) => {
                 story.insert("retried".into(), true.into());
-            }
-            AgentEvent::Notice(notice) => {
-                warned |= notice.level == NoticeLevel::Warning && notice.message.contains("tiny");
             }
             _ => {}
         }
@@ -208,6 +227,7 @@ pub(crate) fn told(played: &Played, expected: &Story) -> Story {
         story.insert("streamed".into(), (texts > played.messages).into());
     }
     if played.has_mcp {
+        let warned = played.warned_before || warned(&played.events);
         story.insert("warned".into(), warned.into());
     }
     if !tools.is_empty() {
@@ -241,6 +261,9 @@ pub(crate) fn told(played: &Played, expected: &Story) -> Story {
         let same = played.session_before.as_deref() == Some(&**session);
         story.insert("session".into(), if same { "same" } else { "new" }.into());
     }
+    if let Some(process) = played.process {
+        story.insert("process".into(), process.word().into());
+    }
     if let Some(arrived) = played.prompt_arrived {
         story.insert("prompt".into(), arrived.into());
     }
@@ -258,6 +281,16 @@ pub(crate) fn told(played: &Played, expected: &Story) -> Story {
         story.insert(format!("file.{name}"), content.clone().into());
     }
     story
+}
+
+/// Whether a warning named the MCP server.
+pub(crate) fn warned(events: &[AgentEvent]) -> bool {
+    events.iter().any(|event| match event {
+        AgentEvent::Notice(notice) => {
+            notice.level == NoticeLevel::Warning && notice.message.contains("tiny")
+        }
+        _ => false,
+    })
 }
 
 /// The calls with the numbers that those like them have in the story that was expected.

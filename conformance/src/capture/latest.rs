@@ -13,6 +13,7 @@ use teamster_testkit::fixture::{Fixture, STDOUT, discover};
 use teamster_testkit::replay::{ReplayOptions, replay};
 
 use super::shape::shapes;
+use crate::column::Column;
 use crate::differences::Differences;
 use crate::play::Bench;
 use crate::scenario::Scenario;
@@ -52,7 +53,7 @@ pub(super) fn report(
         ));
         let known = known_shapes(*cli, before)?;
         let mut news = News::default();
-        schedule::play_all(bench, &[*cli], scenarios, jobs, |done| {
+        schedule::play_all(bench, &[Column::cold(*cli)], scenarios, jobs, |done| {
             if let Err(error) = look(bench, &done, &differences, &known, &mut news) {
                 news.stories
                     .push(format!("{}: {error:#}", done.scenario.name));
@@ -92,7 +93,7 @@ fn look(
         news.unknown.append(&mut unknown_lines(&folder)?);
         let expected = story::expected(&done.scenario, number);
         let told = story::told(played, &expected);
-        let verdict = differences.compare(done.cli, name, &expected, &told);
+        let verdict = differences.compare(done.column, name, &expected, &told);
         news.stories.extend(
             verdict
                 .undeclared

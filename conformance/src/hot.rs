@@ -1,0 +1,311 @@
+//! Plays a scenario with one process of a real CLI that is kept for all turns.
+
+use std::path::Path;
+use std::time::Instant;
+
+use teamster::{AgentSession, ExecuteParams, RunStatus, SessionOptions, Turn};
+use teamster_mock_model::{Cli, Part, Script, Tokens, Turn as Answer};
+
+use crate::play::{self, Before, Bench, Played, Stage, Which};
+use crate::scenario::{Resume, Run, Scenario, Service, Test};
+use crate::story;
+
+/// What is asked first, so that the process is there when the scenario begins.
+const READY: &str = "Are you ready?";
+/// What is asked last, where a turn broke off.
+const AGAIN: &str = "Are you there?";
+
+/// What became of the process with a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Process {
+    /// It was started for it, and lives on.
+    New,
+    /// It was there before, and lives on.
+    Same,
+    /// It ended with the turn.
+    Ended,
+}
+
+impl Process {
+    /// As a story has it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Same => "same",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// A process, and when it was started: the number alone can be another's later.
+type Id = (u32, String);
+
+/// Plays all runs of a scenario as turns of one session: after a first turn with which the process
+/// starts, and before a last one where the scenario's broke off.
+pub(crate) async fn play(
+    bench: &Bench,
+    cli: Cli,
+    scenario: &Scenario,
+) -> anyhow::Result<Vec<Played>> {
+    let script = script(scenario)?;
+    let mut stage = Stage::new(
+        bench,
+        cli,
+        &format!("{}-hot", scenario.name),
+        scenario,
+        script,
+    )
+    .await?;
+    let first = &scenario.test.run[0];
+    let session = match first.resume {
+        Resume::Unknown => Some(play::unknown_session(cli)),
+        Resume::New | Resume::Last => None,
+    };
+    let resumes = session.is_some();
+    let mut params = play::params(bench, cli, first, &stage.place, &stage.pointing, session)?;
+    // For the scenario's turns only: the process may take longer to start.
+    let timeouts = std::mem::take(&mut params.timeouts);
+    let session = open(bench, cli, params)?;
+    let mut played: Vec<Played> = Vec::new();
+    if !resumes {
+        let ready = ready()?;
+        let turn = Turn::new(READY);
+        played.push(one(&stage, &*session, &ready, Which::Ready, turn, None).await?);
+    }
+    for (number, run) in scenario.test.run.iter().enumerate() {
+        if scenario.test.service == Service::Nobody {
+            // It was there for the first turn.
+            stage.model = None;
+        }
+        let mut turn = Turn::new(run.prompt.repeat(run.prompt_times));
+        turn.timeouts = timeouts;
+        let before = played.last();
+        played.push(
+            one(
+                &stage,
+                &*session,
+                scenario,
+                Which::Run(number),
+                turn,
+                before,
+            )
+            .await?,
+        );
+    }
+    if broke_off(&scenario.test) {
+        let before = played.last();
+        let again = again(before.and_then(|played| played.process))?;
+        let turn = Turn::new(AGAIN);
+        played.push(one(&stage, &*session, &again, Which::Again, turn, before).await?);
+    }
+    session.close().await;
+    if let Some(last) = played.last_mut() {
+        last.processes_left = play::processes_of(&stage.place.home());
+    }
+    Ok(played)
+}
+
+/// A session with a CLI. No process is there before its first turn.
+pub(crate) fn open(
+    bench: &Bench,
+    cli: Cli,
+    params: ExecuteParams,
+) -> anyhow::Result<Box<dyn AgentSession>> {
+    let runtime = teamster::create_session_runtime(cli.id(), play::config(bench, cli))?;
+    Ok(runtime.open(SessionOptions::new(params))?)
+}
+
+/// One turn.
+async fn one(
+    stage: &Stage,
+    session: &dyn AgentSession,
+    scenario: &Scenario,
+    which: Which,
+    turn: Turn,
+    before: Option<&Played>,
+) -> anyhow::Result<Played> {
+    let number = match which {
+        Which::Run(number) => number,
+        Which::Ready | Which::Again => 0,
+    };
+    let processes = main_processes(&stage.place.home());
+    let told = before.and_then(|before| before.result.session_id.as_deref());
+    let now = Before {
+        begun: Instant::now(),
+        asked: stage.asked(),
+        prompt: turn.prompt.clone(),
+        session: told.map(str::to_owned),
+    };
+    let stream = session.send(turn);
+    let run = &scenario.test.run[number];
+    let events = play::read(stream, run.abort.as_ref(), stage, now.asked).await?;
+    let mut played = play::played(stage, scenario, number, now, events)?;
+    played.which = which;
+    played.process = became(&processes, &main_processes(&stage.place.home()));
+    // What is told once, when the process starts, is told in the turn for which it does.
+    played.warned_before =
+        before.is_some_and(|before| before.warned_before || story::warned(&before.events));
+    Ok(played)
+}
+
+/// What became of the process. Nothing is known where there was none before and there is none now.
+fn became(before: &[Id], now: &[Id]) -> Option<Process> {
+    match (before, now) {
+        ([], []) => None,
+        (_, []) => Some(Process::Ended),
+        (before, now) if now.iter().all(|process| before.contains(process)) => Some(Process::Same),
+        _ => Some(Process::New),
+    }
+}
+
+/// Our own children that have this home.
+fn main_processes(home: &Path) -> Vec<Id> {
+    let own = std::process::id().to_string();
+    play::ids_of(home)
+        .into_iter()
+        .filter_map(|pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            // After the name, which may hold anything: state, parent, …; the time of the start is the
+            // 20th of them.
+            let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+            let alive = *fields.first()? != "Z" && *fields.get(1)? == own;
+            alive.then(|| Some((pid, (*fields.get(19)?).to_owned())))?
+        })
+        .collect()
+}
+
+/// The scenario's script, with what is said in the turns around it.
+fn script(scenario: &Scenario) -> anyhow::Result<Script> {
+    let mut turns = scenario.script.turns.clone();
+    if scenario.test.run[0].resume != Resume::Unknown {
+        turns.insert(0, ready()?.script.turns.remove(0));
+    }
+    if broke_off(&scenario.test) {
+        // What the model had said may be a part of the conversation or not: either way, what it says
+        // next is the same.
+        if let Some(last) = turns.last_mut() {
+            last.times = Some(1);
+        }
+        let again = again(None)?.script.turns;
+        turns.extend(again.iter().cloned().chain(again.iter().cloned()));
+    }
+    Ok(Script::new(turns)?)
+}
+
+/// Whether the scenario's turn is ended from outside.
+fn broke_off(test: &Test) -> bool {
+    test.run
+        .iter()
+        .any(|run| run.abort.is_some() || run.idle_timeout_ms.is_some())
+}
+
+/// The turn with which the process starts.
+pub(crate) fn ready() -> anyhow::Result<Scenario> {
+    around("ready", READY, Resume::New, "Ready.", [70, 7], Process::New)
+}
+
+/// The turn after one that broke off, by what became of the process with that.
+pub(crate) fn again(before: Option<Process>) -> anyhow::Result<Scenario> {
+    let process = match before {
+        Some(Process::Ended) => Process::New,
+        _ => Process::Same,
+    };
+    around("again", AGAIN, Resume::Last, "I am.", [80, 8], process)
+}
+
+fn around(
+    name: &str,
+    prompt: &str,
+    resume: Resume,
+    text: &str,
+    [input, output]: [u64; 2],
+    process: Process,
+) -> anyhow::Result<Scenario> {
+    let mut answer = Answer::new(vec![Part::Text(text.into())]);
+    answer.usage = Tokens::default();
+    answer.usage.input = input;
+    answer.usage.output = output;
+    let mut run = Run::new(prompt);
+    run.resume = resume;
+    run.story
+        .insert("status".into(), serde_json::json!(RunStatus::Completed));
+    run.story.insert("process".into(), process.word().into());
+    Scenario::of_one(name, answer, run)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn scenario(name: &str) -> Scenario {
+        crate::scenario::read(&[name.to_owned()]).unwrap().remove(0)
+    }
+
+    /// What the model says in a turn of the conversation, to the first request for it and to another.
+    fn says(script: &Script, turn: usize) -> [String; 2] {
+        [0, 1].map(|attempt| match script.answer(turn, attempt) {
+            None => "nothing".to_owned(),
+            Some(answer) => answer
+                .parts
+                .iter()
+                .map(|part| match part {
+                    Part::Text(pieces) => pieces.whole(),
+                    other => format!("{other:?}"),
+                })
+                .collect(),
+        })
+    }
+
+    #[test]
+    fn the_model_is_ready_first() {
+        let script = script(&scenario("resume")).unwrap();
+        assert_eq!(says(&script, 0), ["Ready."; 2]);
+        assert_eq!(says(&script, 1), ["Noted: blue."; 2]);
+        assert_eq!(says(&script, 2), ["It was blue."; 2]);
+        assert_eq!(says(&script, 3), ["nothing"; 2]);
+    }
+
+    #[test]
+    fn the_model_goes_on_after_a_turn_that_broke_off_whether_it_is_remembered_or_not() {
+        let script = script(&scenario("abort_in_text")).unwrap();
+        assert_eq!(says(&script, 1), ["This goes on and on Stall", "I am."]);
+        assert_eq!(says(&script, 2)[0], "I am.");
+    }
+
+    #[test]
+    fn what_a_turn_has_to_tell_says_what_became_of_the_process() {
+        let expected = |scenario: &Scenario| story::expected(scenario, 0);
+        assert_eq!(expected(&ready().unwrap())["process"], "new");
+        assert_eq!(expected(&ready().unwrap())["usage.input"], 70);
+        assert_eq!(expected(&ready().unwrap())["session"], "new");
+        assert_eq!(expected(&again(None).unwrap())["session"], "same");
+        assert_eq!(
+            expected(&again(Some(Process::Same)).unwrap())["process"],
+            "same"
+        );
+        assert_eq!(
+            expected(&again(Some(Process::Ended)).unwrap())["process"],
+            "new"
+        );
+        let hot = story::expected_hot(&scenario("text"), 0);
+        assert_eq!(
+            (&hot["process"], &hot["session"]),
+            (&"same".into(), &"same".into())
+        );
+        let hot = story::expected_hot(&scenario("stalled"), 0);
+        assert_eq!(hot["process"], "ended");
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_number_and_the_time_of_its_start() {
+        let id = |pid, start: &str| (pid, start.to_owned());
+        let one = [id(7, "100")];
+        assert_eq!(became(&[], &[]), None);
+        assert_eq!(became(&[], &one), Some(Process::New));
+        assert_eq!(became(&one, &one), Some(Process::Same));
+        assert_eq!(became(&one, &[id(7, "200")]), Some(Process::New));
+        assert_eq!(became(&one, &[]), Some(Process::Ended));
+    }
+}

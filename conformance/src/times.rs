@@ -1,0 +1,179 @@
+//! `cargo xtask conformance --times`: how long a run takes, and a turn of a process that is there.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use teamster::{EventStream, RunResult, RunStatus, Turn};
+use teamster_mock_model::{Cli, Script};
+
+use crate::column::Column;
+use crate::isolation::Network;
+use crate::play::{self, Bench, LIMIT, Stage};
+use crate::scenario::{self, Scenario};
+use crate::{hot, matrix, say};
+
+/// The scenario that is measured.
+const SCENARIO: &str = "text";
+/// How often.
+const ROUNDS: usize = 5;
+/// What is measured in each round.
+const WHAT: [&str; 4] = [
+    "cold, new session",
+    "cold, resumed",
+    "hot, first turn",
+    "hot, second turn",
+];
+
+/// The times of one round, by [`WHAT`]; those of turns are absent where there are no sessions.
+type Round = [Option<Duration>; WHAT.len()];
+
+/// Measures, says what was found, and writes it into the docs if that is wanted.
+pub(crate) fn run(
+    bench: &Bench,
+    clis: &[Cli],
+    network: Network,
+    write: bool,
+) -> anyhow::Result<ExitCode> {
+    let scenario = scenario::read(&[SCENARIO.to_owned()])?.remove(0);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let mut rows = Vec::new();
+    for cli in clis {
+        bench.prepare(*cli);
+        let rounds = runtime.block_on(measure(bench, *cli, &scenario));
+        let rounds = rounds.with_context(|| cli.id())?;
+        for (number, round) in rounds.iter().enumerate() {
+            say(format_args!("{cli} {}: {}", number + 1, cells(*round)));
+        }
+        rows.push((*cli, medians(&rounds)));
+    }
+    let section = section(&rows, network)?;
+    say(format_args!("\n{section}"));
+    if write {
+        matrix::write(&matrix::with_section(&section)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All rounds in one home, in which the CLI has been run before.
+async fn measure(bench: &Bench, cli: Cli, scenario: &Scenario) -> anyhow::Result<Vec<Round>> {
+    let answer = scenario.script.turns.first();
+    let answer = answer.context("the scenario has no answer")?;
+    let script = Script::new(vec![answer.clone(); 2])?;
+    let stage = Stage::new(bench, cli, "times", scenario, script).await?;
+    cold(bench, cli, scenario, &stage, None).await?;
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut round = Round::default();
+        let (time, first) = cold(bench, cli, scenario, &stage, None).await?;
+        round[0] = Some(time);
+        let session = first.session_id.as_deref().map(str::to_owned);
+        let session = session.context("the run told no session")?;
+        let (time, second) = cold(bench, cli, scenario, &stage, Some(session)).await?;
+        round[1] = Some(time);
+        same(&first, &second)?;
+        if !Column::of(&[cli], false, true).is_empty() {
+            let run = &scenario.test.run[0];
+            let params = play::params(bench, cli, run, &stage.place, &stage.pointing, None)?;
+            let prompt = params.prompt.clone();
+            let session = hot::open(bench, cli, params)?;
+            for time in &mut round[2..] {
+                let begun = Instant::now();
+                let (took, turn) = timed(begun, session.send(Turn::new(prompt.as_str()))).await?;
+                *time = Some(took);
+                same(&first, &turn)?;
+            }
+            session.close().await;
+        }
+        rounds.push(round);
+    }
+    Ok(rounds)
+}
+
+/// A run with a process of its own, from the call to `done`.
+async fn cold(
+    bench: &Bench,
+    cli: Cli,
+    scenario: &Scenario,
+    stage: &Stage,
+    session: Option<String>,
+) -> anyhow::Result<(Duration, RunResult)> {
+    let run = &scenario.test.run[0];
+    let params = play::params(bench, cli, run, &stage.place, &stage.pointing, session)?;
+    let begun = Instant::now();
+    let runtime = teamster::create_cli_runtime(cli.id(), play::config(bench, cli))?;
+    timed(begun, runtime.execute(params)).await
+}
+
+async fn timed(begun: Instant, stream: EventStream) -> anyhow::Result<(Duration, RunResult)> {
+    let result = tokio::time::timeout(LIMIT, stream.result()).await;
+    let result = result.with_context(|| format!("it was not over after {LIMIT:?}"))?;
+    let time = begun.elapsed();
+    if result.status != RunStatus::Completed {
+        bail!("it ended as {:?}: {:?}", result.status, result.errors);
+    }
+    Ok((time, result))
+}
+
+/// What is measured is the same work.
+fn same(one: &RunResult, other: &RunResult) -> anyhow::Result<()> {
+    if one.text != other.text {
+        bail!("one run said {:?} and another {:?}", one.text, other.text);
+    }
+    Ok(())
+}
+
+fn medians(rounds: &[Round]) -> Round {
+    std::array::from_fn(|what| {
+        let mut times: Vec<_> = rounds.iter().filter_map(|round| round[what]).collect();
+        times.sort_unstable();
+        times.get(times.len() / 2).copied()
+    })
+}
+
+fn cells(round: Round) -> String {
+    let cell = |time: &Option<Duration>| {
+        time.map_or_else(|| "none".to_owned(), |time| time.as_millis().to_string())
+    };
+    round.iter().map(cell).collect::<Vec<_>>().join(" | ")
+}
+
+fn section(rows: &[(Cli, Round)], network: Network) -> Result<String, std::fmt::Error> {
+    let mut page = String::new();
+    let out = &mut page;
+    writeln!(
+        out,
+        "{}\n\n\
+         Written by `cargo xtask conformance --times`; do not edit.\n\n\
+         From the call to `done`, in ms: the median of {ROUNDS} rounds of the scenario `{SCENARIO}`, one \
+         after another on {} processors, {}. The model takes 10 ms between two pieces of its text. The \
+         home is one in which the CLI has been run before. A first turn starts the process.\n",
+        matrix::TIMES,
+        std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        network.describe(),
+    )?;
+    writeln!(out, "| | {} |", WHAT.join(" | "))?;
+    writeln!(out, "|---|{}", "---:|".repeat(WHAT.len()))?;
+    for (cli, round) in rows {
+        writeln!(out, "| {cli} | {} |", cells(*round))?;
+    }
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_five_rounds_the_third_counts() {
+        let round = |ms: u64| [Some(Duration::from_millis(ms)), None, None, None];
+        let rounds = [9, 1, 5, 7, 3].map(round);
+        let medians = medians(&rounds);
+        assert_eq!(medians, round(5));
+        assert_eq!(cells(medians), "5 | none | none | none");
+    }
+}
