@@ -105,6 +105,9 @@ pub struct SessionOptions {
     /// End the process when no turn was played for this long. The next turn starts it again and resumes
     /// the session.
     pub idle: Option<Duration>,
+    /// The session that the parameters resume was begun by an earlier process of this very one, with what
+    /// only a new session takes. The engine sets it.
+    pub restarted: bool,
 }
 
 impl SessionOptions {
@@ -114,6 +117,7 @@ impl SessionOptions {
             params,
             permissions: PermissionPolicy::default(),
             idle: None,
+            restarted: false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Sessions: a process that is kept for many turns.
 
+mod asking;
 mod reading;
 mod shared;
 
@@ -168,6 +169,7 @@ impl<P: SessionProvider> Inner<P> {
                 // A fork was made by the first process.
                 options.params.fork = false;
                 options.params.new_session_id = None;
+                options.restarted = state.session_id.is_some();
             }
             options.params.session_id = state.session_id.as_deref().map(str::to_owned);
             (options, again)
@@ -195,12 +197,12 @@ impl<P: SessionProvider> Inner<P> {
         }
         let (commands, receiver) = mpsc::unbounded_channel();
         let known = Arc::new(Known::default());
+        let permissions = options.permissions.clone();
         let setting = Setting {
             assembler,
             panicked,
             commands: receiver,
             known: known.clone(),
-            permissions: options.permissions.clone(),
             idle: options.idle,
             interruptible: self.provider.session_capabilities().interrupt,
             interrupt_grace: self.config.interrupt_grace,
@@ -214,7 +216,7 @@ impl<P: SessionProvider> Inner<P> {
             params,
             launch,
             abort,
-            |limits| SessionReading::new(setting, limits),
+            |limits| SessionReading::new(setting, permissions, limits),
         )
         .await?;
         let talk = Talk { commands, known };

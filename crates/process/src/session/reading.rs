@@ -10,11 +10,12 @@ use std::time::Duration;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CancellationToken, Decision, ErrorCode, ErrorKind, Events,
     Exchange, Exit, Order, OrderId, Permission, PermissionAnswer, PermissionPolicy,
-    PermissionRequest, Phase, SessionAssembler, SessionFuture, Stop, Timeouts,
+    PermissionRequest, Phase, SessionAssembler, Stop, Timeouts,
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::Instant;
 
+use super::asking::Asking;
 use super::shared::{Command, Known, NewTurn, Wish};
 use crate::framing::Frame;
 use crate::guard::{Panicked, panic_error};
@@ -34,7 +35,6 @@ pub(crate) struct Setting {
     pub(crate) panicked: Panicked,
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
     pub(crate) known: Arc<Known>,
-    pub(crate) permissions: PermissionPolicy,
     pub(crate) interruptible: bool,
     pub(crate) idle: Option<Duration>,
     pub(crate) interrupt_grace: Duration,
@@ -51,7 +51,7 @@ pub(crate) struct SessionReading {
     current: Option<Current>,
     /// A turn that waits for the end of one that the CLI began by itself.
     waiting: Option<Box<NewTurn>>,
-    asked: Vec<Asked>,
+    asking: Asking,
     replies: HashMap<OrderId, Reply>,
     next_order: u64,
     /// Until when the turn may take to be interrupted.
@@ -62,6 +62,8 @@ pub(crate) struct SessionReading {
     input: Vec<u8>,
     /// Nobody is left who could want something, or the end was asked for.
     closing: bool,
+    /// The process is being stopped: the turn ends with it, and why is known only then.
+    stopping: bool,
     close_told: bool,
     failed: Option<AgentError>,
     over: bool,
@@ -82,25 +84,21 @@ struct Reply {
     until: Instant,
 }
 
-struct Asked {
-    request: PermissionRequest,
-    answer: SessionFuture<'static, PermissionAnswer>,
-}
-
 impl SessionReading {
-    pub(crate) fn new(setting: Setting, limits: Limits) -> Self {
+    pub(crate) fn new(setting: Setting, permissions: PermissionPolicy, limits: Limits) -> Self {
         let mut this = Self {
             setting,
             base: limits,
             current: None,
             waiting: None,
-            asked: Vec::new(),
+            asking: Asking::new(permissions),
             replies: HashMap::new(),
             next_order: 0,
             interrupting: None,
             idle_since: Instant::now(),
             input: Vec::new(),
             closing: false,
+            stopping: false,
             close_told: false,
             failed: None,
             over: false,
@@ -181,7 +179,7 @@ impl SessionReading {
             Duration::ZERO
         };
         self.interrupting = deadline(Instant::now(), grace);
-        self.asked.clear();
+        self.asking.withdraw_all();
     }
 
     /// Deals with what the protocol has left.
@@ -196,12 +194,13 @@ impl SessionReading {
                 }
             }
             for id in assembler.exchange(Exchange::take_withdrawn) {
-                self.asked.retain(|asked| asked.request.id != id);
+                self.asking.withdraw(id);
             }
             let asked = assembler.exchange(Exchange::take_asked);
             let written = assembler.exchange(Exchange::take_written);
             self.input.extend(written);
-            if self.current.is_some() && self.setting.assembler.is_over() {
+            let over = self.current.is_some() && self.setting.assembler.is_over();
+            if over && !self.stopping {
                 self.end_turn();
                 continue;
             }
@@ -209,7 +208,9 @@ impl SessionReading {
                 break;
             }
             for request in asked {
-                self.ask(request);
+                if let Some((request, answer)) = self.asking.ask(request) {
+                    self.answer(&request, answer);
+                }
             }
         }
         if self.closing && self.current.is_none() && !self.close_told {
@@ -218,23 +219,6 @@ impl SessionReading {
             self.setting.assembler.order(Order::Close);
             let written = self.setting.assembler.exchange(Exchange::take_written);
             self.input.extend(written);
-        }
-    }
-
-    fn ask(&mut self, request: PermissionRequest) {
-        match &self.setting.permissions {
-            PermissionPolicy::Allow => self.answer(&request, PermissionAnswer::Allow),
-            PermissionPolicy::Ask(ask) => {
-                let ask = ask.clone();
-                let asking = request.clone();
-                // Not called here: what it does before it waits is not for this task to bear.
-                let answer = Box::pin(async move { ask(asking).await });
-                self.asked.push(Asked { request, answer });
-            }
-            _ => {
-                let why = "nobody is there to ask".to_owned();
-                self.answer(&request, PermissionAnswer::Deny(Some(why)));
-            }
         }
     }
 
@@ -275,28 +259,6 @@ impl SessionReading {
         !ids.is_empty()
     }
 
-    fn poll_answers(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut answered = Vec::new();
-        let mut index = 0;
-        while index < self.asked.len() {
-            let future = self.asked[index].answer.as_mut();
-            let answer = match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
-                Ok(Poll::Pending) => {
-                    index += 1;
-                    continue;
-                }
-                Ok(Poll::Ready(answer)) => answer,
-                Err(_) => PermissionAnswer::Deny(Some("the one who was asked panicked".into())),
-            };
-            answered.push((self.asked.remove(index).request, answer));
-        }
-        let news = !answered.is_empty();
-        for (request, answer) in answered {
-            self.answer(&request, answer);
-        }
-        news
-    }
-
     /// The turn is over, and the process lives on.
     fn end_turn(&mut self) {
         let Some(current) = self.current.take() else {
@@ -308,7 +270,7 @@ impl SessionReading {
         assembler.end_turn(duration);
         current.queue.close(assembler.out());
         self.interrupting = None;
-        self.asked.clear();
+        self.asking.withdraw_all();
         self.setting.known.set_playing(false);
         self.idle_since = Instant::now();
         if let Some(waiting) = self.waiting.take() {
@@ -362,7 +324,10 @@ impl Reader for SessionReading {
             self.interrupt();
             news = true;
         }
-        news |= self.poll_answers(cx);
+        for (request, answer) in self.asking.poll(cx) {
+            self.answer(&request, answer);
+            news = true;
+        }
         news |= self.give_up();
         if (self.idle_until()).is_some_and(|until| Instant::now() >= until) {
             self.setting.known.set_idle();
@@ -434,6 +399,7 @@ impl Reader for SessionReading {
     }
 
     fn stop_requested(&mut self) {
+        self.stopping = true;
         self.setting.known.set_gone();
         self.setting.assembler.stop_requested();
     }
@@ -441,7 +407,7 @@ impl Reader for SessionReading {
     fn phase(&self) -> Phase {
         if self.is_closed() {
             Phase::Ended
-        } else if self.asked.is_empty() {
+        } else if self.asking.is_empty() {
             self.setting.assembler.phase()
         } else {
             Phase::Asking
@@ -473,7 +439,7 @@ impl Reader for SessionReading {
         self.over = true;
         self.setting.known.set_gone();
         self.setting.commands.close();
-        self.asked.clear();
+        self.asking.withdraw_all();
         if let Some(current) = self.current.take() {
             let assembler = &mut self.setting.assembler;
             self.setting.known.set_session_id(assembler.session_id());
