@@ -29,6 +29,8 @@ while IFS= read -r line; do
     *'"prompt":"id"'*) say "$id"; end ;;
     *'"prompt":"wait"'*) say "waiting $$" ;;
     *'"prompt":"deaf"'*) say "waiting $$"; trap '' TERM; while :; do sleep 1; done ;;
+    *'"prompt":"polite"'*)
+      say "waiting $$"; trap 'printf "{\"end\":true}\n"; exit' TERM; while :; do sleep 0.02; done ;;
     *'"prompt":"die"'*) exit 3 ;;
     *'"prompt":"leave"'*) say $$; end; exit 0 ;;
     *'"prompt":"ask"'*) printf '{"ask":"Write"}\n' ;;
@@ -518,6 +520,18 @@ async fn silence_in_a_turn_has_its_limit_and_between_turns_none() {
         "{:?}",
         story.error()
     );
+}
+
+#[tokio::test]
+async fn what_a_process_says_while_it_is_stopped_is_not_why_its_turn_ends() {
+    let mut prepared = prepared();
+    prepared.options.params.timeouts.idle = Some(Duration::from_millis(200));
+    let session = prepared.open();
+    let (events, process) = waiting(&*session, "polite").await;
+    let story = events.finish().await;
+    assert_eq!(story.result.status, RunStatus::TimedOut);
+    assert_eq!(story.codes(), [ErrorCode::WatchdogTimeout]);
+    assert!(!is_alive(process));
 }
 
 #[tokio::test]
