@@ -79,6 +79,37 @@ impl Feed for Run {
     }
 }
 
+/// What can happen beside the events of a run.
+pub(crate) trait Beside<E> {
+    type What;
+
+    /// Waits until something happens. Cancel-safe.
+    async fn next(&mut self) -> Self::What;
+
+    /// Deals with it; meanwhile nothing is shown.
+    async fn deal(&mut self, what: Self::What, sink: &mut dyn Sink<E>, now: Duration);
+}
+
+impl<E> Beside<E> for Signals {
+    type What = ();
+
+    async fn next(&mut self) {
+        self.asked().await;
+    }
+
+    async fn deal(&mut self, (): (), sink: &mut dyn Sink<E>, now: Duration) {
+        sink.stopping(now);
+    }
+}
+
+/// What came of showing a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// Somebody could read all of it.
+    pub(crate) readable: bool,
+    pub(crate) code: u8,
+}
+
 /// Starts an agent, shows what it does, and returns the exit code.
 pub(crate) fn agent(
     output: OutputArgs,
@@ -111,9 +142,9 @@ pub(crate) fn run<F: Feed>(
         .context("cannot start the runtime")?
         .block_on(async {
             let events = start().await?;
-            let signals =
+            let mut signals =
                 Signals::stop(events.abort_handle()).context("cannot listen for signals")?;
-            Ok(show(events, &mut *sink, signals).await)
+            Ok(show(events, &mut *sink, &mut signals).await.code)
         });
     if !keep_background {
         orphans::end(guard.as_ref().map(Guard::pid));
@@ -132,7 +163,11 @@ pub(crate) fn clock() -> u64 {
 
 /// How a run's agent is shown. What an attempt says may become void if there can be `several`.
 pub(crate) fn sink(output: OutputArgs, view: View, several: bool) -> Box<dyn Sink> {
-    let narrator = Narrator::new(view);
+    sink_of(output, Narrator::new(view), several)
+}
+
+/// The same with this narrator.
+pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, several: bool) -> Box<dyn Sink> {
     // What goes to a pipe goes as it is: the handles of anstream would take styles out of the
     // agent's own words.
     if output.json {
@@ -179,7 +214,11 @@ fn nobody_reads(pipe: &OwnedFd) -> bool {
 
 /// Shows every event of the stream. Goes on to its end even when nobody can read any more: by then
 /// no process of the run is left.
-async fn show<F: Feed>(mut events: F, sink: &mut dyn Sink<F::Event>, mut signals: Signals) -> u8 {
+pub(crate) async fn show<F: Feed>(
+    mut events: F,
+    sink: &mut dyn Sink<F::Event>,
+    beside: &mut impl Beside<F::Event>,
+) -> Shown {
     let abort = events.abort_handle();
     let start = Instant::now();
     let mut ticks = interval(TICK);
@@ -201,7 +240,7 @@ async fn show<F: Feed>(mut events: F, sink: &mut dyn Sink<F::Event>, mut signals
                     tokio::select! {
                         biased;
                         event = events.next() => break event,
-                        () = signals.asked() => sink.stopping(start.elapsed()),
+                        what = beside.next() => beside.deal(what, sink, start.elapsed()).await,
                         _ = ticks.tick() => if readable {
                             if stdout.as_ref().is_some_and(nobody_reads) {
                                 // Writing would tell, but a silent agent gives nothing to write
@@ -226,8 +265,14 @@ async fn show<F: Feed>(mut events: F, sink: &mut dyn Sink<F::Event>, mut signals
     let flushed = sink.flush().is_ok();
     // The run may have completed before the reader's end was noticed. What it said is lost all the same.
     if !readable || !flushed {
-        return exit_code::ABORTED;
+        return Shown {
+            readable: false,
+            code: exit_code::ABORTED,
+        };
     }
-    // Only a runtime that breaks its promise has no end.
-    code.unwrap_or(exit_code::AGENT_ERROR)
+    Shown {
+        readable: true,
+        // Only a runtime that breaks its promise has no end.
+        code: code.unwrap_or(exit_code::AGENT_ERROR),
+    }
 }

@@ -31,6 +31,17 @@ Exit codes:
     5  the output broke off, or nothing came of the run but denied permissions
   130  the run was stopped, by a signal or because nobody reads the output any more";
 
+/// The same for `teamster chat --help`.
+pub(crate) const CHAT_HELP: &str = "\
+Exit codes, by how the last message was answered:
+    0  the agent answered, or there was no message
+    1  the agent, its CLI or the model service failed
+    2  the command line is wrong, or asks for what the provider cannot do
+    3  the agent's CLI is not installed or cannot be executed
+    4  a limit of time ended it
+    5  the output broke off, or nothing came of it but denied permissions
+  130  it was interrupted; or a signal ended the chat, or nobody reads the output any more";
+
 /// The exit code for a run that ended like this.
 pub(crate) fn of(result: &RunResult) -> u8 {
     match result.status {

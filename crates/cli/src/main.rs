@@ -1,6 +1,7 @@
 //! The program `teamster`: runs coding-agent CLIs from a terminal or a script.
 
 mod args;
+mod chat;
 mod demo;
 mod doctor;
 mod drive;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let code = match cli.command {
         Command::Run(args) => run::main(&args),
+        Command::Chat(args) => chat::main(&args),
         Command::Runs(args) => runs::main(&args.command),
         Command::Doctor(args) => doctor::main(&args),
         Command::Mcp(args) => mcp::main(&args.command),
@@ -72,12 +74,17 @@ fn main() -> ExitCode {
 
 /// Says what went wrong in teamster itself, or with its arguments.
 pub(crate) fn fail(error: &anyhow::Error) {
+    fail_on(&mut anstream::stderr(), error);
+}
+
+/// The same to somebody else than stderr.
+pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
     let style = anstyle::Style::new()
         .fg_color(Some(anstyle::AnsiColor::Red.into()))
         .bold();
-    // Nobody is left to tell if stderr is gone.
     let error = words::printable(&format!("{error:#}"));
-    let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {error}");
+    // Nobody is left to tell if it is gone.
+    let _ = writeln!(out, "{style}error:{style:#} {error}");
 }
 
 /// Says what was given but has no effect.

@@ -10,11 +10,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use teamster::{
-    CliInfo, EnvPolicy, ExecuteParams, Image, ImageSource, McpDelivery, PermissionMode,
-    PromptDelivery, RuntimeConfig, SystemPrompt, Timeouts,
+    CliInfo, EnvPolicy, ExecuteParams, Image, ImageSource, McpDelivery, PromptDelivery,
+    RuntimeConfig, SystemPrompt, Timeouts,
 };
 
-use crate::args::{EnvVar, McpVia, Permission, PromptVia, RunArgs};
+use crate::args::{
+    AgentSessionArgs, ChatArgs, EnvVar, McpArgs, McpVia, ModelArgs, PermissionArgs, PlaceArgs,
+    PromptVia, RunArgs, SystemArgs, TimeoutArgs,
+};
 use crate::mcp;
 
 /// What `--clean-env` keeps: without these most CLIs find neither their programs nor their login.
@@ -37,25 +40,11 @@ pub(crate) fn execute_params(
         PromptVia::Stdin => PromptDelivery::Stdin,
     };
     params.slash_commands = args.input.slash_commands;
-    params.session_id.clone_from(&args.session.resume);
-    params.new_session_id.clone_from(&args.session.session_id);
-    params.fork = args.session.fork;
-    params.working_directory.clone_from(&args.place.cwd);
-    params.add_dirs.clone_from(&args.place.add_dir);
-    params.env = environment(&args.place.env)?;
-    params.system_prompt = system_prompt(args)?;
-    params.model.clone_from(&args.model.model);
-    params.effort.clone_from(&args.model.effort);
-    params.permission = match args.permissions.permission {
-        Permission::Default => PermissionMode::Default,
-        Permission::ReadOnly => PermissionMode::ReadOnly,
-        Permission::AcceptEdits => PermissionMode::AcceptEdits,
-        Permission::Bypass => PermissionMode::Bypass,
-    };
-    params
-        .allowed_tools
-        .clone_from(&args.permissions.allow_tool);
-    params.denied_tools.clone_from(&args.permissions.deny_tool);
+    session(&args.session.agent, &mut params);
+    place(&args.place, &mut params)?;
+    params.system_prompt = system_prompt(&args.input.system)?;
+    model(&args.model, &mut params);
+    permissions(&args.permissions, &mut params);
     params.max_turns = args.limits.max_turns;
     params.max_budget_usd = args.limits.max_budget_usd;
     params.output_schema = args
@@ -70,54 +59,111 @@ pub(crate) fn execute_params(
         .iter()
         .map(|file| image(file))
         .collect::<anyhow::Result<_>>()?;
-    let mcp = mcp_servers(args, &params.env)?;
-    params.mcp_servers = mcp.servers;
-    params.mcp_delivery = match args.mcp.mcp_via {
+    let ignored = mcp_servers(&args.mcp, &mut params)?;
+    params.cli_retries = args.limits.cli_retries;
+    params.extra_args.clone_from(&args.extra_args);
+    params.include_native = args.output.native;
+    timeouts(&args.limits.timeouts, &mut params);
+    Ok((params, ignored))
+}
+
+/// What holds for all turns of a chat, and what was given but has no effect. Every error is one of
+/// usage.
+pub(crate) fn chat_params(args: &ChatArgs) -> anyhow::Result<(ExecuteParams, Vec<String>)> {
+    let mut params = ExecuteParams::new("");
+    session(&args.session, &mut params);
+    place(&args.place, &mut params)?;
+    params.system_prompt = system_prompt(&args.system)?;
+    model(&args.model, &mut params);
+    permissions(&args.permissions, &mut params);
+    let ignored = mcp_servers(&args.mcp, &mut params)?;
+    params.cli_retries = args.limits.cli_retries;
+    params.extra_args.clone_from(&args.extra_args);
+    params.include_native = args.output.native;
+    timeouts(&args.limits.timeouts, &mut params);
+    Ok((params, ignored))
+}
+
+fn session(args: &AgentSessionArgs, params: &mut ExecuteParams) {
+    params.session_id.clone_from(&args.resume);
+    params.new_session_id.clone_from(&args.session_id);
+    params.fork = args.fork;
+}
+
+fn place(args: &PlaceArgs, params: &mut ExecuteParams) -> anyhow::Result<()> {
+    params.working_directory.clone_from(&args.cwd);
+    params.add_dirs.clone_from(&args.add_dir);
+    params.env = environment(&args.env)?;
+    params.keep_background = args.keep_background;
+    Ok(())
+}
+
+fn model(args: &ModelArgs, params: &mut ExecuteParams) {
+    params.model.clone_from(&args.model);
+    params.effort.clone_from(&args.effort);
+}
+
+fn permissions(args: &PermissionArgs, params: &mut ExecuteParams) {
+    params.permission = args.permission.mode();
+    params.allowed_tools.clone_from(&args.allow_tool);
+    params.denied_tools.clone_from(&args.deny_tool);
+}
+
+fn timeouts(args: &TimeoutArgs, params: &mut ExecuteParams) {
+    params.timeouts = Timeouts {
+        startup: args.startup,
+        idle: args.idle,
+        tool: args.tool,
+    };
+}
+
+/// The servers, with the variables that the agent gets and then our own. Returns what has no effect.
+fn mcp_servers(args: &McpArgs, params: &mut ExecuteParams) -> anyhow::Result<Vec<String>> {
+    let sources = mcp::sources(&args.servers)?;
+    let env = &params.env;
+    let given = mcp::given(&sources, &|name| {
+        env.get(name).cloned().or_else(|| env::var(name).ok())
+    })?;
+    params.mcp_servers = given.servers;
+    params.mcp_delivery = match args.mcp_via {
         McpVia::Private => McpDelivery::Private,
         McpVia::ProjectConfig => McpDelivery::ProjectConfig,
         McpVia::UserConfig => McpDelivery::UserConfig,
     };
-    params.mcp_strict = args.mcp.mcp_strict;
-    params.cli_retries = args.limits.cli_retries;
-    params.extra_args.clone_from(&args.extra_args);
-    params.include_native = args.output.native;
-    params.keep_background = args.place.keep_background;
-    params.timeouts = Timeouts {
-        startup: args.limits.startup_timeout,
-        idle: args.limits.idle_timeout,
-        tool: args.limits.tool_timeout,
-    };
-    Ok((params, mcp.ignored))
-}
-
-/// The servers, with the variables that the agent gets and then our own.
-fn mcp_servers(args: &RunArgs, env: &BTreeMap<String, String>) -> anyhow::Result<mcp::Given> {
-    let sources = mcp::sources(&args.mcp.servers)?;
-    mcp::given(&sources, &|name| {
-        env.get(name).cloned().or_else(|| env::var(name).ok())
-    })
+    params.mcp_strict = args.mcp_strict;
+    Ok(given.ignored)
 }
 
 /// With which runtime.
 pub(crate) fn runtime_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
-    let mut config = fallback_config(args, info);
-    if let Some(program) = &args.place.bin {
+    let mut config = place_config(&args.place, info);
+    config.record_to.clone_from(&args.record);
+    config
+}
+
+/// With which runtime, as far as that is a matter of the place.
+pub(crate) fn place_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
+    let mut config = other_config(args, info);
+    if let Some(program) = &args.bin {
         config.program = Some(program.clone());
     }
-    config.record_to.clone_from(&args.record);
     config
 }
 
 /// With which runtime another agent than the first runs: its program is another one.
 pub(crate) fn fallback_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
+    other_config(&args.place, info)
+}
+
+fn other_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
     let mut config = base_config();
     config.program = program_variable(info);
-    if args.place.clean_env {
+    if args.clean_env {
         config.env_policy = EnvPolicy::Clean {
             allow: CLEAN_ENV
                 .into_iter()
                 .map(str::to_owned)
-                .chain(args.place.keep_env.iter().cloned())
+                .chain(args.keep_env.iter().cloned())
                 .collect(),
         };
     }
@@ -169,8 +215,7 @@ fn prompt(args: &RunArgs, mut stdin: impl Read) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn system_prompt(args: &RunArgs) -> anyhow::Result<Option<SystemPrompt>> {
-    let input = &args.input;
+fn system_prompt(input: &SystemArgs) -> anyhow::Result<Option<SystemPrompt>> {
     let what = "the system prompt";
     Ok(if let Some(text) = &input.system_prompt {
         Some(SystemPrompt::Replace(text.clone()))
@@ -258,7 +303,7 @@ mod tests {
     use crate::args::{Cli, Command};
     use clap::Parser;
     use std::time::Duration;
-    use teamster::McpServer;
+    use teamster::{McpServer, PermissionMode};
 
     fn args(line: &[&str]) -> RunArgs {
         let line = ["teamster", "run", "claude"].iter().chain(line);

@@ -63,6 +63,11 @@ impl Signals {
     }
 }
 
+/// Waits until nothing is left of the run, and then as long as a reader who has to read its end may take.
+pub(crate) async fn run_ended_and_read() {
+    run_ended(PATIENCE).await;
+}
+
 /// Waits until nothing is left of the run, and then for as long as given.
 async fn run_ended(more: Duration) {
     let mut looks = interval(LOOK);
@@ -71,6 +76,15 @@ async fn run_ended(more: Duration) {
         looks.tick().await;
     }
     sleep(more).await;
+}
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// Ctrl-C.
+    Interrupt,
+    /// SIGTERM, or SIGHUP when the terminal goes.
+    End,
 }
 
 /// The signals that ask for an end.
@@ -97,6 +111,11 @@ impl Source {
 
     /// Waits for the next one. Cancel-safe.
     pub(crate) async fn next(&mut self) {
+        self.request().await;
+    }
+
+    /// Waits for the next one, and says which it was. Cancel-safe.
+    pub(crate) async fn request(&mut self) -> Request {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => signal.recv().await,
@@ -104,9 +123,9 @@ impl Source {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = hang_up => {}
+            _ = self.interrupt.recv() => Request::Interrupt,
+            _ = self.terminate.recv() => Request::End,
+            _ = hang_up => Request::End,
         }
     }
 }

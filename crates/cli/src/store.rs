@@ -15,6 +15,9 @@ use crate::words;
 /// How long the program waits for the store to be closed.
 const CLOSING: Duration = Duration::from_secs(2);
 
+/// The user's own store.
+const FILE: &str = "teamster/store.db";
+
 /// What stands for no store at all.
 const OFF: &str = "off";
 
@@ -24,20 +27,26 @@ pub(crate) fn place(args: &StoreArgs) -> Option<String> {
         Some(OFF | "") => None,
         Some(url) => Some(url.to_owned()),
         None => {
-            let file = default_file(|name| env::var_os(name).map(PathBuf::from))?;
+            let file = state_file(FILE)?;
             Some(file.to_str()?.to_owned())
         }
     }
 }
 
-/// The user's own store, by the XDG base directory specification.
-fn default_file(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+/// A file of the user's in which something is kept from one run to the next; `None` if this environment
+/// has no place for it.
+pub(crate) fn state_file(name: &str) -> Option<PathBuf> {
+    file_in(name, |name| env::var_os(name).map(PathBuf::from))
+}
+
+/// The same by the XDG base directory specification.
+fn file_in(name: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let state = variable("XDG_STATE_HOME").filter(absolute).or_else(|| {
         let home = variable("HOME").filter(absolute)?;
         Some(home.join(".local/state"))
     })?;
-    Some(state.join("teamster/store.db"))
+    Some(state.join(name))
 }
 
 /// The store, for a command that is about it: nothing if nothing was ever kept in the user's own.
@@ -74,7 +83,7 @@ mod tests {
     use super::*;
 
     fn file(state: Option<&str>, home: Option<&str>) -> Option<String> {
-        let file = default_file(|name| match name {
+        let file = file_in(FILE, |name| match name {
             "XDG_STATE_HOME" => state.map(PathBuf::from),
             "HOME" => home.map(PathBuf::from),
             _ => None,

@@ -39,6 +39,14 @@ pub fn create_session_runtime(
     let provider = (session_providers().into_iter()).find(|it| Some(it.info().id) == id);
     match provider {
         Some(provider) => Ok(Arc::new(process::CliRuntime::with_config(provider, config))),
-        None => Err(no_provider(name)),
+        None => Err(match crate::provider(name) {
+            Some(provider) => {
+                let name = provider.info().name;
+                AgentError::invalid_params(format!(
+                    "{name} cannot be kept for many turns: run it once for each, and resume its session"
+                ))
+            }
+            None => no_provider(name),
+        }),
     }
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod chat;
 mod mcp;
 mod mock_model;
 mod prompt;
@@ -13,11 +14,16 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use chat::ChatArgs;
 pub(crate) use mcp::{
-    McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, McpVia, ServerArgs,
+    McpArgs, McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, McpVia,
+    ServerArgs,
 };
 pub(crate) use mock_model::MockModelArgs;
-pub(crate) use run::{Permission, PromptVia, RunArgs};
+pub(crate) use run::{
+    AgentSessionArgs, ModelArgs, Permission, PermissionArgs, PlaceArgs, PromptVia, RunArgs,
+    SystemArgs, TimeoutArgs,
+};
 pub(crate) use store::{
     RunsArgs, RunsCommand, RunsForgetArgs, RunsListArgs, RunsShowArgs, Status, StoreArgs,
 };
@@ -33,6 +39,7 @@ Examples:
   teamster run claude \"Fix the failing test\" --permission accept-edits
   git diff | teamster run claude - --append-system-prompt \"Review this diff.\"
   teamster run claude \"List the crates\" --json   every event as one line of JSON
+  teamster chat claude                           talk with an agent, in one process
   teamster runs list                             what ran here, how it ended and what it cost
   teamster mcp check                             do the MCP servers of ./.mcp.json work
   teamster mock-model hello.toml                 a scripted model, to try and test without a key";
@@ -72,6 +79,7 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Chat(Box<ChatArgs>),
     Runs(RunsArgs),
     Doctor(DoctorArgs),
     Mcp(McpCommandArgs),

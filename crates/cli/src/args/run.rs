@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use teamster::PermissionMode;
 
 use super::mcp::McpArgs;
 use super::provider::{Fallback, ProviderParser};
@@ -119,15 +120,8 @@ pub(crate) struct PermissionArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Session")]
 pub(crate) struct SessionArgs {
-    /// Go on with this session
-    #[arg(long, value_name = "ID")]
-    pub(crate) resume: Option<String>,
-    /// With --resume: go on in a new session and leave the old one as it is
-    #[arg(long, requires = "resume")]
-    pub(crate) fork: bool,
-    /// The id that the new session shall have
-    #[arg(long, value_name = "UUID")]
-    pub(crate) session_id: Option<String>,
+    #[command(flatten)]
+    pub(crate) agent: AgentSessionArgs,
     /// Go on with the session of this conversation; without one, begin it
     ///
     /// The key is a channel, a user and a thread, such as `slack`, `slack:U42` or `slack:U42:7`; `_`
@@ -137,9 +131,24 @@ pub(crate) struct SessionArgs {
     pub(crate) session_key: Option<String>,
 }
 
+/// The agent's own sessions.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Session")]
+pub(crate) struct AgentSessionArgs {
+    /// Go on with this session
+    #[arg(long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    /// With --resume: go on in a new session and leave the old one as it is
+    #[arg(long, requires = "resume")]
+    pub(crate) fork: bool,
+    /// The id that the new session shall have
+    #[arg(long, value_name = "UUID")]
+    pub(crate) session_id: Option<String>,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Instructions and input")]
-pub(crate) struct InputArgs {
+pub(crate) struct SystemArgs {
     /// Instructions in place of the CLI's own
     #[arg(
         long,
@@ -162,6 +171,13 @@ pub(crate) struct InputArgs {
     /// The same from a file
     #[arg(long, value_name = "FILE", group = "system")]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Instructions and input")]
+pub(crate) struct InputArgs {
+    #[command(flatten)]
+    pub(crate) system: SystemArgs,
     /// JSON Schema that the answer shall have: a file, or the schema itself
     #[arg(long, value_name = "FILE|JSON")]
     pub(crate) output_schema: Option<String>,
@@ -225,17 +241,24 @@ pub(crate) struct LimitArgs {
     /// How often the CLI itself repeats a failed request
     #[arg(long, value_name = "N")]
     pub(crate) cli_retries: Option<u32>,
+    #[command(flatten)]
+    pub(crate) timeouts: TimeoutArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct TimeoutArgs {
     /// How long the CLI may take to print its first line, such as 90s or 5m; `off` for ever
     /// [default: 2m]
-    #[arg(long, value_name = "TIME", value_parser = value::limit)]
-    pub(crate) startup_timeout: Option<Duration>,
+    #[arg(long = "startup-timeout", value_name = "TIME", value_parser = value::limit)]
+    pub(crate) startup: Option<Duration>,
     /// How long it may then be silent while no tool runs [default: 5m, more for CLIs that
     /// are silent for longer]
-    #[arg(long, value_name = "TIME", value_parser = value::limit)]
-    pub(crate) idle_timeout: Option<Duration>,
+    #[arg(long = "idle-timeout", value_name = "TIME", value_parser = value::limit)]
+    pub(crate) idle: Option<Duration>,
     /// How long it may be silent while a tool runs [default: 30m]
-    #[arg(long, value_name = "TIME", value_parser = value::limit)]
-    pub(crate) tool_timeout: Option<Duration>,
+    #[arg(long = "tool-timeout", value_name = "TIME", value_parser = value::limit)]
+    pub(crate) tool: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
@@ -298,6 +321,18 @@ pub(crate) enum Permission {
     AcceptEdits,
     /// Everything; only for a place where nothing can be broken
     Bypass,
+}
+
+impl Permission {
+    /// The same for the library.
+    pub(crate) fn mode(self) -> PermissionMode {
+        match self {
+            Self::Default => PermissionMode::Default,
+            Self::ReadOnly => PermissionMode::ReadOnly,
+            Self::AcceptEdits => PermissionMode::AcceptEdits,
+            Self::Bypass => PermissionMode::Bypass,
+        }
+    }
 }
 
 /// How the prompt reaches the CLI.

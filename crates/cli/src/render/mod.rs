@@ -13,7 +13,7 @@ mod spinner;
 mod terminal;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use std::io;
 use std::time::Duration;
@@ -42,6 +42,9 @@ pub(crate) trait Sink<E = AgentEvent> {
 
     /// The user asked to stop the run; it will end soon.
     fn stopping(&mut self, _now: Duration) {}
+
+    /// Somebody else writes whole lines to the terminal now.
+    fn make_room(&mut self) {}
 }
 
 /// What the display needs to know beside the events.

@@ -82,6 +82,13 @@ impl Narrator {
         }
     }
 
+    /// The same for a run that goes on in a session of which was told already.
+    pub(crate) fn goes_on(mut self, session: Id) -> Self {
+        self.session = Some(session);
+        self.doing = Doing::Waiting;
+        self
+    }
+
     /// How it is to be told.
     pub(crate) fn view(&self) -> &View {
         &self.view

@@ -187,6 +187,12 @@ impl<O: Write, E: Write, S: Spinner> Sink for Terminal<O, E, S> {
         self.last_event = Duration::ZERO;
         self.tick(now);
     }
+
+    fn make_room(&mut self) {
+        self.spinner.hide();
+        // As above.
+        let _ = self.end_line();
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ help!(program, ["--help"], "snapshots/program.txt");
 help!(program_short, ["-h"], "snapshots/program_short.txt");
 help!(run_long, ["run", "--help"], "snapshots/run.txt");
 help!(run_short, ["run", "-h"], "snapshots/run_short.txt");
+help!(chat_long, ["chat", "--help"], "snapshots/chat.txt");
+help!(chat_short, ["chat", "-h"], "snapshots/chat_short.txt");
 help!(runs, ["runs", "--help"], "snapshots/runs.txt");
 help!(
     runs_forget,

@@ -1,0 +1,87 @@
+//! The arguments of `teamster chat`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::mcp::McpArgs;
+use super::provider::ProviderParser;
+use super::run::{AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, SystemArgs, TimeoutArgs};
+use super::{OutputArgs, value};
+use crate::exit_code;
+
+const EXAMPLES: &str = "\
+Examples:
+  teamster chat claude
+  teamster chat claude --model opus --permission accept-edits -C ~/work/app
+  teamster chat claude --resume 15a95919-ea0a-4b0d-a4a0-45e8d7697535
+  printf '%s\\n' \"Run the tests\" \"Fix what fails\" | teamster chat claude --permission accept-edits
+  teamster chat claude --json < messages.txt | jq -c 'select(.type == \"done\") | .result.text'
+
+At the prompt, Enter sends the message. A line that ends with `\\` goes on with the next one, and
+what is pasted stays one message. Ctrl-R searches earlier messages, Tab completes commands. /help
+lists the commands, such as /clear, /model, /cost and /quit; a message that begins with a slash is
+written with two. Ctrl-C interrupts the agent while it works. A second one ends its process: the
+next message starts it again and goes on with the session. At the prompt, Ctrl-C clears the line
+and Ctrl-D ends.
+
+Without a terminal on stdin every line is a message or a command, nobody is asked for permission,
+and Ctrl-C between two messages ends the chat.";
+
+/// Talks with an agent, whose process stays from one message to the next.
+///
+/// The agent's CLI runs with the login, settings and tools that it has on this machine, in one process
+/// for all messages. When it wants to use a tool that nobody has allowed, it asks here, if its CLI can.
+/// The process begins with the first message and is gone at the end.
+#[derive(Debug, Args)]
+#[command(
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::CHAT_HELP),
+)]
+pub(crate) struct ChatArgs {
+    /// The agent
+    #[arg(value_parser = ProviderParser)]
+    pub(crate) provider: String,
+    /// Neither read nor write the history of messages
+    ///
+    /// It is the file `teamster/chat-history` in `$XDG_STATE_HOME`, else in `~/.local/state`, and only you
+    /// can read it. A message that begins with a blank is never written there.
+    #[arg(long)]
+    pub(crate) no_history: bool,
+    /// Arguments for the agent's CLI itself, as they are
+    ///
+    /// What they change is between you and the CLI: teamster does not look at them.
+    #[arg(last = true, value_name = "CLI ARGS")]
+    pub(crate) extra_args: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionArgs,
+    #[command(flatten)]
+    pub(crate) session: AgentSessionArgs,
+    #[command(flatten)]
+    pub(crate) system: SystemArgs,
+    #[command(flatten)]
+    pub(crate) mcp: McpArgs,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) limits: ChatLimitArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct ChatLimitArgs {
+    /// How often the CLI itself repeats a failed request
+    #[arg(long, value_name = "N")]
+    pub(crate) cli_retries: Option<u32>,
+    #[command(flatten)]
+    pub(crate) timeouts: TimeoutArgs,
+    /// End the agent's process when there was no message for this long, such as 30m; the next one
+    /// starts it again and goes on with the session [default: off]
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    pub(crate) idle_exit: Option<Duration>,
+}

@@ -1,0 +1,176 @@
+//! `teamster chat`.
+
+mod account;
+mod command;
+mod editor;
+mod input;
+mod permission;
+mod signals;
+mod talk;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use teamster::process::find_program;
+use teamster::{AgentError, AgentEvent, CliInfo, RunAssembler, RuntimeConfig, SessionOptions};
+
+use crate::args::ChatArgs;
+use crate::guard::Guard;
+use crate::render::Current;
+use crate::{drive, exit_code, orphans, params, store, tokio_runtime, words};
+use editor::{EditorOptions, LineEditor};
+use input::{Input, Lines};
+use signals::Signals;
+use talk::{Chat, Display};
+
+/// The file of the history, beside the store.
+const HISTORY: &str = "teamster/chat-history";
+
+/// Talks with an agent; the exit code.
+pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
+    let provider = teamster::provider(&args.provider).context("this provider is not built in")?;
+    let info = provider.info();
+    let (params, ignored) = match params::chat_params(args) {
+        Ok(asked) => asked,
+        Err(error) => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    if !args.output.quiet {
+        crate::warn(&ignored);
+    }
+    let config = params::place_config(&args.place, info);
+    let at_terminal = io::stdin().is_terminal();
+    let view = drive::View {
+        current: Current::from(info),
+        verbose: args.output.verbose,
+        quiet: args.output.quiet,
+        directory: directory(args.place.cwd.as_deref()),
+        // Of the session is told at the end of the chat.
+        resume: None,
+        mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
+        clock: drive::clock,
+    };
+    let mut display = Display::new(args.output, view);
+    // With a mock model the session goes with its temporary home.
+    if env::var_os(crate::mock_model::URL_VARIABLE).is_none() {
+        display.resume = Some(resume_command(args));
+    }
+
+    let missing = missing(info, params.env.get("PATH"), &config);
+    let mut options = SessionOptions::new(params);
+    options.idle = args.limits.idle_exit.filter(|time| *time != Duration::MAX);
+    let runtime = match (missing, teamster::create_session_runtime(info.id, config)) {
+        (None, Ok(runtime)) => runtime,
+        (_, Err(error)) | (Some(error), Ok(_)) => return Ok(refuse(&display, error)),
+    };
+    let mut questions = None;
+    if at_terminal && runtime.session_capabilities().permissions {
+        let (policy, asked) = permission::policy();
+        options.permissions = policy;
+        questions = Some(asked);
+    }
+    let session = match runtime.open(options) {
+        Ok(session) => session,
+        Err(error) => return Ok(refuse(&display, error)),
+    };
+
+    let keep = args.place.keep_background;
+    let guard = Guard::start(display.directory().map(Path::new));
+    if !keep {
+        orphans::adopt();
+    }
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let code = runtime.block_on(async {
+        let signals = Signals::listen(at_terminal).context("cannot listen for signals")?;
+        let input = input(args, info, at_terminal).context("cannot read messages")?;
+        let mut chat = Chat::new(session, info, display, signals, questions);
+        anyhow::Ok(chat.run(input, at_terminal).await)
+    });
+    terminal::restore();
+    // What waits for the terminal in a thread does not hold up the end.
+    runtime.shutdown_background();
+    if !keep {
+        orphans::end(guard.as_ref().map(Guard::pid));
+    }
+    code
+}
+
+/// Tells why nothing begins, as a run does.
+fn refuse(display: &Display, error: AgentError) -> u8 {
+    let mut sink = display.sink(None);
+    let mut code = exit_code::AGENT_ERROR;
+    for event in RunAssembler::refuse(error) {
+        if let AgentEvent::Done(done) = &event {
+            code = exit_code::of(&done.result);
+        }
+        if sink.event(&event, Duration::ZERO).is_err() {
+            return exit_code::ABORTED;
+        }
+    }
+    match sink.flush() {
+        Ok(()) => code,
+        Err(_) => exit_code::ABORTED,
+    }
+}
+
+/// Why the CLI cannot be started, if that is known before.
+fn missing(info: &CliInfo, path: Option<&String>, config: &RuntimeConfig) -> Option<AgentError> {
+    let program = match &config.program {
+        Some(program) => program.to_str()?,
+        None => info.program,
+    };
+    let path = path.map(OsString::from).or_else(|| env::var_os("PATH"));
+    find_program(program, path.as_deref()).err()
+}
+
+fn input(args: &ChatArgs, info: &CliInfo, at_terminal: bool) -> anyhow::Result<Input> {
+    let prompt = format!("{}> ", info.id);
+    // The editor would not know how to move in it.
+    let dumb = env::var_os("TERM")
+        .is_some_and(|term| ["dumb", "emacs", "cons25"].iter().any(|it| term == *it));
+    if !at_terminal || dumb {
+        let prompt = at_terminal.then_some(prompt);
+        return Ok(Input::new(|| Lines::new(io::stdin().lock(), prompt))?);
+    }
+    let choice = anstream::AutoStream::choice(&io::stderr());
+    let options = EditorOptions {
+        prompt,
+        colour: choice != anstream::ColorChoice::Never,
+        tty: !io::stdout().is_terminal(),
+        history: if args.no_history {
+            None
+        } else {
+            store::state_file(HISTORY)
+        },
+    };
+    Ok(Input::new(move || LineEditor::new(&options))?)
+}
+
+/// Where the agent works, in the form in which it will name it.
+fn directory(cwd: Option<&Path>) -> Option<String> {
+    let directory = match cwd {
+        Some(directory) => std::path::absolute(directory).ok()?,
+        None => env::current_dir().ok()?,
+    };
+    directory.to_str().map(str::to_owned)
+}
+
+/// The command that goes on with the session, up to the session's id. Sessions belong to the directory in
+/// which they began.
+fn resume_command(args: &ChatArgs) -> String {
+    let cwd = args.place.cwd.as_deref().map(|cwd| {
+        let cwd = words::printable(&cwd.to_string_lossy());
+        format!(" --cwd {}", shell_words::quote(&cwd))
+    });
+    let cwd = cwd.unwrap_or_default();
+    format!("teamster chat {}{cwd} --resume", args.provider)
+}

@@ -1,0 +1,212 @@
+//! What was typed: a message or a command.
+
+use clap::ValueEnum;
+
+use crate::args::Permission;
+use crate::words;
+
+/// A command, its argument, and what it does.
+pub(super) const COMMANDS: [(&str, &str, &str); 7] = [
+    ("/help", "", "show this"),
+    (
+        "/clear",
+        "",
+        "begin a new session, which knows nothing of this one",
+    ),
+    (
+        "/model",
+        "NAME",
+        "use another model from the next message on",
+    ),
+    (
+        "/permission",
+        "MODE",
+        "default, read-only, accept-edits or bypass, from the next message on",
+    ),
+    ("/cost", "", "show what this chat has used"),
+    (
+        "/session",
+        "",
+        "show the session's id and how to go on with it",
+    ),
+    ("/quit", "", "end the chat"),
+];
+
+/// What was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Typed {
+    Nothing,
+    Message(String),
+    Command(Command),
+    /// No command, and why.
+    Wrong(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Command {
+    Help,
+    Clear,
+    Model(String),
+    Permission(Permission),
+    Cost,
+    Session,
+    Quit,
+}
+
+/// Reads what was typed.
+pub(super) fn read(text: &str) -> Typed {
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Typed::Nothing;
+    }
+    let Some(rest) = trimmed.strip_prefix('/') else {
+        return Typed::Message(text.to_owned());
+    };
+    if rest.starts_with('/') {
+        return Typed::Message(rest.to_owned());
+    }
+    let (name, argument) = match trimmed.split_once(char::is_whitespace) {
+        Some((name, argument)) => (name, argument.trim()),
+        None => (trimmed, ""),
+    };
+    command(name, argument).map_or_else(Typed::Wrong, Typed::Command)
+}
+
+fn command(name: &str, argument: &str) -> Result<Command, String> {
+    let alone = |command| {
+        if argument.is_empty() {
+            Ok(command)
+        } else {
+            Err(format!("{name} stands alone"))
+        }
+    };
+    match name {
+        "/help" => alone(Command::Help),
+        "/clear" => alone(Command::Clear),
+        "/cost" => alone(Command::Cost),
+        "/session" => alone(Command::Session),
+        "/quit" => alone(Command::Quit),
+        "/model" if argument.is_empty() || argument.contains(char::is_whitespace) => {
+            Err("/model needs the name of a model, as in `/model NAME`".to_owned())
+        }
+        "/model" => Ok(Command::Model(argument.to_owned())),
+        "/permission" => match Permission::from_str(argument, true) {
+            Ok(mode) => Ok(Command::Permission(mode)),
+            Err(_) => Err(format!("/permission needs a mode: {}", modes().join(", "))),
+        },
+        _ => Err(format!(
+            "there is no command `{}`: /help lists them, and a message that begins with a slash is \
+             written with two",
+            words::one_line(&teamster::excerpt(name, 60))
+        )),
+    }
+}
+
+/// The modes that `/permission` takes.
+pub(super) fn modes() -> Vec<String> {
+    Permission::value_variants()
+        .iter()
+        .filter_map(|mode| Some(mode.to_possible_value()?.get_name().to_owned()))
+        .collect()
+}
+
+/// What can stand in the place of the last word of a line that begins like this, and where that begins.
+pub(super) fn completions(line: &str) -> (usize, Vec<String>) {
+    if let Some(begun) = line.strip_prefix("/permission ") {
+        let start = line.len() - begun.len();
+        let modes = modes().into_iter().filter(|mode| mode.starts_with(begun));
+        return (start, modes.collect());
+    }
+    if !line.starts_with('/') || line.contains(char::is_whitespace) {
+        return (line.len(), Vec::new());
+    }
+    let found = COMMANDS
+        .iter()
+        .filter(|(name, _, _)| name.starts_with(line))
+        .map(|(name, argument, _)| {
+            let space = if argument.is_empty() { "" } else { " " };
+            format!("{name}{space}")
+        });
+    (0, found.collect())
+}
+
+/// What `/help` says.
+pub(super) fn help() -> String {
+    let commands = COMMANDS.map(|(name, argument, what)| {
+        let command = format!("{name} {argument}");
+        format!("  {:<18}{what}", command.trim_end())
+    });
+    format!(
+        "{}\n\nA line that ends with `\\` goes on with the next one. A message that begins with a slash is\n\
+         written with two. Ctrl-C interrupts the agent; at the prompt Ctrl-D ends the chat.",
+        commands.join("\n")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> String {
+        match read(text) {
+            Typed::Wrong(why) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn messages_and_commands() {
+        let message = |text: &str| Typed::Message(text.to_owned());
+        assert_eq!(read(" \n"), Typed::Nothing);
+        assert_eq!(read(" a\n b "), message(" a\n b "));
+        assert_eq!(read("//etc/hosts is odd"), message("/etc/hosts is odd"));
+        assert_eq!(read("a /quit"), message("a /quit"));
+        assert_eq!(read(" /quit "), Typed::Command(Command::Quit));
+        assert_eq!(
+            read("/model  opus"),
+            Typed::Command(Command::Model("opus".into()))
+        );
+        assert_eq!(
+            read("/permission Accept-Edits"),
+            Typed::Command(Command::Permission(Permission::AcceptEdits))
+        );
+        for (name, argument, _) in COMMANDS {
+            let argument = argument.replace("MODE", "bypass");
+            assert!(
+                matches!(read(&format!("{name} {argument}")), Typed::Command(_)),
+                "{name}"
+            );
+            assert!(help().contains(name));
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_says_where_they_are() {
+        let why = wrong("/etc/hosts\u{1b}[2J is odd");
+        assert!(
+            why.starts_with("there is no command `/etc/hosts [2J`: /help"),
+            "{why}"
+        );
+        assert_eq!(wrong("/clear all"), "/clear stands alone");
+        assert!(wrong("/model").contains("`/model NAME`"));
+        assert!(wrong("/model a b").contains("`/model NAME`"));
+        assert_eq!(
+            wrong("/permission all"),
+            "/permission needs a mode: default, read-only, accept-edits, bypass"
+        );
+        assert!(wrong(&format!("/{}", "x".repeat(10_000))).len() < 300);
+    }
+
+    #[test]
+    fn commands_are_completed() {
+        assert_eq!(
+            completions("/c"),
+            (0, vec!["/clear".into(), "/cost".into()])
+        );
+        assert_eq!(completions("/m"), (0, vec!["/model ".into()]));
+        assert_eq!(completions("/permission r"), (12, vec!["read-only".into()]));
+        assert_eq!(completions("hello /c"), (8, vec![]));
+        assert_eq!(completions(""), (0, vec![]));
+        assert_eq!(completions("//c").1, [""; 0]);
+    }
+}

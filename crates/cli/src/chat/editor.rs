@@ -1,0 +1,193 @@
+//! The prompt at a terminal.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::Validator;
+use rustyline::{
+    Behavior, Cmd, ColorMode, CompletionType, ConditionalEventHandler, Config, Context, Editor,
+    Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent, Modifiers, Movement, RepeatCount,
+};
+
+use super::command;
+use super::input::{Entry, Source};
+use super::terminal::Reading;
+
+/// How many messages the history keeps.
+const HISTORY: usize = 1000;
+
+/// How the prompt looks and what it keeps.
+#[derive(Debug, Clone)]
+pub(super) struct EditorOptions {
+    pub(super) prompt: String,
+    pub(super) colour: bool,
+    /// Use the terminal itself, because stdout is something else.
+    pub(super) tty: bool,
+    pub(super) history: Option<PathBuf>,
+}
+
+/// Messages that are typed at a terminal.
+pub(super) struct LineEditor {
+    editor: Editor<Commands, FileHistory>,
+    prompt: (String, String),
+    history: Option<PathBuf>,
+    wrong: Option<String>,
+}
+
+impl LineEditor {
+    pub(super) fn new(options: &EditorOptions) -> rustyline::Result<Self> {
+        let config = Config::builder()
+            .max_history_size(HISTORY)?
+            .history_ignore_space(true)
+            .completion_type(CompletionType::List)
+            .color_mode(if options.colour {
+                ColorMode::Enabled
+            } else {
+                ColorMode::Disabled
+            })
+            .behavior(if options.tty {
+                Behavior::PreferTerm
+            } else {
+                Behavior::Stdio
+            })
+            .build();
+        let mut editor = Editor::with_config(config)?;
+        editor.set_helper(Some(Commands));
+        let enter = KeyEvent(KeyCode::Enter, Modifiers::NONE);
+        editor.bind_sequence(enter, EventHandler::Conditional(Box::new(GoesOn)));
+        let mut this = Self {
+            editor,
+            prompt: (
+                options.prompt.clone(),
+                format!("\u{1b}[1m{}\u{1b}[0m", options.prompt),
+            ),
+            history: options.history.clone(),
+            wrong: None,
+        };
+        this.load_history();
+        Ok(this)
+    }
+
+    fn load_history(&mut self) {
+        let Some(file) = &self.history else { return };
+        let loaded = prepare(file).and_then(|exists| {
+            if exists {
+                self.editor.load_history(file)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = loaded {
+            self.wrong = Some(format!(
+                "there is no history of messages: {}: {error:#}",
+                file.display()
+            ));
+            self.history = None;
+        }
+    }
+
+    fn remember(&mut self, text: &str) {
+        let Some(file) = &self.history else {
+            // Still what the arrow keys find.
+            let _ = self.editor.add_history_entry(text);
+            return;
+        };
+        let kept =
+            (self.editor.add_history_entry(text)).and_then(|_| self.editor.append_history(file));
+        if let Err(error) = kept {
+            self.wrong = Some(format!(
+                "the history of messages cannot be written: {}: {error}",
+                file.display()
+            ));
+            self.history = None;
+        }
+    }
+}
+
+/// Makes the folder of the history; whether there is a history.
+fn prepare(file: &Path) -> anyhow::Result<bool> {
+    if let Some(folder) = file.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .context("its folder cannot be made")?;
+    }
+    match fs::metadata(file) {
+        // To open a pipe would wait for ever.
+        Ok(meta) if !meta.is_file() => bail!("this is not a file"),
+        Ok(_) => Ok(true),
+        Err(_) => Ok(false),
+    }
+}
+
+impl Source for LineEditor {
+    fn read(&mut self) -> Entry {
+        if let Some(why) = self.wrong.take() {
+            return Entry::Wrong(why);
+        }
+        let reading = Reading::begin();
+        let line = self.editor.readline(&self.prompt);
+        drop(reading);
+        match line {
+            Ok(text) => {
+                self.remember(&text);
+                Entry::Text(text)
+            }
+            Err(ReadlineError::Interrupted) => Entry::Cleared,
+            Err(ReadlineError::Eof) => Entry::End,
+            Err(error) => Entry::Failed(format!("the terminal cannot be read: {error}")),
+        }
+    }
+}
+
+/// One that could not be made.
+impl<E: std::fmt::Display> Source for Result<LineEditor, E> {
+    fn read(&mut self) -> Entry {
+        match self {
+            Ok(editor) => editor.read(),
+            Err(error) => Entry::Failed(format!("the terminal cannot be used: {error}")),
+        }
+    }
+}
+
+/// Enter after a `\` at the end makes a line of it. What is pasted does not come through here, so a `\` at the
+/// end of one of its lines stays.
+struct GoesOn;
+
+impl ConditionalEventHandler for GoesOn {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, at: &EventContext) -> Option<Cmd> {
+        let goes_on = at.pos() == at.line().len() && at.line().ends_with('\\');
+        goes_on.then(|| Cmd::Replace(Movement::BackwardChar(1), Some("\n".to_owned())))
+    }
+}
+
+/// Completes commands.
+struct Commands;
+
+impl Completer for Commands {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        pos: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(command::completions(&line[..pos]))
+    }
+}
+
+impl Hinter for Commands {
+    type Hint = String;
+}
+
+impl Highlighter for Commands {}
+impl Validator for Commands {}
+impl Helper for Commands {}

@@ -1,0 +1,236 @@
+//! Where messages come from.
+
+use std::io::{self, BufRead, Read, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use tokio::sync::mpsc;
+
+/// The longest line that is taken, in bytes.
+const LONGEST: u64 = 16 << 20;
+
+/// What was read.
+#[derive(Debug)]
+pub(super) enum Entry {
+    Text(String),
+    /// The user threw away what was typed.
+    Cleared,
+    /// This is nothing that can be sent, and why. What comes next may be.
+    Wrong(String),
+    End,
+    /// Nothing can be read any more.
+    Failed(String),
+}
+
+/// Something that messages are read from. It waits for them.
+pub(super) trait Source {
+    fn read(&mut self) -> Entry;
+}
+
+/// Messages from a source, which waits in a thread of its own: whoever ends meanwhile does not wait for it.
+pub(super) struct Input {
+    wanted: Sender<()>,
+    entries: mpsc::UnboundedReceiver<Entry>,
+    waiting: bool,
+}
+
+impl Input {
+    /// Reads from the source that this makes.
+    pub(super) fn new<S: Source>(source: impl FnOnce() -> S + Send + 'static) -> io::Result<Self> {
+        let (wanted, wants) = channel();
+        let (tell, entries) = mpsc::unbounded_channel();
+        thread::Builder::new()
+            .name("input".to_owned())
+            .spawn(move || serve(&mut source(), &wants, &tell))?;
+        Ok(Self {
+            wanted,
+            entries,
+            waiting: false,
+        })
+    }
+
+    /// The next entry. Nothing is read before this is waited for. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Entry {
+        if !self.waiting {
+            // If it fails, the thread is gone, and then nothing comes.
+            let _ = self.wanted.send(());
+            self.waiting = true;
+        }
+        let entry = self.entries.recv().await.unwrap_or(Entry::End);
+        self.waiting = false;
+        entry
+    }
+}
+
+fn serve(source: &mut impl Source, wants: &Receiver<()>, tell: &mpsc::UnboundedSender<Entry>) {
+    while wants.recv().is_ok() {
+        if tell.send(source.read()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Every line is a message; one that ends with `\` goes on with the next.
+pub(super) struct Lines<R> {
+    reader: R,
+    prompt: Option<String>,
+    begun: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// With a prompt, which goes to stderr, for somebody who types without an editor.
+    pub(super) fn new(reader: R, prompt: Option<String>) -> Self {
+        Self {
+            reader,
+            prompt,
+            begun: false,
+        }
+    }
+
+    /// One line without its end; `None` at the end of all.
+    fn line(&mut self) -> io::Result<Option<Result<String, String>>> {
+        let mut line = Vec::new();
+        let mut limited = (&mut self.reader).take(LONGEST);
+        if limited.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+            if line.last() == Some(&b'\r') {
+                line.pop();
+            }
+        } else if line.len() as u64 == LONGEST {
+            self.reader.skip_until(b'\n')?;
+            let most = LONGEST >> 20;
+            return Ok(Some(Err(format!(
+                "a line on stdin is longer than {most} MiB and was left out"
+            ))));
+        }
+        let wrong = "a line on stdin is not UTF-8 text and was left out";
+        let mut line = String::from_utf8(line).map_err(|_| wrong.to_owned());
+        if !self.begun
+            && let Ok(line) = &mut line
+            && line.starts_with('\u{feff}')
+        {
+            line.drain(..'\u{feff}'.len_utf8());
+        }
+        self.begun = true;
+        Ok(Some(line))
+    }
+
+    fn message(&mut self) -> io::Result<Entry> {
+        let mut message = String::new();
+        let mut wrong = None;
+        loop {
+            let Some(line) = self.line()? else {
+                if message.is_empty() && wrong.is_none() {
+                    return Ok(Entry::End);
+                }
+                break;
+            };
+            let goes_on = match line {
+                Ok(line) => {
+                    let whole = line.strip_suffix('\\');
+                    message.push_str(whole.unwrap_or(&line));
+                    whole.is_some()
+                }
+                Err(why) => {
+                    wrong.get_or_insert(why);
+                    false
+                }
+            };
+            if message.len() as u64 > LONGEST {
+                message.clear();
+                let most = LONGEST >> 20;
+                wrong.get_or_insert(format!("a message is longer than {most} MiB"));
+            }
+            if !goes_on {
+                break;
+            }
+            message.push('\n');
+        }
+        Ok(wrong.map_or(Entry::Text(message), Entry::Wrong))
+    }
+}
+
+impl<R: BufRead> Source for Lines<R> {
+    fn read(&mut self) -> Entry {
+        if let Some(prompt) = &self.prompt {
+            // Nobody is left to tell if stderr is gone.
+            let _ = write!(io::stderr(), "{prompt}");
+        }
+        self.message()
+            .unwrap_or_else(|error| Entry::Failed(format!("stdin cannot be read: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(bytes: &[u8]) -> Vec<String> {
+        let mut lines = Lines::new(bytes, None);
+        let mut all = Vec::new();
+        loop {
+            all.push(match lines.read() {
+                Entry::Text(text) => text,
+                Entry::Wrong(why) => format!("! {why}"),
+                Entry::End => return all,
+                other => panic!("{other:?}"),
+            });
+        }
+    }
+
+    #[test]
+    fn every_line_is_a_message() {
+        assert_eq!(entries(b""), [""; 0]);
+        assert_eq!(entries(b"\xef\xbb\xbfone\r\n\ntwo"), ["one", "", "two"]);
+        assert_eq!(
+            entries(b"one\\\ntwo\\\r\n three\nfour\\"),
+            ["one\ntwo\n three", "four\n"]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_left_out() {
+        let shown = entries(b"a\xffb\ntwo\n");
+        assert_eq!(
+            shown,
+            [
+                "! a line on stdin is not UTF-8 text and was left out",
+                "two"
+            ]
+        );
+        let mut long = vec![b'x'; usize::try_from(LONGEST).unwrap() + 5];
+        long.extend(b"\ntwo\n");
+        let shown = entries(&long);
+        assert_eq!(
+            shown,
+            [
+                "! a line on stdin is longer than 16 MiB and was left out",
+                "two"
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn nothing_is_read_ahead_and_an_entry_is_not_lost() {
+        struct Count(u32);
+        impl Source for Count {
+            fn read(&mut self) -> Entry {
+                self.0 += 1;
+                thread::sleep(std::time::Duration::from_millis(20));
+                Entry::Text(self.0.to_string())
+            }
+        }
+        let mut input = Input::new(|| Count(0)).unwrap();
+        let now = std::time::Duration::ZERO;
+        assert!(tokio::time::timeout(now, input.next()).await.is_err());
+        for expected in ["1", "2"] {
+            match input.next().await {
+                Entry::Text(text) => assert_eq!(text, expected),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Asks the user whether a tool may be used.
+
+use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::termios::{FlushArg, tcflush};
+use nix::unistd::read;
+use serde_json::Value;
+use std::os::fd::AsFd;
+use teamster::{PermissionAnswer, PermissionPolicy, PermissionRequest, excerpt};
+use tokio::sync::{mpsc, oneshot};
+
+use super::terminal::write_to_terminal;
+use crate::words;
+
+/// How much of what a tool gets is shown, in characters: of its most telling argument, and of each other.
+const TELLING: usize = 2000;
+const OTHER: usize = 200;
+/// How many arguments are shown.
+const ARGUMENTS: usize = 12;
+/// How often is looked whether the answer is still wanted, in milliseconds.
+const LOOK_MS: u16 = 100;
+
+const HOW: &[u8] =
+    b"  y: yes, this once; a: always, in this session; n: no, n REASON: no, and why > ";
+
+/// A tool that somebody has to be asked about.
+#[derive(Debug)]
+pub(super) struct Question {
+    request: PermissionRequest,
+    reply: oneshot::Sender<PermissionAnswer>,
+}
+
+/// Asks whoever receives the questions.
+pub(super) fn policy() -> (PermissionPolicy, mpsc::UnboundedReceiver<Question>) {
+    let (ask, questions) = mpsc::unbounded_channel();
+    let policy = PermissionPolicy::ask(move |request| {
+        let (reply, answer) = oneshot::channel();
+        let asked = ask.send(Question { request, reply });
+        async move {
+            let answer = match asked {
+                Ok(()) => answer.await.ok(),
+                Err(_) => None,
+            };
+            answer.unwrap_or(PermissionAnswer::Deny(None))
+        }
+    });
+    (policy, questions)
+}
+
+impl Question {
+    /// Asks at the terminal, until there is an answer or none is wanted any more.
+    pub(super) async fn ask(mut self, directory: Option<&str>) {
+        if self.reply.is_closed() {
+            return;
+        }
+        let text = question(&self.request, directory);
+        let given_up = Arc::new(AtomicBool::new(false));
+        let (tell, mut told) = oneshot::channel();
+        let unwanted = given_up.clone();
+        let asking = thread::Builder::new()
+            .name("permission".to_owned())
+            .spawn(move || {
+                // Whoever asked waits for this.
+                let _ = tell.send(at_terminal(&text, &unwanted));
+            });
+        if asking.is_err() {
+            return;
+        }
+        tokio::select! {
+            answer = &mut told => {
+                let answer = answer.unwrap_or(PermissionAnswer::Deny(None));
+                // It may be unwanted by now.
+                let _ = self.reply.send(answer);
+            }
+            () = self.reply.closed() => {
+                given_up.store(true, Ordering::Relaxed);
+                // The editor must not read beside it.
+                let _ = told.await;
+            }
+        }
+    }
+}
+
+/// What is asked. Nothing in it can do more on a terminal than be read.
+fn question(request: &PermissionRequest, directory: Option<&str>) -> String {
+    let name = words::one_line(&request.tool_name);
+    let telling = words::tool_input(&request.input, directory);
+    let mut text = format!("\nMay {name} be used?\n");
+    if let Some(message) = &request.message {
+        let _ = writeln!(text, "  {}", words::one_line(&excerpt(message, OTHER)));
+    }
+    match &request.input {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter().take(ARGUMENTS) {
+                let value = match value {
+                    Value::String(text) => words::printable(text),
+                    value => words::printable(&value.to_string()),
+                };
+                let tells = !telling.is_empty() && words::one_line(&value).ends_with(&telling);
+                let most = if tells { TELLING } else { OTHER };
+                let value = shortened(value.trim_end(), most).replace('\n', "\n    ");
+                let _ = writeln!(text, "  {}: {value}", words::one_line(name));
+            }
+            let more = fields.len().saturating_sub(ARGUMENTS) as u64;
+            if more > 0 {
+                let _ = writeln!(text, "  and {} more", words::plural(more, "argument"));
+            }
+        }
+        Value::Null => {}
+        other => {
+            let value = words::printable(&other.to_string());
+            let _ = writeln!(text, "  {}", shortened(&value, TELLING));
+        }
+    }
+    text
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most).collect();
+    format!("{kept}… ({} characters more)", count - most)
+}
+
+/// What an answer means; `None` if it is none.
+fn answer(line: &str) -> Option<PermissionAnswer> {
+    let line = line.trim();
+    let (word, reason) = match line.split_once([' ', ',', ':']) {
+        Some((word, reason)) => (word, reason.trim()),
+        None => (line, ""),
+    };
+    let reason = (!reason.is_empty()).then(|| reason.to_owned());
+    Some(match (&*word.to_lowercase(), reason) {
+        ("y" | "yes", None) => PermissionAnswer::Allow,
+        ("a" | "always", None) => PermissionAnswer::AllowAlways,
+        ("n" | "no", reason) => PermissionAnswer::Deny(reason),
+        _ => return None,
+    })
+}
+
+fn at_terminal(text: &str, given_up: &AtomicBool) -> PermissionAnswer {
+    let stdin = io::stdin();
+    // What was typed before the question is no answer to it.
+    let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
+    // If nobody can see it, nobody answers.
+    let _ = write_to_terminal(text.as_bytes());
+    loop {
+        let _ = write_to_terminal(HOW);
+        let Some(line) = line(given_up) else {
+            let _ = write_to_terminal(b"\n");
+            let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
+            return PermissionAnswer::Deny(None);
+        };
+        if let Some(answer) = answer(&line) {
+            return answer;
+        }
+    }
+}
+
+/// A line of the terminal, which gives out whole ones; `None` at its end, or when no answer is wanted.
+fn line(given_up: &AtomicBool) -> Option<String> {
+    let stdin = io::stdin();
+    let mut bytes = [0; 4096];
+    loop {
+        if given_up.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::from(LOOK_MS)) {
+            Ok(0) | Err(Errno::EINTR) => continue,
+            Ok(_) => {}
+            Err(_) => return None,
+        }
+        return match read(&stdin, &mut bytes) {
+            Ok(0) => None,
+            Ok(count) => Some(String::from_utf8_lossy(&bytes[..count]).into_owned()),
+            Err(Errno::EINTR | Errno::EAGAIN) => continue,
+            Err(_) => None,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use teamster::ToolKind;
+
+    fn asked(input: Value) -> String {
+        let mut request = PermissionRequest::new(1, "Ba\u{1b}[2Jsh", ToolKind::Execute, input);
+        request.message = Some("because\nof it".into());
+        question(&request, Some("/w"))
+    }
+
+    #[test]
+    fn all_that_a_tool_gets_is_shown_and_does_nothing() {
+        assert_eq!(
+            asked(json!({"command": "echo \u{1b}]52;c;x\u{7}one\nrm -rf x", "timeout": 5})),
+            "\nMay Ba [2Jsh be used?\n  because of it\n  command: echo ]52;c;xone\n    rm -rf x\n  timeout: 5\n"
+        );
+        assert_eq!(
+            asked(Value::Null),
+            "\nMay Ba [2Jsh be used?\n  because of it\n"
+        );
+        assert!(asked(json!(["x"])).ends_with("  [\"x\"]\n"));
+    }
+
+    #[test]
+    fn what_is_cut_is_said() {
+        let long = "x".repeat(TELLING + 7);
+        let shown = asked(json!({"command": long, "content": long}));
+        assert!(shown.contains("… (7 characters more)"), "{shown}");
+        let fields: serde_json::Map<_, _> =
+            (0..20).map(|n| (format!("k{n:02}"), json!(n))).collect();
+        let shown = asked(Value::Object(fields));
+        assert!(
+            shown.ends_with("  k11: 11\n  and 8 arguments more\n"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn answers() {
+        let deny = |reason: Option<&str>| Some(PermissionAnswer::Deny(reason.map(Into::into)));
+        assert_eq!(answer("y\n"), Some(PermissionAnswer::Allow));
+        assert_eq!(answer(" YES "), Some(PermissionAnswer::Allow));
+        assert_eq!(answer("a"), Some(PermissionAnswer::AllowAlways));
+        assert_eq!(answer("n"), deny(None));
+        assert_eq!(
+            answer("no, use cargo: it is there"),
+            deny(Some("use cargo: it is there"))
+        );
+        for none in ["", "\n", "yes please", "yn", "what?"] {
+            assert_eq!(answer(none), None, "{none:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_does_not_answer_has_denied() {
+        let (policy, mut questions) = policy();
+        let PermissionPolicy::Ask(ask) = policy else {
+            panic!("{policy:?}");
+        };
+        let request = || PermissionRequest::new(1, "Bash", ToolKind::Execute, Value::Null);
+        let answer = tokio::spawn(ask(request()));
+        drop(questions.recv().await);
+        assert_eq!(answer.await.unwrap(), PermissionAnswer::Deny(None));
+        drop(questions);
+        assert_eq!(ask(request()).await, PermissionAnswer::Deny(None));
+    }
+}

@@ -1,0 +1,419 @@
+//! The conversation: messages and commands in, turns out.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use teamster::{
+    AbortHandle, AgentError, AgentEvent, AgentSession, CliInfo, Decision, EventStream, Id, Turn,
+};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::interval;
+
+use super::account::Account;
+use super::command::{self, Command, Typed};
+use super::input::{Entry, Input};
+use super::permission::Question;
+use super::signals::{Playing, Signals};
+use super::terminal;
+use crate::args::{OutputArgs, Permission};
+use crate::drive::{self, Beside, Feed, View};
+use crate::render::{Narrator, Sink};
+use crate::{exit_code, hints, words};
+
+/// How often is looked for a turn that nobody asked for, while a program may be waiting for it.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How a chat is shown.
+pub(super) struct Display {
+    view: View,
+    sinks: Box<dyn Fn(Narrator) -> Box<dyn Sink>>,
+    aside: Box<dyn Write>,
+    json: bool,
+    /// The command that goes on with the session, up to its id.
+    pub(super) resume: Option<String>,
+}
+
+impl Display {
+    pub(super) fn new(output: OutputArgs, view: View) -> Self {
+        Self {
+            view,
+            sinks: Box::new(move |narrator| drive::sink_of(output, narrator, false)),
+            aside: Box::new(anstream::stderr()),
+            json: output.json,
+            resume: None,
+        }
+    }
+
+    /// One that shows everything here, for tests.
+    #[cfg(test)]
+    pub(super) fn on(
+        view: View,
+        sinks: impl Fn(Narrator) -> Box<dyn Sink> + 'static,
+        aside: impl Write + 'static,
+    ) -> Self {
+        Self {
+            view,
+            sinks: Box::new(sinks),
+            aside: Box::new(aside),
+            json: false,
+            resume: Some("teamster chat claude --resume".to_owned()),
+        }
+    }
+
+    /// What shows a turn, in a session of which was told already or not.
+    pub(super) fn sink(&self, known: Option<Id>) -> Box<dyn Sink> {
+        let narrator = Narrator::new(self.view.clone());
+        (self.sinks)(match known {
+            Some(id) => narrator.goes_on(id),
+            None => narrator,
+        })
+    }
+
+    /// Where the agent works.
+    pub(super) fn directory(&self) -> Option<&str> {
+        self.view.directory.as_deref()
+    }
+
+    /// The answer to a command.
+    fn say(&mut self, text: &str) {
+        // Nobody is left to tell if stderr is gone.
+        let _ = writeln!(self.aside, "{text}");
+    }
+
+    /// What nobody asked for.
+    fn mention(&mut self, text: &str) {
+        if !self.json && !self.view.quiet {
+            self.say(text);
+        }
+    }
+
+    fn complain(&mut self, why: &str) {
+        crate::fail_on(&mut self.aside, &anyhow!("{why}"));
+    }
+}
+
+/// A conversation with an agent.
+pub(super) struct Chat {
+    session: Box<dyn AgentSession>,
+    info: &'static CliInfo,
+    display: Display,
+    signals: Signals,
+    /// Tools that the user is to be asked about, if somebody is there.
+    questions: Option<UnboundedReceiver<Question>>,
+    account: Account,
+    /// The session of which was told last.
+    told: Option<Id>,
+    code: u8,
+}
+
+impl Chat {
+    pub(super) fn new(
+        session: Box<dyn AgentSession>,
+        info: &'static CliInfo,
+        display: Display,
+        signals: Signals,
+        questions: Option<UnboundedReceiver<Question>>,
+    ) -> Self {
+        Self {
+            session,
+            info,
+            display,
+            signals,
+            questions,
+            account: Account::default(),
+            told: None,
+            code: exit_code::SUCCESS,
+        }
+    }
+
+    /// Talks until the end of the input, and ends the session; the exit code.
+    pub(super) async fn run(&mut self, mut input: Input, at_terminal: bool) -> u8 {
+        if at_terminal {
+            let name = self.info.name;
+            self.display
+                .mention(&format!("{name}: /help lists the commands, Ctrl-D ends\n"));
+        }
+        let code = loop {
+            if let ControlFlow::Break(code) = self.step(&mut input, at_terminal).await {
+                break code;
+            }
+        };
+        self.signals.closing();
+        terminal::restore();
+        self.session.close().await;
+        if self.account.turns() > 0
+            && let Some(command) = self.resume()
+        {
+            self.display.mention(&format!("go on with: {command}"));
+        }
+        code
+    }
+
+    /// One message or command. Breaks with the exit code at the end.
+    async fn step(&mut self, input: &mut Input, at_terminal: bool) -> ControlFlow<u8> {
+        while let Some(events) = self.session.unasked() {
+            self.show(events).await?;
+        }
+        let mut looks = interval(LOOK);
+        let entry = loop {
+            tokio::select! {
+                biased;
+                () = self.signals.ended() => return ControlFlow::Break(exit_code::ABORTED),
+                entry = input.next() => break entry,
+                // At a terminal it would come into the middle of what is typed.
+                _ = looks.tick(), if !at_terminal => if let Some(events) = self.session.unasked() {
+                    self.show(events).await?;
+                },
+            }
+        };
+        match entry {
+            Entry::Text(text) => match command::read(&text) {
+                Typed::Nothing => {}
+                Typed::Message(message) => {
+                    let events = self.session.send(Turn::new(message));
+                    self.code = self.show(events).await?;
+                    if at_terminal {
+                        self.display.mention("");
+                    }
+                }
+                Typed::Command(Command::Quit) => return ControlFlow::Break(self.code),
+                Typed::Command(command) => self.command(command).await,
+                Typed::Wrong(why) => self.display.complain(&why),
+            },
+            Entry::Cleared => {}
+            Entry::Wrong(why) => self.display.complain(&why),
+            Entry::End => return ControlFlow::Break(self.code),
+            Entry::Failed(why) => {
+                self.display.complain(&why);
+                return ControlFlow::Break(exit_code::AGENT_ERROR);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Shows a turn to its end; its exit code. Breaks if nobody can read it, or if the chat shall end.
+    async fn show(&mut self, events: EventStream) -> ControlFlow<u8, u8> {
+        let mut sink = self.display.sink(self.told.clone());
+        let turn = Counted {
+            // The question itself is shown.
+            hide_requests: self.questions.is_some() && !self.display.json,
+            abort: events.abort_handle(),
+            events,
+            account: &mut self.account,
+        };
+        let mut beside = BesideTurn {
+            playing: self.signals.turn(turn.abort.clone()),
+            questions: self.questions.as_mut(),
+            directory: self.display.view.directory.as_deref(),
+        };
+        let shown = drive::show(turn, &mut *sink, &mut beside).await;
+        drop(beside);
+        if let Some(id) = self.session.id() {
+            self.told = Some(id);
+        }
+        if !shown.readable || self.signals.has_ended() {
+            return ControlFlow::Break(exit_code::ABORTED);
+        }
+        ControlFlow::Continue(shown.code)
+    }
+
+    async fn command(&mut self, command: Command) {
+        let can = *self.session.capabilities();
+        match command {
+            Command::Help => self.display.say(&command::help()),
+            Command::Cost => self.display.say(&self.account.show()),
+            Command::Session => self.tell_session(),
+            Command::Clear if !can.clear => {
+                let chat = format!("teamster chat {}", self.info.id);
+                self.cannot("forget what was said", &chat);
+            }
+            Command::Clear => {
+                if carried_out(&mut self.signals, &mut self.display, self.session.clear()).await {
+                    self.told = None;
+                    self.display.say("a new session begins");
+                }
+            }
+            Command::Model(model) if !can.set_model => {
+                let model = shell_words::quote(&model).into_owned();
+                self.cannot_go_on("change its model", &format!("--model {model}"));
+            }
+            Command::Model(model) => {
+                if carried_out(
+                    &mut self.signals,
+                    &mut self.display,
+                    self.session.set_model(model.clone()),
+                )
+                .await
+                {
+                    let model = words::one_line(&model);
+                    self.display
+                        .say(&format!("model from the next message on: {model}"));
+                }
+            }
+            Command::Permission(mode) if !can.set_permission => {
+                let mode = name(mode);
+                self.cannot_go_on("change what it may do", &format!("--permission {mode}"));
+            }
+            Command::Permission(mode) => {
+                if carried_out(
+                    &mut self.signals,
+                    &mut self.display,
+                    self.session.set_permission(mode.mode()),
+                )
+                .await
+                {
+                    let mode = name(mode);
+                    self.display
+                        .say(&format!("permission from the next message on: {mode}"));
+                }
+            }
+            // Dealt with by who reads the input.
+            Command::Quit => {}
+        }
+    }
+    fn tell_session(&mut self) {
+        let Some(id) = self.session.id() else {
+            self.display
+                .say("there is no session yet: the first message begins it");
+            return;
+        };
+        let id = words::one_line(&id);
+        match self.resume() {
+            Some(command) => self
+                .display
+                .say(&format!("session {id}\ngo on with: {command}")),
+            None => self.display.say(&format!("session {id}")),
+        }
+    }
+
+    /// The command that goes on with the session.
+    fn resume(&self) -> Option<String> {
+        let id = self.session.id()?;
+        let id = words::one_line(&id);
+        Some(format!("{} {id}", self.display.resume.as_deref()?))
+    }
+
+    /// Says that the agent cannot do this while it runs, and what does it.
+    fn cannot_go_on(&mut self, what: &str, argument: &str) {
+        let command = self
+            .resume()
+            .unwrap_or_else(|| format!("teamster chat {}", self.info.id));
+        self.cannot(what, &format!("{command} {argument}"));
+    }
+
+    fn cannot(&mut self, what: &str, command: &str) {
+        let name = self.info.name;
+        self.display.complain(&format!(
+            "{name} cannot {what} while it runs: end with /quit, and begin again with `{command}`"
+        ));
+    }
+}
+
+/// Whether an order was carried out; if not, why is told.
+async fn carried_out(
+    signals: &mut Signals,
+    display: &mut Display,
+    order: impl Future<Output = Result<(), AgentError>>,
+) -> bool {
+    let ended = signals.clone();
+    let result = tokio::select! {
+        biased;
+        result = order => result,
+        () = signals.interrupted() => {
+            display.complain("interrupted: whether it was done is not known");
+            return false;
+        }
+        () = ended.ended() => return false,
+    };
+    match result {
+        Ok(()) => true,
+        Err(error) => {
+            display.complain(&hints::message(&error));
+            false
+        }
+    }
+}
+
+fn name(mode: Permission) -> String {
+    let value = clap::ValueEnum::to_possible_value(&mode);
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// The events of a turn, which are taken to account.
+struct Counted<'a> {
+    events: EventStream,
+    abort: AbortHandle,
+    account: &'a mut Account,
+    hide_requests: bool,
+}
+
+impl Feed for Counted<'_> {
+    type Event = AgentEvent;
+
+    async fn next(&mut self) -> Option<AgentEvent> {
+        loop {
+            let event = self.events.next().await?;
+            match &event {
+                AgentEvent::Done(done) => self.account.add(&done.result),
+                AgentEvent::Permission(permission)
+                    if self.hide_requests && permission.decision == Decision::Requested =>
+                {
+                    continue;
+                }
+                _ => {}
+            }
+            return Some(event);
+        }
+    }
+
+    fn abort_handle(&self) -> AbortHandle {
+        self.abort.clone()
+    }
+
+    fn exit_code(event: &AgentEvent) -> Option<u8> {
+        <EventStream as Feed>::exit_code(event)
+    }
+}
+
+/// What happens beside a turn.
+struct BesideTurn<'a> {
+    playing: Playing<'a>,
+    questions: Option<&'a mut UnboundedReceiver<Question>>,
+    directory: Option<&'a str>,
+}
+
+enum Happens {
+    Interrupted,
+    Asked(Question),
+}
+
+impl Beside<AgentEvent> for BesideTurn<'_> {
+    type What = Happens;
+
+    async fn next(&mut self) -> Happens {
+        let asked = async {
+            match &mut self.questions {
+                Some(questions) => questions.recv().await,
+                None => None,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.playing.interrupted() => Happens::Interrupted,
+            Some(question) = asked => Happens::Asked(question),
+            else => std::future::pending().await,
+        }
+    }
+
+    async fn deal(&mut self, what: Happens, sink: &mut dyn Sink, now: Duration) {
+        match what {
+            Happens::Interrupted => sink.stopping(now),
+            Happens::Asked(question) => {
+                sink.make_room();
+                question.ask(self.directory).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Conversations with a session that is played.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use teamster::{
+    AbortHandle, AgentEvent, AgentSession, CostSource, Done, ErrorCode, ErrorKind, EventStream, Id,
+    NoticeLevel, NoticeSource, PermissionMode, RunResult, RunStatus, SessionCapabilities,
+    SessionFuture, Text, Turn,
+};
+
+use super::input::{Input, Lines};
+use super::signals::Signals;
+use super::talk::{Chat, Display};
+use crate::render::testing::{Screen, view};
+use crate::render::{Narrator, Plain, Sink};
+
+/// A session that plays one turn after another, and keeps account of what was wanted of it.
+#[derive(Clone)]
+struct Played {
+    capabilities: SessionCapabilities,
+    turns: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
+    unasked: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
+    wanted: Arc<Mutex<Vec<String>>>,
+}
+
+impl Played {
+    fn new(turns: impl IntoIterator<Item = Vec<AgentEvent>>) -> Self {
+        let mut capabilities = SessionCapabilities::none();
+        capabilities.clear = true;
+        capabilities.set_model = true;
+        capabilities.set_permission = true;
+        Self {
+            capabilities,
+            turns: Arc::new(Mutex::new(turns.into_iter().collect())),
+            unasked: Arc::default(),
+            wanted: Arc::default(),
+        }
+    }
+
+    fn want(&self, what: impl Into<String>) {
+        self.wanted.lock().unwrap().push(what.into());
+    }
+
+    fn wanted(&self) -> Vec<String> {
+        self.wanted.lock().unwrap().clone()
+    }
+}
+
+fn stream(events: Vec<AgentEvent>) -> EventStream {
+    let events = async_stream::stream! {
+        for event in events {
+            yield event;
+        }
+    };
+    EventStream::new(events, AbortHandle::default())
+}
+
+impl AgentSession for Played {
+    fn provider(&self) -> &'static str {
+        "claude"
+    }
+
+    fn id(&self) -> Option<Id> {
+        Some("s-1".into())
+    }
+
+    fn capabilities(&self) -> &SessionCapabilities {
+        &self.capabilities
+    }
+
+    fn send(&self, turn: Turn) -> EventStream {
+        self.want(turn.prompt);
+        let next = self.turns.lock().unwrap().pop_front();
+        stream(next.expect("no turn is left"))
+    }
+
+    fn interrupt(&self) {}
+
+    fn steer(&self, _: String) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn clear(&self) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+        self.want("[clear]");
+        Box::pin(async { Ok(()) })
+    }
+
+    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+        self.want(format!("[model {model}]"));
+        let error = teamster::AgentError::invalid_params("model: there is no such model");
+        Box::pin(async move { if model == "bad" { Err(error) } else { Ok(()) } })
+    }
+
+    fn set_permission(
+        &self,
+        mode: PermissionMode,
+    ) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+        self.want(format!("[permission {mode:?}]"));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn unasked(&self) -> Option<EventStream> {
+        self.unasked.lock().unwrap().pop_front().map(stream)
+    }
+
+    fn close(&self) -> SessionFuture<'_, ()> {
+        self.want("[close]");
+        Box::pin(async {})
+    }
+
+    fn is_hot(&self) -> bool {
+        true
+    }
+}
+
+/// A turn that says this.
+fn says(text: &str) -> Vec<AgentEvent> {
+    ends(text, completed())
+}
+
+fn completed() -> RunResult {
+    RunResult {
+        status: RunStatus::Completed,
+        ..RunResult::default()
+    }
+}
+
+fn ends(text: &str, result: RunResult) -> Vec<AgentEvent> {
+    vec![
+        crate::render::testing::session(),
+        AgentEvent::Text(Text {
+            text: text.into(),
+            message_id: None,
+            parent_tool_id: None,
+            native: None,
+        }),
+        AgentEvent::Done(Done {
+            result: Box::new(result),
+        }),
+    ]
+}
+
+/// What a chat with this input shows, and its exit code.
+async fn chat(session: &Played, input: &'static str) -> (String, u8) {
+    chat_until(session, input, Signals::none()).await
+}
+
+async fn chat_until(session: &Played, input: &'static str, signals: Signals) -> (String, u8) {
+    let screen = Screen::default();
+    let (out, err) = (screen.clone(), screen.clone());
+    let sinks = move |narrator: Narrator| {
+        let plain = Plain::new(out.clone(), err.clone(), narrator, false);
+        Box::new(plain) as Box<dyn Sink>
+    };
+    let mut view = view();
+    view.resume = None;
+    let display = Display::on(view, sinks, screen.clone());
+    let info = teamster::provider("claude").unwrap().info();
+    let mut chat = Chat::new(Box::new(session.clone()), info, display, signals, None);
+    let input = Input::new(move || Lines::new(input.as_bytes(), None)).unwrap();
+    let code = chat.run(input, false).await;
+    (screen.text(), code)
+}
+
+#[tokio::test]
+async fn every_line_is_a_turn_and_the_last_one_decides() {
+    let failed = RunResult {
+        status: RunStatus::Failed,
+        ..RunResult::default()
+    };
+    let session = Played::new([says("one"), ends("two", failed.clone()), says("three")]);
+    let (shown, code) = chat(&session, "a\n\n b \n//c\n").await;
+    assert_eq!(session.wanted(), ["a", " b ", "/c", "[close]"]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        shown,
+        "Claude Code · claude-opus-4-8 · session s-1\none\n✓ completed · 0.0s\n\
+         two\n✗ failed · 0.0s\n\
+         three\n✓ completed · 0.0s\n\
+         go on with: teamster chat claude --resume s-1\n"
+    );
+    let session = Played::new([says("one"), ends("two", failed)]);
+    assert_eq!(chat(&session, "a\nb").await.1, 1);
+    let session = Played::new([]);
+    assert_eq!(chat(&session, "").await, (String::new(), 0));
+    assert_eq!(session.wanted(), ["[close]"]);
+}
+
+#[tokio::test]
+async fn commands_are_carried_out() {
+    let result = RunResult {
+        total_cost_usd: Some(0.5),
+        cost_source: Some(CostSource::Reported),
+        ..completed()
+    };
+    let session = Played::new([ends("x", result.clone()), ends("y", result)]);
+    let input = "/model opus\n/permission read-only\na\n/clear\nb\n/cost\n/session\n/quit\nc\n";
+    let (shown, code) = chat(&session, input).await;
+    assert_eq!(code, 0);
+    assert_eq!(
+        session.wanted(),
+        [
+            "[model opus]",
+            "[permission ReadOnly]",
+            "a",
+            "[clear]",
+            "b",
+            "[close]"
+        ]
+    );
+    for said in [
+        "model from the next message on: opus\n",
+        "permission from the next message on: read-only\n",
+        "a new session begins\n",
+        "2 turns in 0.0s\n",
+        "  input tokens          not reported\n",
+        "  cost                  $1.00\n",
+        "session s-1\ngo on with: teamster chat claude --resume s-1\n",
+    ] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    // After /clear it is told again, because it is another one.
+    assert_eq!(shown.matches("· session s-1").count(), 2, "{shown}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_does_not_end_the_chat() {
+    let session = Played::new([says("x")]);
+    let (shown, code) = chat(&session, "/model bad\n/nope\n/cost 5\na\n").await;
+    assert_eq!(code, 0);
+    assert_eq!(session.wanted(), ["[model bad]", "a", "[close]"]);
+    for said in [
+        "error: --model: there is no such model\n",
+        "error: there is no command `/nope`: /help",
+        "error: /cost stands alone\n",
+    ] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_agent_cannot_do_is_said_with_what_can_be_done() {
+    let mut session = Played::new([]);
+    session.capabilities = SessionCapabilities::none();
+    let (shown, code) = chat(&session, "/clear\n/model a'b\n/permission bypass\n").await;
+    assert_eq!(code, 0);
+    assert_eq!(session.wanted(), ["[close]"]);
+    let again = "while it runs: end with /quit, and begin again with `teamster chat claude";
+    for said in [
+        format!("error: Claude Code cannot forget what was said {again}`\n"),
+        format!("cannot change its model {again} --resume s-1 --model 'a'\\''b'`\n"),
+        format!("cannot change what it may do {again} --resume s-1 --permission bypass`\n"),
+    ] {
+        assert!(shown.contains(&said), "{said}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn turns_that_nobody_asked_for_are_shown_and_counted() {
+    let session = Played::new([says("x")]);
+    let failed = RunResult {
+        status: RunStatus::Failed,
+        ..RunResult::default()
+    };
+    (session.unasked.lock().unwrap()).push_back(ends("by the way", failed));
+    let (shown, code) = chat(&session, "a\n/cost\n").await;
+    assert_eq!(code, 0, "only what was asked for counts");
+    assert!(shown.contains("by the way"), "{shown}");
+    assert!(shown.contains("2 turns"), "{shown}");
+}
+
+#[tokio::test]
+async fn errors_are_told_as_in_a_run() {
+    let error = teamster::AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "gone");
+    let events = teamster::RunAssembler::refuse(error).to_vec();
+    let notice = AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, "mind");
+    let session = Played::new([events, [vec![notice], says("x")].concat()]);
+    let (shown, code) = chat(&session, "a\nb\n").await;
+    assert_eq!(code, 0);
+    assert!(shown.contains("error: gone\n  next: install it"), "{shown}");
+    assert!(shown.contains("warning: mind\n"), "{shown}");
+    assert!(shown.contains("x\n"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_signal_ends_it() {
+    let signals = Signals::none();
+    signals.end().cancel();
+    let session = Played::new([]);
+    let (shown, code) = chat_until(&session, "a\n", signals).await;
+    assert_eq!((&*shown, code), ("", 130));
+    assert_eq!(session.wanted(), ["[close]"]);
+}
+
+#[tokio::test]
+async fn without_a_reader_it_ends() {
+    struct Gone;
+    impl Sink for Gone {
+        fn event(&mut self, _: &AgentEvent, _: std::time::Duration) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let session = Played::new([says("x")]);
+    let display = Display::on(view(), |_| Box::new(Gone), io::sink());
+    let info = teamster::provider("claude").unwrap().info();
+    let signals = Signals::none();
+    let mut chat = Chat::new(Box::new(session.clone()), info, display, signals, None);
+    let input = Input::new(|| Lines::new("a\nb\n".as_bytes(), None)).unwrap();
+    assert_eq!(chat.run(input, false).await, 130);
+    assert_eq!(session.wanted(), ["a", "[close]"]);
+}
