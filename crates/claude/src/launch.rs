@@ -1,6 +1,7 @@
 //! How Claude Code is started.
 
 mod mcp;
+mod session;
 
 use std::borrow::Cow;
 use std::fs;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 use teamster_core::{
     AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, Launch,
     PermissionMode, Signal, Stdin, StopStep, SystemPrompt, Timeouts, is_uuid,
@@ -17,6 +18,7 @@ use teamster_core::{
 use crate::{CAPABILITIES, INFO};
 
 pub(crate) use mcp::tool_name as mcp_tool_name;
+pub(crate) use session::launch_session;
 
 /// The CLI refuses a larger prompt on stdin (measured: "piped stdin input exceeds 10MB").
 const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
@@ -50,6 +52,16 @@ const STOP_FIRST: StopStep = StopStep {
 
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     check(params)?;
+    let mut args = flags(params);
+    for arg in &params.extra_args {
+        args.add(arg);
+    }
+    let stdin = prompt(params, &mut args)?;
+    Ok(started(params, args, stdin))
+}
+
+/// What stands before the caller's own arguments.
+fn flags(params: &ExecuteParams) -> Args {
     let mut args = Args::new();
     args.add("-p");
     args.add("--output-format=stream-json");
@@ -59,18 +71,17 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     options(params, &mut args);
     mcp::options(params, &mut args);
     system_prompt(params, &mut args);
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
-    let stdin = prompt(params, &mut args)?;
+    args
+}
 
+fn started(params: &ExecuteParams, args: Args, stdin: Stdin) -> Launch {
     let mut env = Vec::new();
     if let Some(retries) = params.cli_retries {
         env.push(("CLAUDE_CODE_MAX_RETRIES".to_owned(), retries.to_string()));
     }
     env.extend(mcp::env(params));
     let (args, private_files) = args.into_parts();
-    Ok(Launch {
+    Launch {
         args,
         private_files,
         env,
@@ -82,7 +93,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
             ..Timeouts::default()
         },
         ..Launch::default()
-    })
+    }
 }
 
 /// The system prompt: as an argument, or in a file if it is large.
@@ -144,10 +155,12 @@ fn options(params: &ExecuteParams, args: &mut Args) {
 
 /// The prompt, as an argument or on stdin: given both, the CLI would read it twice.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
-    let prompt = not_a_command(params);
+    let prompt = not_a_command(&params.prompt, params.slash_commands);
     if !params.images.is_empty() {
         args.add("--input-format=stream-json");
-        return Ok(Stdin::Bytes(message_with_images(&prompt, &params.images)?));
+        let content = content(&prompt, &params.images)?;
+        let message = json!({"type": "user", "message": {"role": "user", "content": content}});
+        return Ok(Stdin::Bytes(format!("{message}\n").into_bytes()));
     }
     if params.prompt_on_stdin(&prompt, &INFO, LARGEST_STDIN_PROMPT)? {
         return Ok(Stdin::Bytes(prompt.into_owned().into_bytes()));
@@ -160,16 +173,16 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
 
 /// The prompt; with a space before a leading `/`, without which the CLI would take it for one of
 /// its commands (measured: with it, it goes to the model).
-fn not_a_command(params: &ExecuteParams) -> Cow<'_, str> {
-    if params.prompt.starts_with('/') && !params.slash_commands {
-        Cow::Owned(format!(" {}", params.prompt))
+pub(crate) fn not_a_command(prompt: &str, slash_commands: bool) -> Cow<'_, str> {
+    if prompt.starts_with('/') && !slash_commands {
+        Cow::Owned(format!(" {prompt}"))
     } else {
-        Cow::Borrowed(&params.prompt)
+        Cow::Borrowed(prompt)
     }
 }
 
-/// One line of stream-json input: the images and the prompt.
-fn message_with_images(prompt: &str, images: &[Image]) -> Result<Vec<u8>, AgentError> {
+/// The content of a message in stream-json: the images and the prompt.
+pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Value, AgentError> {
     let mut content = Vec::with_capacity(images.len() + 1);
     for image in images {
         let data = match &image.source {
@@ -190,8 +203,7 @@ fn message_with_images(prompt: &str, images: &[Image]) -> Result<Vec<u8>, AgentE
         }));
     }
     content.push(json!({"type": "text", "text": prompt}));
-    let message = json!({"type": "user", "message": {"role": "user", "content": content}});
-    Ok(format!("{message}\n").into_bytes())
+    Ok(Value::Array(content))
 }
 
 /// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.

@@ -7,10 +7,12 @@
 mod decoder;
 mod launch;
 mod recorded;
+mod session;
 
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
-    PermissionMode, SystemPromptSupport,
+    PermissionMode, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
+    SystemPromptSupport,
 };
 
 pub use decoder::ClaudeDecoder;
@@ -88,5 +90,19 @@ impl CliProvider for Claude {
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
         Box::new(ClaudeDecoder::for_run(params))
+    }
+}
+
+impl SessionProvider for Claude {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &session::CAPABILITIES
+    }
+
+    fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
+        launch::launch_session(options)
+    }
+
+    fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
+        Box::new(session::ClaudeSession::new(options))
     }
 }

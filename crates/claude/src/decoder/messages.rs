@@ -65,6 +65,12 @@ impl Lane {
         self.parent.as_ref()
     }
 
+    /// A turn is over: no line refers to its messages any more.
+    pub(super) fn forget(&mut self) {
+        self.messages.clear();
+        self.has_text = false;
+    }
+
     /// A message begins to stream.
     pub(super) fn start(&mut self, id: Option<Id>, out: &mut Events) {
         self.supersede(id.as_ref(), out);

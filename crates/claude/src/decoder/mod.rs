@@ -3,6 +3,7 @@
 mod blocks;
 mod errors;
 mod fast;
+mod hot;
 mod mcp;
 mod messages;
 mod stream;
@@ -165,9 +166,11 @@ impl ClaudeDecoder {
                 let line = parse(text)?;
                 control_request(line, out)?;
             }
-            // Answers to the program that runs the CLI, and signs of life.
+            // Answers to the program that runs the CLI, what became of its messages, and signs of life.
             "control_response"
             | "control_cancel_request"
+            | "command_lifecycle"
+            | "conversation_reset"
             | "keep_alive"
             | "tool_progress"
             | "tool_use_summary"

@@ -132,6 +132,7 @@ impl ClaudeDecoder {
             // Progress and bookkeeping.
             "hook_started"
             | "hook_progress"
+            | "background_tasks_changed"
             | "task_progress"
             | "task_summary"
             | "thinking_tokens"

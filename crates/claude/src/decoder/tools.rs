@@ -1,6 +1,6 @@
 //! Tools: their kinds, their names, and their results as text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -17,6 +17,8 @@ const REASON_BYTES: usize = 500;
 /// What has to be remembered of tool calls.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
+    /// The calls of the turn.
+    seen: HashSet<Id>,
     /// What is to be read from the results of the calls that are open.
     open: HashMap<Id, Details>,
     /// The main agent's tasks, with their ids.
@@ -37,6 +39,7 @@ enum Details {
 impl Tools {
     /// A call began. Sub-agents have lists of tasks of their own, which are not followed.
     pub(super) fn started(&mut self, id: &Id, name: &str, kind: ToolKind, sub_agent: bool) {
+        self.seen.insert(id.clone());
         let details = match name {
             "TaskCreate" | "TaskUpdate" | "TaskList" if !sub_agent => Details::Tasks,
             _ if kind == ToolKind::Edit => Details::File,
@@ -99,6 +102,24 @@ impl Tools {
     /// Why a call failed, as the model was told.
     pub(super) fn failure(&mut self, id: &Id) -> Option<String> {
         self.failures.remove(id)
+    }
+
+    /// Whether this call was seen in the turn.
+    pub(super) fn has_seen(&self, id: &str) -> bool {
+        self.seen.contains(id)
+    }
+
+    /// A turn is over, and its calls with it.
+    pub(super) fn forget_turn(&mut self) {
+        self.seen.clear();
+        self.open.clear();
+        self.failures.clear();
+    }
+
+    /// The session is over, and its list of tasks with it.
+    pub(super) fn forget_session(&mut self) {
+        self.forget_turn();
+        self.tasks.clear();
     }
 }
 

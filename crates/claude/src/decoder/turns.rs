@@ -9,6 +9,8 @@
 //! A later version (seen in 2.1.330) goes on counting from where the session was that it resumes, and
 //! says beside the totals what the process used since its last result: there, the sum of that is what
 //! the run used.
+//!
+//! In a session of many turns each turn is a run: what it used is what the totals grew by.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -34,6 +36,14 @@ pub(super) struct Turns {
     total: Totals,
     /// Totals from before the CLI began to count anew.
     carried: Totals,
+    /// Where the turn that is being played began.
+    before: Before,
+    /// Where the session began in this process, if it did and the CLI counts by process: what is more
+    /// than that is the session's.
+    session_from: Option<Usage>,
+    /// Running totals of each model, and of the time, at the end of the last turn.
+    by_model: BTreeMap<String, ModelUsage>,
+    api_ms: Option<f64>,
     denied: HashSet<Id>,
     limit: Option<Limit>,
 }
@@ -43,6 +53,14 @@ pub(super) struct Turns {
 struct Totals {
     usage: Usage,
     cost: f64,
+}
+
+/// Running totals at the beginning of a turn of a session.
+#[derive(Debug, Default)]
+struct Before {
+    totals: Totals,
+    by_model: BTreeMap<String, ModelUsage>,
+    api_ms: Option<f64>,
 }
 
 /// A limit of the account that was reached.
@@ -110,16 +128,21 @@ impl Turns {
             None => self.spend(line),
         };
         let session_usage = self.of_session(line);
+        let api_ms = line.duration_api_ms;
+        self.api_ms = api_ms.or(self.api_ms);
         let summary = &mut self.summary;
         summary.ended_with_error = Some(line.failed());
         summary.num_turns = match (summary.num_turns, line.num_turns) {
             (Some(before), Some(now)) => Some(before.saturating_add(now)),
             (before, now) => before.or(now),
         };
-        summary.api_duration_ms = match session_usage {
+        summary.api_duration_ms = match (self.before.api_ms, session_usage) {
+            (Some(before), _) => api_ms
+                .map(|now| to_ms(if now < before { now } else { now - before }))
+                .or(summary.api_duration_ms),
             // Of this run alone there is no figure.
-            Some(_) => None,
-            None => line.duration_api_ms.map(to_ms).or(summary.api_duration_ms),
+            (None, Some(_)) => None,
+            (None, None) => api_ms.map(to_ms).or(summary.api_duration_ms),
         };
         summary.session_usage = session_usage;
         summary.final_message = line
@@ -207,10 +230,11 @@ impl Turns {
             )
         };
         self.carried.usage = self.carried.usage.plus(usage);
-        self.summary.usage = Some(self.carried.usage);
+        let before = self.before.totals;
+        self.summary.usage = Some(difference(self.carried.usage, before.usage));
         if let Some(cost) = cost {
             self.carried.cost += cost;
-            self.summary.cost = Some((self.carried.cost, CostSource::Reported));
+            self.summary.cost = Some((self.carried.cost - before.cost, CostSource::Reported));
         }
         for (model, line) in models {
             let now = ModelUsage::from(*line);
@@ -232,13 +256,25 @@ impl Turns {
 
     /// The running totals, if they have more than this run used: what was before it in the session.
     fn of_session(&self, line: &ResultLine<'_>) -> Option<Usage> {
-        line.model_usage_since_last_result.as_ref()?;
-        let models = line.model_usage.values();
-        let total = models
-            .map(|line| ModelUsage::from(*line).usage)
-            .fold(Usage::default(), Usage::plus);
-        let has_earlier = figures(total, self.carried.usage).any(|(total, own)| total > own);
+        let total = if line.model_usage_since_last_result.is_some() {
+            let models = line.model_usage.values();
+            models
+                .map(|line| ModelUsage::from(*line).usage)
+                .fold(Usage::default(), Usage::plus)
+        } else {
+            difference(self.all().usage, self.session_from?)
+        };
+        let own = self.summary.usage.unwrap_or_default();
+        let has_earlier = figures(total, own).any(|(total, own)| total > own);
         has_earlier.then_some(total)
+    }
+
+    /// All that the process used.
+    fn all(&self) -> Totals {
+        Totals {
+            usage: self.carried.usage.plus(self.total.usage),
+            cost: self.carried.cost + self.total.cost,
+        }
     }
 
     /// This turn's own part of the running totals.
@@ -268,16 +304,20 @@ impl Turns {
             let before = std::mem::take(&mut self.total);
             self.carried.usage = self.carried.usage.plus(before.usage);
             self.carried.cost += before.cost;
+            self.before.by_model.clear();
         }
         let turn = difference(total.usage, self.total.usage);
         let cost = line.total_cost_usd.map(|cost| cost - self.total.cost);
         self.total = total;
-        self.summary.usage = Some(self.carried.usage.plus(total.usage));
+        let all = self.all();
+        let before = &self.before;
+        self.summary.usage = Some(difference(all.usage, before.totals.usage));
         if !models.is_empty() {
-            self.summary.usage_by_model = models;
+            self.summary.usage_by_model = grown(&models, &before.by_model);
+            self.by_model = models;
         }
         if line.total_cost_usd.is_some() {
-            let cost = self.carried.cost + total.cost;
+            let cost = all.cost - before.totals.cost;
             self.summary.cost = Some((cost, CostSource::Reported));
         }
         (Some(turn).filter(|u| !u.is_empty()), cost)
@@ -321,6 +361,46 @@ impl Turns {
         }
         summary
     }
+
+    /// The session is the process's own from here on: nothing of it was before.
+    pub(super) fn session_begins(&mut self) {
+        self.session_from = Some(self.all().usage);
+    }
+
+    /// What comes now is another turn's.
+    pub(super) fn next_turn(&mut self) {
+        self.before = Before {
+            totals: self.all(),
+            by_model: self.by_model.clone(),
+            api_ms: self.api_ms,
+        };
+        self.summary = RunSummary::default();
+        self.finished = Usage::default();
+        self.stop_reason = None;
+    }
+}
+
+/// What each model used since, without those that used nothing.
+fn grown(
+    now: &BTreeMap<String, ModelUsage>,
+    before: &BTreeMap<String, ModelUsage>,
+) -> BTreeMap<String, ModelUsage> {
+    let mut grown = now.clone();
+    grown.retain(|model, now| {
+        let Some(before) = before.get(model) else {
+            return true;
+        };
+        if now == before {
+            return false;
+        }
+        now.usage = difference(now.usage, before.usage);
+        now.cost_usd = now
+            .cost_usd
+            .zip(before.cost_usd)
+            .map(|(now, before)| now - before);
+        true
+    });
+    grown
 }
 
 impl Totals {

@@ -1,0 +1,133 @@
+//! How Claude Code is started for a session of many turns.
+
+use teamster_core::{AgentError, Launch, PermissionPolicy, SessionOptions, Stdin};
+
+use super::{check, flags, started};
+
+/// A tool with which the model asks the user to choose an answer. The CLI has it only where somebody can
+/// be asked for permission; but a permission is no answer.
+const QUESTIONS: &str = "AskUserQuestion";
+
+pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentError> {
+    let mut params = options.params.clone();
+    // Those of the turns come later.
+    "-".clone_into(&mut params.prompt);
+    params.images.clear();
+    check(&params)?;
+    if params.max_budget_usd.is_some() {
+        return Err(AgentError::invalid_params(
+            "max_budget_usd: in a session it would be for all turns together, and after it none could \
+             be played; leave it out and look at the cost of each turn",
+        ));
+    }
+    let mut args = flags(&params);
+    args.add("--input-format=stream-json");
+    // By its echo of a message the CLI says that it has taken it in.
+    args.add("--replay-user-messages");
+    if !matches!(options.permissions, PermissionPolicy::Deny) {
+        args.value("--permission-prompt-tool", "stdio");
+        args.value("--disallowedTools", QUESTIONS);
+    }
+    for arg in &params.extra_args {
+        args.add(arg);
+    }
+    Ok(started(&params, args, Stdin::Open(Vec::new())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ffi::OsString;
+
+    use teamster_core::{ErrorCode, ExecuteParams, McpServer, PermissionMode};
+
+    use super::*;
+
+    fn args(options: &SessionOptions) -> Vec<String> {
+        let launch = launch_session(options).unwrap();
+        let args = launch.args.into_iter().map(OsString::into_string);
+        args.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn it_is_started_without_a_prompt_and_its_stdin_stays_open() {
+        let launch = launch_session(&SessionOptions::default()).unwrap();
+        assert_eq!(launch.stdin, Stdin::Open(Vec::new()));
+        assert_eq!(
+            args(&SessionOptions::default()),
+            [
+                "-p",
+                "--output-format=stream-json",
+                "--verbose",
+                "--include-partial-messages",
+                "--input-format=stream-json",
+                "--replay-user-messages",
+            ]
+        );
+    }
+
+    #[test]
+    fn somebody_is_asked_only_if_somebody_answers() {
+        let mut options = SessionOptions::default();
+        options.permissions = PermissionPolicy::Allow;
+        let asking = [
+            "--permission-prompt-tool=stdio",
+            "--disallowedTools=AskUserQuestion",
+        ];
+        assert_eq!(args(&options)[6..], asking);
+        options.permissions = PermissionPolicy::Deny;
+        assert_eq!(args(&options).len(), 6);
+    }
+
+    #[test]
+    fn parameters_are_those_of_a_run() {
+        let mut params = ExecuteParams::new("");
+        params.model = Some("opus".into());
+        params.session_id = Some("4e7c1419-faa6-4b9e-a712-01520d2026c2".into());
+        params.fork = true;
+        params.permission = PermissionMode::AcceptEdits;
+        params.max_turns = Some(3);
+        params.denied_tools = vec!["Bash".into()];
+        params.extra_args = vec!["--bare".into()];
+        params.cli_retries = Some(1);
+        let mut server = McpServer::stdio("tiny", "tool", ["--x"]);
+        if let teamster_core::McpTransport::Stdio { env, .. } = &mut server.transport {
+            *env = BTreeMap::from([("KEY".into(), "secret".into())]);
+        }
+        params.mcp_servers = vec![server];
+        let mut run = params.clone();
+        run.prompt = "x".into();
+        let run = super::super::launch(&run).unwrap();
+        let session = launch_session(&SessionOptions::new(params)).unwrap();
+        let mut args = session.args.clone();
+        args.retain(|arg| arg != "--input-format=stream-json" && arg != "--replay-user-messages");
+        assert_eq!(args[..], run.args[..args.len()]);
+        assert_eq!(run.args[args.len()..], ["--", "x"]);
+        assert_eq!(session.args.last().unwrap(), "--bare");
+        assert_eq!(session.private_files, run.private_files);
+        assert_eq!(session.env, run.env);
+        assert_eq!(session.timeouts, run.timeouts);
+        assert!(!format!("{:?}", session.args).contains("secret"));
+    }
+
+    #[test]
+    fn what_a_session_cannot_honour_is_refused_by_name() {
+        for (change, name) in [
+            (
+                (|p| p.max_budget_usd = Some(1.0)) as fn(&mut ExecuteParams),
+                "max_budget_usd",
+            ),
+            (
+                |p| p.new_session_id = Some("latest".into()),
+                "new_session_id",
+            ),
+            (|p| p.fork = true, "fork"),
+        ] {
+            let mut params = ExecuteParams::new("");
+            change(&mut params);
+            let error = launch_session(&SessionOptions::new(params)).unwrap_err();
+            assert_eq!(error.code, ErrorCode::InvalidParams);
+            assert!(error.message.starts_with(&format!("{name}: ")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! What the CLI says.
+
+use teamster_core::{
+    AgentEvent, Decoder, ErrorKind, Events, Id, NoticeLevel, NoticeSource, PermissionRequest,
+    TurnEnd, json_line,
+};
+
+use super::wire::{Answer, Ask, Heard, What, heard};
+use super::{ClaudeSession, Question, Request, refused, wire};
+
+/// The beginning of nearly all lines: only the main agent has them.
+const STREAM: &[u8] = br#"{"type":"stream_event","#;
+
+impl ClaudeSession {
+    pub(super) fn read(&mut self, line: &[u8], out: &mut Events) {
+        if line.starts_with(STREAM) {
+            self.decode(line, out);
+            return self.is_written_down();
+        }
+        let Some(Heard { session_id, what }) = json_line::read(line, heard) else {
+            return self.decode(line, out);
+        };
+        if self.is_of_clearing(session_id.as_deref(), &what) {
+            if let What::Result { failed, text, .. } = what {
+                self.cleared(line, session_id.as_deref(), failed, &text, out);
+            }
+            return;
+        }
+        match what {
+            What::Result { unasked, .. } => self.result(line, unasked, out),
+            What::Taken { uuid } => {
+                self.decode(line, out);
+                self.is_written_down();
+                self.taken(&uuid);
+            }
+            What::Dropped { uuid, word } => self.dropped(&uuid, &word, out),
+            What::Answer {
+                request_id,
+                outcome,
+            } => self.answered(&request_id, outcome),
+            What::Ask(ask) => self.ask(line, *ask, out),
+            What::Request {
+                request_id,
+                subtype,
+            } => {
+                self.decode(line, out);
+                let error = format!("nobody here answers {subtype}");
+                self.exchange.write(&wire::refusal(&request_id, &error));
+            }
+            What::Withdrawn { request_id } => self.withdrawn(&request_id),
+            // Who works for an earlier turn is not of this one; the CLI says when it has done.
+            What::OfAgent { parent } if !self.decoder.has_called(&parent) => {}
+            What::OfAgent { .. } | What::Other => self.decode(line, out),
+            What::Message => {
+                self.decode(line, out);
+                self.is_written_down();
+            }
+        }
+        self.look_for_end(out);
+    }
+
+    fn decode(&mut self, line: &[u8], out: &mut Events) {
+        let was_in_turn = self.decoder.in_turn();
+        self.decoder.line(line, out);
+        if !was_in_turn && self.decoder.in_turn() {
+            self.begun();
+        }
+    }
+
+    /// The CLI begins a turn of its own.
+    fn begun(&mut self) {
+        self.begins = false;
+        let turn = self.playing.as_ref();
+        if turn.is_some_and(|turn| turn.last_end.is_some()) {
+            // After a turn, all that is waiting comes at once.
+            for message in &mut self.waiting {
+                message.due = true;
+            }
+        }
+        if self.interrupt.as_ref().is_some_and(|it| it.answered) {
+            // The CLI heard of it too early.
+            self.interrupt();
+        }
+    }
+
+    /// The CLI writes a session down with its first message: from then on it can be resumed.
+    fn is_written_down(&mut self) {
+        let id = self.decoder.session_id();
+        let same = |known: &Id| id.is_some_and(|id| Id::ptr_eq(known, id));
+        if !self.resumable.as_ref().is_some_and(same) {
+            self.resumable = id.cloned().or(self.resumable.take());
+        }
+    }
+
+    fn taken(&mut self, uuid: &str) {
+        if let Some(at) = self.waiting.iter().position(|it| it.uuid == uuid) {
+            self.waiting.remove(at);
+            self.begins = !self.decoder.in_turn();
+        }
+    }
+
+    fn dropped(&mut self, uuid: &str, word: &str, out: &mut Events) {
+        let Some(at) = self.waiting.iter().position(|it| it.uuid == uuid) else {
+            // Its turn was interrupted, or failed.
+            return;
+        };
+        let message = self.waiting.remove(at);
+        if self.interrupt.is_some() {
+            return;
+        }
+        if message.is_prompt {
+            out.error(refused("the prompt", word));
+            self.give_up(out);
+        } else {
+            let message = refused("what was said in the turn", word).message;
+            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+        }
+    }
+
+    fn answered(&mut self, request_id: &str, outcome: Result<Answer, String>) {
+        // The CLI also repeats our answers to its own requests.
+        let Some(request) = self.requests.remove(request_id) else {
+            return;
+        };
+        match request {
+            Request::Interrupt => {
+                if let Some(interrupt) = &mut self.interrupt {
+                    interrupt.answered = true;
+                }
+            }
+            Request::Cancel(uuid) => {
+                let Some(at) = self.waiting.iter().position(|it| it.uuid == uuid) else {
+                    return;
+                };
+                if outcome.is_ok_and(|answer| answer.cancelled) {
+                    self.waiting.remove(at);
+                } else {
+                    self.waiting[at].taken = true;
+                }
+            }
+            Request::Change(order) => {
+                let outcome = outcome.map(drop).map_err(|error| refused("that", &error));
+                self.exchange.settle(order, outcome);
+            }
+            Request::End => {}
+        }
+    }
+
+    fn ask(&mut self, line: &[u8], ask: Ask, out: &mut Events) {
+        // An agent in the background may ask between two turns, which is no turn.
+        if self.is_playing() || self.decoder.in_turn() {
+            self.decode(line, out);
+        }
+        self.last_question += 1;
+        let kind = self.decoder.tool_kind(&ask.tool_name);
+        let mut request =
+            PermissionRequest::new(self.last_question, ask.tool_name, kind, ask.input);
+        request.tool_id = ask.tool_id.map(Id::from);
+        request.message = ask.message;
+        let question = Question {
+            request_id: ask.request_id,
+            tool_name: request.tool_name.clone(),
+            input: request.input.clone(),
+            suggestions: ask.suggestions,
+        };
+        self.questions.insert(request.id, question);
+        self.exchange.ask(request);
+    }
+
+    fn withdrawn(&mut self, request_id: &str) {
+        let mut questions = self.questions.iter();
+        let question = questions.find(|(_, question)| question.request_id == request_id);
+        if let Some(id) = question.map(|(id, _)| *id) {
+            self.questions.remove(&id);
+            self.exchange.withdraw(id);
+        }
+    }
+
+    /// Whether it is only said because the conversation is being cleared. What begins the new session is
+    /// told.
+    fn is_of_clearing(&self, session_id: Option<&str>, what: &What) -> bool {
+        let Some(clearing) = &self.clearing else {
+            return false;
+        };
+        match what {
+            What::Result { unasked, .. } => !unasked,
+            What::Message | What::Taken { .. } => session_id != clearing.from.as_deref(),
+            _ => false,
+        }
+    }
+
+    fn cleared(
+        &mut self,
+        line: &[u8],
+        session_id: Option<&str>,
+        failed: bool,
+        text: &str,
+        out: &mut Events,
+    ) {
+        let Some(clearing) = self.clearing.take() else {
+            return;
+        };
+        let same = clearing.from.is_some() && session_id == clearing.from.as_deref();
+        self.decoder.cleared(line);
+        if failed || same {
+            let error = refused("to clear the conversation", text);
+            self.exchange.settle(clearing.order, Err(error));
+        } else {
+            self.is_written_down();
+            self.exchange.settle(clearing.order, Ok(()));
+        }
+        self.go_on(out);
+    }
+
+    /// The CLI's own turn is over.
+    fn result(&mut self, line: &[u8], unasked: bool, out: &mut Events) {
+        let mut events = Events::new();
+        self.decoder.line(line, &mut events);
+        self.begins = false;
+        self.taken_with_it(unasked);
+        let (was_over, goes_on) = match &self.playing {
+            Some(turn) => (turn.over, !turn.sent || !self.waiting.is_empty()),
+            None => (false, false),
+        };
+        let mut aborted = false;
+        for event in events.drain() {
+            match event {
+                AgentEvent::Error(e)
+                    if e.error.kind == ErrorKind::Aborted && self.interrupt.is_some() =>
+                {
+                    // The end of the turn will say it.
+                    aborted = true;
+                }
+                AgentEvent::Error(e) if goes_on => {
+                    let message = e.error.message;
+                    out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+                }
+                AgentEvent::TurnEnd(_) if was_over => {}
+                AgentEvent::TurnEnd(end) if goes_on => self.add(end),
+                AgentEvent::TurnEnd(end) => {
+                    self.interrupted = aborted;
+                    self.over(end, out);
+                }
+                event => out.push(event),
+            }
+        }
+    }
+
+    /// Which messages the CLI must have taken in by the end of its turn, also if it did not say so: it
+    /// does not of its own commands, nor of what a hook held back.
+    fn taken_with_it(&mut self, unasked: bool) {
+        let stopped = self.interrupt.is_some();
+        self.waiting.retain_mut(|message| {
+            let taken = !unasked && (message.is_prompt || message.due);
+            let lost = stopped && message.taken && !message.is_prompt;
+            message.due = false;
+            !taken && !lost
+        });
+    }
+
+    /// One of the CLI's turns is over, and the turn that was asked for is not.
+    fn add(&mut self, end: Box<TurnEnd>) {
+        let Some(turn) = &mut self.playing else {
+            return;
+        };
+        turn.usage = match (turn.usage, end.usage) {
+            (Some(before), Some(now)) => Some(before.plus(now)),
+            (before, now) => before.or(now),
+        };
+        turn.cost_usd = match (turn.cost_usd, end.cost_usd) {
+            (Some(before), Some(now)) => Some(before + now),
+            (before, now) => before.or(now),
+        };
+        turn.last_end = Some(end);
+    }
+
+    /// The turn is over, with this as its end.
+    fn over(&mut self, end: Box<TurnEnd>, out: &mut Events) {
+        let mut whole = end.clone();
+        self.add(end);
+        if let Some(turn) = &mut self.playing {
+            turn.over = true;
+            whole.usage = turn.usage;
+            whole.cost_usd = turn.cost_usd;
+        }
+        out.push(AgentEvent::TurnEnd(whole));
+    }
+
+    /// An interrupted turn whose messages were all withdrawn has no end of its own.
+    fn look_for_end(&mut self, out: &mut Events) {
+        let heard = self.interrupt.as_ref().is_some_and(|it| it.answered);
+        let quiet = self.waiting.is_empty() && !self.begins && !self.decoder.in_turn();
+        if !(heard && quiet && self.is_playing()) {
+            return;
+        }
+        let last_end = self.playing.as_mut().and_then(|turn| turn.last_end.take());
+        match last_end {
+            Some(mut end) => {
+                if let Some(turn) = &mut self.playing {
+                    turn.over = true;
+                    end.usage = turn.usage;
+                    end.cost_usd = turn.cost_usd;
+                }
+                out.push(AgentEvent::TurnEnd(end));
+            }
+            None => {
+                self.interrupted = true;
+                self.give_up(out);
+            }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! What is wanted of the CLI.
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentError, AgentEvent, Events, Order, OrderId, PermissionAnswer, PermissionMode, RunAssembler,
+    Turn, TurnEnd,
+};
+
+use super::{ClaudeSession, Clearing, Interrupt, Playing, Question, Request, Waiting, wire};
+use crate::launch::{content, not_a_command};
+
+/// What the agent is told of a denial for which there is no reason.
+const DENIED: &str = "The user did not allow this.";
+
+impl ClaudeSession {
+    pub(super) fn obey(&mut self, order: Order, out: &mut Events) {
+        match order {
+            Order::Turn(turn) => {
+                self.decoder.next_turn();
+                self.interrupt = None;
+                self.interrupted = false;
+                self.playing.get_or_insert_with(Playing::default);
+                if self.clearing.is_some() || !self.held.is_empty() {
+                    self.held.push_back(Order::Turn(turn));
+                } else {
+                    self.send(&turn, out);
+                }
+            }
+            Order::Interrupt => self.stop(out),
+            Order::Steer(id, text) => self.steer(id, text),
+            Order::Clear(id) => {
+                self.held.push_back(Order::Clear(id));
+                if self.playing.is_none() && self.held.len() == 1 {
+                    self.go_on(out);
+                }
+            }
+            Order::SetModel(id, model) => {
+                let request = json!({"subtype": "set_model", "model": model});
+                self.request(Request::Change(id), &request);
+            }
+            Order::SetPermission(id, mode) => self.set_permission(id, mode),
+            Order::Answer(id, answer) => self.answer(id, answer),
+            Order::Close => self.request(Request::End, &json!({"subtype": "end_session"})),
+            _ => {}
+        }
+    }
+
+    /// Does what was held back, as far as that can be done now.
+    pub(super) fn go_on(&mut self, out: &mut Events) {
+        while self.clearing.is_none()
+            && let Some(order) = self.held.pop_front()
+        {
+            match order {
+                Order::Clear(id) if self.playing.is_some() => {
+                    return self.held.push_front(Order::Clear(id));
+                }
+                Order::Clear(id) => self.clear(id),
+                Order::Turn(turn) => self.send(&turn, out),
+                Order::Steer(id, text) => self.steer(id, text),
+                _ => {}
+            }
+        }
+    }
+
+    fn send(&mut self, turn: &Turn, out: &mut Events) {
+        if let Err(error) = self.try_send(turn) {
+            out.error(error);
+            self.give_up(out);
+        } else if let Some(playing) = &mut self.playing {
+            playing.sent = true;
+        }
+    }
+
+    fn try_send(&mut self, turn: &Turn) -> Result<(), AgentError> {
+        let prompt = not_a_command(&turn.prompt, self.slash_commands);
+        let content = if !turn.images.is_empty() {
+            content(&prompt, &turn.images)?
+        } else if prompt.trim().is_empty() {
+            return Err(AgentError::invalid_params("prompt: it is empty"));
+        } else {
+            Value::from(prompt)
+        };
+        self.say(true, &content);
+        Ok(())
+    }
+
+    fn say(&mut self, is_prompt: bool, content: &Value) {
+        let uuid = self.ids.uuid();
+        self.exchange.write(&wire::message(&uuid, content));
+        self.waiting.push(Waiting {
+            uuid,
+            is_prompt,
+            due: false,
+            taken: false,
+        });
+    }
+
+    /// Ends the turn, of which the CLI will say nothing more.
+    pub(super) fn give_up(&mut self, out: &mut Events) {
+        if let Some(playing) = &mut self.playing {
+            playing.over = true;
+            playing.failed = true;
+            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+                stop_reason: None,
+                is_error: true,
+                usage: playing.usage,
+                cost_usd: playing.cost_usd,
+                native: None,
+            })));
+        }
+    }
+
+    fn steer(&mut self, id: OrderId, text: String) {
+        let sent = self.playing.as_ref().is_some_and(|turn| turn.sent);
+        let why_not = if !self.is_playing() {
+            Some("there is no turn in which it could be said")
+        } else if self.interrupt.is_some() {
+            Some("the turn is being interrupted")
+        } else if text.trim().is_empty() {
+            Some("it is empty")
+        } else {
+            None
+        };
+        if let Some(why) = why_not {
+            let error = AgentError::invalid_params(format!("steer: {why}"));
+            self.exchange.settle(id, Err(error));
+        } else if sent {
+            // Never a command, which the CLI would not take into the turn.
+            let text = Value::from(not_a_command(&text, false));
+            self.say(false, &text);
+            // When the agent reads it may be long from now.
+            self.exchange.settle(id, Ok(()));
+        } else {
+            self.held.push_back(Order::Steer(id, text));
+        }
+    }
+
+    fn clear(&mut self, order: OrderId) {
+        let from = self.decoder.session_id().cloned();
+        if from.is_none() && self.resumable.is_none() {
+            // Nothing was said in it yet.
+            return self.exchange.settle(order, Ok(()));
+        }
+        let uuid = self.ids.uuid();
+        let command = Value::from("/clear");
+        self.exchange.write(&wire::message(&uuid, &command));
+        self.clearing = Some(Clearing { order, from });
+    }
+
+    fn stop(&mut self, out: &mut Events) {
+        match &self.playing {
+            Some(turn) if turn.over => return,
+            Some(turn) if !turn.sent => return self.drop_held(out),
+            Some(_) => {}
+            None if self.decoder.in_turn() => {}
+            None => return,
+        }
+        if self.interrupt.is_some() {
+            return;
+        }
+        // What is waiting would have a turn of its own after this one.
+        let waiting: Vec<_> = self.waiting.iter().map(|it| it.uuid.clone()).collect();
+        for uuid in waiting {
+            let request = json!({"subtype": "cancel_async_message", "message_uuid": uuid});
+            self.request(Request::Cancel(uuid), &request);
+        }
+        self.interrupt();
+    }
+
+    pub(super) fn interrupt(&mut self) {
+        self.interrupt = Some(Interrupt { answered: false });
+        // Versions that do not know `cancel_queued` ignore it.
+        let request = json!({"subtype": "interrupt", "cancel_queued": true});
+        self.request(Request::Interrupt, &request);
+    }
+
+    /// The turn was not even begun.
+    fn drop_held(&mut self, out: &mut Events) {
+        let held = std::mem::take(&mut self.held);
+        for order in held {
+            match order {
+                Order::Turn(_) => {}
+                Order::Steer(id, _) => {
+                    let error = RunAssembler::aborted_error();
+                    self.exchange.settle(id, Err(error));
+                }
+                order => self.held.push_back(order),
+            }
+        }
+        self.interrupted = true;
+        self.give_up(out);
+    }
+
+    fn set_permission(&mut self, id: OrderId, mode: PermissionMode) {
+        let word = match mode {
+            PermissionMode::ReadOnly if self.read_only => {
+                return self.exchange.settle(id, Ok(()));
+            }
+            PermissionMode::Default if !self.read_only => "default",
+            PermissionMode::AcceptEdits if !self.read_only => "acceptEdits",
+            PermissionMode::Bypass if !self.read_only => "bypassPermissions",
+            _ => {
+                let error = AgentError::invalid_params(
+                    "permission: which tools a session of Claude Code has is settled when it is \
+                     opened, so read-only is too; open another one",
+                );
+                return self.exchange.settle(id, Err(error));
+            }
+        };
+        let request = json!({"subtype": "set_permission_mode", "mode": word});
+        self.request(Request::Change(id), &request);
+    }
+
+    fn answer(&mut self, id: u64, answer: PermissionAnswer) {
+        let Some(question) = self.questions.remove(&id) else {
+            // It was withdrawn.
+            return;
+        };
+        let response = match answer {
+            PermissionAnswer::Allow => {
+                json!({"behavior": "allow", "updatedInput": question.input})
+            }
+            PermissionAnswer::AllowAlways => json!({
+                "behavior": "allow",
+                "updatedInput": question.input,
+                "updatedPermissions": rules(&question),
+            }),
+            PermissionAnswer::Deny(reason) => {
+                let reason = reason.as_deref().unwrap_or(DENIED);
+                json!({"behavior": "deny", "message": reason})
+            }
+            _ => json!({"behavior": "deny", "message": DENIED}),
+        };
+        self.exchange
+            .write(&wire::answer(&question.request_id, &response));
+    }
+
+    fn request(&mut self, what: Request, request: &Value) {
+        let id = self.ids.request();
+        self.exchange.write(&wire::request(&id, request));
+        self.requests.insert(id, what);
+    }
+}
+
+/// The rules by which such a question is not asked again: those that the CLI suggests, or one for the
+/// tool. They are for this session; the CLI would write some of its own into the project's settings. A
+/// mode that it suggests would allow more than was asked for.
+fn rules(question: &Question) -> Vec<Value> {
+    let suggested = question.suggestions.iter();
+    let mut rules: Vec<_> = suggested
+        .filter(|rule| matches!(rule["type"].as_str(), Some("addRules" | "addDirectories")))
+        .cloned()
+        .collect();
+    if rules.is_empty() {
+        rules.push(json!({
+            "type": "addRules",
+            "rules": [{"toolName": question.tool_name}],
+            "behavior": "allow",
+        }));
+    }
+    for rule in &mut rules {
+        rule["destination"] = json!("session");
+    }
+    rules
+}

@@ -1,0 +1,422 @@
+//! The lines here were made by hand; recorded conversations are in `tests/sessions`.
+
+mod any_order;
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentError, AgentEvent, Decision, ErrorKind, Exchange, Order, OrderId, PermissionAnswer,
+    PermissionMode, RunResult, RunStatus, SessionAssembler, SessionOptions, SessionProvider, Turn,
+    grammar,
+};
+
+use crate::Claude;
+
+const OLD: &str = "4e7c1419-faa6-4b9e-a712-01520d2026c2";
+const NEW: &str = "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f";
+
+/// A session that is talked with.
+struct Talk {
+    session: SessionAssembler,
+}
+
+impl Talk {
+    fn new(change: impl FnOnce(&mut SessionOptions)) -> Self {
+        let mut options = SessionOptions::default();
+        change(&mut options);
+        let session = SessionAssembler::new(Claude.protocol(&options), false);
+        Self { session }
+    }
+
+    fn say(&mut self, line: &Value) {
+        self.session.line(line.to_string().as_bytes());
+    }
+
+    /// What was written.
+    fn written(&self) -> Vec<Value> {
+        let written = self.session.exchange(Exchange::take_written);
+        let lines = String::from_utf8(written).unwrap();
+        let lines = lines.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().unwrap()
+    }
+
+    fn settled(&self) -> Vec<(OrderId, Result<(), AgentError>)> {
+        self.session.exchange(Exchange::take_settled)
+    }
+
+    /// A turn whose message was taken in.
+    fn turn(&mut self) {
+        self.session.begin(Turn::new("x"));
+        let uuid = self.written()[0]["uuid"].clone();
+        self.say(&init(OLD));
+        self.say(&replay(&uuid, OLD));
+    }
+
+    fn end(&mut self) -> (Vec<AgentEvent>, RunResult) {
+        assert!(self.session.is_over());
+        self.session.end_turn(0);
+        let events: Vec<_> = self.session.out().drain().collect();
+        assert_eq!(grammar::check(&events), Ok(()));
+        let Some(AgentEvent::Done(done)) = events.last() else {
+            panic!("{events:#?}");
+        };
+        let result = (*done.result).clone();
+        (events, result)
+    }
+}
+
+fn init(session: &str) -> Value {
+    json!({"type": "system", "subtype": "init", "session_id": session, "model": "m",
+        "claude_code_version": "2.1.197"})
+}
+
+fn replay(uuid: &Value, session: &str) -> Value {
+    json!({"type": "user", "message": {"role": "user", "content": "x"}, "uuid": uuid,
+        "session_id": session, "isReplay": true})
+}
+
+fn result(session: &str, more: &Value) -> Value {
+    let mut line = json!({"type": "result", "subtype": "success", "is_error": false,
+        "result": "said", "num_turns": 1, "session_id": session});
+    for (name, value) in more.as_object().unwrap() {
+        line[name] = value.clone();
+    }
+    line
+}
+
+fn answer(request: &Value, response: &Value) -> Value {
+    let mut line = json!({"type": "control_response", "response": {"subtype": "success",
+        "request_id": request["request_id"]}});
+    for (name, value) in response.as_object().unwrap() {
+        line["response"][name] = value.clone();
+    }
+    line
+}
+
+fn ask(tool: &str) -> Value {
+    json!({"type": "control_request", "request_id": "r-1", "request": {
+        "subtype": "can_use_tool", "tool_name": tool, "tool_use_id": "t1",
+        "input": {"a": 1}, "description": "what", "decision_reason": "why"}})
+}
+
+fn names(events: &[AgentEvent]) -> Vec<&str> {
+    events.iter().map(AgentEvent::type_name).collect()
+}
+
+#[test]
+fn tools_are_settled_when_the_session_is_opened() {
+    let mut talk = Talk::new(|options| options.params.permission = PermissionMode::ReadOnly);
+    for (n, mode) in [PermissionMode::ReadOnly, PermissionMode::Bypass]
+        .into_iter()
+        .enumerate()
+    {
+        talk.session
+            .order(Order::SetPermission(OrderId(n as u64), mode));
+    }
+    let settled = talk.settled();
+    assert_eq!(settled[0].1, Ok(()));
+    assert!(
+        settled[1]
+            .1
+            .as_ref()
+            .is_err_and(|e| e.kind == ErrorKind::Invalid)
+    );
+
+    let mut talk = Talk::new(|_| {});
+    let read_only = Order::SetPermission(OrderId(0), PermissionMode::ReadOnly);
+    talk.session.order(read_only);
+    let settled = talk.settled();
+    assert!(
+        settled[0]
+            .1
+            .as_ref()
+            .is_err_and(|e| e.message.starts_with("permission: "))
+    );
+    assert!(talk.written().is_empty());
+}
+
+#[test]
+fn what_nobody_answers_is_refused_and_told() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.say(&json!({"type": "control_request", "request_id": "r-9",
+        "request": {"subtype": "hook_callback", "x": 1}}));
+    assert_eq!(
+        talk.written(),
+        [
+            json!({"type": "control_response", "response": {"subtype": "error",
+            "request_id": "r-9", "error": "nobody here answers hook_callback"}})
+        ]
+    );
+    talk.say(&result(OLD, &json!({})));
+    let (events, _) = talk.end();
+    assert_eq!(
+        names(&events),
+        ["session", "unknown", "text", "turn_end", "done"]
+    );
+}
+
+#[test]
+fn a_question_between_two_turns_begins_none() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.say(&result(OLD, &json!({})));
+    talk.end();
+    talk.say(&ask("Bash"));
+    assert_eq!(talk.session.turn(), None);
+    let asked = talk.session.exchange(Exchange::take_asked);
+    assert_eq!(asked[0].message.as_deref(), Some("why"));
+    let id = asked[0].id;
+    talk.session
+        .order(Order::Answer(id, PermissionAnswer::Deny(None)));
+    let response = &talk.written()[0]["response"]["response"];
+    assert_eq!(response["behavior"], "deny");
+    assert!(
+        response["message"]
+            .as_str()
+            .is_some_and(|it| !it.is_empty())
+    );
+}
+
+#[test]
+fn a_question_in_a_turn_is_an_event() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.say(&ask("mcp__a__b"));
+    let asked = talk.session.exchange(Exchange::take_asked);
+    assert_eq!(asked[0].kind, teamster_core::ToolKind::Mcp);
+    assert_eq!(asked[0].input, json!({"a": 1}));
+    talk.say(&result(OLD, &json!({})));
+    let (events, _) = talk.end();
+    let AgentEvent::Permission(permission) = &events[1] else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(permission.decision, Decision::Requested);
+}
+
+#[test]
+fn a_prompt_that_is_refused_is_an_error() {
+    let mut talk = Talk::new(|_| {});
+    talk.session.begin(Turn::new("x"));
+    let uuid = talk.written()[0]["uuid"].clone();
+    let lifecycle =
+        |state: &str| json!({"type": "command_lifecycle", "command_uuid": uuid, "state": state});
+    talk.say(&lifecycle("queued"));
+    assert!(!talk.session.is_over());
+    talk.say(&lifecycle("refused"));
+    let (events, result) = talk.end();
+    assert_eq!(names(&events), ["error", "turn_end", "done"]);
+    assert_eq!(
+        result.errors[0].message,
+        "Claude Code refused the prompt: refused"
+    );
+    assert_eq!(result.status, RunStatus::Failed);
+}
+
+#[test]
+fn what_was_said_and_is_refused_is_a_notice() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.session.order(Order::Steer(OrderId(1), "y".into()));
+    let uuid = talk.written()[0]["uuid"].clone();
+    talk.say(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "refused"}));
+    talk.say(&result(OLD, &json!({})));
+    let (events, _) = talk.end();
+    assert_eq!(
+        names(&events),
+        ["session", "notice", "text", "turn_end", "done"]
+    );
+}
+
+#[test]
+fn a_failure_in_the_middle_of_a_turn_is_no_final_error() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.session.order(Order::Steer(OrderId(1), "y".into()));
+    talk.say(&result(
+        OLD,
+        &json!({"is_error": true, "result": "API Error: 500"}),
+    ));
+    assert!(!talk.session.is_over());
+    talk.say(&init(OLD));
+    talk.say(&result(OLD, &json!({})));
+    let (events, result) = talk.end();
+    assert_eq!(
+        names(&events),
+        ["session", "notice", "text", "turn_end", "done"]
+    );
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.num_turns, Some(2));
+}
+
+#[test]
+fn a_process_that_ends_between_the_two_parts_of_a_turn_has_not_completed_it() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.session.order(Order::Steer(OrderId(1), "y".into()));
+    talk.say(&result(OLD, &json!({})));
+    let exit = teamster_core::Exit {
+        code: Some(0),
+        ..teamster_core::Exit::default()
+    };
+    talk.session.finish(exit, 0);
+    let events: Vec<_> = talk.session.out().drain().collect();
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(done.result.status, RunStatus::Incomplete);
+}
+
+#[test]
+fn clearing_what_is_empty_needs_no_cli() {
+    let mut talk = Talk::new(|_| {});
+    talk.session.order(Order::Clear(OrderId(1)));
+    assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
+    assert!(talk.written().is_empty());
+    // A session that is resumed is not empty.
+    let mut talk = Talk::new(|options| options.params.session_id = Some(OLD.into()));
+    talk.session.order(Order::Clear(OrderId(1)));
+    assert_eq!(talk.written().len(), 1);
+    talk.say(&init(NEW));
+    talk.say(&result(NEW, &json!({"result": "", "num_turns": 0})));
+    assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
+    assert_eq!(talk.session.session_id().as_deref(), Some(NEW));
+}
+
+#[test]
+fn a_conversation_that_is_not_cleared_is_an_error_of_the_order() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.say(&result(OLD, &json!({})));
+    talk.end();
+    talk.session.order(Order::Clear(OrderId(1)));
+    talk.session.begin(Turn::new("next"));
+    talk.written();
+    talk.say(&init(OLD));
+    talk.say(&result(
+        OLD,
+        &json!({"result": "Unknown command: /clear", "num_turns": 0}),
+    ));
+    let settled = talk.settled();
+    let error = settled[0].1.as_ref().unwrap_err();
+    assert!(
+        error.message.ends_with("Unknown command: /clear"),
+        "{error:?}"
+    );
+    assert_eq!(talk.written()[0]["message"]["content"], "next");
+    assert_eq!(talk.session.session_id().as_deref(), Some(OLD));
+    talk.say(&init(OLD));
+    talk.say(&result(OLD, &json!({})));
+    let (_, told) = talk.end();
+    assert_eq!(told.text, "said");
+}
+
+#[test]
+fn clearing_waits_for_the_end_of_the_turn() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.session.order(Order::Clear(OrderId(1)));
+    talk.session.order(Order::Clear(OrderId(2)));
+    assert!(talk.written().is_empty());
+    talk.say(&result(OLD, &json!({})));
+    assert!(talk.written().is_empty(), "it is still the engine's turn");
+    talk.end();
+    assert_eq!(talk.written()[0]["message"]["content"], "/clear");
+    talk.say(&init(NEW));
+    talk.say(&result(NEW, &json!({"result": "", "num_turns": 0})));
+    assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
+    assert_eq!(talk.written().len(), 1, "and once more");
+}
+
+#[test]
+fn a_turn_that_waits_for_the_conversation_to_be_cleared_can_be_given_up() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.say(&result(OLD, &json!({})));
+    talk.end();
+    talk.session.order(Order::Clear(OrderId(1)));
+    talk.session.begin(Turn::new("never"));
+    talk.session
+        .order(Order::Steer(OrderId(2), "nor this".into()));
+    talk.written();
+    talk.session.stop_requested();
+    talk.session.order(Order::Interrupt);
+    let (_, told) = talk.end();
+    assert_eq!(told.status, RunStatus::Aborted);
+    let settled = talk.settled();
+    assert_eq!(settled[0].0, OrderId(2));
+    assert_eq!(settled[0].1.as_ref().unwrap_err().kind, ErrorKind::Aborted);
+    talk.say(&init(NEW));
+    talk.say(&result(NEW, &json!({"result": "", "num_turns": 0})));
+    assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
+    assert!(talk.written().is_empty());
+}
+
+#[test]
+fn without_a_turn_there_is_nothing_to_interrupt_and_nobody_to_tell() {
+    let mut talk = Talk::new(|_| {});
+    talk.session.order(Order::Interrupt);
+    talk.session.order(Order::Steer(OrderId(1), "x".into()));
+    assert!(talk.settled()[0].1.is_err());
+    assert!(talk.written().is_empty());
+}
+
+#[test]
+fn a_request_that_is_refused_says_why() {
+    let mut talk = Talk::new(|_| {});
+    talk.session.order(Order::SetModel(OrderId(1), "x".into()));
+    let request = talk.written()[0].clone();
+    let no = answer(
+        &request,
+        &json!({"subtype": "error", "error": "no such model"}),
+    );
+    talk.say(&no);
+    // Once more is once too often.
+    talk.say(&no);
+    let settled = talk.settled();
+    assert_eq!(settled.len(), 1);
+    let error = settled[0].1.as_ref().unwrap_err();
+    assert_eq!(error.message, "Claude Code refused that: no such model");
+}
+
+#[test]
+fn an_interrupt_is_not_told_twice_and_one_that_comes_too_late_changes_nothing() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.session.order(Order::Interrupt);
+    talk.session.order(Order::Interrupt);
+    assert_eq!(talk.written().len(), 1);
+    talk.say(&result(OLD, &json!({})));
+    let (_, told) = talk.end();
+    assert_eq!(told.status, RunStatus::Completed);
+    talk.session.order(Order::Interrupt);
+    assert!(talk.written().is_empty());
+}
+
+#[test]
+fn odd_lines_are_told_and_harmless() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    for odd in [
+        json!({"type": "control_request", "request_id": 7, "request": []}),
+        json!({"type": "control_request", "request_id": "r", "request": {"subtype": "can_use_tool",
+            "input": null, "tool_name": 1, "permission_suggestions": {}}}),
+        json!({"type": "control_response", "response": "x"}),
+        json!({"type": "control_cancel_request"}),
+        json!({"type": "command_lifecycle", "command_uuid": [], "state": {}}),
+        json!({"type": "brand_new"}),
+        json!({"no": "type"}),
+    ] {
+        talk.say(&odd);
+    }
+    let asked = talk.session.exchange(Exchange::take_asked);
+    assert_eq!(asked.len(), 1);
+    talk.session
+        .order(Order::Answer(asked[0].id, PermissionAnswer::AllowAlways));
+    assert_eq!(talk.written().len(), 1);
+    talk.say(&result(
+        OLD,
+        &json!({"origin": 1, "errors": 2, "result": 3}),
+    ));
+    let (_, told) = talk.end();
+    assert_eq!(told.status, RunStatus::Completed);
+}

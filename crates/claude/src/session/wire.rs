@@ -1,0 +1,241 @@
+//! What a session reads of a line beside its events, and what it writes.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use teamster_core::json_line::{or_default, parse};
+
+/// A line, as far as a session has to do with it.
+#[derive(Debug)]
+pub(super) struct Heard {
+    pub(super) session_id: Option<String>,
+    pub(super) what: What,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    /// The end of a turn of the CLI's.
+    Result {
+        /// It answers no message of ours: the CLI began it by itself.
+        unasked: bool,
+        failed: bool,
+        /// What it says.
+        text: String,
+    },
+    /// A message of ours was taken in.
+    Taken { uuid: String },
+    /// A message of ours was dropped; the CLI's word for it.
+    Dropped { uuid: String, word: String },
+    /// The answer to a request of ours.
+    Answer {
+        request_id: String,
+        outcome: Result<Answer, String>,
+    },
+    /// The CLI asks whether a tool may be used.
+    Ask(Box<Ask>),
+    /// The CLI asks for something else.
+    Request { request_id: String, subtype: String },
+    /// The CLI needs the answer to a question no more.
+    Withdrawn { request_id: String },
+    /// A sub-agent's, which this tool call started.
+    OfAgent { parent: String },
+    /// Something that is said in the main agent's name.
+    Message,
+    /// None of this.
+    Other,
+}
+
+/// What an answer tells.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Answer {
+    /// A message was withdrawn before it was taken in.
+    #[serde(default)]
+    pub(super) cancelled: bool,
+}
+
+/// A question whether a tool may be used.
+#[derive(Debug)]
+pub(super) struct Ask {
+    pub(super) request_id: String,
+    pub(super) tool_name: String,
+    pub(super) tool_id: Option<String>,
+    pub(super) input: Value,
+    pub(super) suggestions: Vec<Value>,
+    pub(super) message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    subtype: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
+    session_id: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    parent_tool_use_id: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    uuid: Option<String>,
+    #[serde(default, rename = "isReplay", deserialize_with = "or_default")]
+    is_replay: bool,
+    // result
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    origin: Option<Origin<'a>>,
+    #[serde(default, deserialize_with = "or_default")]
+    is_error: Option<bool>,
+    #[serde(default, deserialize_with = "or_default")]
+    result: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    errors: Vec<String>,
+    // command_lifecycle
+    #[serde(default, deserialize_with = "or_default")]
+    command_uuid: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    state: Option<String>,
+    // control_*
+    #[serde(default, deserialize_with = "or_default")]
+    request_id: Option<String>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    request: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    response: Option<&'a RawValue>,
+}
+
+/// Where the message came from that a turn answers. Without it, or with `human`, from us.
+#[derive(Deserialize)]
+struct Origin<'a> {
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Request {
+    subtype: String,
+    #[serde(default, deserialize_with = "or_default")]
+    tool_name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    tool_use_id: Option<String>,
+    #[serde(default)]
+    input: Value,
+    #[serde(default, deserialize_with = "or_default")]
+    permission_suggestions: Vec<Value>,
+    #[serde(default, deserialize_with = "or_default")]
+    decision_reason: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    description: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    subtype: String,
+    request_id: String,
+    #[serde(default, rename = "response", deserialize_with = "or_default")]
+    answer: Option<Answer>,
+    #[serde(default, deserialize_with = "or_default")]
+    error: Option<String>,
+}
+
+/// What a line says. `None` if it is no JSON object with a type.
+pub(super) fn heard(text: &str) -> Option<Heard> {
+    let line: Line<'_> = parse(text)?;
+    let session_id = line.session_id.clone();
+    let what = what(line).unwrap_or(What::Other);
+    Some(Heard { session_id, what })
+}
+
+fn what(line: Line<'_>) -> Option<What> {
+    Some(match line.kind.as_ref() {
+        "result" => {
+            let success = line.subtype.as_deref() == Some("success");
+            What::Result {
+                unasked: line.origin.is_some_and(|origin| origin.kind != "human"),
+                failed: line.is_error.unwrap_or(!success),
+                text: match line.result {
+                    Some(text) if !text.is_empty() => text,
+                    _ => line.errors.join("; "),
+                },
+            }
+        }
+        "assistant" | "user" => match line.parent_tool_use_id {
+            Some(parent) => What::OfAgent { parent },
+            None if line.is_replay => What::Taken { uuid: line.uuid? },
+            None => What::Message,
+        },
+        "command_lifecycle" => {
+            let uuid = line.command_uuid?;
+            match line.state?.as_str() {
+                "started" | "completed" => What::Taken { uuid },
+                word @ ("cancelled" | "discarded" | "refused") => What::Dropped {
+                    uuid,
+                    word: word.to_owned(),
+                },
+                _ => What::Other,
+            }
+        }
+        "control_response" => {
+            let response: Response = parse(line.response?.get())?;
+            What::Answer {
+                request_id: response.request_id,
+                outcome: match response.subtype.as_str() {
+                    "success" => Ok(response.answer.unwrap_or_default()),
+                    _ => Err(response.error.unwrap_or_default()),
+                },
+            }
+        }
+        "control_request" => {
+            let request_id = line.request_id?;
+            let request: Request = parse(line.request?.get())?;
+            if request.subtype != "can_use_tool" {
+                let subtype = request.subtype;
+                return Some(What::Request {
+                    request_id,
+                    subtype,
+                });
+            }
+            What::Ask(Box::new(Ask {
+                request_id,
+                tool_name: request.tool_name,
+                tool_id: request.tool_use_id,
+                input: request.input,
+                suggestions: request.permission_suggestions,
+                message: request.decision_reason.or(request.description),
+            }))
+        }
+        "control_cancel_request" => What::Withdrawn {
+            request_id: line.request_id?,
+        },
+        _ => return None,
+    })
+}
+
+/// A message of the user's.
+pub(super) fn message(uuid: &str, content: &Value) -> Value {
+    json!({
+        "type": "user",
+        "uuid": uuid,
+        "message": {"role": "user", "content": content},
+    })
+}
+
+/// A request; `request` has its `subtype`.
+pub(super) fn request(request_id: &str, request: &Value) -> Value {
+    json!({"type": "control_request", "request_id": request_id, "request": request})
+}
+
+/// The answer to a request of the CLI's.
+pub(super) fn answer(request_id: &str, response: &Value) -> Value {
+    json!({
+        "type": "control_response",
+        "response": {"subtype": "success", "request_id": request_id, "response": response},
+    })
+}
+
+/// The refusal of one.
+pub(super) fn refusal(request_id: &str, error: &str) -> Value {
+    json!({
+        "type": "control_response",
+        "response": {"subtype": "error", "request_id": request_id, "error": error},
+    })
+}

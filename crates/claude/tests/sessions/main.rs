@@ -1,0 +1,48 @@
+//! Recorded conversations with the real program, played against the protocol of sessions. Where they
+//! come from is in `README.md`.
+#![cfg(test)]
+
+mod background;
+mod interrupting;
+mod play;
+mod requests;
+mod steering;
+mod turns;
+
+use play::Told;
+use teamster_core::{PermissionPolicy, RunStatus, SessionOptions};
+
+pub(crate) const HELLO: &str = "Hello, wörld 👋🏽 你好世界 — done.";
+/// What an answer of the model server costs: tokens, and millionths of a dollar with either version.
+pub(crate) const ONE: Option<(u64, u64)> = Some((12, 25));
+pub(crate) const COST: Option<f64> = Some(685.0);
+pub(crate) const COST_330: Option<f64> = Some(548.0);
+
+pub(crate) fn asked(options: &mut SessionOptions) {
+    options.permissions = PermissionPolicy::Allow;
+}
+
+/// Both versions, and what an answer costs with them.
+pub(crate) fn both(scenario: &str) -> [(String, Option<f64>); 2] {
+    [("2.1.197", COST), ("2.1.330", COST_330)].map(|(v, cost)| (format!("{v}/{scenario}"), cost))
+}
+
+pub(crate) fn times(cost: Option<f64>, times: f64) -> Option<f64> {
+    cost.map(|cost| cost * times)
+}
+
+pub(crate) fn is_plain(told: &Told, text: &str, cost: Option<f64>) {
+    assert_eq!(told.result.status, RunStatus::Completed, "{told:#?}");
+    assert_eq!(told.result.text, text);
+    assert_eq!(told.result.final_message.as_deref(), Some(text));
+    assert_eq!(told.tokens(), ONE);
+    assert_eq!(told.cost(), cost);
+    assert_eq!(told.end(), (ONE, cost));
+    assert_eq!(told.result.num_turns, Some(1));
+    assert_eq!(told.result.stop_reason.as_deref(), Some("end_turn"));
+    assert!(told.result.session_id.is_some() && told.result.model.is_some());
+    assert_eq!(told.result.usage_by_model.len(), 1);
+    let by_model = told.result.usage_by_model.values().next().unwrap();
+    assert_eq!(Some(by_model.usage), told.result.usage);
+    assert_eq!((told.result.exit_code, told.result.errors.len()), (None, 0));
+}

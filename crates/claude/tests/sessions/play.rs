@@ -1,0 +1,291 @@
+//! Plays a recorded conversation with Claude Code: what the program said, line by line, against what the
+//! protocol does. The ids that the protocol gives to its messages and requests are put in the place of
+//! those that were recorded.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use teamster_claude::Claude;
+use teamster_core::{
+    AgentError, AgentEvent, Exchange, Order, OrderId, PermissionRequest, RunResult,
+    SessionAssembler, SessionOptions, SessionProvider, Turn, grammar,
+};
+
+/// A turn, as it was told.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) events: Vec<AgentEvent>,
+    pub(crate) result: RunResult,
+}
+
+impl Told {
+    fn of(events: Vec<AgentEvent>) -> Self {
+        assert_eq!(grammar::check(&events), Ok(()), "{events:#?}");
+        let Some(AgentEvent::Done(done)) = events.last() else {
+            panic!("{events:#?}");
+        };
+        let result = (*done.result).clone();
+        let diagnostics = &result.diagnostics;
+        assert_eq!((diagnostics.unknown, diagnostics.malformed), (0, 0));
+        Self { events, result }
+    }
+
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.events.iter().map(AgentEvent::type_name).collect()
+    }
+
+    pub(crate) fn count(&self, name: &str) -> usize {
+        self.names().iter().filter(|it| **it == name).count()
+    }
+
+    /// Tokens in and out.
+    pub(crate) fn tokens(&self) -> Option<(u64, u64)> {
+        let usage = self.result.usage?;
+        usage.input_tokens.zip(usage.output_tokens)
+    }
+
+    /// Cost in millionths of a dollar.
+    pub(crate) fn cost(&self) -> Option<f64> {
+        self.result.total_cost_usd.map(micro)
+    }
+
+    /// What the end of the turn says: tokens in and out, and the cost as in [`cost`](Self::cost).
+    pub(crate) fn end(&self) -> (Option<(u64, u64)>, Option<f64>) {
+        let mut ends = self.events.iter().filter_map(|event| match event {
+            AgentEvent::TurnEnd(end) => Some(end),
+            _ => None,
+        });
+        let end = ends.next().expect("an end");
+        assert!(ends.next().is_none(), "one end: {:#?}", self.events);
+        let tokens = end
+            .usage
+            .and_then(|usage| usage.input_tokens.zip(usage.output_tokens));
+        (tokens, end.cost_usd.map(micro))
+    }
+
+    /// Names and ids of the tools that were used.
+    pub(crate) fn tools(&self) -> Vec<(&str, &str)> {
+        self.events
+            .iter()
+            .filter_map(|event| match event {
+                AgentEvent::ToolUse(it) => Some((it.tool_name.as_str(), &*it.tool_id)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn outputs(&self) -> Vec<(&str, Option<bool>)> {
+        self.events
+            .iter()
+            .filter_map(|event| match event {
+                AgentEvent::ToolResult(it) => Some((it.output.as_str(), it.is_error)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn notices(&self) -> Vec<&str> {
+        self.events
+            .iter()
+            .filter_map(|event| match event {
+                AgentEvent::Notice(it) => Some(it.message.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+fn micro(usd: f64) -> f64 {
+    (usd * 1e8).round() / 100.0
+}
+
+/// A conversation.
+pub(crate) struct Play {
+    pub(crate) session: SessionAssembler,
+    lines: VecDeque<String>,
+    /// The ids of the messages that were recorded; some had none.
+    messages: VecDeque<Option<String>>,
+    /// The ids of the requests that were recorded, by their kind.
+    requests: HashMap<String, VecDeque<String>>,
+    /// Recorded ids and ours.
+    ids: Vec<(String, String)>,
+    /// What the protocol has written since this was last emptied.
+    pub(crate) written: Vec<Value>,
+    pub(crate) settled: Vec<(OrderId, Result<(), AgentError>)>,
+    pub(crate) asked: Vec<PermissionRequest>,
+    pub(crate) withdrawn: Vec<u64>,
+    events: Vec<AgentEvent>,
+    /// Turns that nobody asked for.
+    pub(crate) unasked: Vec<Told>,
+}
+
+impl Play {
+    pub(crate) fn new(scenario: &str) -> Self {
+        Self::with(scenario, |_| {})
+    }
+
+    pub(crate) fn with(scenario: &str, change: impl FnOnce(&mut SessionOptions)) -> Self {
+        let mut options = SessionOptions::default();
+        change(&mut options);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions");
+        let read = |file: &str| {
+            let text = fs::read_to_string(folder.join(scenario).join(file)).unwrap();
+            let lines = text.lines().map(str::to_owned);
+            lines.collect::<VecDeque<_>>()
+        };
+        let (mut messages, mut requests) = (VecDeque::new(), HashMap::new());
+        for line in read("stdin.ndjson") {
+            // One scenario has a line that is none.
+            let Ok(line) = serde_json::from_str::<Value>(&line) else {
+                continue;
+            };
+            match line["type"].as_str() {
+                Some("user") => messages.push_back(line["uuid"].as_str().map(str::to_owned)),
+                Some("control_request") => {
+                    let kind = line["request"]["subtype"].as_str().unwrap().to_owned();
+                    let id = line["request_id"].as_str().unwrap().to_owned();
+                    let of_kind: &mut VecDeque<String> = requests.entry(kind).or_default();
+                    of_kind.push_back(id);
+                }
+                _ => {}
+            }
+        }
+        let mut this = Self {
+            session: SessionAssembler::new(Claude.protocol(&options), false),
+            lines: read("stdout.ndjson"),
+            messages,
+            requests,
+            ids: Vec::new(),
+            written: Vec::new(),
+            settled: Vec::new(),
+            asked: Vec::new(),
+            withdrawn: Vec::new(),
+            events: Vec::new(),
+            unasked: Vec::new(),
+        };
+        this.settle();
+        this
+    }
+
+    pub(crate) fn turn(&mut self, prompt: &str) {
+        self.begin(Turn::new(prompt));
+    }
+
+    pub(crate) fn begin(&mut self, turn: Turn) {
+        self.session.begin(turn);
+        self.settle();
+    }
+
+    pub(crate) fn order(&mut self, order: Order) {
+        self.session.order(order);
+        self.settle();
+    }
+
+    /// As the engine does it.
+    pub(crate) fn interrupt(&mut self) {
+        self.session.stop_requested();
+        self.order(Order::Interrupt);
+    }
+
+    /// The next lines, up to the first that holds this.
+    pub(crate) fn until(&mut self, text: &str) {
+        loop {
+            assert!(!self.session.is_over(), "the turn is over before {text}");
+            let line = self.feed().unwrap_or_else(|| panic!("no line has {text}"));
+            if line.contains(text) {
+                return;
+            }
+        }
+    }
+
+    /// The rest of the turn.
+    pub(crate) fn end(&mut self) -> Told {
+        while !self.session.is_over() {
+            assert!(self.feed().is_some(), "no end: {:#?}", self.events);
+        }
+        self.ended()
+    }
+
+    fn ended(&mut self) -> Told {
+        self.session.end_turn(0);
+        self.settle();
+        Told::of(std::mem::take(&mut self.events))
+    }
+
+    /// Lines that come while no turn is played, up to the first that holds this.
+    pub(crate) fn idle(&mut self, text: &str) {
+        while let Some(line) = self.feed() {
+            if line.contains(text) {
+                return;
+            }
+        }
+        panic!("no line has {text}");
+    }
+
+    /// The lines that are left. No turn that was asked for is being played.
+    pub(crate) fn rest(&mut self) {
+        while self.feed().is_some() {}
+        assert_eq!(self.session.turn(), None);
+    }
+
+    /// A whole turn.
+    pub(crate) fn play(&mut self, prompt: &str) -> Told {
+        self.turn(prompt);
+        self.end()
+    }
+
+    pub(crate) fn session_id(&self) -> String {
+        self.session.session_id().expect("a session").to_string()
+    }
+
+    fn feed(&mut self) -> Option<String> {
+        let mut line = self.lines.pop_front()?;
+        for (recorded, ours) in &self.ids {
+            line = line.replace(recorded, ours);
+        }
+        self.session.line(line.as_bytes());
+        self.settle();
+        if self.session.turn() == Some(false) && self.session.is_over() {
+            let told = self.ended();
+            self.unasked.push(told);
+        }
+        Some(line)
+    }
+
+    fn settle(&mut self) {
+        self.events.extend(self.session.out().drain());
+        let written = self.session.exchange(Exchange::take_written);
+        for line in written.split_inclusive(|b| *b == b'\n') {
+            assert_eq!(line.last(), Some(&b'\n'), "a whole line");
+            let line: Value = serde_json::from_slice(line).expect("a line of JSON");
+            let ours = |id: &Value| id.as_str().expect("an id").to_owned();
+            let recorded = match line["type"].as_str() {
+                Some("user") => {
+                    let recorded = self.messages.pop_front().flatten();
+                    recorded.map(|recorded| (recorded, ours(&line["uuid"])))
+                }
+                Some("control_request") => {
+                    let kind = line["request"]["subtype"].as_str().unwrap();
+                    let recorded = self.requests.get_mut(kind);
+                    let recorded = recorded.and_then(VecDeque::pop_front);
+                    recorded.map(|it| (format!("\"{it}\""), format!("{}", line["request_id"])))
+                }
+                _ => None,
+            };
+            self.ids.extend(recorded);
+            self.written.push(line);
+        }
+        let settled = self.session.exchange(Exchange::take_settled);
+        for (order, _) in &settled {
+            let before = self.settled.iter().any(|(it, _)| it == order);
+            assert!(!before, "{order:?} was settled twice");
+        }
+        self.settled.extend(settled);
+        self.asked
+            .extend(self.session.exchange(Exchange::take_asked));
+        self.withdrawn
+            .extend(self.session.exchange(Exchange::take_withdrawn));
+    }
+}

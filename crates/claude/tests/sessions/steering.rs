@@ -1,0 +1,132 @@
+//! What is said while a turn is played.
+
+use teamster_core::{ErrorKind, Order, OrderId, RunStatus};
+
+use crate::play::Play;
+use crate::{COST, COST_330, HELLO, both, times};
+
+#[test]
+fn what_is_said_while_a_tool_runs_is_taken_into_the_turn() {
+    for (scenario, cost) in both("steer_tool") {
+        let mut play = Play::new(&scenario);
+        play.turn("[[mock:sleep2]] first");
+        play.until(r#""type":"tool_use""#);
+        play.order(Order::Steer(OrderId(7), "/second".into()));
+        assert_eq!(play.written[1]["message"]["content"], " /second");
+        assert_eq!(play.settled, [(OrderId(7), Ok(()))]);
+        let told = play.end();
+        assert_eq!(told.result.text, "Sleeping.Slept.");
+        assert_eq!(told.tools(), [("Bash", "toolu_mock_001_1")]);
+        assert_eq!(told.end(), (Some((24, 50)), times(cost, 2.0)));
+        play.rest();
+        assert!(play.unasked.is_empty());
+    }
+}
+
+#[test]
+fn several_things_said_while_tools_run_end_with_the_same_turn() {
+    for (scenario, cost) in both("two_steer") {
+        let mut play = Play::new(&scenario);
+        play.turn("[[mock:two_tools]] first");
+        play.until(r#""name":"Bash""#);
+        for n in 2..5 {
+            play.order(Order::Steer(OrderId(n), format!("steer {n}")));
+        }
+        let told = play.end();
+        assert_eq!(told.result.text, "A.B.C.");
+        assert_eq!(told.cost(), times(cost, 3.0));
+        assert_eq!(play.settled.len(), 3);
+        play.rest();
+        assert!(play.unasked.is_empty());
+    }
+}
+
+#[test]
+fn what_is_said_while_the_model_writes_is_one_turn_with_it() {
+    // Three answers with ids, and two without: the CLI joins what waits into one of its turns.
+    for (scenario, steers, text, cost) in [
+        ("2.1.197/steer_text", 1, "Answer two.", COST),
+        ("2.1.330/steer_text", 1, "Answer two.", COST_330),
+        ("2.1.197/merge", 2, "Answer three.", COST),
+        ("2.1.330/merge", 2, "Answer three.", COST_330),
+        ("2.1.197/persist_queue_text", 2, HELLO, COST),
+    ] {
+        let mut play = Play::new(scenario);
+        play.turn("[[mock:slow]] first");
+        play.until("word3 ");
+        for n in 0..steers {
+            play.order(Order::Steer(OrderId(n), format!("steer {n}")));
+        }
+        let told = play.end();
+        assert_eq!(told.result.status, RunStatus::Completed);
+        assert!(told.result.text.starts_with("word0 word1 "), "{scenario}");
+        assert!(told.result.text.ends_with(text), "{scenario}");
+        assert_eq!(told.result.final_message.as_deref(), Some(text));
+        assert_eq!(told.end(), (Some((24, 50)), times(cost, 2.0)), "{scenario}");
+        assert_eq!((told.tokens(), told.cost()), told.end());
+        assert_eq!(told.result.num_turns, Some(2));
+        assert_eq!(told.count("session"), 1);
+        play.rest();
+        assert!(play.unasked.is_empty(), "{scenario}");
+    }
+}
+
+#[test]
+fn what_is_said_just_as_the_turn_ends_is_still_of_that_turn() {
+    for (scenario, cost) in both("steer_late") {
+        let mut play = Play::new(&scenario);
+        play.turn("[[mock:text]] first");
+        play.until(r#""message_stop""#);
+        play.order(Order::Steer(OrderId(1), "second".into()));
+        let told = play.end();
+        assert_eq!(told.result.text, format!("{HELLO}Answer two."));
+        assert_eq!(told.end(), (Some((24, 50)), times(cost, 2.0)));
+        play.order(Order::Steer(OrderId(2), "too late".into()));
+        let (_, too_late) = &play.settled[1];
+        assert!(
+            too_late
+                .as_ref()
+                .is_err_and(|e| e.kind == ErrorKind::Invalid)
+        );
+        play.rest();
+        assert!(play.unasked.is_empty());
+    }
+}
+
+#[test]
+fn a_message_that_cuts_the_answer_short_is_of_the_same_turn() {
+    let mut play = Play::new("2.1.197/persist_queue_now");
+    play.turn("[[mock:slow5]] first");
+    play.until("word3 ");
+    play.order(Order::Steer(OrderId(1), "[[mock:text]] second".into()));
+    let told = play.end();
+    assert_eq!(told.result.text, format!("word0 word1 word2 word3 {HELLO}"));
+    assert_eq!(told.result.status, RunStatus::Completed);
+    play.rest();
+}
+
+#[test]
+fn a_prompt_that_a_hook_holds_back_ends_its_turn() {
+    for (scenario, cost) in both("hook_prompt") {
+        let mut play = Play::new(&scenario);
+        let blocked = play.play("BLOCK [[mock:two]] first");
+        assert_eq!(blocked.result.status, RunStatus::Completed);
+        assert!(blocked.result.text.contains("blocked by hook"));
+        assert_eq!(blocked.cost(), Some(0.0));
+
+        play.turn("[[mock:sleep2]] second");
+        play.until(r#""name":"Bash""#);
+        play.order(Order::Steer(OrderId(1), "BLOCK this".into()));
+        let told = play.end();
+        assert_eq!(told.result.text, "Sleeping.Slept.");
+        assert_eq!(told.cost(), times(cost, 2.0));
+
+        play.turn("[[mock:slow]] third");
+        play.until("word5 ");
+        play.order(Order::Steer(OrderId(2), "BLOCK that".into()));
+        let told = play.end();
+        assert!(told.result.text.contains("blocked by hook"), "{told:#?}");
+        play.rest();
+        assert!(play.unasked.is_empty());
+    }
+}
