@@ -3,6 +3,7 @@
 mod mcp;
 mod places;
 mod policy;
+mod session;
 mod settings;
 
 use std::borrow::Cow;
@@ -18,6 +19,7 @@ use crate::{CAPABILITIES, INFO};
 
 pub(crate) use mcp::ALLOWED_SERVERS;
 pub(crate) use policy::is_needed as needs_policy;
+pub(crate) use session::launch_session;
 
 /// The CLI cuts off what is longer on stdin (measured: "stdin input truncated to 8388608 bytes").
 const LARGEST_STDIN_PROMPT: usize = 8 * 1024 * 1024;
@@ -41,6 +43,15 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     check(params)?;
     let mut args = Args::new();
     args.add("--output-format=stream-json");
+    begin(params, args, |args| prompt(params, args))
+}
+
+/// All but what a run and a session have in different ways.
+fn begin(
+    params: &ExecuteParams,
+    mut args: Args,
+    input: impl FnOnce(&mut Args) -> Result<Stdin, AgentError>,
+) -> Result<Launch, AgentError> {
     options(params, &mut args);
     if let Some(rules) = policy::rules(params)? {
         // The flag for administrators: their rules count more than those of the user's settings, and
@@ -51,7 +62,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     for arg in &params.extra_args {
         args.add(arg);
     }
-    let stdin = prompt(params, &mut args)?;
+    let stdin = input(&mut args)?;
     let (args, mut private_files) = args.into_parts();
     if let Some(SystemPrompt::Replace(text)) = &params.system_prompt {
         private_files.push(PrivateFile {

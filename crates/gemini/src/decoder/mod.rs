@@ -2,6 +2,7 @@
 
 mod end;
 mod errors;
+mod hot;
 mod mcp;
 mod shell;
 mod stderr;
@@ -30,6 +31,7 @@ use wire::{
     ErrorLine, ErrorObject, InitLine, MessageLine, ResultLine, ToolResultLine, ToolUseLine,
 };
 
+pub(crate) use hot::GeminiDialect;
 pub(crate) use tools::is_own as is_own_tool;
 
 /// Decodes the output of one run.

@@ -12,7 +12,7 @@ use super::shell;
 use super::wire::ErrorObject;
 
 /// The tool that runs commands.
-const SHELL: &str = "run_shell_command";
+pub(super) const SHELL: &str = "run_shell_command";
 
 /// Calls that are open, in their order, and the ids that are taken.
 #[derive(Debug, Default)]

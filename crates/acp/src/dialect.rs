@@ -1,0 +1,222 @@
+//! What one agent does in its own way.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use teamster_core::{
+    AgentError, CostSource, ErrorKind, ModelUsage, PermissionMode, Usage, without_colors,
+};
+
+use crate::errors::{During, RpcError};
+use crate::settings::ModeSwitch;
+use crate::tool::{PermissionOption, Tool, ToolCall, ToolEnd};
+use crate::turn::TurnSoFar;
+
+/// A character that is not seen. Before a prompt it keeps agents from taking that for a command; a blank
+/// does not, because they cut it off.
+const UNSEEN: char = '\u{200b}';
+
+/// What one agent does in its own way. The defaults are what the protocol says.
+///
+/// One is made for every process, so it can remember what the process has told.
+pub trait Dialect: Send + 'static {
+    /// The agent's name, for people.
+    fn name(&self) -> &str;
+
+    /// Which tool a call is of.
+    fn tool(&mut self, call: &ToolCall) -> Tool {
+        call.plain()
+    }
+
+    /// Whether a call that waits to begin is known well enough to be passed on. Once it has begun, or
+    /// permission is asked for it, it is passed on anyway.
+    fn knows(&self, call: &ToolCall) -> bool {
+        let is_empty = |input: &Value| match input {
+            Value::Null => true,
+            Value::Object(fields) => fields.is_empty(),
+            _ => false,
+        };
+        call.input.as_ref().is_some_and(|input| !is_empty(input))
+    }
+
+    /// How a call ended.
+    fn tool_end(&mut self, call: &ToolCall, tool: &Tool) -> ToolEnd {
+        let _ = tool;
+        call.plain_end()
+    }
+
+    /// What a call gave that was not permitted, if the agent says nothing more of such a call.
+    fn rejected(&self, tool: &Tool) -> Option<String> {
+        let _ = tool;
+        None
+    }
+
+    /// What a piece of text is.
+    fn chunk(&self, text: &str, turn: &TurnSoFar) -> Chunk {
+        let _ = (text, turn);
+        Chunk::Answer
+    }
+
+    /// What a piece of text was that was [held](Chunk::Hold), now that it is known what came next.
+    fn words(&mut self, text: &str, next: Next<'_>, turn: &TurnSoFar) -> Words {
+        let _ = (text, next, turn);
+        Words::Answer
+    }
+
+    /// Messages have no ids, but can be told apart: a new one begins with each word on how full the
+    /// context is.
+    fn tells_requests(&self) -> bool {
+        false
+    }
+
+    /// What the turn that has just ended used. `result` is the agent's answer to the prompt.
+    fn figures(&mut self, result: &Value, turn: &TurnSoFar) -> Figures {
+        let _ = (result, turn);
+        Figures::default()
+    }
+
+    /// What the session has cost so far, in USD; `None` if the figure is no longer to be trusted.
+    fn session_cost(&mut self, usd: f64) {
+        let _ = usd;
+    }
+
+    /// Why a turn failed that the agent ended as if nothing was wrong.
+    fn failure(&mut self, stop_reason: Option<&str>, turn: &TurnSoFar) -> Option<AgentError> {
+        let _ = (stop_reason, turn);
+        None
+    }
+
+    /// What an error means.
+    fn error(&self, error: &RpcError, during: During) -> AgentError {
+        error.plain(during)
+    }
+
+    /// Which of the answers allows a tool for the rest of the session.
+    fn always<'a>(&self, options: &'a [PermissionOption]) -> Option<&'a PermissionOption> {
+        options.iter().find(|option| option.kind == "allow_always")
+    }
+
+    /// A prompt that is no command, whatever it looks like.
+    fn not_a_command<'a>(&self, prompt: &'a str) -> Cow<'a, str> {
+        // As JavaScript trims a text.
+        let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+        if (prompt.trim_start_matches(is_blank)).starts_with(self.command_marks()) {
+            Cow::Owned(format!("{UNSEEN}{prompt}"))
+        } else {
+            Cow::Borrowed(prompt)
+        }
+    }
+
+    /// What prompts begin with that are commands.
+    fn command_marks(&self) -> &[char] {
+        &['/']
+    }
+
+    /// Whether what the agent replays of a session that it goes on with may come after its answer.
+    fn replays_late(&self) -> bool {
+        false
+    }
+
+    /// Whether a session can be resumed before anything was said in it.
+    fn keeps_empty_sessions(&self) -> bool {
+        false
+    }
+
+    /// How the session is brought into this mode; `None` if it cannot be, and why.
+    fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
+        Err(AgentError::invalid_params(format!(
+            "permission: a session with {} cannot be brought to {}",
+            self.name(),
+            mode.as_str()
+        )))
+    }
+
+    /// What of stderr says why a process failed.
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        without_colors(stderr)
+    }
+
+    /// What a failure means that was only explained on stderr.
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        let _ = stderr;
+        None
+    }
+
+    /// What an exit code means.
+    fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
+        let _ = code;
+        None
+    }
+}
+
+/// What a piece of text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Chunk {
+    /// A part of the answer.
+    Answer,
+    /// Something that the agent says of itself and that is of no use.
+    Noise,
+    /// It may be no part of the answer; what comes next will tell.
+    Hold,
+}
+
+/// What came after a piece of text that was held.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Next<'a> {
+    /// How full the context is: a request to the model begins.
+    Request,
+    /// Something about a tool call with the agent's id.
+    Call(&'a str),
+    /// The end of the turn, with the agent's answer to the prompt.
+    End(&'a Value),
+    /// Anything else.
+    Other,
+}
+
+/// What a piece of text was that was held.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Words {
+    /// A part of the answer.
+    Answer,
+    /// Something that the agent says of itself and that is of no use.
+    Noise,
+    /// The agent makes a request once more. What it had said of the message is void.
+    Retry(AgentError),
+    /// The turn has failed.
+    Failure(AgentError),
+}
+
+/// What a turn used.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// Tokens.
+    pub usage: Option<Usage>,
+    /// What each model used.
+    pub by_model: BTreeMap<String, ModelUsage>,
+    /// Cost in USD and where it comes from.
+    pub cost: Option<(f64, CostSource)>,
+}
+
+/// An agent of which nothing is known but that it speaks the protocol.
+#[derive(Debug, Clone)]
+pub struct Plain {
+    name: String,
+}
+
+impl Plain {
+    /// An agent of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+}
+
+impl Dialect for Plain {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}

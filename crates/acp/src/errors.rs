@@ -1,0 +1,134 @@
+//! What an agent's error means.
+
+use serde::Deserialize;
+use serde_json::Value;
+use teamster_core::json_line::or_default;
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+
+/// What was asked for when an error came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum During {
+    /// The begin of the protocol, or of a new session.
+    Start,
+    /// To go on with a session.
+    Resume,
+    /// A turn.
+    Prompt,
+    /// A change of the model, the mode or another setting.
+    Setting,
+}
+
+/// An error as JSON-RPC has it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[non_exhaustive]
+pub struct RpcError {
+    /// What sort of error it is: below -32000 by JSON-RPC and the protocol; some agents put the status of
+    /// HTTP there.
+    #[serde(default, deserialize_with = "or_default")]
+    pub code: i64,
+    /// For people.
+    #[serde(default, deserialize_with = "or_default")]
+    pub message: String,
+    /// Anything more.
+    #[serde(default, deserialize_with = "or_default")]
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    /// An error with nothing more.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// What it says, with the details that some agents put beside a message that says nothing.
+    pub fn said(&self) -> String {
+        let details = match &self.data {
+            Some(Value::String(text)) => Some(text.as_str()),
+            Some(data) => ["details", "message", "error"]
+                .into_iter()
+                .find_map(|key| data.get(key)?.as_str()),
+            None => None,
+        };
+        match details.map(str::trim).filter(|it| !it.is_empty()) {
+            Some(details) if self.message.contains(details) => self.message.clone(),
+            Some(details) if self.message.is_empty() || self.message == "Internal error" => {
+                details.to_owned()
+            }
+            Some(details) => format!("{}: {details}", self.message),
+            None if self.message.is_empty() => {
+                format!("the agent reported error {} without a word", self.code)
+            }
+            None => self.message.clone(),
+        }
+    }
+
+    /// What it means, as far as words and the protocol tell.
+    pub fn plain(&self, during: During) -> AgentError {
+        let said = self.said();
+        let kind = ErrorKind::of_message(&said).or_else(|| self.kind_of_code(during));
+        AgentError::new(
+            ErrorCode::CliError,
+            kind.unwrap_or(ErrorKind::Internal),
+            said,
+        )
+    }
+
+    /// What the code means.
+    pub fn kind_of_code(&self, during: During) -> Option<ErrorKind> {
+        Some(match self.code {
+            // Of the protocol: a login is needed, something is not there.
+            -32000 => ErrorKind::Auth,
+            -32002 | -32602 if during == During::Resume => ErrorKind::SessionNotFound,
+            -32002 => ErrorKind::NotFound,
+            -32800 => ErrorKind::Aborted,
+            -32700 | -32600 => ErrorKind::Protocol,
+            -32601 | -32602 => ErrorKind::Invalid,
+            code => ErrorKind::of_http_status(u16::try_from(code).ok()?)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn details_are_told_where_the_message_says_nothing() {
+        let mut error = RpcError::new(-32603, "Internal error");
+        assert_eq!(error.said(), "Internal error");
+        error.data = Some(json!({"details": "it rained"}));
+        assert_eq!(error.said(), "it rained");
+        error.message = "No way".into();
+        assert_eq!(error.said(), "No way: it rained");
+        error.message = "No way, it rained".into();
+        assert_eq!(error.said(), "No way, it rained");
+        assert_eq!(
+            RpcError::new(-1, "").said(),
+            "the agent reported error -1 without a word"
+        );
+    }
+
+    #[test]
+    fn words_tell_more_than_codes() {
+        let kind = |code, message: &str, during| RpcError::new(code, message).plain(during).kind;
+        assert_eq!(
+            kind(429, "You exceeded your current quota", During::Prompt),
+            ErrorKind::Quota
+        );
+        assert_eq!(kind(429, "x", During::Prompt), ErrorKind::RateLimit);
+        assert_eq!(kind(-32000, "x", During::Start), ErrorKind::Auth);
+        assert_eq!(
+            kind(-32002, "x", During::Resume),
+            ErrorKind::SessionNotFound
+        );
+        assert_eq!(kind(-32002, "x", During::Prompt), ErrorKind::NotFound);
+        assert_eq!(kind(-32603, "x", During::Prompt), ErrorKind::Internal);
+        assert_eq!(kind(7, "x", During::Prompt), ErrorKind::Internal);
+    }
+}

@@ -1,0 +1,31 @@
+//! Hot sessions with any agent that speaks the Agent Client Protocol (ACP).
+//!
+//! The protocol is JSON-RPC, one message a line, on the agent's stdin and stdout. [`AcpProtocol`] is its
+//! client's side as a [`SessionProtocol`](teamster_core::SessionProtocol): pure, without a process. What
+//! one agent does in its own way is its [`Dialect`]; what a session is opened with are its
+//! [`Settings`].
+//!
+//! What is written is made of the types of `agent-client-protocol-schema`. What agents print is read by
+//! structs of this crate: agents print more than those types hold (figures, models), and a message with
+//! one field that is not as it should be has to be understood all the same.
+//!
+//! How it maps to events is in `docs/acp.md`.
+#![warn(missing_docs)]
+
+mod dialect;
+mod errors;
+mod protocol;
+#[cfg(feature = "replay")]
+pub mod replay;
+mod settings;
+mod tool;
+mod turn;
+mod wire;
+mod write;
+
+pub use dialect::{Chunk, Dialect, Figures, Next, Plain, Words};
+pub use errors::{During, RpcError};
+pub use protocol::AcpProtocol;
+pub use settings::{Approve, ModeSwitch, Settings};
+pub use tool::{PermissionOption, Tool, ToolCall, ToolEnd};
+pub use turn::TurnSoFar;

@@ -1,0 +1,206 @@
+//! Tool calls.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use teamster_core::json_line::parse;
+use teamster_core::{AgentEvent, Decision, Events, Id, Permission, ToolResult, ToolUse};
+
+use super::AcpProtocol;
+use crate::dialect::Next;
+use crate::tool::{Tool, ToolCall, ToolEnd, by_call};
+use crate::turn::{Open, TurnSoFar};
+use crate::wire::{CallUpdate, list, value};
+
+impl AcpProtocol {
+    /// A call, or what is new of one.
+    pub(super) fn call(&mut self, raw: &RawValue, is_new: bool, out: &mut Events) -> Option<()> {
+        let update: CallUpdate<'_> = parse(raw.get())?;
+        let cli_id = update.tool_call_id.as_deref()?;
+        if self.playing.is_none() {
+            return self.is_of_earlier(cli_id).then_some(());
+        }
+        let is_over = self.turn.ended.contains(cli_id) || self.is_of_earlier(cli_id);
+        if !is_new && is_over && self.turn.find(cli_id).is_none() {
+            return Some(());
+        }
+        self.resolve(Next::Call(cli_id), out);
+        let open = self.turn.open_or_new(cli_id);
+        merge(&mut open.call, &update);
+        let ended = matches!(open.call.status.as_deref(), Some("completed" | "failed"));
+        let begun = open.call.has_begun();
+        let is_told = open.id.is_some();
+        if !is_told && (begun || self.dialect.knows(&self.turn.find(cli_id)?.call)) {
+            self.tell(cli_id, out);
+        }
+        if ended {
+            self.end_call(cli_id, out);
+        }
+        Some(())
+    }
+
+    fn is_of_earlier(&self, cli_id: &str) -> bool {
+        self.earlier.contains(cli_id)
+    }
+
+    /// What a request for permission says of a call: that may be more, or about something else.
+    pub(super) fn know_of_request(&mut self, cli_id: &str, update: &CallUpdate<'_>) {
+        let known = self
+            .turn
+            .find(cli_id)
+            .is_some_and(|open| open.id.is_some() || open.call.has_begun());
+        if known {
+            return;
+        }
+        let dialect = &self.dialect;
+        let open = self.turn.open_or_new(cli_id);
+        let call = &mut open.call;
+        let input = call.input.take().filter(|_| dialect.knows(call));
+        let title = std::mem::take(&mut call.first_title);
+        merge(call, update);
+        if !title.is_empty() {
+            call.first_title = title;
+        }
+        call.input = input.or_else(|| call.input.take());
+    }
+
+    /// Passes a call on, if it was not yet.
+    pub(super) fn tell(&mut self, cli_id: &str, out: &mut Events) -> Option<(Id, Tool)> {
+        let parent = self.turn.parent();
+        let open = self.turn.open.iter_mut().find(|it| it.call.id == cli_id)?;
+        if let (Some(id), Some(tool)) = (&open.id, &open.call.tool) {
+            return Some((id.clone(), tool.clone()));
+        }
+        let tool = self.dialect.tool(&open.call);
+        let mut id = Id::from(cli_id);
+        let mut copy = 1;
+        while !self.turn.used.insert(id.clone()) {
+            copy += 1;
+            id = Id::from(format!("{cli_id}#{copy}"));
+        }
+        open.id = Some(id.clone());
+        open.parent.clone_from(&parent);
+        open.call.tool = Some(tool.clone());
+        self.turn.answer = false;
+        self.turn.retries = 0;
+        out.push(AgentEvent::ToolUse(Box::new(ToolUse {
+            tool_name: tool.name.clone(),
+            tool_id: id.clone(),
+            input: tool.input.clone(),
+            kind: tool.kind,
+            mcp: tool.mcp.clone(),
+            parent_tool_id: parent,
+            native: None,
+        })));
+        Some((id, tool))
+    }
+
+    fn end_call(&mut self, cli_id: &str, out: &mut Events) {
+        self.withdraw_of(cli_id);
+        let Some(open) = self.turn.take(cli_id) else {
+            return;
+        };
+        let (Some(id), Some(tool)) = (open.id.clone(), open.call.tool.clone()) else {
+            return;
+        };
+        let end = self.dialect.tool_end(&open.call, &tool);
+        self.pass_end(&open, &id, &tool, end, out);
+    }
+
+    fn pass_end(&mut self, open: &Open, id: &Id, tool: &Tool, end: ToolEnd, out: &mut Events) {
+        if let Some(reason) = end.denied {
+            self.turn.rejected = true;
+            out.push(AgentEvent::Permission(Box::new(Permission {
+                tool_name: tool.name.clone(),
+                tool_id: Some(id.clone()),
+                decision: Decision::Denied,
+                reason: Some(reason).filter(|reason| !reason.is_empty()),
+                native: None,
+            })));
+        }
+        self.turn.answer = false;
+        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
+            tool_id: id.clone(),
+            output: end.output,
+            is_error: end.is_error,
+            parent_tool_id: open.parent.clone(),
+            native: None,
+        })));
+        for effect in end.effects {
+            out.push(by_call(effect, id));
+        }
+    }
+
+    /// Nobody has permitted a call. Some agents say nothing more of it.
+    pub(super) fn was_denied(&mut self, cli_id: &str, out: &mut Events) {
+        self.turn.rejected = true;
+        let Some(open) = self.turn.find(cli_id) else {
+            return;
+        };
+        open.denied = true;
+        let Some(tool) = open.call.tool.clone() else {
+            return;
+        };
+        if let Some(output) = self.dialect.rejected(&tool)
+            && let Some(open) = self.turn.take(cli_id)
+            && let Some(id) = open.id.clone()
+        {
+            self.pass_end(&open, &id, &tool, ToolEnd::new(output, Some(true)), out);
+        }
+    }
+}
+
+impl TurnSoFar {
+    fn open_or_new(&mut self, cli_id: &str) -> &mut Open {
+        let at = self.open.iter().position(|open| open.call.id == cli_id);
+        let at = at.unwrap_or_else(|| {
+            self.open.push(Open {
+                call: ToolCall {
+                    id: cli_id.to_owned(),
+                    ..ToolCall::default()
+                },
+                id: None,
+                denied: false,
+                parent: None,
+            });
+            self.open.len() - 1
+        });
+        &mut self.open[at]
+    }
+
+    fn take(&mut self, cli_id: &str) -> Option<Open> {
+        let at = self.open.iter().position(|open| open.call.id == cli_id)?;
+        self.ended.insert(cli_id.to_owned());
+        Some(self.open.remove(at))
+    }
+}
+
+/// Puts what is new of a call to what is known.
+fn merge(call: &mut ToolCall, update: &CallUpdate<'_>) {
+    let set = |field: &mut Option<String>, new: &Option<std::borrow::Cow<'_, str>>| {
+        if let Some(new) = new {
+            *field = Some(new.clone().into_owned());
+        }
+    };
+    if let Some(title) = update.title.as_deref().filter(|title| !title.is_empty()) {
+        if call.first_title.is_empty() {
+            title.clone_into(&mut call.first_title);
+        }
+        title.clone_into(&mut call.title);
+    }
+    set(&mut call.name, &update.name);
+    set(&mut call.kind, &update.kind);
+    set(&mut call.status, &update.status);
+    let set = |field: &mut Option<Value>, new: Option<&RawValue>| {
+        if let Some(new) = new {
+            *field = Some(value(new)).filter(|value| !value.is_null());
+        }
+    };
+    set(&mut call.input, update.raw_input);
+    set(&mut call.output, update.raw_output);
+    if update.content.is_some() {
+        call.content = list(update.content);
+    }
+    if update.locations.is_some() {
+        call.locations = list(update.locations);
+    }
+}

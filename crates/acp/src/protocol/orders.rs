@@ -1,0 +1,80 @@
+//! What is wanted of the agent.
+
+use teamster_core::{AgentError, Events, Order};
+
+use super::start::Stage;
+use super::{AcpProtocol, Ask, End};
+use crate::write;
+
+impl AcpProtocol {
+    pub(super) fn obey(&mut self, order: Order, out: &mut Events) {
+        match order {
+            Order::Turn(turn) => {
+                self.interrupted = false;
+                self.waiting = Some(turn);
+                self.advance(out);
+            }
+            Order::Interrupt => self.interrupt(out),
+            Order::Answer(number, answer) => self.answer_permission(number, &answer, out),
+            Order::Steer(id, _) => {
+                let error = AgentError::invalid_params(format!(
+                    "{} takes nothing in the middle of a turn",
+                    self.dialect.name()
+                ));
+                self.exchange.settle(id, Err(error));
+            }
+            Order::Clear(_) | Order::SetModel(..) | Order::SetPermission(..)
+                if self.stage != Stage::Ready =>
+            {
+                self.late.push(order);
+                self.advance(out);
+            }
+            Order::Clear(id) => {
+                let number = self.ask(Ask::Clear(id));
+                write::new_session(&mut self.exchange, number, &self.settings);
+            }
+            Order::SetModel(id, model) => {
+                if let Some(session) = self.session.clone() {
+                    self.choose_model(&session, Ask::Model(id, model.clone()), &model);
+                }
+            }
+            Order::SetPermission(id, mode) => match self.dialect.mode(mode) {
+                Ok(switch) => {
+                    let ask = Ask::Mode(id, switch.clone());
+                    if let Some(session) = self.session.clone()
+                        && !self.switch_mode(&session, ask, &switch)
+                    {
+                        self.exchange.settle(id, Ok(()));
+                    }
+                }
+                Err(error) => self.exchange.settle(id, Err(error)),
+            },
+            // The end of its input is all that the agent is told; and what is new to us nobody promised.
+            _ => {}
+        }
+    }
+
+    fn interrupt(&mut self, out: &mut Events) {
+        if self.playing.is_some() {
+            if self.cancelling {
+                return;
+            }
+            self.cancelling = true;
+            // The agent waits for these.
+            for pending in std::mem::take(&mut self.permissions) {
+                write::permission(&mut self.exchange, &pending.id, None);
+                self.exchange.withdraw(pending.number);
+            }
+            if let Some(session) = &self.session {
+                write::cancel(&mut self.exchange, session);
+            }
+        } else if self.waiting.is_some() {
+            self.interrupted = true;
+            let end = End {
+                stop_reason: Some("cancelled".to_owned()),
+                ..End::default()
+            };
+            self.end_turn(end, out);
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! From a process that was just started to a session that is ready for a turn.
+
+use serde_json::value::RawValue;
+use teamster_core::json_line::parse;
+use teamster_core::{
+    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Id, McpTransport, Order, Session,
+};
+
+use super::{AcpProtocol, Ask};
+use crate::errors::{During, RpcError};
+use crate::settings::ModeSwitch;
+use crate::wire::{Initialized, Opened};
+use crate::write;
+
+/// How far the beginning is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The agent has said nothing yet.
+    Unconnected,
+    /// It speaks the protocol.
+    Connected,
+    /// There is a session.
+    Open,
+    /// And it is as it shall be.
+    Ready,
+}
+
+/// How a session is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    New,
+    Load,
+    Resume,
+    Fork,
+}
+
+/// What is told to a session before its first turn.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Model(String),
+    Effort(String),
+    Mode(ModeSwitch),
+}
+
+/// What a session offers to choose, and what was chosen.
+#[derive(Debug, Default)]
+pub(super) struct Offers {
+    /// The model, by a request of its own.
+    pub(super) models: bool,
+    /// The option that is the model.
+    pub(super) model_option: Option<String>,
+    /// The option that is how hard the model thinks.
+    pub(super) effort_option: Option<String>,
+    /// The mode that was chosen last.
+    pub(super) chosen_mode: Option<ModeSwitch>,
+}
+
+/// The version of the protocol that is spoken here.
+const VERSION: u64 = 1;
+
+impl AcpProtocol {
+    /// Does what comes next, unless something is on its way.
+    pub(super) fn advance(&mut self, out: &mut Events) {
+        if self.starting {
+            return;
+        }
+        match self.stage {
+            Stage::Unconnected => {
+                let id = self.ask(Ask::Initialize);
+                write::initialize(&mut self.exchange, id);
+                self.starting = true;
+            }
+            Stage::Connected => match self.way() {
+                Ok(how) => {
+                    let id = self.ask(Ask::Open(how));
+                    self.open_session(how, id);
+                    self.starting = true;
+                }
+                Err(error) => self.cannot_start(error, out),
+            },
+            Stage::Open => match self.steps.front().cloned() {
+                Some(step) => match self.take_step(step) {
+                    Ok(true) => self.starting = true,
+                    Ok(false) => {
+                        self.steps.pop_front();
+                        self.advance(out);
+                    }
+                    Err(error) => self.cannot_start(error, out),
+                },
+                None => {
+                    self.stage = Stage::Ready;
+                    self.advance(out);
+                }
+            },
+            Stage::Ready => {
+                for order in std::mem::take(&mut self.late) {
+                    self.obey(order, out);
+                }
+                if let Some(turn) = self.waiting.take() {
+                    self.play(&turn, out);
+                }
+            }
+        }
+    }
+
+    /// How the session can be opened, by what the agent can do.
+    fn way(&self) -> Result<Opening, AgentError> {
+        let name = self.dialect.name();
+        for server in &self.settings.mcp_servers {
+            let can = match &server.transport {
+                McpTransport::Http { .. } => self.can.mcp_capabilities.http,
+                McpTransport::Sse { .. } => self.can.mcp_capabilities.sse,
+                _ => true,
+            };
+            if !can {
+                return Err(AgentError::invalid_params(format!(
+                    "mcp_servers: {}: {name} takes no {} servers",
+                    server.name,
+                    server.transport.as_str()
+                )));
+            }
+        }
+        let ways = &self.can.session_capabilities;
+        if self.settings.session_id.is_none() {
+            Ok(Opening::New)
+        } else if self.settings.fork && ways.fork.is_some() {
+            Ok(Opening::Fork)
+        } else if self.settings.fork {
+            Err(AgentError::invalid_params(format!(
+                "fork: {name} cannot do that"
+            )))
+        } else if ways.resume.is_some() {
+            Ok(Opening::Resume)
+        } else if self.can.load_session {
+            Ok(Opening::Load)
+        } else {
+            Err(AgentError::invalid_params(format!(
+                "session_id: {name} cannot go on with a session"
+            )))
+        }
+    }
+
+    fn open_session(&mut self, how: Opening, id: u64) {
+        let session = self.settings.session_id.as_deref().unwrap_or_default();
+        let exchange = &mut self.exchange;
+        match how {
+            Opening::New => write::new_session(exchange, id, &self.settings),
+            Opening::Load => write::load_session(exchange, id, &self.settings, session),
+            Opening::Resume => write::resume_session(exchange, id, &self.settings, session),
+            Opening::Fork => write::fork_session(exchange, id, &self.settings, session),
+        }
+    }
+
+    /// Whether a request was sent for it.
+    fn take_step(&mut self, step: Step) -> Result<bool, AgentError> {
+        let Some(session) = self.session.clone() else {
+            return Ok(false);
+        };
+        let name = self.dialect.name();
+        let cannot = |what: &str| {
+            Err(AgentError::invalid_params(format!(
+                "{what}: {name} offers no choice of it"
+            )))
+        };
+        match step {
+            Step::Model(model) => {
+                if !self.offers.models && self.offers.model_option.is_none() {
+                    return cannot("model");
+                }
+                self.choose_model(&session, Ask::Step, &model);
+            }
+            Step::Effort(effort) => {
+                let Some(option) = self.offers.effort_option.clone() else {
+                    return cannot("effort");
+                };
+                let id = self.ask(Ask::Step);
+                write::set_option(&mut self.exchange, id, &session, &option, &effort);
+            }
+            Step::Mode(switch) => return Ok(self.switch_mode(&session, Ask::Step, &switch)),
+        }
+        Ok(true)
+    }
+
+    pub(super) fn choose_model(&mut self, session: &str, ask: Ask, model: &str) {
+        let id = self.ask(ask);
+        match self
+            .offers
+            .model_option
+            .clone()
+            .filter(|_| !self.offers.models)
+        {
+            Some(option) => write::set_option(&mut self.exchange, id, session, &option, model),
+            None => write::set_model(&mut self.exchange, id, session, model),
+        }
+    }
+
+    /// Whether a request was sent for it.
+    pub(super) fn switch_mode(&mut self, session: &str, ask: Ask, switch: &ModeSwitch) -> bool {
+        match switch {
+            ModeSwitch::Mode(mode) => {
+                let id = self.ask(ask);
+                write::set_mode(&mut self.exchange, id, session, mode);
+                true
+            }
+            ModeSwitch::Option(option, value) => {
+                let id = self.ask(ask);
+                write::set_option(&mut self.exchange, id, session, option, value);
+                true
+            }
+            ModeSwitch::Answers(approve) => {
+                self.settings.approve = *approve;
+                false
+            }
+        }
+    }
+
+    pub(super) fn initialized(
+        &mut self,
+        answer: Result<Option<&RawValue>, RpcError>,
+        out: &mut Events,
+    ) {
+        self.starting = false;
+        let result = match answer {
+            Ok(result) => result,
+            Err(error) => {
+                let error = self.dialect.error(&error, During::Start);
+                return self.cannot_start(error, out);
+            }
+        };
+        let result: Initialized = result
+            .and_then(|result| parse(result.get()))
+            .unwrap_or_default();
+        if result.protocol_version.is_some_and(|it| it != VERSION) {
+            let error = AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::Protocol,
+                format!(
+                    "{} speaks version {} of the Agent Client Protocol, and here it is {VERSION}",
+                    self.dialect.name(),
+                    result.protocol_version.unwrap_or_default()
+                ),
+            );
+            return self.cannot_start(error, out);
+        }
+        self.can = result.agent_capabilities;
+        self.stage = Stage::Connected;
+        self.advance(out);
+    }
+
+    pub(super) fn opened(
+        &mut self,
+        how: Opening,
+        answer: Result<Option<&RawValue>, RpcError>,
+        out: &mut Events,
+    ) {
+        self.starting = false;
+        let during = match how {
+            Opening::New => During::Start,
+            _ => During::Resume,
+        };
+        let result = match answer {
+            Ok(result) => result,
+            Err(error) => {
+                let error = self.dialect.error(&error, during);
+                return self.cannot_start(error, out);
+            }
+        };
+        let result: Opened = result
+            .and_then(|result| parse(result.get()))
+            .unwrap_or_default();
+        let known = match how {
+            Opening::New | Opening::Fork => None,
+            Opening::Load | Opening::Resume => self.settings.session_id.clone(),
+        };
+        let Some(id) = known.or_else(|| result.session_id.clone()) else {
+            let error = AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::Protocol,
+                format!("{} opened a session without an id", self.dialect.name()),
+            );
+            return self.cannot_start(error, out);
+        };
+        self.resumable = match how {
+            Opening::New => self.dialect.keeps_empty_sessions(),
+            _ => true,
+        };
+        self.take_session(&id, &result, out);
+        self.steps.clear();
+        self.steps
+            .extend(self.settings.model.clone().map(Step::Model));
+        self.steps
+            .extend(self.settings.effort.clone().map(Step::Effort));
+        if how != Opening::New && self.dialect.replays_late() {
+            // What is replayed comes before the answer to this.
+            let mode = self.mode.clone().map(ModeSwitch::Mode);
+            self.steps.extend(mode.map(Step::Mode));
+        }
+        self.stage = Stage::Open;
+        self.advance(out);
+    }
+
+    /// The answer to an order to begin anew.
+    pub(super) fn cleared(
+        &mut self,
+        order: teamster_core::OrderId,
+        answer: Result<Option<&RawValue>, RpcError>,
+        out: &mut Events,
+    ) {
+        let result = match answer {
+            Ok(result) => result,
+            Err(error) => return self.settle(order, Some(error)),
+        };
+        let result: Opened = result
+            .and_then(|result| parse(result.get()))
+            .unwrap_or_default();
+        let Some(id) = result.session_id.clone() else {
+            let error = RpcError::new(0, "the agent opened a session without an id");
+            return self.settle(order, Some(error));
+        };
+        self.resumable = self.dialect.keeps_empty_sessions();
+        self.settings.session_id = None;
+        self.settings.fork = false;
+        self.take_session(&id, &result, out);
+        self.settle(order, None);
+        self.steps.clear();
+        self.steps
+            .extend(self.settings.model.clone().map(Step::Model));
+        self.steps
+            .extend(self.settings.effort.clone().map(Step::Effort));
+        self.steps
+            .extend(self.offers.chosen_mode.clone().map(Step::Mode));
+        self.stage = Stage::Open;
+        self.advance(out);
+    }
+
+    fn take_session(&mut self, id: &str, opened: &Opened, out: &mut Events) {
+        let id = Id::from(id);
+        let is_new = self.session.as_ref() != Some(&id);
+        self.session = Some(id.clone());
+        let models = opened.models.as_ref();
+        let option = |category: &str| {
+            (opened.config_options.iter())
+                .find(|option| option.category.as_deref() == Some(category))
+        };
+        self.offers.models = models.is_some();
+        self.offers.model_option = option("model").map(|option| option.id.clone());
+        self.offers.effort_option = option("thought_level").map(|option| option.id.clone());
+        self.model = models
+            .and_then(|models| models.current_model_id.clone())
+            .or_else(|| option("model")?.current_value.clone())
+            .or_else(|| self.model.take());
+        let modes = opened.modes.as_ref();
+        self.mode = modes.and_then(|modes| modes.current_mode_id.clone());
+        if is_new {
+            out.push(AgentEvent::Session(Box::new(Session {
+                session_id: id,
+                model: self.settings.model.clone().or_else(|| self.model.clone()),
+                tools: None,
+                mcp_servers: None,
+                native: None,
+            })));
+        }
+    }
+
+    pub(super) fn stepped(&mut self, error: Option<RpcError>, out: &mut Events) {
+        self.starting = false;
+        if let Some(error) = error {
+            let error = self.dialect.error(&error, During::Setting);
+            return self.cannot_start(error, out);
+        }
+        if let Some(Step::Model(model)) = self.steps.pop_front() {
+            self.model = Some(model);
+        }
+        self.advance(out);
+    }
+
+    /// The next turn tries again.
+    fn cannot_start(&mut self, error: AgentError, out: &mut Events) {
+        for order in std::mem::take(&mut self.late) {
+            if let Order::Clear(id) | Order::SetModel(id, _) | Order::SetPermission(id, _) = order {
+                self.exchange.settle(id, Err(error.clone()));
+            }
+        }
+        if self.waiting.is_some() {
+            self.fail_turn(error, out);
+        }
+    }
+}

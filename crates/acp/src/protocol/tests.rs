@@ -1,0 +1,1 @@
+//! The lines here are made up, after what agents print.

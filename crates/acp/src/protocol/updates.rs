@@ -1,0 +1,253 @@
+//! What happens in a turn.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use teamster_core::json_line::parse;
+use teamster_core::surrogates::Chars;
+use teamster_core::{
+    AgentError, AgentEvent, Events, Id, Plan, PlanEntry, PlanStatus, Retract, Retry, Text,
+    Thinking, mcp_content,
+};
+
+use super::AcpProtocol;
+use super::start::Stage;
+use crate::dialect::{Chunk, Next, Words};
+use crate::wire::{Opened, PlanLine, Update, UpdateParams, list, value};
+
+/// A piece of text of which it is not yet known what it is.
+#[derive(Debug)]
+pub(super) struct Held {
+    text: String,
+    message: Option<Id>,
+}
+
+impl AcpProtocol {
+    pub(super) fn update(&mut self, params: &RawValue, out: &mut Events) -> Option<()> {
+        let params: UpdateParams<'_> = parse(params.get())?;
+        let raw = params.update?;
+        let update: Update<'_> = parse(raw.get())?;
+        let kind = update.kind.as_deref()?;
+        let is_ours = match (&params.session_id, &self.session) {
+            (Some(id), Some(ours)) => **id == **ours,
+            _ => true,
+        };
+        let is_known = self.keep_in_mind(kind, raw, is_ours);
+        if is_known || self.is_replay() {
+            return Some(());
+        }
+        if self.playing.is_none() || !is_ours {
+            return self.is_of_no_use(kind, &update, raw, out).then_some(());
+        }
+        match kind {
+            "agent_message_chunk" => self.said(&update, out),
+            "agent_thought_chunk" => self.thought(&update, out),
+            // The prompt.
+            "user_message_chunk" => Some(()),
+            "tool_call" => self.call(raw, true, out),
+            "tool_call_update" => self.call(raw, false, out),
+            "plan" => {
+                self.resolve(Next::Other, out);
+                let entries = list::<PlanLine>(update.entries);
+                let entries = entries.into_iter().map(|entry| PlanEntry {
+                    content: entry.content,
+                    status: PlanStatus::of_word(entry.status.as_deref()),
+                });
+                out.push(AgentEvent::Plan(Plan {
+                    entries: entries.collect(),
+                    native: None,
+                }));
+                Some(())
+            }
+            "usage_update" => {
+                self.resolve(Next::Request, out);
+                self.turn.requests += 1;
+                self.cost(&update);
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    /// Kinds that say something of the session and nothing of a turn.
+    fn keep_in_mind(&mut self, kind: &str, raw: &RawValue, is_ours: bool) -> bool {
+        match kind {
+            "available_commands_update" | "session_info_update" => true,
+            "current_mode_update" => {
+                #[derive(Deserialize)]
+                #[serde(rename_all = "camelCase")]
+                struct Mode {
+                    current_mode_id: String,
+                }
+                if let Some(mode) = parse::<Mode>(raw.get()).filter(|_| is_ours) {
+                    self.mode = Some(mode.current_mode_id);
+                }
+                true
+            }
+            "config_option_update" => {
+                let options: Opened = parse(raw.get()).unwrap_or_default();
+                let is_model = |category: &Option<String>| category.as_deref() == Some("model");
+                let model = (options.config_options.into_iter())
+                    .find(|option| is_model(&option.category))
+                    .and_then(|option| option.current_value);
+                if is_ours {
+                    self.model = model.or_else(|| self.model.take());
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the agent tells again what was in the session before.
+    fn is_replay(&self) -> bool {
+        self.playing.is_none() && self.stage != Stage::Ready
+    }
+
+    /// Whether nothing is lost with what came while no turn was played, or of another session.
+    fn is_of_no_use(
+        &mut self,
+        kind: &str,
+        update: &Update<'_>,
+        raw: &RawValue,
+        out: &mut Events,
+    ) -> bool {
+        match kind {
+            "user_message_chunk" => true,
+            "usage_update" => {
+                self.cost(update);
+                true
+            }
+            "tool_call" | "tool_call_update" => {
+                self.playing.is_none() && self.call(raw, false, out).is_some()
+            }
+            "agent_message_chunk" => {
+                let text = update.content.and_then(text_of).unwrap_or_default();
+                self.dialect.chunk(&text, &self.turn) == Chunk::Noise
+            }
+            _ => false,
+        }
+    }
+
+    fn cost(&mut self, update: &Update<'_>) {
+        if let Some(cost) = &update.cost
+            && cost.currency.as_deref().is_none_or(|it| it == "USD")
+        {
+            self.dialect.session_cost(cost.amount);
+        }
+    }
+
+    /// The message that a piece of text belongs to.
+    fn message_of(&mut self, update: &Update<'_>) -> Option<Id> {
+        let id = match &update.message_id {
+            Some(id) => Some(Id::from(&**id)),
+            None if self.dialect.tells_requests() => {
+                let prompt = self.playing.unwrap_or_default();
+                Some(Id::from(format!("{prompt}.{}", self.turn.requests)))
+            }
+            None => None,
+        };
+        if id.is_some() && id != self.turn.last_message {
+            self.turn.messages += 1;
+            self.turn.last_message.clone_from(&id);
+        }
+        id
+    }
+
+    fn said(&mut self, update: &Update<'_>, out: &mut Events) -> Option<()> {
+        let content = update.content?;
+        let text = match chars_of(content) {
+            Some(Chars(bytes)) => self.text.push(&bytes).into_owned(),
+            None => mcp_content(&[value(content)]),
+        };
+        self.resolve(Next::Other, out);
+        let message = self.message_of(update);
+        match self.dialect.chunk(&text, &self.turn) {
+            Chunk::Noise => {}
+            Chunk::Hold => self.held = Some(Held { text, message }),
+            Chunk::Answer => self.say(text, message, out),
+        }
+        Some(())
+    }
+
+    fn say(&mut self, text: String, message_id: Option<Id>, out: &mut Events) {
+        if text.is_empty() {
+            return;
+        }
+        self.resumable = true;
+        self.turn.answer |= !text.trim().is_empty();
+        self.turn.retries = 0;
+        out.push(AgentEvent::Text(Text {
+            text,
+            message_id,
+            parent_tool_id: self.turn.parent(),
+            native: None,
+        }));
+    }
+
+    fn thought(&mut self, update: &Update<'_>, out: &mut Events) -> Option<()> {
+        let content = update.content?;
+        let text = match chars_of(content) {
+            Some(Chars(bytes)) => self.thoughts.push(&bytes).into_owned(),
+            None => mcp_content(&[value(content)]),
+        };
+        self.resolve(Next::Other, out);
+        if !text.is_empty() {
+            out.push(AgentEvent::Thinking(Thinking {
+                text,
+                message_id: update.message_id.as_deref().map(Id::from),
+                parent_tool_id: self.turn.parent(),
+                native: None,
+            }));
+        }
+        Some(())
+    }
+
+    /// It is known what came after a piece of text that was held. Gives why the turn has failed if the
+    /// text said that.
+    pub(super) fn resolve(&mut self, next: Next<'_>, out: &mut Events) -> Option<AgentError> {
+        let held = self.held.take()?;
+        match self.dialect.words(&held.text, next, &self.turn) {
+            Words::Answer => {
+                self.say(held.text, held.message, out);
+                None
+            }
+            Words::Noise => None,
+            Words::Retry(error) => {
+                if let Some(message_id) = held.message.filter(|_| self.turn.answer) {
+                    out.push(AgentEvent::Retract(Retract {
+                        message_id,
+                        native: None,
+                    }));
+                    self.turn.answer = false;
+                }
+                self.turn.retries += 1;
+                out.push(AgentEvent::Retry(Box::new(Retry {
+                    attempt: self.turn.retries,
+                    max_attempts: None,
+                    delay_ms: None,
+                    error,
+                    native: None,
+                })));
+                None
+            }
+            Words::Failure(error) => Some(error),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct TextBlock<'a> {
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+}
+
+/// The text of a content block that is one.
+fn chars_of(content: &RawValue) -> Option<Chars<'_>> {
+    let block: TextBlock<'_> = parse(content.get())?;
+    serde_json::from_str(block.text?.get()).ok()
+}
+
+fn text_of(content: &RawValue) -> Option<String> {
+    let block: TextBlock<'_> = parse(content.get())?;
+    parse(block.text?.get())
+}

@@ -1,0 +1,74 @@
+//! What a session is opened with.
+
+use std::path::{Path, PathBuf, absolute};
+
+use teamster_core::{McpServer, SessionOptions};
+
+/// What a session is opened with, as far as the protocol tells it to the agent. What else there is, the
+/// agent's command line says.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Where the agent works.
+    pub directory: PathBuf,
+    /// The session to go on with.
+    pub session_id: Option<String>,
+    /// Go on with it in a new one.
+    pub fork: bool,
+    /// MCP servers that the agent is told of by the protocol.
+    pub mcp_servers: Vec<McpServer>,
+    /// The model to choose by the protocol, in the agent's own names.
+    pub model: Option<String>,
+    /// How hard the model shall think, to choose by the protocol, in the agent's own words.
+    pub effort: Option<String>,
+    /// A prompt may be a command of the agent's.
+    pub slash_commands: bool,
+    /// What is allowed without asking anybody when the agent asks.
+    pub approve: Approve,
+}
+
+/// What is allowed without asking anybody when the agent asks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Approve {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Tools of which the agent says that they change files.
+    Edits,
+    /// Everything.
+    Everything,
+}
+
+/// How a permission mode is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModeSwitch {
+    /// By a mode of the agent's.
+    Mode(String),
+    /// By this option of the agent's, to this value.
+    Option(String, String),
+    /// By what is answered when it asks. The agent is told nothing.
+    Answers(Approve),
+}
+
+impl Settings {
+    /// Those of these options that every agent can be told: where to work, and which session to go on
+    /// with. Servers and the model are left to the caller, because most agents take them on their
+    /// command line.
+    pub fn of(options: &SessionOptions) -> Self {
+        let params = &options.params;
+        let directory = params.working_directory.as_deref();
+        let directory = directory.unwrap_or(Path::new("."));
+        Self {
+            directory: absolute(directory).unwrap_or_else(|_| directory.to_owned()),
+            session_id: params.session_id.clone(),
+            fork: params.fork,
+            mcp_servers: Vec::new(),
+            model: None,
+            effort: None,
+            slash_commands: params.slash_commands,
+            approve: Approve::Nothing,
+        }
+    }
+}

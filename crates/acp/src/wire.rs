@@ -1,0 +1,228 @@
+//! What agents print, as far as it is read.
+//!
+//! Flat structs with optional fields, borrowed where possible: what is not named here is skipped, and a
+//! field that is missing or of another type fails nothing.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use teamster_core::json_line::{or_default, parse};
+
+/// One line: a request, a notification or a response.
+#[derive(Deserialize)]
+pub(crate) struct Message<'a> {
+    #[serde(borrow)]
+    pub(crate) id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(crate) method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(crate) params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) error: Option<&'a RawValue>,
+}
+
+impl Message<'_> {
+    /// The number of the request that this answers. Some agents print it as a text.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.id?.get().trim_matches('"').parse().ok()
+    }
+}
+
+/// The parameters of `session/update`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UpdateParams<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(crate) session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(crate) update: Option<&'a RawValue>,
+}
+
+/// What has happened. Which fields there are depends on the first.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Update<'a> {
+    #[serde(borrow, rename = "sessionUpdate", deserialize_with = "or_default")]
+    pub(crate) kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(crate) content: Option<&'a RawValue>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) message_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(crate) entries: Option<&'a RawValue>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) used: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) cost: Option<Cost>,
+}
+
+/// What the session has cost so far.
+#[derive(Deserialize)]
+pub(crate) struct Cost {
+    pub(crate) amount: f64,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) currency: Option<String>,
+}
+
+/// A tool call or what is new of one. Fields that are missing have not changed.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct CallUpdate<'a> {
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) tool_call_id: Option<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) title: Option<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) name: Option<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) kind: Option<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) status: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(crate) content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) locations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) raw_input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) raw_output: Option<&'a RawValue>,
+}
+
+/// The parameters of `session/request_permission`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PermissionParams<'a> {
+    #[serde(borrow, default)]
+    pub(crate) tool_call: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) options: Option<&'a RawValue>,
+}
+
+/// One answer to a request for permission.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OptionLine {
+    pub(crate) option_id: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) kind: String,
+}
+
+/// The answer to `initialize`.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Initialized {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) protocol_version: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) agent_capabilities: AgentCapabilities,
+}
+
+/// What an agent can do.
+#[derive(Deserialize, Default, Debug)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct AgentCapabilities {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) load_session: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) prompt_capabilities: PromptCapabilities,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) mcp_capabilities: McpCapabilities,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) session_capabilities: SessionWays,
+}
+
+/// What a prompt can hold beside text.
+#[derive(Deserialize, Default, Debug)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct PromptCapabilities {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) image: bool,
+}
+
+/// How MCP servers can be reached beside stdio.
+#[derive(Deserialize, Default, Debug)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct McpCapabilities {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) http: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) sse: bool,
+}
+
+/// What can be done with sessions: an object, whatever is in it, where it can.
+#[derive(Deserialize, Default, Debug)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct SessionWays {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) resume: Option<Value>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) fork: Option<Value>,
+}
+
+/// The answer to what begins a session or goes on with one.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Opened {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) session_id: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) modes: Option<Modes>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) models: Option<Models>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) config_options: Vec<ConfigOption>,
+}
+
+/// The modes that a session has.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Modes {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) current_mode_id: Option<String>,
+}
+
+/// The models that it has.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Models {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) current_model_id: Option<String>,
+}
+
+/// A setting of a session.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ConfigOption {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) category: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) current_value: Option<String>,
+}
+
+/// One entry of a plan.
+#[derive(Deserialize)]
+pub(crate) struct PlanLine {
+    pub(crate) content: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) status: Option<String>,
+}
+
+/// Any JSON value. One that is nested too deeply to be taken apart stays text.
+pub(crate) fn value(raw: &RawValue) -> Value {
+    let text = raw.get();
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+/// A list of what can be read of it.
+pub(crate) fn list<T: for<'a> Deserialize<'a>>(raw: Option<&RawValue>) -> Vec<T> {
+    let items: Vec<&RawValue> = raw.and_then(|raw| parse(raw.get())).unwrap_or_default();
+    items.iter().filter_map(|item| parse(item.get())).collect()
+}

@@ -1,0 +1,235 @@
+//! What agents are told.
+
+use std::borrow::Cow;
+use std::fs;
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1::{
+    CancelNotification, ClientCapabilities, ContentBlock, EnvVariable, HttpHeader, ImageContent,
+    Implementation, InitializeRequest, LoadSessionRequest, McpServer as SchemaServer,
+    McpServerHttp, McpServerSse, McpServerStdio, NewSessionRequest, PromptRequest,
+    RequestPermissionOutcome, RequestPermissionResponse, ResumeSessionRequest,
+    SelectedPermissionOutcome, SessionConfigOptionValue, SetSessionConfigOptionRequest,
+    SetSessionModeRequest, TextContent,
+};
+use base64::Engine;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use teamster_core::{AgentError, Exchange, Image, ImageSource, McpServer, McpTransport};
+
+use crate::settings::Settings;
+
+const JSON_RPC: &str = "2.0";
+
+/// The error code of JSON-RPC for a method that there is not.
+const NO_SUCH_METHOD: i64 = -32601;
+
+#[derive(Serialize)]
+struct Request<'a, P> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'a str,
+    params: P,
+}
+
+#[derive(Serialize)]
+struct Notification<'a, P> {
+    jsonrpc: &'static str,
+    method: &'a str,
+    params: P,
+}
+
+#[derive(Serialize)]
+struct Response<'a, R> {
+    jsonrpc: &'static str,
+    id: &'a RawValue,
+    result: R,
+}
+
+#[derive(Serialize)]
+struct Refusal<'a> {
+    jsonrpc: &'static str,
+    id: &'a RawValue,
+    error: RefusalError<'a>,
+}
+
+#[derive(Serialize)]
+struct RefusalError<'a> {
+    code: i64,
+    message: &'a str,
+}
+
+/// `session/fork` and `session/set_model`, which are no part of the protocol's stable schema.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ModelParams<'a> {
+    session_id: &'a str,
+    model_id: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ForkParams<'a> {
+    session_id: &'a str,
+    cwd: &'a std::path::Path,
+    mcp_servers: Vec<SchemaServer>,
+}
+
+fn request(exchange: &mut Exchange, id: u64, method: &str, params: impl Serialize) {
+    exchange.write(&Request {
+        jsonrpc: JSON_RPC,
+        id,
+        method,
+        params,
+    });
+}
+
+pub(crate) fn initialize(exchange: &mut Exchange, id: u64) {
+    // No files and no terminals: the agent uses its own.
+    let params = InitializeRequest::new(ProtocolVersion::V1)
+        .client_capabilities(ClientCapabilities::new())
+        .client_info(Implementation::new("teamster", env!("CARGO_PKG_VERSION")));
+    request(exchange, id, "initialize", params);
+}
+
+pub(crate) fn new_session(exchange: &mut Exchange, id: u64, settings: &Settings) {
+    let params = NewSessionRequest::new(&settings.directory).mcp_servers(servers(settings));
+    request(exchange, id, "session/new", params);
+}
+
+pub(crate) fn load_session(exchange: &mut Exchange, id: u64, settings: &Settings, session: &str) {
+    let params = LoadSessionRequest::new(session.to_owned(), &settings.directory)
+        .mcp_servers(servers(settings));
+    request(exchange, id, "session/load", params);
+}
+
+pub(crate) fn resume_session(exchange: &mut Exchange, id: u64, settings: &Settings, session: &str) {
+    let params = ResumeSessionRequest::new(session.to_owned(), &settings.directory)
+        .mcp_servers(servers(settings));
+    request(exchange, id, "session/resume", params);
+}
+
+pub(crate) fn fork_session(exchange: &mut Exchange, id: u64, settings: &Settings, session: &str) {
+    let params = ForkParams {
+        session_id: session,
+        cwd: &settings.directory,
+        mcp_servers: servers(settings),
+    };
+    request(exchange, id, "session/fork", params);
+}
+
+pub(crate) fn prompt(exchange: &mut Exchange, id: u64, session: &str, content: Vec<ContentBlock>) {
+    let params = PromptRequest::new(session.to_owned(), content);
+    request(exchange, id, "session/prompt", params);
+}
+
+pub(crate) fn set_mode(exchange: &mut Exchange, id: u64, session: &str, mode: &str) {
+    let params = SetSessionModeRequest::new(session.to_owned(), mode.to_owned());
+    request(exchange, id, "session/set_mode", params);
+}
+
+pub(crate) fn set_model(exchange: &mut Exchange, id: u64, session: &str, model: &str) {
+    let params = ModelParams {
+        session_id: session,
+        model_id: model,
+    };
+    request(exchange, id, "session/set_model", params);
+}
+
+pub(crate) fn set_option(
+    exchange: &mut Exchange,
+    id: u64,
+    session: &str,
+    option: &str,
+    value: &str,
+) {
+    let value = SessionConfigOptionValue::value_id(value.to_owned());
+    let params = SetSessionConfigOptionRequest::new(session.to_owned(), option.to_owned(), value);
+    request(exchange, id, "session/set_config_option", params);
+}
+
+pub(crate) fn cancel(exchange: &mut Exchange, session: &str) {
+    exchange.write(&Notification {
+        jsonrpc: JSON_RPC,
+        method: "session/cancel",
+        params: CancelNotification::new(session.to_owned()),
+    });
+}
+
+/// The answer to a request for permission: the option with this id, or none.
+pub(crate) fn permission(exchange: &mut Exchange, id: &RawValue, option: Option<&str>) {
+    let outcome = match option {
+        Some(option) => {
+            RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.to_owned()))
+        }
+        None => RequestPermissionOutcome::Cancelled,
+    };
+    exchange.write(&Response {
+        jsonrpc: JSON_RPC,
+        id,
+        result: RequestPermissionResponse::new(outcome),
+    });
+}
+
+/// The answer to a request that is not known here.
+pub(crate) fn no_such_method(exchange: &mut Exchange, id: &RawValue) {
+    exchange.write(&Refusal {
+        jsonrpc: JSON_RPC,
+        id,
+        error: RefusalError {
+            code: NO_SUCH_METHOD,
+            message: "Method not found",
+        },
+    });
+}
+
+/// What a turn says: the images first, then the text.
+pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Vec<ContentBlock>, AgentError> {
+    let mut blocks = Vec::with_capacity(images.len() + 1);
+    for image in images {
+        let data = match &image.source {
+            ImageSource::Bytes(bytes) => Cow::Borrowed(bytes.as_slice()),
+            ImageSource::Path(path) => {
+                Cow::Owned(fs::read(path).map_err(|error| Image::unreadable(path, &error))?)
+            }
+            _ => {
+                return Err(AgentError::invalid_params(
+                    "images: an image is a file or bytes in memory",
+                ));
+            }
+        };
+        let data = base64::engine::general_purpose::STANDARD.encode(data);
+        blocks.push(ContentBlock::Image(ImageContent::new(
+            data,
+            image.media_type.clone(),
+        )));
+    }
+    blocks.push(ContentBlock::Text(TextContent::new(prompt)));
+    Ok(blocks)
+}
+
+fn servers(settings: &Settings) -> Vec<SchemaServer> {
+    settings.mcp_servers.iter().filter_map(server).collect()
+}
+
+fn server(server: &McpServer) -> Option<SchemaServer> {
+    let name = server.name.as_str();
+    let header = |(name, value): (&String, &String)| HttpHeader::new(name, value);
+    Some(match &server.transport {
+        McpTransport::Stdio {
+            command, args, env, ..
+        } => SchemaServer::Stdio(
+            McpServerStdio::new(name, command)
+                .args(args.clone())
+                .env(env.iter().map(|(k, v)| EnvVariable::new(k, v)).collect()),
+        ),
+        McpTransport::Http { url, headers } => SchemaServer::Http(
+            McpServerHttp::new(name, url).headers(headers.iter().map(header).collect()),
+        ),
+        McpTransport::Sse { url, headers } => SchemaServer::Sse(
+            McpServerSse::new(name, url).headers(headers.iter().map(header).collect()),
+        ),
+        // Whoever made the settings has refused it.
+        _ => return None,
+    })
+}

@@ -1,0 +1,272 @@
+//! What Gemini CLI does in its own way as an agent of the Agent Client Protocol.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use teamster_acp::{
+    Chunk, Dialect, During, Figures, ModeSwitch, PermissionOption, RpcError, Tool, ToolCall,
+    ToolEnd, TurnSoFar,
+};
+use teamster_core::{
+    AgentError, AgentEvent, ChangeKind, ErrorCode, ErrorKind, ExecuteParams, FileChange,
+    ModelUsage, PermissionMode, ToolKind, Usage,
+};
+
+use super::errors::{self, Failure};
+use super::mcp::Servers;
+use super::{shell, stderr, tools};
+use crate::recorded::Flags;
+
+/// Before the new mode, where the CLI says in the agent's place that there is one.
+const NEW_MODE: &str = "[MODE_UPDATE] ";
+
+/// Gemini CLI, run with `gemini --acp`.
+#[derive(Debug)]
+pub(crate) struct GeminiDialect {
+    servers: Servers,
+    /// The session was begun with rules against all changes.
+    read_only: bool,
+    slash_commands: bool,
+}
+
+impl GeminiDialect {
+    pub(crate) fn new(params: &ExecuteParams) -> Self {
+        Self {
+            servers: Servers::new(params, &Flags::of(&params.extra_args)),
+            read_only: params.permission == PermissionMode::ReadOnly,
+            slash_commands: params.slash_commands,
+        }
+    }
+}
+
+impl Dialect for GeminiDialect {
+    fn name(&self) -> &'static str {
+        "Gemini CLI"
+    }
+
+    /// The CLI tells the name in the call's id only, and of the arguments a command and those of MCP
+    /// tools.
+    fn tool(&mut self, call: &ToolCall) -> Tool {
+        let Some(name) = name_in(&call.id) else {
+            return call.plain();
+        };
+        let kind = tools::kind(name);
+        let shown = || serde_json::from_str::<Value>(&call.text()).ok();
+        let input = match kind {
+            ToolKind::Execute if name == tools::SHELL => json!({"command": call.title}),
+            ToolKind::Mcp => shown()
+                .filter(Value::is_object)
+                .unwrap_or_else(|| call.plain_input()),
+            _ => call.plain_input(),
+        };
+        let mut tool = Tool::new(name, kind, input);
+        tool.mcp = (kind == ToolKind::Mcp)
+            .then(|| self.servers.tool(name))
+            .flatten();
+        tool
+    }
+
+    fn tool_end(&mut self, call: &ToolCall, tool: &Tool) -> ToolEnd {
+        let mut end = call.plain_end();
+        if call.status.as_deref() == Some("failed") {
+            if end.output.contains("denied by policy") {
+                end.denied = Some(end.output.clone());
+            }
+            return end;
+        }
+        // What the call was about is shown before it ends; what a command has printed never is.
+        end.output = call.text();
+        if tool.name == tools::SHELL {
+            end.is_error = match end.output.as_str() {
+                "" => None,
+                output => shell::failed(output),
+            };
+        }
+        end.effects = call.content.iter().filter_map(change).collect();
+        end
+    }
+
+    /// The model is told this, and nobody else.
+    fn rejected(&self, tool: &Tool) -> Option<String> {
+        Some(format!("Tool \"{}\" was canceled by the user.", tool.name))
+    }
+
+    fn chunk(&self, text: &str, _: &TurnSoFar) -> Chunk {
+        match text.strip_prefix(NEW_MODE) {
+            Some("default" | "autoEdit" | "yolo" | "plan") => Chunk::Noise,
+            _ => Chunk::Answer,
+        }
+    }
+
+    fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
+        let quota = &result["_meta"]["quota"];
+        let mut figures = Figures::default();
+        figures.usage = usage(&quota["token_count"]);
+        let models = quota["model_usage"].as_array();
+        let model = |it: &Value| {
+            let usage = usage(&it["token_count"])?;
+            let usage = ModelUsage {
+                usage,
+                ..ModelUsage::default()
+            };
+            Some((it["model"].as_str()?.to_owned(), usage))
+        };
+        let by_model: BTreeMap<_, _> = models.into_iter().flatten().filter_map(model).collect();
+        figures.by_model = by_model;
+        figures
+    }
+
+    /// The CLI ends a turn as if nothing was wrong also when it could make nothing of what the model
+    /// answered, and when it found that it goes round in circles.
+    fn failure(&mut self, stop_reason: Option<&str>, turn: &TurnSoFar) -> Option<AgentError> {
+        let (kind, message) = match stop_reason? {
+            "end_turn" if !turn.has_answer() && !self.slash_commands => (
+                ErrorKind::Protocol,
+                "the model returned an empty response with no text",
+            ),
+            "max_turn_requests" => (
+                ErrorKind::MaxTurns,
+                "Gemini CLI stopped: the limit of turns in its settings is reached, or the model calls the \
+                 same tool again and again; it does not say which",
+            ),
+            "max_tokens" => (
+                ErrorKind::ContextWindow,
+                "the conversation would not fit in the model's context window",
+            ),
+            _ => return None,
+        };
+        Some(AgentError::new(ErrorCode::CliError, kind, message))
+    }
+
+    fn error(&self, error: &RpcError, during: During) -> AgentError {
+        let said = error.said();
+        if during == During::Prompt && error.data.is_none() {
+            let failure = Failure::new(None, &said);
+            return if failure.is_understood() {
+                failure.into_error(None)
+            } else {
+                error.plain(during)
+            };
+        }
+        let mut plain = error.plain(during);
+        if let Some(kind) = stderr::kind_of_stderr(&said) {
+            plain.kind = kind;
+            plain.retryable = kind.is_retryable();
+        }
+        plain
+    }
+
+    /// For the session, and for no more tools than the one.
+    fn always<'a>(&self, options: &'a [PermissionOption]) -> Option<&'a PermissionOption> {
+        ["proceed_always_tool", "proceed_always"]
+            .into_iter()
+            .find_map(|id| options.iter().find(|option| option.id == id))
+    }
+
+    fn command_marks(&self) -> &[char] {
+        &['/', '$']
+    }
+
+    fn replays_late(&self) -> bool {
+        true
+    }
+
+    fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
+        let id = match mode {
+            _ if self.read_only => None,
+            PermissionMode::Default => Some("default"),
+            PermissionMode::AcceptEdits => Some("autoEdit"),
+            PermissionMode::Bypass => Some("yolo"),
+            _ => None,
+        };
+        match id {
+            Some(id) => Ok(ModeSwitch::Mode(id.to_owned())),
+            None => Err(AgentError::invalid_params(
+                "permission: the rules of a session that only reads are given to Gemini CLI when it is \
+                 started; begin another session",
+            )),
+        }
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        Cow::Owned(stderr::evidence(stderr))
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        stderr::kind_of_stderr(stderr)
+    }
+
+    fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
+        errors::kind_of_exit_code(code)
+    }
+}
+
+/// The tool's name in an id: `NAME__NAME_TIME_NUMBER`, or `NAME__ID` where the service has an id of its
+/// own.
+fn name_in(id: &str) -> Option<&str> {
+    let is_twice = |(at, _): &(usize, &str)| {
+        let (name, rest) = (&id[..*at], &id[at + 2..]);
+        let numbers = rest.strip_prefix(name).and_then(|it| it.strip_prefix('_'));
+        numbers.is_some_and(|it| it.bytes().all(|b| b.is_ascii_digit() || b == b'_'))
+    };
+    let twice = id.match_indices("__").find(is_twice).map(|(at, _)| at);
+    let at = twice.or_else(|| id.rfind("__"))?;
+    Some(&id[..at]).filter(|name| !name.is_empty())
+}
+
+/// What became of a file, of which the CLI shows the difference.
+fn change(item: &Value) -> Option<AgentEvent> {
+    if item["type"] != "diff" {
+        return None;
+    }
+    let change = match item["_meta"]["kind"].as_str() {
+        Some("add") => ChangeKind::Add,
+        Some("delete") => ChangeKind::Delete,
+        _ => ChangeKind::Update,
+    };
+    Some(AgentEvent::FileChange(Box::new(FileChange {
+        path: item["path"].as_str()?.to_owned(),
+        change,
+        tool_id: None,
+        native: None,
+    })))
+}
+
+/// The input with what came from a cache, of which nothing is said, and the output without the
+/// reasoning. Where nothing was used, nothing is known.
+fn usage(tokens: &Value) -> Option<Usage> {
+    let input = tokens["input_tokens"].as_u64();
+    let output = tokens["output_tokens"].as_u64();
+    if [input, output].into_iter().flatten().all(|it| it == 0) {
+        return None;
+    }
+    Some(Usage {
+        input_tokens: input,
+        output_tokens: output,
+        ..Usage::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tool_is_named_in_the_id() {
+        let names = [
+            (
+                "run_shell_command__run_shell_command_1795293360857_0",
+                Some("run_shell_command"),
+            ),
+            ("mcp_a__b__mcp_a__b_17_0", Some("mcp_a__b")),
+            ("mcp_a__b__fc_12", Some("mcp_a__b")),
+            ("read_file__call_x", Some("read_file")),
+            ("resolve-prompt-x", None),
+            ("__x", None),
+        ];
+        for (id, name) in names {
+            assert_eq!(name_in(id), name, "{id}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! How Gemini CLI is started for a session of many turns.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use teamster_core::{
+    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Launch, SessionOptions, Stdin,
+};
+
+use super::places::Places;
+use super::{begin, check};
+
+/// With an MCP server it does not end when its input does, whatever it has still to do (measured, 20 s);
+/// all is saved by then.
+const EXIT_GRACE: Duration = Duration::from_secs(2);
+
+const MINUTE: u64 = 60;
+
+pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentError> {
+    let mut params = options.params.clone();
+    // Those of the turns come later.
+    "-".clone_into(&mut params.prompt);
+    check(&params)?;
+    if params.new_session_id.is_some() {
+        return Err(AgentError::invalid_params(
+            "new_session_id: Gemini CLI itself chooses the id of such a session; leave it out",
+        ));
+    }
+    if let Some(id) = params.session_id.take() {
+        check_minute(&params, &id, SystemTime::now())?;
+    }
+    let mut args = Args::new();
+    args.add("--acp");
+    let launch = begin(&params, args, |_| Ok(Stdin::Open(Vec::new())))?;
+    Ok(Launch {
+        exit_grace: Some(EXIT_GRACE),
+        ..launch
+    })
+}
+
+/// The CLI writes the beginning of a new session to a file that is named by the minute and the begin of
+/// the id, also when it is to go on with that session. In the minute in which a session was begun that
+/// is the session's own file, and all that was said would be lost (measured).
+fn check_minute(params: &ExecuteParams, id: &str, now: SystemTime) -> Result<(), AgentError> {
+    let Ok(places) = Places::of(params) else {
+        return Ok(());
+    };
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let rest = MINUTE - since.as_secs() % MINUTE;
+    let begin = id.get(..8).unwrap_or(id);
+    let end = format!("-{begin}.jsonl");
+    let minute = minute(since.as_secs());
+    let folders = std::fs::read_dir(places.users_folder().join("tmp"));
+    let folders = folders.into_iter().flatten().flatten();
+    let is_its_minute =
+        |folder: &Path| first_of(folder, &end).is_some_and(|name| name.contains(&minute));
+    if !(folders.into_iter()).any(|folder| is_its_minute(&folder.path().join("chats"))) {
+        return Ok(());
+    }
+    let mut error = AgentError::new(
+        ErrorCode::InvalidParams,
+        ErrorKind::Invalid,
+        format!(
+            "session_id: Gemini CLI would lose what was said in a session if it went on with it in the \
+             same minute in which the session was begun; try again in {rest} s"
+        ),
+    );
+    error.retryable = true;
+    error.retry_after_ms = Some(rest * 1000);
+    Err(error)
+}
+
+/// The oldest file of the sessions whose ids begin so: later ones only hold that it was gone on with.
+fn first_of(folder: &Path, end: &str) -> Option<String> {
+    let files = std::fs::read_dir(folder).ok()?.flatten();
+    let names = files.filter_map(|file| file.file_name().into_string().ok());
+    names
+        .filter(|name| name.starts_with("session-") && name.ends_with(end))
+        .min()
+}
+
+/// A minute of universal time, as the names of the files have it: `2026-11-22T15-47`.
+fn minute(seconds: u64) -> String {
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = date(days);
+    let (hour, minute) = (of_day / 3600, of_day % 3600 / 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}-{minute:02}")
+}
+
+/// The date of a day since 1970 in the Gregorian calendar, whose years are taken to begin in March so
+/// that the day that some of them have more is the last.
+fn date(days: u64) -> (u64, u64, u64) {
+    /// From 1 March of the year 0 to 1 January 1970.
+    const BEFORE: u64 = 719_468;
+    const ERA: u64 = 146_097;
+    let days = days + BEFORE;
+    let (era, of_era) = (days / ERA, days % ERA);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_minute_is_written_as_the_cli_writes_it() {
+        assert_eq!(minute(0), "1970-01-01T00-00");
+        assert_eq!(minute(951_782_399), "2000-02-28T23-59");
+        assert_eq!(minute(951_782_400), "2000-02-29T00-00");
+        assert_eq!(minute(1_795_362_437), "2026-11-22T15-47");
+        assert_eq!(minute(4_107_542_399), "2100-02-28T23-59");
+        assert_eq!(minute(4_107_542_400), "2100-03-01T00-00");
+    }
+
+    #[test]
+    fn a_session_is_not_gone_on_with_in_its_own_minute() {
+        const ID: &str = "c6884c0f-50fc-43f2-940a-63f9fb4fb49a";
+        let dir = tempfile::tempdir().unwrap();
+        let chats = dir.path().join(".gemini/tmp/ws/chats");
+        fs::create_dir_all(&chats).unwrap();
+        let put = |name: &str| fs::write(chats.join(name), "").unwrap();
+        put("session-2026-11-22T15-47-00000000.jsonl");
+        let mut params = ExecuteParams::new("hi");
+        let home = dir.path().to_str().unwrap();
+        params.env.insert("GEMINI_CLI_HOME".into(), home.into());
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let check = |seconds| check_minute(&params, ID, at(seconds));
+        assert!(check(1_795_362_437).is_ok(), "another's");
+        put("session-2026-11-22T15-47-c6884c0f.jsonl");
+        let error = check(1_795_362_437).unwrap_err();
+        assert!(error.retryable);
+        assert_eq!(error.retry_after_ms, Some(43_000));
+        assert!(error.message.starts_with("session_id: "), "{error}");
+        assert!(check(1_795_362_480).is_ok(), "the next minute");
+        // In which it was gone on with, and is once more.
+        put("session-2026-11-22T15-48-c6884c0f.jsonl");
+        assert!(check(1_795_362_490).is_ok());
+    }
+}

@@ -1,0 +1,261 @@
+//! Recorded sessions of the real program through the protocol.
+
+use teamster_acp::replay::Replay;
+use teamster_core::{
+    AgentEvent, Decision, ErrorKind, ExecuteParams, Order, PermissionAnswer, PermissionMode,
+    RunResult, RunStatus, SessionOptions, SessionProvider, ToolKind, grammar,
+};
+use teamster_gemini::Gemini;
+
+fn replay(recording: &str) -> Replay<'_> {
+    replay_of(recording, |_| ())
+}
+
+fn replay_of(recording: &str, change: impl FnOnce(&mut ExecuteParams)) -> Replay<'_> {
+    let mut params = ExecuteParams::new("");
+    change(&mut params);
+    Replay::new(Gemini.protocol(&SessionOptions::new(params)), recording)
+}
+
+/// The result of a turn whose events are as they must be, all of them known.
+fn result(events: &[AgentEvent]) -> &RunResult {
+    grammar::check(events).unwrap();
+    let unknown: Vec<_> = events
+        .iter()
+        .filter(|e| matches!(e, AgentEvent::Unknown(_)))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    match events.last() {
+        Some(AgentEvent::Done(done)) => &done.result,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn names(events: &[AgentEvent]) -> Vec<&str> {
+    let mut names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
+    names.dedup();
+    names
+}
+
+/// Name, kind and input of the tools.
+fn tools(events: &[AgentEvent]) -> Vec<(String, ToolKind, String)> {
+    let tool = |event: &AgentEvent| match event {
+        AgentEvent::ToolUse(e) => Some((e.tool_name.clone(), e.kind, e.input.to_string())),
+        _ => None,
+    };
+    events.iter().filter_map(tool).collect()
+}
+
+const HELLO: &str = "Hello, world! 你好，世界 🌍🚀 — done.";
+
+#[test]
+fn a_turn_after_one_that_was_interrupted() {
+    let mut replay = replay(include_str!("sessions/acp_cancel/stdout.ndjson"));
+    let first = replay.interrupted("one", r#""cancelled""#);
+    assert_eq!(
+        names(&first),
+        ["session", "text", "turn_end", "error", "done"]
+    );
+    let done = result(&first);
+    assert_eq!(done.status, RunStatus::Aborted);
+    assert_eq!(done.text, "Starting tick-0 tick-1 tick-2 tick-3 tick-4 ");
+    assert_eq!(done.usage, None);
+    let written = replay.written();
+    assert_eq!(written[0]["method"], "initialize");
+    assert_eq!(written[1]["method"], "session/new");
+    assert_eq!(written[2]["params"]["prompt"][0]["text"], "one");
+    assert_eq!(written[3]["method"], "session/cancel");
+
+    let second = replay.turn("two");
+    let done = result(&second);
+    assert_eq!(names(&second), ["text", "turn_end", "done"]);
+    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(done.text, HELLO);
+    assert_eq!(done.stop_reason.as_deref(), Some("end_turn"));
+    let usage = done.usage.unwrap();
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(1000), Some(20))
+    );
+    assert_eq!(usage.cache_read_tokens, None);
+    assert_eq!(done.usage_by_model["gemini-2.5-flash"].usage, usage);
+    assert_eq!(done.model.as_deref(), Some("gemini-2.5-flash"));
+    let id = "6d1c6a82-341b-42b6-a023-b2196418b129";
+    assert_eq!(done.session_id.as_deref(), Some(id));
+    assert_eq!(replay.assembler().session_id().as_deref(), Some(id));
+}
+
+#[test]
+fn a_mode_in_which_nothing_is_asked() {
+    let mut replay = replay(include_str!("sessions/acp_yolo/stdout.ndjson"));
+    // The session is open after the first line of its second message.
+    let mode = |id| Order::SetPermission(id, PermissionMode::Bypass);
+    assert_eq!(replay.order(mode), Ok(()));
+    let first = replay.turn("three rounds");
+    let done = result(&first);
+    assert_eq!(done.text, "Step 1. Step 2. Step 3. All three rounds done.");
+    let expected: Vec<_> = (1..=3)
+        .map(|n| {
+            (
+                "run_shell_command".to_owned(),
+                ToolKind::Execute,
+                format!(r#"{{"command":"echo round-{n}"}}"#),
+            )
+        })
+        .collect();
+    assert_eq!(tools(&first), expected);
+    assert_eq!(done.usage.unwrap().output_tokens, Some(72));
+    assert!(done.open_tool_ids.is_empty());
+    // What a command printed, and whether it failed, is not told.
+    assert!(first.iter().all(|event| match event {
+        AgentEvent::ToolResult(e) => e.output.is_empty() && e.is_error.is_none(),
+        _ => true,
+    }));
+
+    let second = replay.turn("two at once");
+    assert_eq!(
+        result(&second).text,
+        "Two calls at once. Both done: slow-A and fast-B."
+    );
+    assert_eq!(tools(&second).len(), 2);
+}
+
+#[test]
+fn a_tool_that_nobody_permits() {
+    let mut replay = replay(include_str!("sessions/acp_reject/stdout.ndjson"));
+    let events = replay.turn("one");
+    let done = result(&events);
+    assert_eq!(
+        names(&events),
+        [
+            "session",
+            "text",
+            "tool_use",
+            "permission",
+            "tool_result",
+            "text",
+            "turn_end",
+            "done"
+        ]
+    );
+    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(done.permission_denials.len(), 1);
+    assert_eq!(done.permission_denials[0].tool_name, "run_shell_command");
+    assert!(done.open_tool_ids.is_empty());
+    let result = events.iter().find_map(|event| match event {
+        AgentEvent::ToolResult(e) => Some((e.output.as_str(), e.is_error)),
+        _ => None,
+    });
+    let told = "Tool \"run_shell_command\" was canceled by the user.";
+    assert_eq!(result, Some((told, Some(true))));
+    let asked = replay.asked();
+    assert_eq!(asked[0].kind, ToolKind::Execute);
+    assert_eq!(
+        asked[0].message.as_deref(),
+        Some("echo shell-out-1; echo shell-err-1 >&2")
+    );
+    let answer = replay.written().pop().unwrap();
+    assert_eq!(answer["id"], 0);
+    assert_eq!(answer["result"]["outcome"]["optionId"], "cancel");
+    let decisions: Vec<_> = (events.iter())
+        .filter_map(|event| match event {
+            AgentEvent::Permission(e) => Some(e.decision),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(decisions, [Decision::Requested, Decision::Denied]);
+}
+
+#[test]
+fn errors_end_a_turn_and_not_the_session() {
+    let mut replay = replay(include_str!("sessions/acp_errors/stdout.ndjson"));
+    for (kind, message) in [
+        (
+            ErrorKind::Auth,
+            "API error 401: Request had invalid authentication credentials.",
+        ),
+        (
+            ErrorKind::Quota,
+            "You have exhausted your daily quota on this model.",
+        ),
+        (
+            ErrorKind::Protocol,
+            "the model returned an empty response with no text",
+        ),
+    ] {
+        let events = replay.turn("x");
+        let done = result(&events);
+        assert_eq!(done.status, RunStatus::Failed);
+        assert_eq!(done.errors.len(), 1);
+        assert_eq!(done.errors[0].kind, kind);
+        assert_eq!(done.errors[0].message, message);
+    }
+    // That the answer was cut off is not told.
+    let events = replay.turn("x");
+    assert_eq!(result(&events).status, RunStatus::Completed);
+    assert_eq!(result(&events).stop_reason.as_deref(), Some("end_turn"));
+    let events = replay.turn("x");
+    assert_eq!(result(&events).text, HELLO);
+}
+
+#[test]
+fn what_a_session_had_before_is_not_told_again() {
+    let recording = include_str!("sessions/acp_load/stdout.ndjson");
+    let id = "38dc108a-3b14-4d20-b926-3650013e6eca";
+    let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));
+    assert_eq!(replay.assembler().session_id().as_deref(), Some(id));
+    replay.grant_modes();
+    let events = replay.turn("what was said?");
+    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
+    assert_eq!(
+        result(&events).text,
+        "History has 5 contents; word seen: True."
+    );
+    let methods: Vec<_> = (replay.written().iter())
+        .map(|it| it["method"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(
+        methods,
+        [
+            "initialize",
+            "session/load",
+            "session/set_mode",
+            "session/prompt"
+        ]
+    );
+
+    assert_eq!(replay.order(Order::Clear), Ok(()));
+    assert_eq!(
+        replay.assembler().session_id(),
+        None,
+        "nothing was said in it"
+    );
+    let events = replay.turn("anew");
+    assert_eq!(result(&events).text, "I will remember the word PINEAPPLE.");
+    let id = replay.assembler().session_id();
+    assert_eq!(id.as_deref(), Some("2fcff4ca-2e90-4f2c-9ce3-7a370d606d3e"));
+}
+
+#[test]
+fn other_recordings_have_nothing_that_is_not_known() {
+    let mut replay_one = replay(include_str!("sessions/acp_untrusted/stdout.ndjson"));
+    assert_eq!(result(&replay_one.turn("x")).text, "The MCP server echoed.");
+
+    let recording = include_str!("sessions/acp_authenticate/stdout.ndjson");
+    let mut replay_two = replay(recording);
+    let order = replay_two.order(Order::Clear);
+    assert_eq!(order, Ok(()), "a second session");
+    assert_eq!(result(&replay_two.turn("x")).text, HELLO);
+
+    // The process ends before the turn does.
+    for recording in [
+        include_str!("sessions/acp_eof/stdout.ndjson"),
+        include_str!("sessions/acp_eof_midprompt/stdout.ndjson"),
+    ] {
+        let mut replay = replay(recording);
+        replay.answer(PermissionAnswer::Allow);
+        let events = replay.turn("x");
+        assert_eq!(result(&events).status, RunStatus::Incomplete);
+        assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol);
+    }
+}
