@@ -14,18 +14,18 @@ use teamster_core::{
 };
 
 use crate::{CAPABILITIES, INFO};
-use mcp::Servers;
+pub(crate) use mcp::Servers;
 
 /// The CLI refuses a larger prompt, but only after it has begun a session (measured: "Input exceeds
 /// the maximum length of 1048576 characters").
-const LARGEST_PROMPT_CHARS: usize = 1 << 20;
+pub(crate) const LARGEST_PROMPT_CHARS: usize = 1 << 20;
 
 /// Above so many bytes instructions are no argument any more: Linux takes none of 128 KiB.
 const LARGEST_INSTRUCTIONS_ARGUMENT: usize = 120 << 10;
 
 /// The CLI sets these for its own children. One that finds them passes some of them on to its tools,
 /// which then believe that they have no network, or takes itself for another installation.
-const MARKS_OF_A_SESSION: &[&str] = &[
+pub(crate) const MARKS_OF_A_SESSION: &[&str] = &[
     "CODEX_CI",
     "CODEX_INTERNAL_ORIGINATOR_OVERRIDE",
     "CODEX_MANAGED_BY_BUN",
@@ -43,7 +43,12 @@ const MARKS_OF_A_SESSION: &[&str] = &[
 
 /// The CLI prints a message only when it is whole, so it is silent for as long as the model thinks or
 /// writes. It watches the stream itself and gives up on one that stalls.
-const IDLE: Duration = Duration::from_mins(30);
+pub(crate) const IDLE: Duration = Duration::from_mins(30);
+
+/// Without this the CLI waits for ever for a network that is not there. (A setting, because `--disable`
+/// fails for a feature that another version does not have.)
+pub(crate) const NO_WAITING_FOR_A_NETWORK: &str =
+    "--config=features.unbounded_connection_retries=false";
 
 /// After the end of its turn the CLI lives on for 5 s if it cannot deliver its statistics. By then
 /// everything about the session is written (measured: SIGKILL right after the end loses nothing).
@@ -64,9 +69,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     args.add("--color=never");
     // Nobody is there to be asked whether the directory is trusted.
     args.add("--skip-git-repo-check");
-    // Without it the CLI waits for ever for a network that is not there. (As a setting, because
-    // `--disable` fails for a feature that another version does not have.)
-    args.add("--config=features.unbounded_connection_retries=false");
+    args.add(NO_WAITING_FOR_A_NETWORK);
     options(params, &mut args);
     system_prompt(params, &mut args)?;
     images(&params.images, &mut args)?;
@@ -111,7 +114,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
         args.value("--model", model);
     }
     if let Some(effort) = &params.effort {
-        args.add(toml::setting("model_reasoning_effort", effort));
+        args.add(self::effort(effort));
     }
     match params.permission {
         PermissionMode::ReadOnly => args.value("--sandbox", "read-only"),
@@ -123,6 +126,11 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     for dir in &params.add_dirs {
         args.value("--add-dir", dir);
     }
+}
+
+/// The setting for how hard the model shall think.
+pub(crate) fn effort(effort: &str) -> String {
+    toml::setting("model_reasoning_effort", effort)
 }
 
 fn system_prompt(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
@@ -178,7 +186,7 @@ fn images(images: &[Image], args: &mut Args) -> Result<(), AgentError> {
 }
 
 /// The whole path of a file that can be read; the CLI may work in another directory.
-fn readable(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn readable(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     if File::open(&path)?.metadata()?.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -192,14 +200,7 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
     let prompt = params.prompt.as_str();
     let chars = prompt.chars().count();
     if chars > LARGEST_PROMPT_CHARS {
-        return Err(AgentError::new(
-            ErrorCode::PromptTooLarge,
-            ErrorKind::Invalid,
-            format!(
-                "the prompt has {chars} characters and Codex takes {LARGEST_PROMPT_CHARS} at \
-                 most; put the rest in a file and let the agent read it"
-            ),
-        ));
+        return Err(too_large(chars));
     }
     let on_stdin = params.prompt_on_stdin(prompt, &INFO, usize::MAX)?;
     // As an argument, also behind `--`, this word alone means stdin. And stdin with nothing to read
@@ -214,6 +215,18 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
     Ok(Stdin::Closed)
 }
 
+/// The error of a prompt with this many characters.
+pub(crate) fn too_large(chars: usize) -> AgentError {
+    AgentError::new(
+        ErrorCode::PromptTooLarge,
+        ErrorKind::Invalid,
+        format!(
+            "the prompt has {chars} characters and Codex takes {LARGEST_PROMPT_CHARS} at most; put \
+             the rest in a file and let the agent read it"
+        ),
+    )
+}
+
 /// The prompt as the CLI shall read it: it drops one mark of the byte order at the beginning.
 fn for_stdin(prompt: &str) -> Vec<u8> {
     const MARK: &str = "\u{feff}";
@@ -222,7 +235,7 @@ fn for_stdin(prompt: &str) -> Vec<u8> {
 }
 
 /// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
-fn check(params: &ExecuteParams) -> Result<(), AgentError> {
+pub(crate) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params.session_id.as_deref().is_some_and(|id| !is_uuid(id)) {
         // Given another one, the CLI would begin a new session and say nothing about it.

@@ -8,6 +8,7 @@ mod command_line;
 mod decoder;
 mod launch;
 mod rollout;
+mod session;
 
 use std::path::{Path, PathBuf};
 

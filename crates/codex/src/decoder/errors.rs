@@ -55,13 +55,14 @@ const LOGS: &[&str] = &[
     "codex_core::tools::router: ",
     "rmcp::",
     "codex_core::session: failed to record rollout items: ",
+    "codex_app_server: Codex could not find bubblewrap on PATH",
 ];
 
 /// What stands before the reason where the CLI gave up a stream.
 const DISCONNECTED: &str = "stream disconnected before completion: ";
 
 /// A failure that the CLI reports in its events.
-pub(super) fn of_message(message: &str) -> AgentError {
+pub(crate) fn of_message(message: &str) -> AgentError {
     let mut kind = kind_of(message);
     let mut said = Cow::Borrowed(message);
     if message.trim().is_empty() {
@@ -92,7 +93,7 @@ fn words_of<'a>(body: &Object<'a>) -> Option<Cow<'a, str>> {
 }
 
 /// Why the CLI asks the model again. What it does not explain is the connection: else it would give up.
-pub(super) fn of_reconnect(reason: &str) -> AgentError {
+pub(crate) fn of_reconnect(reason: &str) -> AgentError {
     let error = of_message(reason);
     if error.kind == ErrorKind::Internal {
         return AgentError::new(ErrorCode::CliError, ErrorKind::Network, reason);
@@ -101,7 +102,7 @@ pub(super) fn of_reconnect(reason: &str) -> AgentError {
 }
 
 /// Why the model stopped, where a failure says so.
-pub(super) fn stop_reason(message: &str) -> Option<&str> {
+pub(crate) fn stop_reason(message: &str) -> Option<&str> {
     // An answer that a filter stopped is asked for again, as if the connection had broken.
     let message = message.strip_prefix(DISCONNECTED).unwrap_or(message);
     let reason = message.strip_prefix("Incomplete response returned, reason: ")?;
@@ -109,7 +110,7 @@ pub(super) fn stop_reason(message: &str) -> Option<&str> {
 }
 
 /// What a failure means that was only explained on stderr.
-pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
+pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     // Refused arguments, in the words of the parser that the CLI uses.
     if stderr.lines().any(|line| line.starts_with("error: ")) {
         return Some(ErrorKind::Invalid);
@@ -120,7 +121,7 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
 }
 
 /// What is left of stderr without its noise.
-pub(super) fn evidence(stderr: &str) -> String {
+pub(crate) fn evidence(stderr: &str) -> String {
     let is_noise = |line: &&str| {
         NOISE.iter().any(|noise| line.starts_with(noise))
             || log_line(line).is_some_and(|(level, rest)| {

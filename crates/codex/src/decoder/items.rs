@@ -8,31 +8,35 @@ use teamster_core::{
 
 use super::ids::Ids;
 use super::messages::{Kind, Messages};
-use super::wire::Object;
+use super::wire::{Object, with_underscores};
 
 /// Where an item stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     Started,
     Updated,
     Completed,
 }
 
-/// The items of a run.
+/// The items of a run, or of a turn in a session.
 #[derive(Debug, Default)]
-pub(super) struct Items {
+pub(crate) struct Items {
     ids: Ids,
-    pub(super) messages: Messages,
+    pub(crate) messages: Messages,
     /// Tool calls without a result, in order.
     open: Vec<Open>,
     plan: Vec<PlanEntry>,
 }
 
+/// A tool call without a result.
 #[derive(Debug)]
-struct Open {
+pub(crate) struct Open {
     /// The item's id on the wire.
     item: String,
-    id: Id,
+    /// The id under which it was told.
+    pub(crate) id: Id,
+    pub(crate) kind: ToolKind,
+    mcp: Option<McpTool>,
     /// The call, if it was not said yet because its arguments are not known.
     unsaid: Option<Call>,
 }
@@ -62,9 +66,9 @@ struct Outcome {
 
 impl Items {
     /// Takes an item. `None` if its type is not known; then nothing has happened.
-    pub(super) fn item(&mut self, stage: Stage, item: &Object<'_>, out: &mut Events) -> Option<()> {
+    pub(crate) fn item(&mut self, stage: Stage, item: &Object<'_>, out: &mut Events) -> Option<()> {
         let wire_type = item.text("type")?;
-        match &*wire_type {
+        match &*with_underscores(&wire_type) {
             "agent_message" => self.message(stage, Kind::Text, item, out)?,
             "reasoning" => self.message(stage, Kind::Thinking, item, out)?,
             "todo_list" => {
@@ -86,8 +90,28 @@ impl Items {
         Some(())
     }
 
+    /// A piece of a message.
+    pub(crate) fn piece(&mut self, item: &str, kind: Kind, piece: &str, out: &mut Events) {
+        self.messages.add(item, kind, piece, &mut self.ids, out);
+    }
+
+    /// The call in this item, if it has no result yet.
+    pub(crate) fn open_call(&self, item: &str) -> Option<&Open> {
+        self.open.iter().find(|open| open.item == item)
+    }
+
+    /// The ids of the calls of a tool of an MCP server that have no result yet.
+    pub(crate) fn open_calls_of_mcp(&self, server: &str, tool: &str) -> Vec<Id> {
+        let is_it = |open: &&Open| {
+            let mcp = open.mcp.as_ref();
+            mcp.is_some_and(|mcp| mcp.server == server && mcp.tool == tool)
+        };
+        let calls = self.open.iter().filter(is_it);
+        calls.map(|open| open.id.clone()).collect()
+    }
+
     /// The run is over: says the calls that waited for their arguments.
-    pub(super) fn finish(&mut self, out: &mut Events) {
+    pub(crate) fn finish(&mut self, out: &mut Events) {
         for open in &mut self.open {
             if let Some(call) = open.unsaid.take() {
                 out.push(call.event(open.id.clone()));
@@ -102,7 +126,10 @@ impl Items {
         item: &Object<'_>,
         out: &mut Events,
     ) -> Option<()> {
-        let text = item.text("text")?;
+        let text = match item.text("text") {
+            Some(text) => text,
+            None => item.get::<Vec<String>>("summary")?.join("\n").into(),
+        };
         let id = item.text("id");
         let whole = stage == Stage::Completed;
         self.messages
@@ -121,6 +148,11 @@ impl Items {
             })
         };
         let entries: Vec<_> = item.objects("items").iter().filter_map(entry).collect();
+        self.plan(entries, out);
+    }
+
+    /// The plan as it now is.
+    pub(crate) fn plan(&mut self, entries: Vec<PlanEntry>, out: &mut Events) {
         if entries != self.plan {
             self.plan.clone_from(&entries);
             out.push(AgentEvent::Plan(Plan {
@@ -143,6 +175,8 @@ impl Items {
                 let mut open = Open {
                     item: item_id,
                     id: id.clone(),
+                    kind: call.kind,
+                    mcp: call.mcp.clone(),
                     unsaid: None,
                 };
                 if call.incomplete {
@@ -201,7 +235,9 @@ impl Call {
                 } else {
                     ToolKind::Edit
                 };
-                call(tool_kind, kind.to_owned(), fields(item, &["changes"]))
+                let mut input = fields(item, &["changes"]);
+                input.get_mut("changes").map(plain_changes);
+                call(tool_kind, kind.to_owned(), input)
             }
             "mcp_tool_call" => {
                 let tool = named();
@@ -217,15 +253,17 @@ impl Call {
                     )
                 }
             }
-            "collab_tool_call" => {
+            "collab_tool_call" | "collab_agent_tool_call" => {
                 let mut input = fields(item, &["prompt", "receiver_thread_ids"]);
                 if let Some(input) = input.as_object_mut() {
                     input.retain(|_, value| *value != json!([]));
                 }
-                call(ToolKind::Task, named(), input)
+                let name = with_underscores(&named()).into_owned();
+                call(ToolKind::Task, name, input)
             }
             "web_search" => {
-                let input = fields(item, &["query", "action"]);
+                let mut input = fields(item, &["query", "action"]);
+                input.get_mut("action").map(plain_action);
                 Self {
                     incomplete: input["query"].as_str().is_none_or(str::is_empty),
                     ..call(ToolKind::Search, kind.to_owned(), input)
@@ -254,6 +292,32 @@ fn fields(item: &Object<'_>, names: &[&str]) -> Value {
     Value::Object(names.iter().filter_map(field).collect::<Map<_, _>>())
 }
 
+/// The changes of files as a run has them, which is by a word for each; `codex app-server` has an object
+/// for it and the text of the change.
+fn plain_changes(changes: &mut Value) {
+    let list = changes.as_array_mut().into_iter().flatten();
+    for change in list.filter_map(Value::as_object_mut) {
+        let word = change
+            .get("kind")
+            .and_then(|kind| kind.get("type"))
+            .cloned();
+        if let Some(word) = word {
+            change.insert("kind".to_owned(), word);
+            change.remove("diff");
+        }
+    }
+}
+
+/// What a search does as a run has it; `codex app-server` also has what is not there, and other words.
+fn plain_action(action: &mut Value) {
+    if let Some(action) = action.as_object_mut() {
+        action.retain(|_, value| !value.is_null());
+        if let Some(Value::String(word)) = action.get_mut("type") {
+            *word = with_underscores(word).into_owned();
+        }
+    }
+}
+
 impl Outcome {
     fn of(kind: &str, item: &Object<'_>) -> Self {
         let status = item.text("status").unwrap_or_default();
@@ -279,7 +343,7 @@ impl Outcome {
                 outcome.changes = changes(item);
             }
             "mcp_tool_call" => outcome.of_mcp(item),
-            "collab_tool_call" => outcome.output = agents(item),
+            "collab_tool_call" | "collab_agent_tool_call" => outcome.output = agents(item),
             _ => {}
         }
         if status == "declined" {
@@ -424,6 +488,7 @@ fn agents(item: &Object<'_>) -> String {
     let agent = |(id, raw): (&str, &str)| {
         let state = Object::parse(raw)?;
         let status = state.text("status").unwrap_or_default();
+        let status = with_underscores(&status);
         Some(match state.text("message") {
             Some(message) => format!("{id} ({status}): {message}"),
             None => format!("{id} ({status})"),

@@ -6,6 +6,9 @@
 //! message that is the same as one of the answer that broke off is that one; one that begins with it
 //! takes its place; and any other is new. An answer that broke off ends at the last tool call: what
 //! was said before that is not said again.
+//!
+//! In a session the CLI prints messages as they are written. After a reconnect a new one is held back for
+//! as long as it may turn out to be one that was said before.
 
 use std::collections::HashMap;
 
@@ -15,14 +18,14 @@ use super::ids::Ids;
 
 /// What the model says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     Thinking,
 }
 
 /// What the model has said since the last tool call.
 #[derive(Debug, Default)]
-pub(super) struct Messages {
+pub(crate) struct Messages {
     said: Vec<Message>,
     /// The messages of this turn that are whole, by their ids on the wire.
     whole: HashMap<(String, Kind), String>,
@@ -43,6 +46,8 @@ struct Message {
     whole: bool,
     /// The answer that it is part of broke off, and it has not come again.
     broken_off: bool,
+    /// Nothing of it was said yet, because it may be one that was said before the answer broke off.
+    held: bool,
 }
 
 impl Messages {
@@ -71,13 +76,11 @@ impl Messages {
         if kind == Kind::Text && whole && !text.is_empty() {
             self.last = Some(text.to_owned());
         }
-        let growing = self
-            .said
-            .iter()
-            .position(|m| !m.whole && m.item == item && m.kind == kind);
-        if let Some(at) = growing {
-            self.said[at].grow(text, whole, out);
-            return;
+        match self.growing(item, kind) {
+            // As if it came at once.
+            Some(at) if self.said[at].held => drop(self.said.remove(at)),
+            Some(at) => return self.said[at].grow(text, whole, out),
+            None => {}
         }
         if text.is_empty() || self.is_repeated(item, kind, text, whole, out) {
             return;
@@ -89,15 +92,91 @@ impl Messages {
             text: String::new(),
             whole: false,
             broken_off: false,
+            held: false,
         };
         message.grow(text, whole, out);
         self.said.push(message);
     }
 
+    /// A piece of a message that is being written. `item` is its id on the wire.
+    pub(super) fn add(
+        &mut self,
+        item: &str,
+        kind: Kind,
+        piece: &str,
+        ids: &mut Ids,
+        out: &mut Events,
+    ) {
+        if piece.is_empty() {
+            return;
+        }
+        let at = match self.growing(item, kind) {
+            Some(at) => at,
+            // A late one.
+            None if self.whole.contains_key(&(item.to_owned(), kind)) => return,
+            None => {
+                self.said.push(Message {
+                    item: item.to_owned(),
+                    id: Id::from(item),
+                    kind,
+                    text: String::new(),
+                    whole: false,
+                    broken_off: false,
+                    held: true,
+                });
+                self.said.len() - 1
+            }
+        };
+        let message = &mut self.said[at];
+        message.text.push_str(piece);
+        if !message.held {
+            out.push(message.event(piece.to_owned()));
+            return;
+        }
+        let mut message = self.said.remove(at);
+        let is_old = |m: &Message| m.broken_off && m.kind == kind;
+        let may_be = |m: &Message| is_old(m) && m.text.starts_with(&message.text);
+        if !self.said.iter().any(may_be) {
+            let shorter = |m: &Message| is_old(m) && message.text.starts_with(&m.text);
+            if let Some(at) = self.said.iter().position(shorter) {
+                self.said.remove(at).retract(out);
+            }
+            message.held = false;
+            message.id = ids.fresh(item);
+            out.push(message.event(message.text.clone()));
+        }
+        self.said.push(message);
+    }
+
+    /// Another message begins: one that is half written was dropped.
+    pub(crate) fn begins(&mut self, item: &str, out: &mut Events) {
+        self.drop_halves(|message| message.item != item, out);
+    }
+
+    /// The turn ended well: what is half written was dropped.
+    pub(crate) fn ended(&mut self, out: &mut Events) {
+        self.drop_halves(|_| true, out);
+    }
+
+    fn drop_halves(&mut self, which: impl Fn(&Message) -> bool, out: &mut Events) {
+        self.said.retain(|message| {
+            let dropped = !message.whole && which(message);
+            if dropped && !message.held {
+                message.retract(out);
+            }
+            !dropped
+        });
+    }
+
+    fn growing(&self, item: &str, kind: Kind) -> Option<usize> {
+        let is_it = |m: &Message| !m.whole && m.item == item && m.kind == kind;
+        self.said.iter().position(is_it)
+    }
+
     /// The answer broke off and the model is asked again.
-    pub(super) fn broke_off(&mut self, out: &mut Events) {
+    pub(crate) fn broke_off(&mut self, out: &mut Events) {
         self.said.retain_mut(|message| {
-            if !message.whole {
+            if !message.whole && !message.held {
                 message.retract(out);
             }
             message.broken_off = true;
@@ -106,7 +185,7 @@ impl Messages {
     }
 
     /// A tool was called, or a turn ended: what is whole will not come again.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.said.retain(|message| !message.whole);
     }
 
@@ -117,7 +196,7 @@ impl Messages {
     }
 
     /// The text of the last message of the run.
-    pub(super) fn last(&self) -> Option<&str> {
+    pub(crate) fn last(&self) -> Option<&str> {
         self.last.as_deref()
     }
 

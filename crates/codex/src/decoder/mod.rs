@@ -1,10 +1,10 @@
 //! From the lines of `codex exec --json` to events.
 
-mod errors;
+pub(crate) mod errors;
 mod ids;
-mod items;
-mod messages;
-mod servers;
+pub(crate) mod items;
+pub(crate) mod messages;
+pub(crate) mod servers;
 mod turns;
 pub(crate) mod wire;
 
@@ -225,17 +225,17 @@ impl Decoder for CodexDecoder {
 }
 
 /// How the warning begins after which the CLI asks the model again in another way.
-const FALLING_BACK: &str = "Falling back from WebSockets";
+pub(crate) const FALLING_BACK: &str = "Falling back from WebSockets";
 
 /// `Reconnecting... 2/5 (why)` or `Reconnecting... waiting for network (why)`.
-struct Reconnect<'a> {
-    attempt: Option<u32>,
-    max_attempts: Option<u32>,
+pub(crate) struct Reconnect<'a> {
+    pub(crate) attempt: Option<u32>,
+    pub(crate) max_attempts: Option<u32>,
     reason: &'a str,
 }
 
 impl<'a> Reconnect<'a> {
-    fn of(message: &'a str) -> Option<Self> {
+    pub(crate) fn of(message: &'a str) -> Option<Self> {
         let rest = message.strip_prefix("Reconnecting...")?.trim();
         let (count, reason) = match rest.split_once('(') {
             Some((count, reason)) => (count.trim(), reason.strip_suffix(')').unwrap_or(reason)),

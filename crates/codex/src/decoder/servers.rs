@@ -1,4 +1,4 @@
-//! MCP servers that did not start. No event tells of them, only the log on stderr.
+//! MCP servers that did not start. In a run no event tells of them, only the log on stderr.
 
 use std::collections::BTreeSet;
 
@@ -25,17 +25,27 @@ pub(super) fn notices(stderr: &str, out: &mut Events) {
         if let Some((name, reason)) = failed
             && seen.insert(name)
         {
-            let mut reason = excerpt(in_short(reason.trim()), LONGEST_REASON);
-            if ENDED.iter().any(|sign| reason.starts_with(sign)) {
-                reason.push_str(" (it ended before it answered, or there is no such program)");
-            }
             out.notice(
                 NoticeLevel::Warning,
                 NoticeSource::Stderr,
-                format!("the MCP server {name} failed to start: {reason}"),
+                not_started(name, reason),
             );
         }
     }
+}
+
+/// That this server did not start, and the CLI's reason in short.
+pub(crate) fn not_started(name: &str, reason: &str) -> String {
+    let reason = reason.trim();
+    let reason = match reason.split_once("MCP startup failed: ") {
+        Some((before, reason)) if before.starts_with("MCP client for") => reason,
+        _ => reason,
+    };
+    let mut reason = excerpt(in_short(reason), LONGEST_REASON);
+    if ENDED.iter().any(|sign| reason.starts_with(sign)) {
+        reason.push_str(" (it ended before it answered, or there is no such program)");
+    }
+    format!("the MCP server {name} failed to start: {reason}")
 }
 
 /// A reason without what the CLI says around it, and twice.

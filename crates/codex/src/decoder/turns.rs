@@ -150,12 +150,12 @@ impl Totals {
         ]
     }
 
-    fn is_zero(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         self.figures().into_iter().flatten().all(|n| n == 0)
     }
 
     /// What came since the total was `before`. `None` if it is no later total of the same session.
-    fn less(self, before: &Self) -> Option<Self> {
+    pub(crate) fn less(self, before: &Self) -> Option<Self> {
         let mut since = self.figures();
         for (figure, before) in since.iter_mut().zip(before.figures()) {
             if let Some(figure) = figure {
@@ -176,6 +176,23 @@ impl Totals {
             output,
             reasoning_output,
         })
+    }
+}
+
+impl Totals {
+    /// Both together.
+    pub(crate) fn plus(self, other: &Self) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
+        Self {
+            input: sum(self.input, other.input),
+            cached_input: sum(self.cached_input, other.cached_input),
+            cache_write_input: sum(self.cache_write_input, other.cache_write_input),
+            output: sum(self.output, other.output),
+            reasoning_output: sum(self.reasoning_output, other.reasoning_output),
+        }
     }
 }
 

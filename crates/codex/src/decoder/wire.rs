@@ -1,9 +1,12 @@
-//! The lines of `codex exec --json`, as far as they are read.
+//! The lines of `codex exec --json` and of `codex app-server`, as far as they are read.
 //!
 //! A line is a flat object around one flat item, so both are kept as a list of their fields, borrowed
 //! from the line and read one by one when they are wanted. Nothing that is odd about one field can
 //! lose the line: the CLI prints the key `id` twice in `web_search` items, which a derived struct
 //! refuses, and a field of an unexpected type is taken as missing.
+//!
+//! Both print the same items, one with names as `exit_code`, the other with names as `exitCode`. Here
+//! the first are asked for and both are found.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,7 +33,7 @@ impl<'a> Object<'a> {
 
     /// The text of a field.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
-        let (_, raw) = self.0.iter().find(|(found, _)| found == name)?;
+        let (_, raw) = self.0.iter().find(|(found, _)| is_named(found, name))?;
         Some(raw.get())
     }
 
@@ -88,6 +91,26 @@ impl<'a> Object<'a> {
     }
 }
 
+/// Whether this is the name, or its form with capitals.
+fn is_named(found: &str, name: &str) -> bool {
+    found == name || (name.contains('_') && with_underscores(found) == name)
+}
+
+/// A name such as `commandExecution` in the form `command_execution`.
+pub(crate) fn with_underscores(name: &str) -> Cow<'_, str> {
+    if !name.bytes().any(|b| b.is_ascii_uppercase()) {
+        return name.into();
+    }
+    let mut changed = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            changed.push('_');
+        }
+        changed.push(c.to_ascii_lowercase());
+    }
+    changed.into()
+}
+
 fn value_of(raw: &str) -> Value {
     let repaired = || serde_json::from_str(&surrogates::without_lone_escapes(raw)?).ok();
     serde_json::from_str(raw)
@@ -130,6 +153,16 @@ mod tests {
         let object = Object::parse(line).unwrap();
         assert_eq!(object.text("id").as_deref(), Some("item_0"));
         assert_eq!(object.text("type").as_deref(), Some("web_search"));
+    }
+
+    #[test]
+    fn a_name_is_found_in_both_of_its_forms() {
+        let object = Object::parse(r#"{"exitCode":3,"a":1,"agentsStates":{}}"#).unwrap();
+        assert_eq!(object.get::<i64>("exit_code"), Some(3));
+        assert!(object.object("agents_states").is_some());
+        assert_eq!(object.get::<i64>("exit"), None);
+        assert_eq!(with_underscores("mcpToolCall"), "mcp_tool_call");
+        assert_eq!(with_underscores("mcp_tool_call"), "mcp_tool_call");
     }
 
     #[test]

@@ -36,19 +36,19 @@ const DEFAULT_LOG: &str = "error";
 
 /// The part of a launch that is about MCP servers.
 #[derive(Debug, Default)]
-pub(super) struct Servers {
+pub(crate) struct Servers {
     /// Arguments.
-    pub(super) settings: Vec<String>,
+    pub(crate) settings: Vec<String>,
     /// What is secret, by the variables that the definitions name, and what the CLI shall log.
-    pub(super) env: Vec<(String, String)>,
+    pub(crate) env: Vec<(String, String)>,
     /// The servers, where the CLI shall find them in its own file.
-    pub(super) config: Option<ConfigEdit>,
+    pub(crate) config: Option<ConfigEdit>,
     /// Files whose servers the CLI would mix with those of the same name.
-    pub(super) names_taken: Vec<ConfigTable>,
+    pub(crate) names_taken: Vec<ConfigTable>,
 }
 
 impl Servers {
-    pub(super) fn of(params: &ExecuteParams) -> Result<Self, AgentError> {
+    pub(crate) fn of(params: &ExecuteParams) -> Result<Self, AgentError> {
         let mut servers = Self::default();
         if params.mcp_servers.is_empty() {
             return Ok(servers);

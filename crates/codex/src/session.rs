@@ -1,0 +1,54 @@
+//! Sessions: `codex app-server`, which is kept for many turns.
+//!
+//! It speaks JSON-RPC on its standard streams, one message a line and without a `jsonrpc` field.
+
+mod agents;
+mod approvals;
+mod calls;
+mod failures;
+mod figures;
+mod launch;
+mod notifications;
+mod opening;
+mod permissions;
+mod playing;
+mod protocol;
+mod turn;
+
+use teamster_core::{
+    AgentError, Launch, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
+};
+
+use crate::Codex;
+use protocol::CodexSession;
+
+static CAPABILITIES: SessionCapabilities = {
+    let mut can = SessionCapabilities::none();
+    can.interrupt = true;
+    can.steer = true;
+    can.clear = true;
+    can.set_model = true;
+    can.set_permission = true;
+    can.permissions = true;
+    can.images = true;
+    // A goal that the model was given makes the CLI go on by itself.
+    can.unasked = true;
+    can
+};
+
+impl SessionProvider for Codex {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &CAPABILITIES
+    }
+
+    fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
+        launch::launch(options)
+    }
+
+    fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
+        Box::new(CodexSession::new(options))
+    }
+}
+
+#[cfg(test)]
+mod tests;

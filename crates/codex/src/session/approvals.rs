@@ -1,0 +1,227 @@
+//! What the CLI asks: requests of its own, with numbers of its own.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentEvent, Decision, Events, Exchange, Id, Permission, PermissionAnswer, PermissionRequest,
+    ToolKind,
+};
+
+use super::turn::Playing;
+use crate::decoder::wire::Object;
+
+/// The requests that wait for an answer, by our numbers.
+#[derive(Debug, Default)]
+pub(super) struct Approvals {
+    last: u64,
+    open: BTreeMap<u64, Asked>,
+}
+
+/// A request of the CLI's.
+#[derive(Debug)]
+struct Asked {
+    /// Its number, or whatever it has for one.
+    id: Value,
+    sort: Sort,
+    tool: Option<Id>,
+    /// An agent asks, which goes on after the turn.
+    is_agent: bool,
+}
+
+/// In which form it wants the answer.
+#[derive(Debug, Clone, PartialEq)]
+enum Sort {
+    /// A command or a change of files.
+    Decision,
+    /// A tool of an MCP server.
+    Elicitation,
+    /// These permissions, for some time.
+    Permissions(Value),
+}
+
+/// Who asks: the turn that is being played, or an agent that works for it.
+pub(super) struct Asker<'a> {
+    pub(super) turn: &'a Playing,
+    pub(super) is_agent: bool,
+}
+
+impl Approvals {
+    /// Takes a request. `None` if it is of a kind that is not known; then nothing has happened.
+    ///
+    /// Without somebody who asks, which is when nobody could hear of it, it is declined.
+    pub(super) fn asked(
+        &mut self,
+        method: &str,
+        id: &Value,
+        params: &Object<'_>,
+        asker: Option<&Asker<'_>>,
+        exchange: &mut Exchange,
+        out: &mut Events,
+    ) -> Option<()> {
+        let sort = Sort::of(method, params)?;
+        // A server that wants something of the user, who is not there; or nobody is there at all.
+        let request = asker.and_then(|asker| {
+            self.last += 1;
+            self.request(self.last, method, params, asker)
+        });
+        let Some(request) = request else {
+            exchange
+                .write(&json!({"id": id, "result": sort.answer(&PermissionAnswer::Deny(None))}));
+            return Some(());
+        };
+        out.push(AgentEvent::Permission(Box::new(Permission {
+            tool_name: request.tool_name.clone(),
+            tool_id: request.tool_id.clone(),
+            decision: Decision::Requested,
+            reason: request.message.clone(),
+            native: None,
+        })));
+        let asked = Asked {
+            id: id.clone(),
+            sort,
+            tool: request.tool_id.clone(),
+            is_agent: asker.is_some_and(|asker| asker.is_agent),
+        };
+        self.open.insert(request.id, asked);
+        exchange.ask(request);
+        Some(())
+    }
+
+    fn request(
+        &self,
+        number: u64,
+        method: &str,
+        params: &Object<'_>,
+        asker: &Asker<'_>,
+    ) -> Option<PermissionRequest> {
+        let item = params.text("item_id").unwrap_or_default();
+        let call = asker.turn.items.open_call(&item);
+        let kind = call.as_ref().map(|call| call.kind);
+        let own = !asker.is_agent;
+        let (name, kind, input) = match method {
+            "item/commandExecution/requestApproval" => {
+                let input = fields(params, &["command", "cwd"]);
+                ("command_execution".to_owned(), ToolKind::Execute, input)
+            }
+            "item/fileChange/requestApproval" => {
+                let changes = asker.turn.changes.get(&*item).filter(|_| own);
+                let mut input = fields(params, &["grant_root"]);
+                if let (Some(changes), Some(input)) = (changes, input.as_object_mut()) {
+                    input.insert("changes".to_owned(), changes.clone());
+                }
+                let kind = kind.unwrap_or(ToolKind::Edit);
+                ("file_change".to_owned(), kind, input)
+            }
+            "item/permissions/requestApproval" => {
+                let input = fields(params, &["permissions", "cwd"]);
+                ("request_permissions".to_owned(), ToolKind::Other, input)
+            }
+            _ => return self.request_of_mcp(number, params, asker),
+        };
+        let mut request = PermissionRequest::new(number, name, kind, input);
+        request.tool_id = call.map(|call| call.id.clone()).filter(|_| own);
+        request.message = params.text("reason").map(std::borrow::Cow::into_owned);
+        Some(request)
+    }
+
+    /// Whether a tool of an MCP server may be used. It does not say which call that is.
+    fn request_of_mcp(
+        &self,
+        number: u64,
+        params: &Object<'_>,
+        asker: &Asker<'_>,
+    ) -> Option<PermissionRequest> {
+        let about = params.object("_meta")?;
+        if about.text("codex_approval_kind").as_deref() != Some("mcp_tool_call") {
+            return None;
+        }
+        let tool = about.text("tool_name")?.into_owned();
+        let server = params.text("server_name").unwrap_or_default();
+        let input = about.value("tool_params").unwrap_or_else(|| json!({}));
+        let is_asked = |id: &Id| {
+            self.open
+                .values()
+                .any(|asked| asked.tool.as_ref() == Some(id))
+        };
+        let calls = asker.turn.items.open_calls_of_mcp(&server, &tool);
+        let call = calls.into_iter().find(|id| !is_asked(id));
+        let mut request = PermissionRequest::new(number, tool, ToolKind::Mcp, input);
+        request.tool_id = call.filter(|_| !asker.is_agent);
+        request.message = params.text("message").map(std::borrow::Cow::into_owned);
+        Some(request)
+    }
+
+    /// The answer to a request, by our number.
+    pub(super) fn answer(&mut self, id: u64, answer: &PermissionAnswer, exchange: &mut Exchange) {
+        if let Some(asked) = self.open.remove(&id) {
+            exchange.write(&json!({"id": asked.id, "result": asked.sort.answer(answer)}));
+        }
+    }
+
+    /// The CLI needs no answer any more to the request with this number of its own.
+    pub(super) fn resolved(&mut self, id: &Value, exchange: &mut Exchange) {
+        self.open.retain(|number, asked| {
+            let is_it = asked.id == *id;
+            if is_it {
+                exchange.withdraw(*number);
+            }
+            !is_it
+        });
+    }
+
+    /// The turn has ended, and with it all that was asked in it.
+    pub(super) fn withdraw_all(&mut self, exchange: &mut Exchange) {
+        let denied = PermissionAnswer::Deny(None);
+        for (number, asked) in std::mem::take(&mut self.open) {
+            exchange.withdraw(number);
+            if asked.is_agent {
+                exchange.write(&json!({"id": asked.id, "result": asked.sort.answer(&denied)}));
+            }
+        }
+    }
+}
+
+/// These fields of a request, where they are there.
+fn fields(params: &Object<'_>, names: &[&str]) -> Value {
+    let field = |name: &&str| Some(((*name).to_owned(), params.value(name)?));
+    Value::Object(names.iter().filter_map(field).collect())
+}
+
+impl Sort {
+    fn of(method: &str, params: &Object<'_>) -> Option<Self> {
+        Some(match method {
+            "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
+                Self::Decision
+            }
+            "mcpServer/elicitation/request" => Self::Elicitation,
+            "item/permissions/requestApproval" => {
+                let permissions = params.value("permissions");
+                Self::Permissions(permissions.unwrap_or_else(|| json!({})))
+            }
+            _ => return None,
+        })
+    }
+
+    fn answer(&self, answer: &PermissionAnswer) -> Value {
+        let always = *answer == PermissionAnswer::AllowAlways;
+        let denied = matches!(answer, PermissionAnswer::Deny(_));
+        match self {
+            // The CLI does not take a reason.
+            Self::Decision if denied => json!({"decision": "decline"}),
+            Self::Decision if always => json!({"decision": "acceptForSession"}),
+            Self::Decision => json!({"decision": "accept"}),
+            Self::Elicitation if denied => {
+                json!({"action": "decline", "content": null, "_meta": null})
+            }
+            Self::Elicitation => {
+                let about = always.then(|| json!({"persist": "session"}));
+                json!({"action": "accept", "content": {}, "_meta": about})
+            }
+            Self::Permissions(asked) => json!({
+                "permissions": if denied { json!({}) } else { asked.clone() },
+                "scope": if always { "session" } else { "turn" },
+            }),
+        }
+    }
+}

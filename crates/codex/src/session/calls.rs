@@ -1,0 +1,71 @@
+//! Requests to the CLI, and which of them wait for an answer.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use teamster_core::{AgentError, ErrorKind, Exchange, OrderId};
+
+use crate::decoder::errors;
+use crate::decoder::wire::Object;
+
+/// What a request was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    Initialize,
+    /// The user's settings.
+    Settings,
+    /// A thread, which is what the CLI calls a session.
+    Open,
+    /// The turn with this number.
+    Turn(u64),
+    Interrupt,
+    Steer(OrderId),
+    /// Nothing depends on its answer.
+    Other,
+}
+
+/// The requests of one process.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    last: u64,
+    waiting: HashMap<u64, Call>,
+}
+
+impl Calls {
+    /// Writes a request and gives its number.
+    pub(super) fn call(
+        &mut self,
+        exchange: &mut Exchange,
+        call: Call,
+        method: &str,
+        params: &Value,
+    ) -> u64 {
+        self.last += 1;
+        self.waiting.insert(self.last, call);
+        exchange.write(&json!({"id": self.last, "method": method, "params": params}));
+        self.last
+    }
+
+    #[cfg(test)]
+    pub(super) fn number_from(&mut self, number: u64) {
+        self.last = number - 1;
+    }
+
+    /// What the request with this number was for. `None` if there is none that waits for an answer.
+    pub(super) fn answered(&mut self, id: u64) -> Option<Call> {
+        self.waiting.remove(&id)
+    }
+}
+
+/// What the CLI says where it refuses a request.
+pub(super) fn refusal(error: &Object<'_>) -> AgentError {
+    let message = error.text("message").unwrap_or_default();
+    let mut refusal = errors::of_message(&message);
+    // The codes of JSON-RPC for a request that is wrong and for parameters that are.
+    let is_wrong = matches!(error.get::<i64>("code"), Some(-32602..=-32600));
+    if refusal.kind == ErrorKind::Internal && is_wrong {
+        refusal.kind = ErrorKind::Invalid;
+        refusal.retryable = false;
+    }
+    refusal
+}

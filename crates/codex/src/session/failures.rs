@@ -1,0 +1,88 @@
+//! Why a turn failed, or a request to the model. Here the CLI has a word for it beside its message.
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+
+use crate::decoder::errors;
+use crate::decoder::wire::Object;
+
+/// A failure, and the CLI's own words about it.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    pub(super) message: String,
+    /// What went wrong before that, where a request is made again.
+    pub(super) details: Option<String>,
+    kind: Option<ErrorKind>,
+}
+
+impl Failure {
+    pub(super) fn of(error: &Object<'_>) -> Self {
+        let text = |name| {
+            let text = error.text(name).filter(|text| !text.trim().is_empty());
+            text.map(std::borrow::Cow::into_owned)
+        };
+        Self {
+            message: text("message").unwrap_or_default(),
+            details: text("additional_details"),
+            kind: kind_of(error),
+        }
+    }
+
+    /// The error of a turn that failed.
+    pub(super) fn error(&self) -> AgentError {
+        self.classified(errors::of_message(&self.message))
+    }
+
+    /// The error for which the CLI asks the model again.
+    pub(super) fn error_of_retry(&self) -> AgentError {
+        let reason = self.details.as_ref().unwrap_or(&self.message);
+        self.classified(errors::of_reconnect(reason))
+    }
+
+    /// The words say more than the CLI's word for it, where they are known at all: it has one for the
+    /// whole connection, and for many things none.
+    fn classified(&self, error: AgentError) -> AgentError {
+        let vague = matches!(error.kind, ErrorKind::Internal | ErrorKind::Network);
+        match self.kind {
+            Some(kind) if vague => AgentError {
+                retry_after_ms: error.retry_after_ms,
+                ..AgentError::new(ErrorCode::CliError, kind, error.message)
+            },
+            _ => error,
+        }
+    }
+}
+
+/// `codexErrorInfo`: a word, or an object with the word for its only key.
+fn kind_of(error: &Object<'_>) -> Option<ErrorKind> {
+    if let Some(word) = error.text("codex_error_info") {
+        return kind_of_word(&word);
+    }
+    let info = error.object("codex_error_info")?;
+    let (word, details) = info.entries().next()?;
+    let status = Object::parse(details).and_then(|details| details.get("http_status_code"));
+    status
+        .and_then(ErrorKind::of_http_status)
+        .or_else(|| kind_of_word(word))
+}
+
+fn kind_of_word(word: &str) -> Option<ErrorKind> {
+    Some(match word {
+        "contextWindowExceeded" => ErrorKind::ContextWindow,
+        "sessionBudgetExceeded" => ErrorKind::Budget,
+        "usageLimitExceeded" => ErrorKind::Quota,
+        "rateLimitExceeded" => ErrorKind::RateLimit,
+        "serverOverloaded"
+        | "flexUnavailable"
+        | "policyCapacityUnavailable"
+        | "internalServerError" => ErrorKind::Overloaded,
+        "modelNotFound" => ErrorKind::ModelNotFound,
+        "unauthorized" => ErrorKind::Auth,
+        "inferenceHookDenied" | "tooManyDenials" => ErrorKind::Permission,
+        "badRequest" | "cyberPolicy" | "misalignmentPolicyViolation" => ErrorKind::Invalid,
+        "httpConnectionFailed"
+        | "responseStreamConnectionFailed"
+        | "responseStreamDisconnected"
+        | "responseTooManyFailedAttempts" => ErrorKind::Network,
+        _ => return None,
+    })
+}

@@ -1,0 +1,165 @@
+//! How the CLI is started for a session, and what of its parameters goes into messages.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use teamster_core::{
+    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Launch, PermissionMode,
+    PermissionPolicy, PromptDelivery, SessionOptions, Stdin, SystemPrompt, Timeouts,
+};
+
+use crate::launch::{self, Servers};
+
+pub(super) fn launch(options: &SessionOptions) -> Result<Launch, AgentError> {
+    let params = &options.params;
+    check(options)?;
+    let mut args = Args::new();
+    args.add("app-server");
+    args.add(launch::NO_WAITING_FOR_A_NETWORK);
+    // The servers of a session that was cleared end with it, and not half an hour later.
+    args.add("--config=thread_unload_delay_secs=0");
+    if let Some(effort) = &params.effort {
+        args.add(launch::effort(effort));
+    }
+    let servers = Servers::of(params)?;
+    for setting in servers.settings {
+        args.add(setting);
+    }
+    for arg in &params.extra_args {
+        args.add(arg);
+    }
+    let (args, private_files) = args.into_parts();
+    Ok(Launch {
+        args,
+        private_files,
+        // Which server did not start is told by a message, so the log need not tell it.
+        env: (servers.env.into_iter())
+            .filter(|(name, _)| name != "RUST_LOG")
+            .collect(),
+        env_remove: launch::MARKS_OF_A_SESSION.to_vec(),
+        stdin: Stdin::Open(Vec::new()),
+        // On SIGTERM it ends its tools and MCP servers, and on SIGINT it does not: the other way round
+        // than in a run.
+        stop_first: None,
+        timeouts: Timeouts {
+            idle: Some(launch::IDLE),
+            ..Timeouts::default()
+        },
+        config: servers.config,
+        names_taken: servers.names_taken,
+        ..Launch::default()
+    })
+}
+
+fn check(options: &SessionOptions) -> Result<(), AgentError> {
+    // The prompts come later.
+    let mut params = options.params.clone();
+    "-".clone_into(&mut params.prompt);
+    if params.prompt_delivery == PromptDelivery::Argv {
+        return Err(AgentError::invalid_params(
+            "prompt_delivery: the prompts of a session go to stdin",
+        ));
+    }
+    // One that this session began has its instructions already.
+    if options.restarted {
+        params.system_prompt = None;
+    }
+    launch::check(&params)
+}
+
+/// What of the parameters goes into messages.
+#[derive(Debug)]
+pub(super) struct Start {
+    /// The session to go on with, and whether as a fork.
+    pub(super) resume: Option<(String, bool)>,
+    /// Where the agent works.
+    pub(super) directory: Option<PathBuf>,
+    /// The root of the repository that this is in.
+    pub(super) repository: Option<PathBuf>,
+    pub(super) model: Option<String>,
+    pub(super) effort: Option<String>,
+    pub(super) append: Option<String>,
+    pub(super) replace: Option<String>,
+    /// Directories in which the agent may write, if it may write at all.
+    pub(super) add_dirs: Vec<String>,
+    pub(super) permission: PermissionMode,
+    pub(super) answers: Answers,
+    pub(super) output_schema: Option<Value>,
+}
+
+/// Who answers when the CLI asks whether a tool may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answers {
+    Nobody,
+    /// Whoever it is allows everything.
+    Always,
+    Somebody,
+}
+
+impl Start {
+    pub(super) fn of(options: &SessionOptions) -> Self {
+        let params = &options.params;
+        let directory = directory(params);
+        let text = |wanted: bool, text: &String| wanted.then(|| text.clone());
+        Self {
+            resume: (params.session_id.clone()).map(|id| (id, params.fork)),
+            repository: directory.as_deref().and_then(repository),
+            directory,
+            model: params.model.clone(),
+            effort: params.effort.clone(),
+            append: match &params.system_prompt {
+                Some(SystemPrompt::Append(added)) => text(true, added),
+                _ => None,
+            },
+            replace: match &params.system_prompt {
+                Some(SystemPrompt::Replace(whole)) => text(true, whole),
+                _ => None,
+            },
+            add_dirs: (params.add_dirs.iter())
+                .filter_map(|dir| Some(dir.to_str()?.to_owned()))
+                .collect(),
+            permission: params.permission,
+            answers: match options.permissions {
+                PermissionPolicy::Allow => Answers::Always,
+                PermissionPolicy::Ask(_) => Answers::Somebody,
+                _ => Answers::Nobody,
+            },
+            output_schema: params.output_schema.clone(),
+        }
+    }
+}
+
+fn directory(params: &ExecuteParams) -> Option<PathBuf> {
+    match &params.working_directory {
+        Some(directory) => std::path::absolute(directory).ok(),
+        None => std::env::current_dir().ok(),
+    }
+}
+
+fn repository(directory: &Path) -> Option<PathBuf> {
+    let mut above = directory.ancestors();
+    above
+        .find(|dir| dir.join(".git").exists())
+        .map(Path::to_owned)
+}
+
+/// The error of a prompt that the CLI would refuse.
+pub(super) fn check_prompt(prompt: &str, images: usize) -> Result<(), AgentError> {
+    let chars = prompt.chars().count();
+    if chars > launch::LARGEST_PROMPT_CHARS {
+        return Err(launch::too_large(chars));
+    }
+    if prompt.trim().is_empty() && images == 0 {
+        return Err(AgentError::invalid_params("prompt: it is empty"));
+    }
+    Ok(())
+}
+
+/// The error of a line that the CLI did not print for a session's sake.
+pub(super) fn unlike_a_session(what: &str) -> AgentError {
+    AgentError::new(
+        ErrorCode::CliError,
+        ErrorKind::Protocol,
+        format!("Codex answered without {what}; it may be of a version that is not known"),
+    )
+}

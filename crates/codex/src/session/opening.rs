@@ -1,0 +1,332 @@
+//! How a session begins or goes on: a thread is started, resumed or forked.
+
+use serde_json::{Value, json};
+use teamster_core::{AgentError, Events, Id, Image, ImageSource, OrderId, PermissionMode};
+
+use super::calls::Call;
+use super::figures::Figures;
+use super::launch::unlike_a_session;
+use super::permissions::{self, Settings};
+use super::protocol::{Asked, CodexSession};
+use crate::decoder::Baseline;
+use crate::decoder::wire::Object;
+use crate::launch::readable;
+
+/// What the CLI calls a session.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) id: Id,
+    /// The model that it began with.
+    pub(super) model: Option<String>,
+    /// Another model that has answered in the last turn.
+    pub(super) answered_by: Option<String>,
+    /// It is on the disk.
+    pub(super) can_be_resumed: bool,
+    /// The sandbox and when the CLI asks, where they are those of the user's settings.
+    pub(super) defaults: Option<(Value, Value)>,
+}
+
+/// A thread that is to be begun or resumed.
+#[derive(Debug)]
+pub(super) struct Opening {
+    what: What,
+    /// Who waits for it, if it is in the place of another.
+    clear: Option<OrderId>,
+    /// The number of the request, once it was made.
+    call: Option<u64>,
+    baseline: Baseline,
+}
+
+#[derive(Debug)]
+enum What {
+    New,
+    Resume(String),
+    Fork(String),
+}
+
+/// Notifications that say nothing here and are long or many: each change of a file comes with all
+/// changes of the turn so far.
+const UNWANTED: &[&str] = &[
+    "turn/diff/updated",
+    "thread/readState/changed",
+    "item/reasoning/textDelta",
+];
+
+impl CodexSession {
+    /// The first words, and the session that the parameters are about.
+    pub(super) fn initialize(&mut self) {
+        let params = json!({
+            "clientInfo": {
+                "name": "teamster",
+                "title": null,
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+            "capabilities": {
+                // Without it the CLI ends no commands on request.
+                "experimentalApi": true,
+                "requestAttestation": false,
+                "optOutNotificationMethods": UNWANTED,
+            },
+        });
+        self.call(Call::Initialize, "initialize", &params);
+        self.exchange.write(&json!({"method": "initialized"}));
+        self.opening = Some(self.first_opening());
+    }
+
+    /// The session that the parameters are about.
+    pub(super) fn first_opening(&self) -> Opening {
+        let what = match &self.start.resume {
+            None => What::New,
+            Some((id, false)) => What::Resume(id.clone()),
+            Some((id, true)) => What::Fork(id.clone()),
+        };
+        Opening {
+            what,
+            clear: None,
+            call: None,
+            baseline: self.baseline,
+        }
+    }
+
+    /// A session of its own in the place of this one.
+    pub(super) fn clear(&mut self, order: OrderId) {
+        if let Some(before) = self.opening.take().and_then(|opening| opening.clear) {
+            let error = AgentError::invalid_params("the session was cleared again");
+            self.exchange.settle(before, Err(error));
+        }
+        // What comes after it, too: should the CLI lose it, the old one is not what is wanted.
+        self.start.resume = None;
+        self.baseline = Baseline::default();
+        self.opening = Some(Opening {
+            what: What::New,
+            clear: Some(order),
+            call: None,
+            baseline: Baseline::default(),
+        });
+    }
+
+    /// The CLI has let go of the session, which is to go on all the same.
+    pub(super) fn closed(&mut self) {
+        let Some(thread) = self.thread.take_if(|thread| thread.can_be_resumed) else {
+            return;
+        };
+        self.start.resume = Some((thread.id.to_string(), false));
+        self.baseline = self.figures.total();
+    }
+
+    /// Whether the user's settings are there. They are asked for if they are not.
+    pub(super) fn has_settings(&mut self) -> bool {
+        if matches!(self.settings, Asked::Not) {
+            self.settings = Asked::Waiting;
+            let params = json!({"cwd": self.start.directory});
+            self.call(Call::Settings, "config/read", &params);
+        }
+        matches!(self.settings, Asked::Answered(_))
+    }
+
+    /// The user's settings, or where they are not known those of somebody who has none.
+    pub(super) fn settings(&self) -> Settings {
+        match &self.settings {
+            Asked::Answered(settings) => settings.clone(),
+            _ => Settings::default(),
+        }
+    }
+
+    pub(super) fn settings_answered(&mut self, result: Option<&Object<'_>>) {
+        let settings = result.map(|result| Settings::of(result, &self.start));
+        self.settings = Asked::Answered(settings.unwrap_or_default());
+    }
+
+    /// Asks for the session, once all is known that it takes.
+    pub(super) fn open_if_ready(&mut self) {
+        let Some(opening) = &self.opening else {
+            return;
+        };
+        if opening.call.is_some() {
+            return;
+        }
+        let is_new = matches!(opening.what, What::New);
+        let may_write = !matches!(self.mode, PermissionMode::ReadOnly | PermissionMode::Bypass);
+        // A session that is resumed would keep what it was allowed before.
+        let of_settings = self.mode == PermissionMode::Default && !is_new;
+        let with_roots = may_write && !self.start.add_dirs.is_empty();
+        if (of_settings || with_roots) && !self.has_settings() {
+            return;
+        }
+        let settings = self.settings();
+        let mut params = json!({});
+        let method = match self.opening.as_ref().map(|opening| &opening.what) {
+            Some(What::Resume(id)) => {
+                params["threadId"] = json!(id);
+                "thread/resume"
+            }
+            Some(What::Fork(id)) => {
+                params["threadId"] = json!(id);
+                "thread/fork"
+            }
+            _ => "thread/start",
+        };
+        if is_new {
+            // Without the directory, which is the process's own: given one, the CLI writes into the
+            // user's configuration that the project is trusted.
+            set(
+                &mut params,
+                "developerInstructions",
+                self.start.append.as_deref(),
+            );
+        } else {
+            params["excludeTurns"] = json!(true);
+            let directory = self.start.directory.as_deref();
+            set(&mut params, "cwd", directory.and_then(|dir| dir.to_str()));
+        }
+        set(&mut params, "model", self.model.as_deref());
+        set(
+            &mut params,
+            "baseInstructions",
+            self.start.replace.as_deref(),
+        );
+        let (mode, answers) = (self.mode, self.start.answers);
+        if of_settings || mode != PermissionMode::Default {
+            params["sandbox"] = json!(permissions::sandbox_name(mode, &settings));
+        }
+        if of_settings {
+            let policy = permissions::approval_policy_or_own(mode, answers, &settings);
+            params["approvalPolicy"] = policy;
+        } else {
+            let policy = permissions::approval_policy(mode, answers);
+            set(&mut params, "approvalPolicy", policy);
+        }
+        if with_roots {
+            let roots = settings.roots(&self.start);
+            params["config"] = json!({"sandbox_workspace_write.writable_roots": roots});
+        }
+        let call = self.call(Call::Open, method, &params);
+        if let Some(opening) = &mut self.opening {
+            opening.call = Some(call);
+        }
+    }
+
+    /// Whether this request was for the session that is to be opened.
+    pub(super) fn is_opening(&self, call: u64) -> bool {
+        let opening = self.opening.as_ref();
+        opening.is_some_and(|opening| opening.call == Some(call))
+    }
+
+    pub(super) fn opened(&mut self, result: &Object<'_>, out: &mut Events) {
+        let id = result.object("thread").and_then(|thread| thread.text("id"));
+        let Some(id) = id else {
+            return self.not_opened(unlike_a_session("the id of the session"), out);
+        };
+        let Some(opening) = self.opening.take() else {
+            return;
+        };
+        let is_new = matches!(opening.what, What::New);
+        let defaults = || Some((result.value("sandbox")?, result.value("approval_policy")?));
+        let thread = Thread {
+            id: Id::from(id),
+            model: result.text("model").map(std::borrow::Cow::into_owned),
+            answered_by: None,
+            can_be_resumed: !is_new,
+            defaults: defaults().filter(|_| is_new && self.mode == PermissionMode::Default),
+        };
+        self.figures = Figures::from(&opening.baseline);
+        self.running = None;
+        if let Some(before) = self.thread.replace(thread) {
+            self.agents.clear();
+            let params = json!({"threadId": before.id});
+            self.call(Call::Other, "thread/unsubscribe", &params);
+        }
+        if let Some(order) = opening.clear {
+            self.exchange.settle(order, Ok(()));
+        }
+        if self.waiting.turn.is_some() {
+            self.tell_session(out);
+        }
+    }
+
+    pub(super) fn not_opened(&mut self, error: AgentError, out: &mut Events) {
+        let opening = self.opening.take();
+        if let Some(order) = opening.and_then(|opening| opening.clear) {
+            self.exchange.settle(order, Err(error));
+        } else if self.waiting.turn.is_some() {
+            self.fail(error, out);
+        }
+    }
+}
+
+fn set(params: &mut Value, name: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        params[name] = json!(value);
+    }
+}
+
+/// The error of images that cannot be read. The CLI would go on without them.
+pub(super) fn check_images(images: &[Image]) -> Result<(), AgentError> {
+    for image in images {
+        match &image.source {
+            ImageSource::Bytes(_) => {}
+            ImageSource::Path(path) => {
+                readable(path).map_err(|error| Image::unreadable(path, &error))?;
+            }
+            _ => {
+                return Err(AgentError::invalid_params(
+                    "images: an image is a file or bytes in memory",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An image as a part of what a turn is given.
+pub(super) fn image_item(image: &Image) -> Option<Value> {
+    Some(match &image.source {
+        ImageSource::Path(path) => {
+            let path = std::path::absolute(path).ok()?;
+            json!({"type": "localImage", "path": path.to_str()?})
+        }
+        ImageSource::Bytes(bytes) => {
+            let url = format!("data:{};base64,{}", image.media_type, base64(bytes));
+            json!({"type": "image", "url": url})
+        }
+        _ => return None,
+    })
+}
+
+/// These bytes in the 64 letters of RFC 4648, padded.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for position in 0..4 {
+            let index = (bits >> (18 - 6 * position)) & 63;
+            let letter = LETTERS[index as usize] as char;
+            text.push(if position <= chunk.len() { letter } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The test vectors of RFC 4648.
+    #[test]
+    fn bytes_in_letters() {
+        for (bytes, letters) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(bytes.as_bytes()), letters);
+        }
+        assert_eq!(base64(&[0xfb, 0xff, 0xbf]), "+/+/");
+    }
+}

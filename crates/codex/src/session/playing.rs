@@ -1,0 +1,240 @@
+//! A turn from what is wanted to its end.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentError, AgentEvent, Events, OrderId, PermissionMode, Session, Turn, TurnEnd,
+};
+
+use super::calls::Call;
+use super::launch::{check_prompt, unlike_a_session};
+use super::opening::{check_images, image_item};
+use super::permissions;
+use super::protocol::CodexSession;
+use super::turn::{Ended, Interrupt, Playing};
+use crate::decoder::wire::Object;
+
+impl CodexSession {
+    /// The turn is given to the CLI.
+    pub(super) fn play(&mut self, turn: &Turn) {
+        let Some(thread) = &self.thread else {
+            return;
+        };
+        let mut params = json!({"threadId": thread.id, "input": input(turn)});
+        if self.model_changed {
+            params["model"] = json!(self.model);
+            params["effort"] = json!(self.start.effort);
+        }
+        if self.mode_changed {
+            let settings = self.settings();
+            let (mode, answers) = (self.mode, self.start.answers);
+            let (sandbox, approvals) = match (&thread.defaults, mode) {
+                (Some(defaults), PermissionMode::Default) => defaults.clone(),
+                _ => (
+                    permissions::sandbox_policy(mode, &settings, &self.start),
+                    permissions::approval_policy_or_own(mode, answers, &settings),
+                ),
+            };
+            params["sandboxPolicy"] = sandbox;
+            params["approvalPolicy"] = approvals;
+        }
+        if let Some(schema) = &self.start.output_schema {
+            params["outputSchema"] = schema.clone();
+        }
+        self.turns += 1;
+        let number = self.turns;
+        self.playing = Some(Playing {
+            number,
+            ..Playing::default()
+        });
+        self.figures.turn_begins();
+        self.call(Call::Turn(number), "turn/start", &params);
+    }
+
+    pub(super) fn turn_answered(
+        &mut self,
+        number: u64,
+        result: Result<Object<'_>, AgentError>,
+        out: &mut Events,
+    ) {
+        let Some(playing) = self.playing.as_mut().filter(|it| it.number == number) else {
+            return;
+        };
+        let id = result.and_then(|result| {
+            let turn = result.object("turn");
+            let id = turn.and_then(|turn| turn.text("id"));
+            id.ok_or_else(|| unlike_a_session("the id of the turn"))
+                .map(Cow::into_owned)
+        });
+        match id {
+            Ok(id) => {
+                // One that it was playing already takes up what was wanted here.
+                let runs = self.running.as_ref() == Some(&id);
+                playing.id = Some(id);
+                if runs {
+                    self.turn_started();
+                }
+            }
+            Err(error) => self.fail(error, out),
+        }
+    }
+
+    /// The CLI plays the turn, so it can be interrupted and steered.
+    pub(super) fn turn_started(&mut self) {
+        if let Some(playing) = &mut self.playing {
+            playing.started = true;
+        }
+        for (order, text) in std::mem::take(&mut self.waiting.steers) {
+            self.steer(order, text);
+        }
+        self.interrupt_if_wanted();
+    }
+
+    pub(super) fn steer(&mut self, order: OrderId, text: String) {
+        if self.playing.is_none() && self.waiting.turn.is_none() {
+            let error = AgentError::invalid_params("no turn is being played");
+            return self.exchange.settle(order, Err(error));
+        }
+        let turn = self.playing.as_ref().filter(|playing| playing.started);
+        let ids = turn.and_then(|turn| Some((turn.id.clone()?, self.thread.as_ref()?.id.clone())));
+        let Some((turn, thread)) = ids else {
+            self.waiting.steers.push((order, text));
+            return;
+        };
+        let params =
+            json!({"threadId": thread, "expectedTurnId": turn, "input": [text_item(&text)]});
+        self.call(Call::Steer(order), "turn/steer", &params);
+    }
+
+    pub(super) fn interrupt(&mut self, out: &mut Events) {
+        if let Some(playing) = &mut self.playing {
+            if playing.interrupt == Interrupt::No {
+                playing.interrupt = Interrupt::Wanted;
+            }
+            self.interrupt_if_wanted();
+        } else if self.waiting.turn.take().is_some() {
+            // The CLI has heard nothing of it.
+            let ended = Ended {
+                is_error: true,
+                interrupted: true,
+                ..Ended::default()
+            };
+            self.end(ended, out);
+        }
+    }
+
+    pub(super) fn interrupt_if_wanted(&mut self) {
+        let (Some(playing), Some(thread)) = (&mut self.playing, &self.thread) else {
+            return;
+        };
+        let wanted = playing.interrupt == Interrupt::Wanted && playing.started;
+        let Some(id) = playing.id.clone().filter(|_| wanted) else {
+            return;
+        };
+        playing.interrupt = Interrupt::Told;
+        let own = (thread.id.to_string(), id.clone());
+        // Its agents would work on.
+        for (thread, turn) in [own].into_iter().chain(self.agents.of_turn(&id)) {
+            let params = json!({"threadId": thread, "turnId": turn});
+            let is_own = turn == id;
+            let call = if is_own { Call::Interrupt } else { Call::Other };
+            self.call(call, "turn/interrupt", &params);
+        }
+    }
+
+    /// The turn cannot be played.
+    pub(super) fn fail(&mut self, error: AgentError, out: &mut Events) {
+        out.error(error);
+        let ended = Ended {
+            is_error: true,
+            ..Ended::default()
+        };
+        self.end(ended, out);
+    }
+
+    /// The turn is over.
+    pub(super) fn end(&mut self, ended: Ended, out: &mut Events) {
+        if let Some(mut playing) = self.playing.take() {
+            playing.items.finish(out);
+            if let Some(id) = playing.id.filter(|_| ended.interrupted) {
+                // The CLI leaves them running.
+                for (thread, process) in self.agents.take_commands(&id) {
+                    let params = json!({"threadId": thread, "processId": process});
+                    self.call(Call::Other, "thread/backgroundTerminals/terminate", &params);
+                }
+            }
+            if let (Some(model), Some(thread)) = (playing.model, &mut self.thread) {
+                thread.answered_by = Some(model);
+            }
+        }
+        self.waiting.turn = None;
+        self.approvals.withdraw_all(&mut self.exchange);
+        for (order, _) in self.waiting.steers.drain(..) {
+            let error = AgentError::invalid_params("the turn has ended");
+            self.exchange.settle(order, Err(error));
+        }
+        self.interrupted = ended.interrupted;
+        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
+            stop_reason: ended.stop_reason.clone(),
+            is_error: ended.is_error,
+            usage: self.figures.of_turn(),
+            cost_usd: None,
+            native: None,
+        })));
+        self.ended = Some(ended);
+    }
+
+    /// Another turn begins.
+    pub(super) fn turn_begins(&mut self, out: &mut Events) {
+        self.ended = None;
+        self.interrupted = false;
+        if let Some(thread) = &mut self.thread {
+            thread.answered_by = None;
+        }
+        if self.opening.is_none() {
+            self.tell_session(out);
+        }
+    }
+
+    /// Says which session it is, in each of its turns.
+    pub(super) fn tell_session(&self, out: &mut Events) {
+        if let Some(thread) = &self.thread {
+            out.push(AgentEvent::Session(Box::new(Session {
+                session_id: thread.id.clone(),
+                model: self.model.clone().or_else(|| thread.model.clone()),
+                tools: None,
+                mcp_servers: None,
+                native: None,
+            })));
+        }
+    }
+
+    pub(super) fn order_turn(&mut self, turn: Turn, out: &mut Events) {
+        // One that the CLI began by itself and that nobody heard of takes up this one.
+        self.playing = None;
+        self.turn_begins(out);
+        self.figures.turn_begins();
+        let checked =
+            check_prompt(&turn.prompt, turn.images.len()).and_then(|()| check_images(&turn.images));
+        if let Err(error) = checked {
+            return self.fail(error, out);
+        }
+        self.waiting.turn = Some(turn);
+        if self.thread.is_none() && self.opening.is_none() {
+            self.opening = Some(self.first_opening());
+        }
+    }
+}
+
+fn text_item(text: &str) -> Value {
+    json!({"type": "text", "text": text, "text_elements": []})
+}
+
+/// Images and the prompt, in the order in which a run has them.
+fn input(turn: &Turn) -> Value {
+    let images = turn.images.iter().filter_map(image_item);
+    // A text without a word would be one more part all the same.
+    let text = (!turn.prompt.is_empty()).then(|| text_item(&turn.prompt));
+    images.chain(text).collect()
+}

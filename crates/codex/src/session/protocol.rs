@@ -1,0 +1,290 @@
+//! What talks to one process of `codex app-server`.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentError, Decoder, ErrorKind, Events, Exchange, Exit, Id, Order, OrderId, PermissionMode,
+    RunSummary, SessionOptions, SessionProtocol, without_colors,
+};
+
+use super::agents::Agents;
+use super::approvals::{Approvals, Asker};
+use super::calls::{Call, Calls, refusal};
+use super::figures::Figures;
+use super::launch::{Start, unlike_a_session};
+use super::opening::{Opening, Thread};
+use super::permissions::Settings;
+use super::turn::{Ended, Interrupt, Playing, Waiting};
+use crate::decoder::wire::Object;
+use crate::decoder::{Baseline, errors};
+use crate::rollout;
+
+/// Talks to one process.
+#[derive(Debug)]
+pub(super) struct CodexSession {
+    pub(super) exchange: Exchange,
+    pub(super) calls: Calls,
+    pub(super) start: Start,
+    /// What the session that is resumed had used before.
+    pub(super) baseline: Baseline,
+    pub(super) settings: Asked<Settings>,
+    pub(super) mode: PermissionMode,
+    pub(super) mode_changed: bool,
+    pub(super) model: Option<String>,
+    pub(super) model_changed: bool,
+    /// A thread that is to be begun or resumed.
+    pub(super) opening: Option<Opening>,
+    pub(super) thread: Option<Thread>,
+    pub(super) figures: Figures,
+    pub(super) agents: Agents,
+    pub(super) approvals: Approvals,
+    pub(super) waiting: Waiting,
+    pub(super) playing: Option<Playing>,
+    /// The turn of our thread that the CLI plays, as it says.
+    pub(super) running: Option<String>,
+    pub(super) turns: u64,
+    pub(super) ended: Option<Ended>,
+    pub(super) interrupted: bool,
+}
+
+/// Something that is asked of the CLI once, when it is needed.
+#[derive(Debug)]
+pub(super) enum Asked<T> {
+    Not,
+    Waiting,
+    Answered(T),
+}
+
+impl CodexSession {
+    pub(super) fn new(options: &SessionOptions) -> Self {
+        let start = Start::of(options);
+        let baseline = match &start.resume {
+            Some(_) => rollout::baseline(&options.params),
+            None => Baseline::default(),
+        };
+        Self {
+            exchange: Exchange::new(),
+            calls: Calls::default(),
+            mode: start.permission,
+            mode_changed: false,
+            model: start.model.clone(),
+            model_changed: false,
+            baseline,
+            settings: Asked::Not,
+            opening: None,
+            thread: None,
+            figures: Figures::default(),
+            agents: Agents::default(),
+            approvals: Approvals::default(),
+            waiting: Waiting::default(),
+            playing: None,
+            running: None,
+            turns: 0,
+            ended: None,
+            interrupted: false,
+            start,
+        }
+    }
+
+    pub(super) fn call(&mut self, call: Call, method: &str, params: &Value) -> u64 {
+        self.calls.call(&mut self.exchange, call, method, params)
+    }
+
+    /// As if requests had been made before.
+    #[cfg(test)]
+    pub(super) fn number_requests_from(&mut self, number: u64) {
+        self.calls.number_from(number);
+    }
+
+    /// Takes a message. `None` if it is not known; then nothing has happened.
+    fn message(&mut self, message: &Object<'_>, out: &mut Events) -> Option<()> {
+        let none = || Object::parse("{}");
+        match (message.text("method"), message.value("id")) {
+            (Some(method), Some(id)) => {
+                let params = message.object("params").or_else(none)?;
+                self.asked(&method, &id, &params, out);
+                Some(())
+            }
+            (Some(method), None) => {
+                let params = message.object("params").or_else(none)?;
+                self.told(&method, &params, out)
+            }
+            (None, Some(id)) => self.answered(id.as_u64()?, message, out),
+            (None, None) => None,
+        }
+    }
+
+    /// A request of the CLI's.
+    fn asked(&mut self, method: &str, id: &Value, params: &Object<'_>, out: &mut Events) {
+        let is_agent = self.asks(params);
+        let playing = self.playing.as_ref().zip(is_agent);
+        let asker = playing.map(|(turn, is_agent)| Asker { turn, is_agent });
+        let known =
+            self.approvals
+                .asked(method, id, params, asker.as_ref(), &mut self.exchange, out);
+        if known.is_none() {
+            let error = json!({"code": -32601, "message": "method not found"});
+            self.exchange.write(&json!({"id": id, "error": error}));
+        }
+    }
+
+    /// An answer to one of our requests.
+    fn answered(&mut self, id: u64, message: &Object<'_>, out: &mut Events) -> Option<()> {
+        let call = self.calls.answered(id)?;
+        let result = match (message.object("result"), message.object("error")) {
+            (_, Some(error)) => Err(refusal(&error)),
+            (Some(result), None) => Ok(result),
+            (None, None) => Err(unlike_a_session("a result")),
+        };
+        match (call, result) {
+            (Call::Settings, result) => self.settings_answered(result.ok().as_ref()),
+            (Call::Initialize, Err(error)) => self.not_opened(error, out),
+            (Call::Open, Err(error)) if self.is_opening(id) => self.not_opened(error, out),
+            (Call::Open, Ok(result)) if self.is_opening(id) => self.opened(&result, out),
+            (Call::Turn(number), result) => self.turn_answered(number, result, out),
+            // It had not begun, or has ended: the next line of it tells.
+            (Call::Interrupt, Err(_)) => {
+                if let Some(playing) = &mut self.playing
+                    && playing.interrupt == Interrupt::Told
+                {
+                    playing.interrupt = Interrupt::Wanted;
+                }
+            }
+            (Call::Steer(order), result) => self.exchange.settle(order, result.map(|_| ())),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn set_permission(&mut self, order: OrderId, mode: PermissionMode) {
+        if !crate::CAPABILITIES.permission_modes.contains(&mode) {
+            let message = format!("permission: Codex has no mode {}", mode.as_str());
+            let error = AgentError::invalid_params(message);
+            return self.exchange.settle(order, Err(error));
+        }
+        self.mode = mode;
+        self.mode_changed = true;
+        self.exchange.settle(order, Ok(()));
+    }
+
+    fn set_model(&mut self, order: OrderId, model: String) {
+        if model.trim().is_empty() {
+            let error = AgentError::invalid_params("model: it is empty");
+            return self.exchange.settle(order, Err(error));
+        }
+        self.model = Some(model);
+        self.model_changed = true;
+        self.exchange.settle(order, Ok(()));
+    }
+
+    /// Gives the CLI what waited until it could take it.
+    fn advance(&mut self) {
+        self.open_if_ready();
+        let is_ready = self.opening.is_none() && self.thread.is_some();
+        if !is_ready || self.waiting.turn.is_none() {
+            return;
+        }
+        let defaults = self
+            .thread
+            .as_ref()
+            .and_then(|thread| thread.defaults.as_ref());
+        let needs_settings = match self.mode {
+            PermissionMode::ReadOnly | PermissionMode::Bypass => false,
+            PermissionMode::Default => defaults.is_none(),
+            _ => true,
+        };
+        if self.mode_changed && needs_settings && !self.has_settings() {
+            return;
+        }
+        if let Some(turn) = self.waiting.turn.take() {
+            self.play(&turn);
+        }
+    }
+}
+
+impl Decoder for CodexSession {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        let text = String::from_utf8_lossy(line);
+        let known = Object::parse(&text).and_then(|message| self.message(&message, out));
+        if known.is_none() {
+            out.unknown(line);
+        }
+        self.advance();
+    }
+
+    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
+        // It has ended in the middle of the turn.
+        if let Some(mut playing) = self.playing.take() {
+            playing.items.finish(out);
+            if let Some(failure) = playing.pending.take() {
+                out.error(failure.error());
+            }
+        }
+        self.waiting.turn = None;
+        let ended = self.ended.take();
+        let thread = self.thread.as_ref();
+        let answered_by = thread.and_then(|thread| thread.answered_by.clone());
+        let model = (answered_by.or_else(|| self.model.clone()))
+            .or_else(|| thread.and_then(|thread| thread.model.clone()));
+        let answer = ended.as_ref().and_then(|ended| ended.answer.as_deref());
+        let is_structured = self.start.output_schema.is_some();
+        RunSummary {
+            ended_with_error: ended.as_ref().map(|ended| ended.is_error),
+            session_id: thread.map(|thread| thread.id.clone()),
+            model,
+            usage: self.figures.of_turn(),
+            session_usage: self.figures.of_session(),
+            stop_reason: ended.as_ref().and_then(|ended| ended.stop_reason.clone()),
+            structured_output: answer
+                .filter(|_| is_structured)
+                .and_then(|text| serde_json::from_str(text).ok()),
+            ..RunSummary::default()
+        }
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        Cow::Owned(errors::evidence(&without_colors(stderr)))
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        errors::kind_of_stderr(stderr)
+    }
+}
+
+impl SessionProtocol for CodexSession {
+    fn exchange(&mut self) -> &mut Exchange {
+        &mut self.exchange
+    }
+
+    fn open(&mut self) {
+        self.initialize();
+        self.advance();
+    }
+
+    fn order(&mut self, order: Order, out: &mut Events) {
+        match order {
+            Order::Turn(turn) => self.order_turn(turn, out),
+            Order::Interrupt => self.interrupt(out),
+            Order::Steer(order, text) => self.steer(order, text),
+            Order::Clear(order) => self.clear(order),
+            Order::SetModel(order, model) => self.set_model(order, model),
+            Order::SetPermission(order, mode) => self.set_permission(order, mode),
+            Order::Answer(id, answer) => {
+                self.approvals.answer(id, &answer, &mut self.exchange);
+            }
+            // To end, the end of its input is all it needs.
+            _ => {}
+        }
+        self.advance();
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    fn session_id(&self) -> Option<Id> {
+        let thread = self.thread.as_ref().filter(|thread| thread.can_be_resumed);
+        thread.map(|thread| thread.id.clone())
+    }
+}

@@ -1,0 +1,296 @@
+//! Sessions that were played by the real CLI, and lines that were made by hand for what they do not
+//! show.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentEvent, Decision, Exchange, Exit, Order, OrderId, Permission, PermissionAnswer,
+    PermissionMode, PermissionPolicy, PermissionRequest, RunResult, SessionAssembler,
+    SessionOptions, Turn, grammar,
+};
+
+use super::protocol::CodexSession;
+
+mod any;
+mod approvals;
+mod edges;
+mod launching;
+mod orders;
+mod permissions;
+mod recorded;
+mod shown;
+mod texts;
+
+const THREAD: &str = "01a1ffe2-7321-7082-a357-131ce2ecf12e";
+
+/// A session in which everything is allowed, as most were recorded.
+fn bypassing() -> SessionOptions {
+    let mut options = SessionOptions::default();
+    options.params.permission = PermissionMode::Bypass;
+    // Nothing of the machine that this runs on.
+    options
+        .params
+        .env
+        .insert("CODEX_HOME".into(), "/nowhere".into());
+    options.params.working_directory = Some("/nowhere".into());
+    options
+}
+
+/// A session and the lines of the CLI that are to come.
+struct Play {
+    session: SessionAssembler,
+    lines: VecDeque<String>,
+    /// All that was written, as far as it was not looked at.
+    written: Vec<Value>,
+    /// Which orders were settled.
+    settled: Vec<(OrderId, Result<(), String>)>,
+    unknown: u64,
+}
+
+impl Play {
+    fn new(options: &SessionOptions) -> Self {
+        Self::of(CodexSession::new(options))
+    }
+
+    fn of(protocol: CodexSession) -> Self {
+        let mut play = Self {
+            session: SessionAssembler::new(Box::new(protocol), false),
+            lines: VecDeque::new(),
+            written: Vec::new(),
+            settled: Vec::new(),
+            unknown: 0,
+        };
+        play.look();
+        play
+    }
+
+    /// With what the CLI printed in a recorded session.
+    fn recorded(scenario: &str, options: &SessionOptions) -> Self {
+        let mut play = Self::new(options);
+        play.load(scenario);
+        play
+    }
+
+    fn load(&mut self, scenario: &str) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions");
+        let file = folder.join(scenario).join("stdout.ndjson");
+        let text = std::fs::read_to_string(file).unwrap();
+        self.lines.extend(text.lines().map(str::to_owned));
+    }
+
+    fn look(&mut self) {
+        let written = self.session.exchange(Exchange::take_written);
+        for line in written
+            .split(|b| *b == b'\n')
+            .filter(|line| !line.is_empty())
+        {
+            self.written.push(serde_json::from_slice(line).unwrap());
+        }
+        let settled = self.session.exchange(Exchange::take_settled);
+        self.settled.extend(
+            (settled.into_iter()).map(|(order, result)| (order, result.map_err(|e| e.message))),
+        );
+    }
+
+    fn line(&mut self, line: &str) {
+        self.session.line(line.as_bytes());
+        self.look();
+    }
+
+    fn json(&mut self, line: &Value) {
+        self.line(&line.to_string());
+    }
+
+    fn order(&mut self, order: Order) {
+        self.session.order(order);
+        self.look();
+    }
+
+    fn begin(&mut self, prompt: &str) {
+        self.session.begin(Turn::new(prompt));
+        self.look();
+    }
+
+    /// Plays recorded lines up to the first that is like this, without it.
+    fn until(&mut self, is_it: impl Fn(&Value) -> bool) {
+        while let Some(line) = self.lines.front() {
+            if is_it(&serde_json::from_str(line).unwrap()) {
+                return;
+            }
+            let line = line.clone();
+            self.lines.pop_front();
+            self.line(&line);
+        }
+        panic!("there is no such line");
+    }
+
+    /// Plays recorded lines to the end of the turn.
+    fn end(&mut self) -> (Vec<AgentEvent>, RunResult) {
+        while !self.session.is_over() {
+            let line = self.lines.pop_front().expect("the turn has no end");
+            self.line(&line);
+        }
+        self.over()
+    }
+
+    /// The turn is over.
+    fn over(&mut self) -> (Vec<AgentEvent>, RunResult) {
+        assert!(self.session.is_over());
+        self.session.end_turn(0);
+        self.result()
+    }
+
+    fn result(&mut self) -> (Vec<AgentEvent>, RunResult) {
+        let events: Vec<_> = self.session.out().drain().collect();
+        assert_eq!(grammar::check(&events), Ok(()));
+        let result = match events.last() {
+            Some(AgentEvent::Done(done)) => (*done.result).clone(),
+            other => panic!("{other:?}"),
+        };
+        self.unknown += result.diagnostics.unknown + result.diagnostics.malformed;
+        (events, result)
+    }
+
+    /// A whole turn.
+    fn turn(&mut self, prompt: &str) -> (Vec<AgentEvent>, RunResult) {
+        self.begin(prompt);
+        self.end()
+    }
+
+    /// The recorded lines that are left, between two turns.
+    fn rest(&mut self) {
+        while let Some(line) = self.lines.pop_front() {
+            self.line(&line);
+        }
+        assert_eq!(self.session.turn(), None);
+    }
+
+    /// Plays recorded lines until the CLI asks.
+    fn asked(&mut self) -> PermissionRequest {
+        loop {
+            let asked = self.session.exchange(Exchange::take_asked);
+            if let Some(asked) = asked.into_iter().next() {
+                return asked;
+            }
+            let line = self.lines.pop_front().expect("nothing is asked");
+            self.line(&line);
+        }
+    }
+
+    /// Answers as the engine does.
+    fn answer(&mut self, request: &PermissionRequest, answer: PermissionAnswer) {
+        let denied = matches!(answer, PermissionAnswer::Deny(_));
+        let decision = if denied {
+            Decision::Denied
+        } else {
+            Decision::Allowed
+        };
+        self.session
+            .runtime_event(AgentEvent::Permission(Box::new(Permission {
+                tool_name: request.tool_name.clone(),
+                tool_id: request.tool_id.clone(),
+                decision,
+                reason: None,
+                native: None,
+            })));
+        self.order(Order::Answer(request.id, answer));
+    }
+
+    /// Takes what was written, by its methods; answers are `answer`.
+    fn methods(&mut self) -> Vec<String> {
+        let method = |line: &Value| line["method"].as_str().unwrap_or("answer").to_owned();
+        let methods = self.written.iter().map(method).collect();
+        self.written.clear();
+        methods
+    }
+
+    /// The parameters of the last message with this method.
+    fn params(&self, method: &str) -> &Value {
+        let message = self.written.iter().rfind(|line| line["method"] == method);
+        &message.unwrap_or_else(|| panic!("no {method} in {:?}", self.written))["params"]
+    }
+}
+
+// What follows makes lines in the shapes that were recorded.
+
+fn answer(id: u64, result: &Value) -> Value {
+    json!({"id": id, "result": result})
+}
+
+fn opened(id: u64) -> Value {
+    answer(
+        id,
+        &json!({"thread": {"id": THREAD}, "model": "gpt-5.5", "approvalPolicy": "on-request",
+                "sandbox": {"type": "readOnly", "networkAccess": false}}),
+    )
+}
+
+fn turn_answer(id: u64, turn: &str) -> Value {
+    answer(id, &json!({"turn": {"id": turn, "status": "inProgress"}}))
+}
+
+fn notification(method: &str, mut params: Value) -> Value {
+    if params["threadId"].is_null() {
+        params["threadId"] = json!(THREAD);
+    }
+    json!({"method": method, "params": params, "emittedAtMs": 1})
+}
+
+fn turn_started(turn: &str) -> Value {
+    notification(
+        "turn/started",
+        json!({"turn": {"id": turn, "status": "inProgress"}}),
+    )
+}
+
+fn turn_ended(turn: &str, status: &str) -> Value {
+    notification(
+        "turn/completed",
+        json!({"turn": {"id": turn, "status": status, "error": null}}),
+    )
+}
+
+fn item(stage: &str, turn: &str, item: &Value) -> Value {
+    notification(
+        &format!("item/{stage}"),
+        json!({"turnId": turn, "item": item}),
+    )
+}
+
+fn delta(turn: &str, message: &str, text: &str) -> Value {
+    notification(
+        "item/agentMessage/delta",
+        json!({"turnId": turn, "itemId": message, "delta": text}),
+    )
+}
+
+fn message(stage: &str, turn: &str, id: &str, text: &str) -> Value {
+    item(
+        stage,
+        turn,
+        &json!({"type": "agentMessage", "id": id, "text": text}),
+    )
+}
+
+fn command(stage: &str, turn: &str, id: &str, status: &str) -> Value {
+    item(
+        stage,
+        turn,
+        &json!({"type": "commandExecution", "id": id, "command": "/bin/bash -lc x",
+                "processId": "77", "status": status, "aggregatedOutput": "out",
+                "exitCode": (status == "completed").then_some(0)}),
+    )
+}
+
+/// A session whose thread is open and whose first turn `t1` is being played.
+fn playing(options: &SessionOptions) -> Play {
+    let mut play = Play::new(options);
+    play.begin("hi");
+    play.json(&answer(1, &json!({"userAgent": "x"})));
+    play.json(&opened(2));
+    play.json(&turn_answer(3, "t1"));
+    play.json(&turn_started("t1"));
+    play
+}

@@ -1,0 +1,241 @@
+//! What the CLI asks. The lines are made by hand, in the shapes that were recorded.
+
+use teamster_core::ToolKind;
+
+use super::shown::shown;
+use super::*;
+
+fn asking() -> Play {
+    let mut options = bypassing();
+    options.params.permission = PermissionMode::AcceptEdits;
+    options.permissions = PermissionPolicy::Allow;
+    playing(&options)
+}
+
+/// The request that the CLI has just made.
+fn asked(play: &mut Play) -> PermissionRequest {
+    let mut asked = play.session.exchange(Exchange::take_asked);
+    assert_eq!(asked.len(), 1);
+    asked.remove(0)
+}
+
+fn request(id: &Value, method: &str, mut params: Value) -> Value {
+    params["turnId"] = json!("t1");
+    let mut request = notification(method, params);
+    request["id"] = id.clone();
+    request
+}
+
+/// The answer to each of what one can say.
+fn answers(mut ask: impl FnMut(&mut Play)) -> Vec<Value> {
+    let answers = [
+        PermissionAnswer::Allow,
+        PermissionAnswer::AllowAlways,
+        PermissionAnswer::Deny(Some("no".into())),
+    ];
+    answers
+        .into_iter()
+        .map(|answer| {
+            let mut play = asking();
+            ask(&mut play);
+            let request = asked(&mut play);
+            play.answer(&request, answer);
+            let written = play.written.pop().unwrap();
+            assert!(!written["id"].is_null());
+            written["result"].clone()
+        })
+        .collect()
+}
+
+#[test]
+fn changes_of_files_are_shown_whole_to_whom_is_asked() {
+    let ask = |play: &mut Play| {
+        let changes = json!([{"path": "/w/a", "kind": {"type": "delete"}, "diff": "x\n"}]);
+        let change = json!({"type": "fileChange", "id": "c1", "changes": changes,
+                            "status": "inProgress"});
+        play.json(&item("started", "t1", &change));
+        play.json(&request(
+            &json!("x-1"),
+            "item/fileChange/requestApproval",
+            json!({"itemId": "c1", "reason": null, "grantRoot": null}),
+        ));
+    };
+    let mut play = asking();
+    ask(&mut play);
+    let request = asked(&mut play);
+    assert_eq!(request.tool_name, "file_change");
+    assert_eq!(request.kind, ToolKind::Delete);
+    assert_eq!(request.tool_id.as_deref(), Some("c1"));
+    assert_eq!(request.input["changes"][0]["diff"], "x\n");
+    assert_eq!(
+        answers(ask),
+        [
+            json!({"decision": "accept"}),
+            json!({"decision": "acceptForSession"}),
+            json!({"decision": "decline"})
+        ]
+    );
+}
+
+/// The CLI does not say which call it asks about.
+#[test]
+fn tools_of_servers() {
+    let call = |id: &str| {
+        json!({"type": "mcpToolCall", "id": id, "server": "s", "tool": "echo",
+               "status": "inProgress", "arguments": {"a": 1}})
+    };
+    let ask = |play: &mut Play| {
+        play.json(&item("started", "t1", &call("c1")));
+        play.json(&request(
+            &json!(5),
+            "mcpServer/elicitation/request",
+            json!({"serverName": "s", "mode": "form", "message": "Allow it?",
+                   "_meta": {"codex_approval_kind": "mcp_tool_call", "tool_name": "echo",
+                             "tool_params": {"a": 1}}}),
+        ));
+    };
+    let mut play = asking();
+    ask(&mut play);
+    let first = asked(&mut play);
+    assert_eq!((&*first.tool_name, first.kind), ("echo", ToolKind::Mcp));
+    assert_eq!(first.tool_id.as_deref(), Some("c1"));
+    assert_eq!(first.input, json!({"a": 1}));
+    assert_eq!(first.message.as_deref(), Some("Allow it?"));
+    // Another call of the same tool is asked about while the first one waits.
+    play.json(&item("started", "t1", &call("c2")));
+    ask(&mut play);
+    assert_eq!(asked(&mut play).tool_id.as_deref(), Some("c2"));
+    assert_eq!(
+        answers(ask),
+        [
+            json!({"action": "accept", "content": {}, "_meta": null}),
+            json!({"action": "accept", "content": {}, "_meta": {"persist": "session"}}),
+            json!({"action": "decline", "content": null, "_meta": null})
+        ]
+    );
+}
+
+#[test]
+fn permissions_for_some_time() {
+    let ask = |play: &mut Play| {
+        play.json(&request(
+            &json!(0),
+            "item/permissions/requestApproval",
+            json!({"itemId": "c1", "cwd": "/w", "reason": "net",
+                   "permissions": {"network": {"enabled": true}}}),
+        ));
+    };
+    assert_eq!(
+        answers(ask),
+        [
+            json!({"permissions": {"network": {"enabled": true}}, "scope": "turn"}),
+            json!({"permissions": {"network": {"enabled": true}}, "scope": "session"}),
+            json!({"permissions": {}, "scope": "turn"})
+        ]
+    );
+}
+
+#[test]
+fn what_only_a_person_could_answer_is_declined() {
+    let mut play = asking();
+    play.json(&request(
+        &json!(0),
+        "mcpServer/elicitation/request",
+        json!({"serverName": "s", "mode": "form", "message": "Your name?", "_meta": null}),
+    ));
+    assert_eq!(
+        *play.written.last().unwrap(),
+        json!({"id": 0, "result": {"action": "decline", "content": null, "_meta": null}})
+    );
+    assert!(play.session.exchange(Exchange::take_asked).is_empty());
+}
+
+#[test]
+fn what_is_not_known_is_answered_so() {
+    let mut play = asking();
+    for (id, method) in [
+        (json!(0), "item/tool/requestUserInput"),
+        (json!("a"), "currentTime/read"),
+        (json!(9), "something/new"),
+    ] {
+        play.json(&request(&id, method, json!({})));
+        assert_eq!(
+            *play.written.last().unwrap(),
+            json!({"id": id, "error": {"code": -32601, "message": "method not found"}})
+        );
+    }
+    play.json(&turn_ended("t1", "completed"));
+    assert_eq!(play.over().1.diagnostics.unknown, 0);
+}
+
+fn command_request(id: u64, thread: &str, turn: &str) -> Value {
+    json!({"id": id, "method": "item/commandExecution/requestApproval",
+           "params": {"threadId": thread, "turnId": turn, "itemId": "c1", "command": "x"}})
+}
+
+#[test]
+fn what_nobody_could_hear_of_is_declined() {
+    let declined = |id: u64| json!({"id": id, "result": {"decision": "decline"}});
+    let mut play = asking();
+    play.json(&command_request(0, THREAD, "t0"));
+    assert_eq!(*play.written.last().unwrap(), declined(0));
+    play.json(&command_request(1, "other", "t1"));
+    assert_eq!(*play.written.last().unwrap(), declined(1));
+    play.json(&turn_ended("t1", "completed"));
+    let (events, _) = play.over();
+    assert_eq!(
+        shown(&events),
+        ["session gpt-5.5", "turn_end false", "done Completed"]
+    );
+    play.json(&command_request(2, THREAD, "t1"));
+    assert_eq!(*play.written.last().unwrap(), declined(2));
+    assert_eq!(play.session.turn(), None, "no turn begins by it");
+}
+
+#[test]
+fn an_agent_asks_for_the_turn_and_is_not_left_waiting() {
+    let mut play = asking();
+    play.json(
+        &json!({"method": "turn/started", "params": {"threadId": "agent",
+        "turn": {"id": "a1", "rootTurnId": "t1"}}}),
+    );
+    play.json(&command_request(7, "agent", "a1"));
+    let request = asked(&mut play);
+    assert_eq!(request.tool_id, None);
+    play.json(&turn_ended("t1", "completed"));
+    let withdrawn = play.session.exchange(Exchange::take_withdrawn);
+    assert_eq!(withdrawn, [request.id]);
+    assert_eq!(
+        *play.written.last().unwrap(),
+        json!({"id": 7, "result": {"decision": "decline"}})
+    );
+}
+
+#[test]
+fn a_request_that_needs_no_answer_any_more_is_withdrawn() {
+    let mut play = asking();
+    play.json(&command("started", "t1", "c1", "inProgress"));
+    play.json(&command_request(0, THREAD, "t1"));
+    play.json(&command_request(1, THREAD, "t1"));
+    let asked = play.session.exchange(Exchange::take_asked);
+    play.json(&notification(
+        "serverRequest/resolved",
+        json!({"requestId": 0}),
+    ));
+    assert_eq!(
+        play.session.exchange(Exchange::take_withdrawn),
+        [asked[0].id]
+    );
+    play.written.clear();
+    play.answer(&asked[0], PermissionAnswer::Allow);
+    assert!(play.written.is_empty(), "it is not answered");
+    // So is what the end of the turn finds.
+    play.json(&turn_ended("t1", "interrupted"));
+    assert_eq!(
+        play.session.exchange(Exchange::take_withdrawn),
+        [asked[1].id]
+    );
+    play.over();
+    play.answer(&asked[1], PermissionAnswer::Allow);
+    assert!(!play.methods().contains(&"answer".to_owned()));
+}

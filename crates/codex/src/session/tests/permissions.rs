@@ -1,0 +1,156 @@
+//! What the agent may do, and whether the CLI asks. The lines are made by hand.
+
+use super::*;
+
+fn order(number: u64) -> OrderId {
+    OrderId(number)
+}
+
+#[test]
+fn who_answers_decides_whether_the_cli_asks() {
+    use PermissionMode::{AcceptEdits, Bypass, Default, ReadOnly};
+    let policy = |mode, permissions: PermissionPolicy| {
+        let mut options = SessionOptions::default();
+        options.params.permission = mode;
+        options.permissions = permissions;
+        let play = Play::new(&options);
+        let params = play.params("thread/start").clone();
+        let text = |name: &str| params[name].as_str().unwrap_or("-").to_owned();
+        (text("sandbox"), text("approvalPolicy"))
+    };
+    let somebody = || PermissionPolicy::ask(|_| async { PermissionAnswer::Allow });
+    for (mode, permissions, expected) in [
+        (Default, PermissionPolicy::Deny, ("-", "never")),
+        (ReadOnly, PermissionPolicy::Deny, ("read-only", "never")),
+        (
+            AcceptEdits,
+            PermissionPolicy::Deny,
+            ("workspace-write", "never"),
+        ),
+        (
+            Bypass,
+            PermissionPolicy::Deny,
+            ("danger-full-access", "never"),
+        ),
+        (Default, somebody(), ("-", "-")),
+        (ReadOnly, somebody(), ("read-only", "on-request")),
+        (AcceptEdits, somebody(), ("workspace-write", "on-request")),
+        (Bypass, somebody(), ("danger-full-access", "never")),
+        (Default, PermissionPolicy::Allow, ("-", "-")),
+        // Nothing may be changed, whoever says yes to all.
+        (ReadOnly, PermissionPolicy::Allow, ("read-only", "never")),
+    ] {
+        let (sandbox, approvals) = policy(mode, permissions);
+        assert_eq!((&*sandbox, &*approvals), expected, "{mode:?}");
+    }
+}
+
+/// As the CLI answers, with what matters here.
+fn settings(id: u64, config: &Value) -> Value {
+    answer(id, &json!({"config": config, "origins": {}}))
+}
+
+#[test]
+fn a_session_that_is_resumed_does_not_keep_what_it_was_allowed_before() {
+    for (config, sandbox, approvals) in [
+        (json!({}), "read-only", "on-request"),
+        (
+            json!({"sandbox_mode": "workspace-write", "approval_policy": "untrusted"}),
+            "workspace-write",
+            "untrusted",
+        ),
+        (
+            json!({"default_permissions": ":danger-full-access"}),
+            "danger-full-access",
+            "on-request",
+        ),
+        (
+            json!({"default_permissions": "mine"}),
+            "read-only",
+            "on-request",
+        ),
+        (
+            json!({"projects": {"/nowhere": {"trust_level": "trusted"}}}),
+            "workspace-write",
+            "on-request",
+        ),
+        (
+            json!({"projects": {"/nowhere/else": {"trust_level": "trusted"}}}),
+            "read-only",
+            "on-request",
+        ),
+    ] {
+        for fork in [false, true] {
+            let mut options = bypassing();
+            options.params.permission = PermissionMode::Default;
+            options.params.session_id = Some(THREAD.into());
+            options.params.fork = fork;
+            options.permissions = PermissionPolicy::Allow;
+            let mut play = Play::new(&options);
+            assert_eq!(play.params("config/read")["cwd"], "/nowhere");
+            play.methods();
+            play.json(&settings(2, &config));
+            let method = if fork { "thread/fork" } else { "thread/resume" };
+            assert_eq!(
+                *play.params(method),
+                json!({"threadId": THREAD, "excludeTurns": true, "cwd": "/nowhere",
+                       "sandbox": sandbox, "approvalPolicy": approvals}),
+                "{config}"
+            );
+        }
+    }
+    // Should the CLI not tell, it is the narrowest.
+    let mut options = bypassing();
+    options.params.permission = PermissionMode::Default;
+    options.params.session_id = Some(THREAD.into());
+    let mut play = Play::new(&options);
+    play.json(&json!({"id": 2, "error": {"code": -32600, "message": "no"}}));
+    let params = play.params("thread/resume");
+    assert_eq!(
+        (&params["sandbox"], &params["approvalPolicy"]),
+        (&json!("read-only"), &json!("never"))
+    );
+}
+
+#[test]
+fn directories_are_added_to_those_of_the_user() {
+    let mut options = bypassing();
+    options.params.permission = PermissionMode::AcceptEdits;
+    options.params.add_dirs = vec!["/a".into(), "/u".into()];
+    let mut play = Play::new(&options);
+    let workspace = json!({"writable_roots": ["/u", "/v"], "network_access": true,
+                           "exclude_slash_tmp": true});
+    play.json(&settings(2, &json!({"sandbox_workspace_write": workspace})));
+    assert_eq!(
+        play.params("thread/start")["config"],
+        json!({"sandbox_workspace_write.writable_roots": ["/a", "/u", "/v"]})
+    );
+    // A turn with another mode has them too.
+    play.order(Order::SetPermission(order(1), PermissionMode::ReadOnly));
+    play.order(Order::SetPermission(order(2), PermissionMode::AcceptEdits));
+    play.begin("hi");
+    play.json(&opened(3));
+    assert_eq!(
+        play.params("turn/start")["sandboxPolicy"],
+        json!({"type": "workspaceWrite", "writableRoots": ["/a", "/u", "/v"],
+               "networkAccess": true, "excludeTmpdirEnvVar": false, "excludeSlashTmp": true})
+    );
+    assert_eq!(play.settled, [(order(1), Ok(())), (order(2), Ok(()))]);
+}
+
+#[test]
+fn the_default_of_a_session_that_began_otherwise_is_looked_up() {
+    let mut play = playing(&bypassing());
+    play.json(&turn_ended("t1", "completed"));
+    play.over();
+    play.methods();
+    play.order(Order::SetPermission(order(1), PermissionMode::Default));
+    play.begin("again");
+    assert_eq!(play.methods(), ["config/read"]);
+    play.json(&settings(4, &json!({"sandbox_mode": "workspace-write"})));
+    assert_eq!(
+        play.params("turn/start")["sandboxPolicy"]["type"],
+        "workspaceWrite"
+    );
+    assert_eq!(play.params("turn/start")["approvalPolicy"], "never");
+}

@@ -1,0 +1,499 @@
+//! What `codex app-server` 0.169.0 printed, as it is in `tests/sessions`.
+
+use teamster_core::{RunStatus, Usage};
+
+use super::shown::shown;
+use super::*;
+
+fn used(input: u64, cached: u64, written: u64, output: u64, reasoning: u64) -> Usage {
+    Usage {
+        input_tokens: Some(input),
+        output_tokens: Some(output),
+        cache_read_tokens: Some(cached),
+        cache_write_tokens: Some(written),
+        reasoning_tokens: Some(reasoning),
+    }
+}
+
+/// A turn, its events and what it used.
+#[track_caller]
+fn check(play: &mut Play, events: &[&str], usage: Option<Usage>) -> RunResult {
+    play.begin("hi");
+    checked_end(play, events, usage)
+}
+
+#[track_caller]
+fn checked_end(play: &mut Play, expected: &[&str], usage: Option<Usage>) -> RunResult {
+    let (events, result) = play.end();
+    assert_eq!(shown(&events), expected);
+    assert_eq!(result.usage, usage);
+    assert_eq!(play.unknown, 0);
+    result
+}
+
+const HELLO: &str = "Hello, wörld 👋🏽 你好，世界 — done.\nSecond line.";
+
+#[test]
+fn two_turns() {
+    let mut play = Play::recorded("app_two_turns", &bypassing());
+    let first = check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            "text msg_0002: Hello, wörld 👋🏽 你好，世界 — done.\\nSecond line.",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(1200, 0, 0, 40, 0)),
+    );
+    assert_eq!(first.text, HELLO);
+    assert_eq!(first.final_message.as_deref(), Some(HELLO));
+    assert_eq!(first.session_id.as_deref(), Some(THREAD));
+    assert_eq!(first.model.as_deref(), Some("gpt-5.5"));
+    assert_eq!(first.exit_code, None);
+    let second = check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            "text msg_0004: I will list the files.",
+            r#"tool_use command_execution Execute call_0006 {"command":"/bin/bash -lc \"printf 'alpha\\\\nbeta\\\\n'; echo 'err line' >&2\""}"#,
+            r#"tool_result call_0006 Some(false) "alpha\nbeta\nerr line\n""#,
+            "text msg_0008: The command printed alpha and beta.",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(1200, 900, 0, 50, 0)),
+    );
+    assert_eq!(second.session_usage, Some(used(2400, 900, 0, 90, 0)));
+    assert_eq!(
+        second.final_message.as_deref(),
+        Some("The command printed alpha and beta.")
+    );
+    play.rest();
+    let methods = play.methods();
+    assert_eq!(
+        methods,
+        [
+            "initialize",
+            "initialized",
+            "thread/start",
+            "turn/start",
+            "turn/start"
+        ]
+    );
+}
+
+/// Each delta of the model's is an event of its own, and what repeats them all is none.
+#[test]
+fn text_comes_as_it_is_written() {
+    let mut play = Play::recorded("app_two_turns", &bypassing());
+    let (events, result) = play.turn("hi");
+    let pieces = events.iter().filter_map(|event| match event {
+        AgentEvent::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    let pieces: Vec<_> = pieces.collect();
+    assert_eq!(
+        pieces,
+        [
+            "Hello",
+            ", ",
+            "wörld",
+            " 👋🏽",
+            " 你好",
+            "，世界",
+            " — done",
+            ".\n",
+            "Second line."
+        ]
+    );
+    assert_eq!(pieces.concat(), result.text);
+}
+
+#[test]
+fn thinking_changes_of_files_searches_and_tools_of_servers() {
+    let mut play = Play::recorded("app_rich", &bypassing());
+    check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            "thinking rs_0002: **Thinking** about it.\\n**Second** part.",
+            r#"tool_use command_execution Execute call_0004 {"command":"/bin/bash -lc 'echo hi'"}"#,
+            r#"tool_result call_0004 Some(false) "hi\n""#,
+            "thinking rs_0006: **Concluding**",
+            "text msg_0007: The answer is 42.",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(1300, 900, 0, 280, 210)),
+    );
+    check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            r#"tool_use file_change Edit call_0010 {"changes":[{"path":"/tmp/ws/gone.txt","kind":"delete"},{"path":"/tmp/ws/new.txt","kind":"add"},{"path":"/tmp/ws/old.txt","kind":"update"}]}"#,
+            r#"tool_result call_0010 Some(false) """#,
+            "file_change Delete /tmp/ws/gone.txt",
+            "file_change Add /tmp/ws/new.txt",
+            "file_change Update /tmp/ws/old.txt",
+            "text msg_0012: patched",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(2400, 0, 0, 80, 0)),
+    );
+    check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            r#"tool_use command_execution Execute call_0015 {"command":"/bin/bash -lc 'for i in 1 2 3 4; do echo tick $i; sleep 1; done'"}"#,
+            r#"tool_result call_0015 Some(false) "tick 1\ntick 2\ntick 3\ntick 4\n""#,
+            "text msg_0017: ticked",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(2400, 0, 0, 80, 0)),
+    );
+    check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            r#"tool_use web_search Search ws_0019 {"query":"rust ndjson parser","action":{"type":"search","query":"rust ndjson parser"}}"#,
+            r#"tool_result ws_0019 None """#,
+            "text msg_0020: Found it.",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(1200, 0, 0, 40, 0)),
+    );
+    check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            r#"tool_use echo Mcp call_0023 {"text":"hällo 🌍","deep":{"a":[1,{"b":null}]}} of tiny"#,
+            r#"tool_result call_0023 Some(false) "echo: hällo 🌍 TOKEN=v1""#,
+            "text msg_0025: mcp done",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(2400, 0, 0, 80, 0)),
+    );
+    // The CLI repeats the figures of the request before here, in those of the last one.
+    let cut = check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            "text msg_0027: This answer is truncated bec",
+            "error Invalid Incomplete response returned, reason: max_output_tokens",
+            "turn_end true",
+            "done Failed",
+        ],
+        Some(used(1000, 0, 0, 4096, 0)),
+    );
+    assert_eq!(cut.stop_reason.as_deref(), Some("max_output_tokens"));
+    let cached = check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            "text msg_0029: cached",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(500, 48_000, 1500, 700, 500)),
+    );
+    assert_eq!(
+        cached.session_usage,
+        Some(used(11_200, 48_900, 1500, 5356, 710))
+    );
+    play.rest();
+}
+
+#[test]
+fn retries_and_failures() {
+    let mut play = Play::recorded("app_errors", &bypassing());
+    check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            "retry 1/5 Auth",
+            "retry 2/5 Auth",
+            "retry 3/5 Auth",
+            "retry 4/5 Auth",
+            "retry 5/5 Auth",
+            "error Auth unexpected status 401 Unauthorized: Incorrect API key provided: sk-test-000., url: http://127.0.0.1:18080/v1/responses",
+            "turn_end true",
+            "done Failed",
+        ],
+        None,
+    );
+    let again = check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            "text msg_0002: This text will be cut",
+            "retract msg_0002",
+            "retry 1/5 Network",
+            "text msg_0004: Second attempt succeeded.",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(1200, 0, 0, 40, 0)),
+    );
+    assert_eq!(again.text, "Second attempt succeeded.");
+    // The CLI sets an estimate in the place of the total, without a figure of what was used.
+    let full = check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            "error ContextWindow Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
+            "turn_end true",
+            "done Failed",
+        ],
+        None,
+    );
+    assert_eq!(full.session_usage, Some(used(1200, 0, 0, 40, 0)));
+    play.rest();
+}
+
+#[test]
+fn a_server_that_does_not_start_is_told_at_once() {
+    let mut play = Play::recorded("app_mcp_broken", &bypassing());
+    check(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            "notice Warning the MCP server bad failed to start: connection closed: initialize response (it ended before it answered, or there is no such program)",
+            r#"tool_use echo Mcp call_0003 {"text":"hällo 🌍","deep":{"a":[1,{"b":null}]}} of tiny"#,
+            r#"tool_result call_0003 Some(false) "echo: hällo 🌍 TOKEN=-""#,
+            "text msg_0005: mcp done",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(2400, 0, 0, 80, 0)),
+    );
+    play.rest();
+}
+
+#[test]
+fn a_turn_that_is_interrupted_leaves_its_command_open() {
+    let mut play = Play::recorded("app_interrupt_tool", &bypassing());
+    play.begin("hi");
+    play.until(|line| line["id"] == 4);
+    play.methods();
+    play.session.stop_requested();
+    play.order(Order::Interrupt);
+    assert_eq!(
+        *play.params("turn/interrupt"),
+        json!({"threadId": "01a1ffe2-b2d8-76e3-9a39-aac8ff6d8823",
+               "turnId": "01a1ffe2-b2fd-7b10-bb11-1db5c4226c54"})
+    );
+    let result = checked_end(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            "text msg_0002: starting",
+            r#"tool_use command_execution Execute call_0004 {"command":"/bin/bash -lc 'echo begun; sleep 300'"}"#,
+            "turn_end true",
+            "error Aborted the run was stopped by its caller",
+            "done Aborted",
+        ],
+        Some(used(1200, 0, 0, 40, 0)),
+    );
+    assert_eq!(result.open_tool_ids, ["call_0004".into()]);
+    // The CLI would leave it running.
+    assert_eq!(
+        play.params("thread/backgroundTerminals/terminate")["processId"],
+        "33489"
+    );
+    play.rest();
+}
+
+#[test]
+fn something_is_said_in_the_middle_of_a_turn() {
+    let mut play = Play::recorded("app_steer", &bypassing());
+    play.begin("hi");
+    play.until(|line| line["id"] == 4);
+    play.order(Order::Steer(OrderId(7), "and quickly".into()));
+    assert_eq!(
+        *play.params("turn/steer"),
+        json!({"threadId": "01a1ffe2-c72d-7e13-a932-542222b2eada",
+               "expectedTurnId": "01a1ffe2-c755-7e11-96f9-621808f9ca4c",
+               "input": [{"type": "text", "text": "and quickly", "text_elements": []}]})
+    );
+    assert!(play.settled.is_empty());
+    let result = checked_end(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            r#"tool_use command_execution Execute call_0003 {"command":"/bin/bash -lc 'for i in 1 2 3 4; do echo tick $i; sleep 1; done'"}"#,
+            r#"tool_result call_0003 Some(false) "tick 1\ntick 2\ntick 3\ntick 4\n""#,
+            "text msg_0005: Hello, wörld 👋🏽 你好，世界 — done.\\nSecond line.",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(2400, 0, 0, 80, 0)),
+    );
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(play.settled, [(OrderId(7), Ok(()))]);
+    play.rest();
+}
+
+#[test]
+fn what_is_asked_is_answered_and_a_refusal_is_told_once() {
+    let mut options = bypassing();
+    options.params.permission = PermissionMode::AcceptEdits;
+    options.permissions = PermissionPolicy::Allow;
+    let mut play = Play::recorded("app_approval", &options);
+    play.begin("hi");
+    let request = play.asked();
+    assert_eq!(request.tool_name, "command_execution");
+    assert_eq!(request.tool_id.as_deref(), Some("call_0003"));
+    assert_eq!(request.message.as_deref(), Some("need to write"));
+    assert_eq!(
+        request.input,
+        json!({"command": "/bin/bash -lc 'echo data > /var/probe.txt'", "cwd": "/tmp/ws"})
+    );
+    play.answer(&request, PermissionAnswer::Deny(Some("no".into())));
+    assert_eq!(
+        *play.written.last().unwrap(),
+        json!({"id": 0, "result": {"decision": "decline"}})
+    );
+    let result = checked_end(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            r#"tool_use command_execution Execute call_0003 {"command":"/bin/bash -lc 'echo data > /var/probe.txt'"}"#,
+            "permission command_execution call_0003 Requested",
+            "permission command_execution call_0003 Denied",
+            r#"tool_result call_0003 Some(true) """#,
+            "text msg_0005: escalated?",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(2400, 0, 0, 80, 0)),
+    );
+    assert_eq!(result.permission_denials.len(), 1);
+
+    play.begin("again");
+    let request = play.asked();
+    play.answer(&request, PermissionAnswer::Allow);
+    assert_eq!(
+        *play.written.last().unwrap(),
+        json!({"id": 1, "result": {"decision": "accept"}})
+    );
+    checked_end(
+        &mut play,
+        &[
+            "session gpt-5.5",
+            r#"tool_use command_execution Execute call_0008 {"command":"/bin/bash -lc 'echo data > /var/probe.txt'"}"#,
+            "permission command_execution call_0008 Requested",
+            "permission command_execution call_0008 Allowed",
+            r#"tool_result call_0008 Some(false) """#,
+            "text msg_0010: escalated?",
+            "turn_end false",
+            "done Completed",
+        ],
+        Some(used(2400, 0, 0, 80, 0)),
+    );
+    play.rest();
+}
+
+/// A request came before that of the session there, so ours have other numbers than usual; and the last
+/// one was for a session that there is not.
+#[test]
+fn a_session_that_is_resumed() {
+    const ID: &str = "01a1ffe2-e153-7ff3-a77e-6efb12e7ddf7";
+    let mut options = bypassing();
+    options.params.session_id = Some(ID.into());
+    let mut protocol = CodexSession::new(&options);
+    protocol.number_requests_from(2);
+    let mut play = Play::of(protocol);
+    play.load("app_resume");
+    // Who made the recording began it with this number.
+    assert_eq!(
+        play.lines
+            .pop_front()
+            .map(|line| line.contains("userAgent")),
+        Some(true)
+    );
+    assert_eq!(play.params("thread/resume")["threadId"], ID);
+    play.begin("hi");
+    let (events, result) = play.end();
+    assert_eq!(
+        shown(&events),
+        [
+            "notice Info Full-history hydration is deprecated for paginated threads; use `excludeTurns: true`, then page with `thread/turns/list` and `thread/items/list`.",
+            "session gpt-5.5",
+            "text msg_0002: The word was unknown.",
+            "turn_end false",
+            "done Completed",
+        ]
+    );
+    // Of the turn, and not what the CLI says again of those before.
+    assert_eq!(result.usage, Some(used(500, 1000, 0, 12, 0)));
+    assert_eq!(result.session_usage, Some(used(5300, 1000, 0, 172, 0)));
+    assert_eq!(result.session_id.as_deref(), Some(ID));
+    assert_eq!(play.unknown, 0);
+}
+
+#[test]
+fn a_session_that_there_is_not() {
+    let mut options = bypassing();
+    options.params.session_id = Some("01234567-89ab-7def-8123-456789abcdef".into());
+    let mut protocol = CodexSession::new(&options);
+    protocol.number_requests_from(4);
+    let mut play = Play::of(protocol);
+    play.load("app_resume");
+    play.begin("hi");
+    // The last line refuses it; the ones before are about another.
+    let last = play.lines.pop_back().unwrap();
+    assert!(last.contains("no rollout found"), "{last}");
+    play.line(&last);
+    let (events, result) = play.over();
+    assert_eq!(
+        shown(&events),
+        [
+            "error SessionNotFound no rollout found for thread id 01234567-89ab-7def-8123-456789abcdef",
+            "turn_end true",
+            "done Failed",
+        ]
+    );
+    assert_eq!(result.usage, None);
+    assert_eq!(play.session.session_id(), None);
+    // Another turn asks for it again.
+    play.methods();
+    play.begin("again");
+    assert_eq!(play.methods(), ["thread/resume"]);
+}
+
+#[test]
+fn a_process_that_ends_in_a_turn() {
+    let mut play = Play::recorded("app_sigterm", &bypassing());
+    play.begin("hi");
+    while let Some(line) = play.lines.pop_front() {
+        play.line(&line);
+    }
+    // It ends with this code when it is told to end.
+    let exit = Exit {
+        code: Some(0),
+        stderr: "\u{1b}[2m2026-11-21T20:54:00.314995Z\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m \u{1b}[2mcodex_app_server\u{1b}[0m\u{1b}[2m:\u{1b}[0m Codex could not find bubblewrap on PATH. Install it.\n\u{1b}[2m2026-11-21T20:54:02.574955Z\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m \u{1b}[2mcodex_core::session\u{1b}[0m\u{1b}[2m:\u{1b}[0m failed to record rollout items: thread 01a1ffe3 not found\n".into(),
+        ..Exit::default()
+    };
+    play.session.finish(exit, 0);
+    let (events, result) = play.result();
+    assert_eq!(
+        shown(&events),
+        [
+            "session gpt-5.5",
+            "text msg_0002: starting",
+            r#"tool_use command_execution Execute call_0004 {"command":"/bin/bash -lc 'echo begun; sleep 300'"}"#,
+            "error Protocol the CLI's output ended before its run was over, so the answer may be incomplete",
+            "done Incomplete",
+        ]
+    );
+    assert_eq!(result.open_tool_ids, ["call_0004".into()]);
+    assert_eq!(
+        play.session.session_id().as_deref(),
+        Some("01a1ffe3-2bea-7f51-8ceb-6057a1dbdbf8")
+    );
+}

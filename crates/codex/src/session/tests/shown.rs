@@ -1,0 +1,74 @@
+//! Events in short, one a line.
+
+use teamster_core::AgentEvent;
+
+/// What matters of each event. Pieces of one message are one line.
+pub(super) fn shown(events: &[AgentEvent]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for event in events {
+        let line = match event {
+            AgentEvent::Session(e) => {
+                format!("session {}", e.model.as_deref().unwrap_or("-"))
+            }
+            AgentEvent::Text(e) => piece("text", e.message_id.as_deref(), &e.text, &mut lines),
+            AgentEvent::Thinking(e) => {
+                piece("thinking", e.message_id.as_deref(), &e.text, &mut lines)
+            }
+            AgentEvent::Retract(e) => format!("retract {}", e.message_id),
+            AgentEvent::ToolUse(e) => format!(
+                "tool_use {} {:?} {} {}{}",
+                e.tool_name,
+                e.kind,
+                e.tool_id,
+                e.input,
+                e.mcp
+                    .as_ref()
+                    .map_or(String::new(), |mcp| format!(" of {}", mcp.server)),
+            ),
+            AgentEvent::ToolResult(e) => {
+                format!("tool_result {} {:?} {:?}", e.tool_id, e.is_error, e.output)
+            }
+            AgentEvent::FileChange(e) => format!("file_change {:?} {}", e.change, e.path),
+            AgentEvent::Permission(e) => format!(
+                "permission {} {} {:?}",
+                e.tool_name,
+                e.tool_id.as_deref().unwrap_or("-"),
+                e.decision
+            ),
+            AgentEvent::Plan(e) => {
+                let entries: Vec<_> = (e.entries.iter())
+                    .map(|entry| format!("{} {:?}", entry.content, entry.status))
+                    .collect();
+                format!("plan {}", entries.join(", "))
+            }
+            AgentEvent::Retry(e) => format!(
+                "retry {}/{} {:?}",
+                e.attempt,
+                e.max_attempts.unwrap_or(0),
+                e.error.kind
+            ),
+            AgentEvent::Notice(e) => format!("notice {:?} {}", e.level, e.message),
+            AgentEvent::TurnEnd(e) => format!("turn_end {}", e.is_error),
+            AgentEvent::Error(e) => format!("error {:?} {}", e.error.kind, e.error.message),
+            AgentEvent::Done(e) => format!("done {:?}", e.result.status),
+            other => other.type_name().to_owned(),
+        };
+        if !line.is_empty() {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// A piece of a message, added to the line before if that is of the same one.
+fn piece(what: &str, id: Option<&str>, text: &str, lines: &mut [String]) -> String {
+    let head = format!("{what} {}: ", id.unwrap_or("-"));
+    let text = text.replace('\n', "\\n");
+    match lines.last_mut().filter(|line| line.starts_with(&head)) {
+        Some(line) => {
+            line.push_str(&text);
+            String::new()
+        }
+        None => head + &text,
+    }
+}

@@ -1,0 +1,153 @@
+//! Text once, whatever is said again. The lines are made by hand, in the shapes that were recorded.
+
+use super::edges::{END, turn_of};
+use super::*;
+
+fn reconnecting() -> Value {
+    notification(
+        "error",
+        json!({"turnId": "t1", "willRetry": true, "error": {"message": "Reconnecting... 1/5",
+               "codexErrorInfo": {"responseStreamDisconnected": {"httpStatusCode": null}},
+               "additionalDetails": "stream disconnected before completion"}}),
+    )
+}
+
+#[test]
+fn a_message_that_is_said_again_after_a_reconnect_is_said_once() {
+    let lines = [
+        delta("t1", "m1", "Whole "),
+        delta("t1", "m1", "one."),
+        message("completed", "t1", "m1", "Whole one."),
+        delta("t1", "m2", "half"),
+        reconnecting(),
+        delta("t1", "m3", "Whole "),
+        delta("t1", "m3", "one."),
+        message("completed", "t1", "m3", "Whole one."),
+        delta("t1", "m4", "half "),
+        delta("t1", "m4", "and half"),
+        message("completed", "t1", "m4", "half and half"),
+    ];
+    assert_eq!(
+        turn_of(&lines),
+        [
+            "text m1: Whole one.",
+            "text m2: half",
+            "retract m2",
+            "retry 1/5 Network",
+            "text m4: half and half",
+            END[0],
+            END[1]
+        ]
+    );
+}
+
+#[test]
+fn a_message_that_turns_out_to_be_another_one_is_said_from_there_on() {
+    let first = [
+        delta("t1", "m1", "Whole one."),
+        message("completed", "t1", "m1", "Whole one."),
+        reconnecting(),
+        delta("t1", "m2", "Whole "),
+    ];
+    let mut other = first.to_vec();
+    other.push(delta("t1", "m2", "other"));
+    other.push(delta("t1", "m2", "s."));
+    assert_eq!(
+        turn_of(
+            &[
+                &other[..],
+                &[message("completed", "t1", "m2", "Whole others.")]
+            ]
+            .concat()
+        ),
+        [
+            "text m1: Whole one.",
+            "retry 1/5 Network",
+            "text m2: Whole others.",
+            END[0],
+            END[1]
+        ]
+    );
+    // One that goes on where the other ended takes its place.
+    let mut longer = first.to_vec();
+    longer.push(delta("t1", "m2", "one. And"));
+    longer.push(delta("t1", "m2", " more."));
+    longer.push(message("completed", "t1", "m2", "Whole one. And more."));
+    assert_eq!(
+        turn_of(&longer),
+        [
+            "text m1: Whole one.",
+            "retry 1/5 Network",
+            "retract m1",
+            "text m2: Whole one. And more.",
+            END[0],
+            END[1]
+        ]
+    );
+}
+
+/// So it is when something is said in the middle of an answer: what was written of it is in no history.
+#[test]
+fn a_message_that_was_dropped_for_another_is_taken_back() {
+    let lines = [
+        message("started", "t1", "m1", ""),
+        delta("t1", "m1", "one "),
+        message("started", "t1", "m2", ""),
+        delta("t1", "m2", "two"),
+        message("completed", "t1", "m2", "two"),
+    ];
+    assert_eq!(
+        turn_of(&lines),
+        [
+            "text m1: one ",
+            "retract m1",
+            "text m2: two",
+            END[0],
+            END[1]
+        ]
+    );
+    // Also if a tool is all that comes.
+    assert_eq!(
+        turn_of(&lines[..2]),
+        ["text m1: one ", "retract m1", END[0], END[1]]
+    );
+    // What was written when the turn was interrupted was said.
+    let mut play = playing(&bypassing());
+    play.json(&lines[0]);
+    play.json(&lines[1]);
+    play.json(&turn_ended("t1", "interrupted"));
+    assert_eq!(play.over().1.text, "one ");
+}
+
+#[test]
+fn a_message_without_deltas_and_one_whose_last_ones_are_missing() {
+    assert_eq!(
+        turn_of(&[
+            message("completed", "t1", "m1", "all at once"),
+            delta("t1", "m2", "in "),
+            message("completed", "t1", "m2", "in two"),
+            delta("t1", "m2", "late"),
+            message("completed", "t1", "m2", "in two"),
+        ]),
+        ["text m1: all at once", "text m2: in two", END[0], END[1]]
+    );
+}
+
+#[test]
+fn parts_of_a_summary_are_lines() {
+    let part = |index: u64, text: &str| {
+        notification(
+            "item/reasoning/summaryTextDelta",
+            json!({"turnId": "t1", "itemId": "r1", "summaryIndex": index, "delta": text}),
+        )
+    };
+    let whole = json!({"type": "reasoning", "id": "r1", "summary": ["a", "", "b"], "content": []});
+    assert_eq!(
+        turn_of(&[part(0, "a"), part(2, "b"), item("completed", "t1", &whole)]),
+        ["thinking r1: a\\n\\nb", END[0], END[1]]
+    );
+    assert_eq!(
+        turn_of(&[item("completed", "t1", &whole)]),
+        ["thinking r1: a\\n\\nb", END[0], END[1]]
+    );
+}
