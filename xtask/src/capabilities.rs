@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::Context as _;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{Outcome, generated};
@@ -99,6 +100,38 @@ const ROWS: &[(&str, &str)] = &[
     ),
 ];
 
+/// What stands before the table of sessions.
+const SESSIONS: &str = "
+## Sessions
+
+A process that is kept for many turns ([sessions.md](sessions.md)); in every one, turns can be aborted: where a turn cannot be interrupted, its process is ended and the next turn resumes the session.
+
+";
+
+/// Each capability of a session.
+const SESSION_ROWS: &[(&str, &str)] = &[
+    (
+        "interrupt",
+        "a turn can be interrupted and the process goes on (`interrupt`)",
+    ),
+    (
+        "steer",
+        "say something more while a turn is played (`steer`)",
+    ),
+    ("clear", "begin anew in the same process (`clear`)"),
+    ("setModel", "another model (`set_model`)"),
+    (
+        "setPermission",
+        "another permission mode (`set_permission`)",
+    ),
+    (
+        "permissions",
+        "the CLI asks whether a tool may be used (`PermissionPolicy`)",
+    ),
+    ("images", "images with a turn (`Turn::images`)"),
+    ("unasked", "turns that the CLI begins by itself (`unasked`)"),
+];
+
 /// Write the table of capabilities to docs/capabilities.md.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Args {
@@ -113,28 +146,48 @@ pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
 }
 
 fn table() -> anyhow::Result<String> {
+    let mut text = HEAD.to_owned();
     let mut columns = Vec::new();
     for provider in teamster::providers() {
-        match serde_json::to_value(provider.capabilities())? {
-            Value::Object(can) => columns.push((provider.info().name, flat(can))),
-            _ => anyhow::bail!("capabilities are not an object"),
-        }
+        columns.push(column(provider.info().name, provider.capabilities())?);
     }
-    let mut text = HEAD.to_owned();
+    rows(&mut text, &columns, ROWS)?;
+    text.push_str(SESSIONS);
+    let mut columns = Vec::new();
+    for provider in teamster::session_providers() {
+        columns.push(column(
+            provider.info().name,
+            provider.session_capabilities(),
+        )?);
+    }
+    rows(&mut text, &columns, SESSION_ROWS)?;
+    Ok(text)
+}
+
+/// A provider's name, and what it can do.
+type Column = (&'static str, Map<String, Value>);
+
+fn column(name: &'static str, can: &impl Serialize) -> anyhow::Result<Column> {
+    match serde_json::to_value(can)? {
+        Value::Object(can) => Ok((name, flat(can))),
+        _ => anyhow::bail!("capabilities are not an object"),
+    }
+}
+
+fn rows(text: &mut String, columns: &[Column], rows: &[(&str, &str)]) -> anyhow::Result<()> {
     let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
     writeln!(text, "| | {} |", names.join(" | "))?;
     writeln!(text, "|---{}|", "|---".repeat(columns.len()))?;
-    for (key, label) in ROWS {
+    for (key, label) in rows {
         write!(text, "| {label} |")?;
-        for (name, can) in &columns {
+        for (name, can) in columns {
             let value = can.get(*key);
             let value = value.with_context(|| format!("{name} has no capability {key}"))?;
             write!(text, " {} |", cell(value))?;
         }
         writeln!(text)?;
     }
-    check_complete(columns.first().map(|(_, can)| can))?;
-    Ok(text)
+    check_complete(columns.first().map(|(_, can)| can), rows)
 }
 
 /// The capabilities, those within another by both names: `mcp.strict`.
@@ -155,9 +208,9 @@ fn flat(can: Map<String, Value>) -> Map<String, Value> {
 }
 
 /// A capability that the table does not have must not be forgotten.
-fn check_complete(can: Option<&Map<String, Value>>) -> anyhow::Result<()> {
+fn check_complete(can: Option<&Map<String, Value>>, rows: &[(&str, &str)]) -> anyhow::Result<()> {
     let mut keys = can.into_iter().flat_map(Map::keys);
-    match keys.find(|key| ROWS.iter().all(|(row, _)| row != key)) {
+    match keys.find(|key| rows.iter().all(|(row, _)| row != key)) {
         Some(key) => anyhow::bail!("the table has no row for the capability {key}"),
         None => Ok(()),
     }
@@ -211,7 +264,7 @@ mod tests {
     #[test]
     fn a_new_capability_needs_a_row() {
         let can = json!({"resume": true, "newThing": true});
-        let error = check_complete(can.as_object()).unwrap_err();
+        let error = check_complete(can.as_object(), ROWS).unwrap_err();
         assert!(error.to_string().contains("newThing"), "{error}");
     }
 

@@ -29,6 +29,8 @@
 //! hand; dropping it stops the run and everything that the run started.
 //! The types are those of `teamster-core`, whose docs say what a stream guarantees.
 //!
+//! A process can be kept for many turns: [`create_session_runtime`].
+//!
 //! # Features
 //!
 //! One for each provider: `claude`, `codex`, `copilot`, `gemini`, `opencode`; together they are
@@ -230,6 +232,11 @@ mod tests {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// So do those of the page on sessions.
+#[cfg(all(doctest, feature = "all-providers"))]
+#[doc = include_str!("../../../docs/sessions.md")]
+struct SessionsPage;
 
 /// So do those of the page on the orchestrator.
 #[cfg(all(doctest, feature = "orchestrator"))]

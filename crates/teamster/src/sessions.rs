@@ -9,7 +9,14 @@ use crate::{
 
 /// Every provider of this build that has sessions, by name.
 pub fn session_providers() -> Vec<Arc<dyn SessionProvider>> {
-    vec![]
+    vec![
+        #[cfg(feature = "claude")]
+        Arc::new(crate::claude::Claude),
+        #[cfg(feature = "codex")]
+        Arc::new(crate::codex::Codex),
+        #[cfg(feature = "gemini")]
+        Arc::new(crate::gemini::Gemini),
+    ]
 }
 
 /// A runtime of sessions with the provider of this name ([`provider`](crate::provider) says which names
