@@ -3,6 +3,8 @@
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, bail};
 use rustyline::completion::Completer;
@@ -13,7 +15,7 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{
     Behavior, Cmd, ColorMode, CompletionType, ConditionalEventHandler, Config, Context, Editor,
-    Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent, Modifiers, Movement, RepeatCount,
+    Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent, Modifiers, RepeatCount,
 };
 
 use super::command;
@@ -38,6 +40,8 @@ pub(super) struct LineEditor {
     editor: Editor<Commands, FileHistory>,
     prompt: (String, String),
     history: Option<PathBuf>,
+    /// Something was pasted into the message.
+    pasted: Arc<AtomicBool>,
     wrong: Option<String>,
 }
 
@@ -62,6 +66,10 @@ impl LineEditor {
         editor.set_helper(Some(Commands));
         let enter = KeyEvent(KeyCode::Enter, Modifiers::NONE);
         editor.bind_sequence(enter, EventHandler::Conditional(Box::new(GoesOn)));
+        let pasted = Arc::new(AtomicBool::new(false));
+        let paste = KeyEvent(KeyCode::BracketedPasteStart, Modifiers::NONE);
+        let pasting = Pasting(pasted.clone());
+        editor.bind_sequence(paste, EventHandler::Conditional(Box::new(pasting)));
         let mut this = Self {
             editor,
             prompt: (
@@ -69,6 +77,7 @@ impl LineEditor {
                 format!("\u{1b}[1m{}\u{1b}[0m", options.prompt),
             ),
             history: options.history.clone(),
+            pasted,
             wrong: None,
         };
         this.load_history();
@@ -132,11 +141,16 @@ impl Source for LineEditor {
         if let Some(why) = self.wrong.take() {
             return Entry::Wrong(why);
         }
+        self.pasted.store(false, Ordering::Relaxed);
         let reading = Reading::begin();
         let line = self.editor.readline(&self.prompt);
         drop(reading);
         match line {
-            Ok(text) => {
+            Ok(mut text) => {
+                // In what was pasted it may mean something.
+                if !self.pasted.load(Ordering::Relaxed) {
+                    text = text.replace("\\\n", "\n");
+                }
                 self.remember(&text);
                 Entry::Text(text)
             }
@@ -157,14 +171,23 @@ impl<E: std::fmt::Display> Source for Result<LineEditor, E> {
     }
 }
 
-/// Enter after a `\` at the end makes a line of it. What is pasted does not come through here, so a `\` at the
-/// end of one of its lines stays.
+/// Enter after a `\` at the end begins another line.
 struct GoesOn;
 
 impl ConditionalEventHandler for GoesOn {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, at: &EventContext) -> Option<Cmd> {
         let goes_on = at.pos() == at.line().len() && at.line().ends_with('\\');
-        goes_on.then(|| Cmd::Replace(Movement::BackwardChar(1), Some("\n".to_owned())))
+        goes_on.then(|| Cmd::Insert(1, "\n".to_owned()))
+    }
+}
+
+/// Notes that something is pasted, and lets it be.
+struct Pasting(Arc<AtomicBool>);
+
+impl ConditionalEventHandler for Pasting {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, _: &EventContext) -> Option<Cmd> {
+        self.0.store(true, Ordering::Relaxed);
+        None
     }
 }
 

@@ -54,10 +54,10 @@ pub(super) fn policy() -> (PermissionPolicy, mpsc::UnboundedReceiver<Question>) 
 }
 
 impl Question {
-    /// Asks at the terminal, until there is an answer or none is wanted any more.
-    pub(super) async fn ask(mut self, directory: Option<&str>) {
+    /// Asks at the terminal, until there is an answer or none is wanted any more. Whether it was a denial.
+    pub(super) async fn ask(mut self, directory: Option<&str>) -> bool {
         if self.reply.is_closed() {
-            return;
+            return false;
         }
         let text = question(&self.request, directory);
         let given_up = Arc::new(AtomicBool::new(false));
@@ -70,18 +70,20 @@ impl Question {
                 let _ = tell.send(at_terminal(&text, &unwanted));
             });
         if asking.is_err() {
-            return;
+            return false;
         }
         tokio::select! {
             answer = &mut told => {
                 let answer = answer.unwrap_or(PermissionAnswer::Deny(None));
+                let denied = matches!(answer, PermissionAnswer::Deny(_));
                 // It may be unwanted by now.
-                let _ = self.reply.send(answer);
+                self.reply.send(answer).is_ok() && denied
             }
             () = self.reply.closed() => {
                 given_up.store(true, Ordering::Relaxed);
                 // The editor must not read beside it.
                 let _ = told.await;
+                false
             }
         }
     }

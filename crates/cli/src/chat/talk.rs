@@ -1,7 +1,9 @@
 //! The conversation: messages and commands in, turns out.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -196,9 +198,10 @@ impl Chat {
     /// Shows a turn to its end; its exit code. Breaks if nobody can read it, or if the chat shall end.
     async fn show(&mut self, events: EventStream) -> ControlFlow<u8, u8> {
         let mut sink = self.display.sink(self.told.clone());
+        let denied = Rc::new(Cell::new(0));
         let turn = Counted {
-            // The question itself is shown.
-            hide_requests: self.questions.is_some() && !self.display.json,
+            asked: self.questions.is_some() && !self.display.json,
+            denied: denied.clone(),
             abort: events.abort_handle(),
             events,
             account: &mut self.account,
@@ -207,6 +210,7 @@ impl Chat {
             playing: self.signals.turn(turn.abort.clone()),
             questions: self.questions.as_mut(),
             directory: self.display.view.directory.as_deref(),
+            denied,
         };
         let shown = drive::show(turn, &mut *sink, &mut beside).await;
         drop(beside);
@@ -346,7 +350,10 @@ struct Counted<'a> {
     events: EventStream,
     abort: AbortHandle,
     account: &'a mut Account,
-    hide_requests: bool,
+    /// The user is asked, and sees that.
+    asked: bool,
+    /// What the user has denied.
+    denied: Rc<Cell<usize>>,
 }
 
 impl Feed for Counted<'_> {
@@ -354,11 +361,18 @@ impl Feed for Counted<'_> {
 
     async fn next(&mut self) -> Option<AgentEvent> {
         loop {
-            let event = self.events.next().await?;
-            match &event {
-                AgentEvent::Done(done) => self.account.add(&done.result),
+            let mut event = self.events.next().await?;
+            match &mut event {
+                AgentEvent::Done(done) => {
+                    self.account.add(&done.result);
+                    let denials = &mut done.result.permission_denials;
+                    // Who has denied all of it needs no advice how to allow it.
+                    if self.asked && denials.len() <= self.denied.get() {
+                        denials.clear();
+                    }
+                }
                 AgentEvent::Permission(permission)
-                    if self.hide_requests && permission.decision == Decision::Requested =>
+                    if self.asked && permission.decision == Decision::Requested =>
                 {
                     continue;
                 }
@@ -382,6 +396,7 @@ struct BesideTurn<'a> {
     playing: Playing<'a>,
     questions: Option<&'a mut UnboundedReceiver<Question>>,
     directory: Option<&'a str>,
+    denied: Rc<Cell<usize>>,
 }
 
 enum Happens {
@@ -412,7 +427,9 @@ impl Beside<AgentEvent> for BesideTurn<'_> {
             Happens::Interrupted => sink.stopping(now),
             Happens::Asked(question) => {
                 sink.make_room();
-                question.ask(self.directory).await;
+                if question.ask(self.directory).await {
+                    self.denied.update(|count| count + 1);
+                }
             }
         }
     }

@@ -7,6 +7,7 @@
 
 mod again;
 mod attempts;
+mod chat;
 mod demo;
 mod doctor;
 mod help;
