@@ -16,6 +16,8 @@ pub fn session_providers() -> Vec<Arc<dyn SessionProvider>> {
         Arc::new(crate::codex::Codex),
         #[cfg(feature = "gemini")]
         Arc::new(crate::gemini::Gemini),
+        #[cfg(feature = "opencode")]
+        Arc::new(crate::opencode::OpenCode),
     ]
 }
 

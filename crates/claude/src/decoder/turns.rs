@@ -230,11 +230,12 @@ impl Turns {
             )
         };
         self.carried.usage = self.carried.usage.plus(usage);
-        let before = self.before.totals;
-        self.summary.usage = Some(difference(self.carried.usage, before.usage));
+        let own = self.summary.usage.unwrap_or_default();
+        self.summary.usage = Some(own.plus(usage));
         if let Some(cost) = cost {
             self.carried.cost += cost;
-            self.summary.cost = Some((self.carried.cost - before.cost, CostSource::Reported));
+            let own = self.summary.cost.map_or(0.0, |(cost, _)| cost);
+            self.summary.cost = Some((own + cost, CostSource::Reported));
         }
         for (model, line) in models {
             let now = ModelUsage::from(*line);
