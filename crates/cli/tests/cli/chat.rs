@@ -1,24 +1,24 @@
 //! `teamster chat` with a Claude Code of a few lines of shell. What it prints is made by hand after its
 //! recorded conversations.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
+// `setsid --ctty` gives it its terminal.
+#[cfg(target_os = "linux")]
+mod terminal;
+
+use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use nix::pty::openpty;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use teamster::{AgentEvent, ErrorCode, RunResult, RunStatus};
-use teamster_testkit::proc::{wait_gone, wait_until};
+use teamster_testkit::proc::wait_gone;
 use tempfile::TempDir;
 
-use crate::{Ended, LIMIT, Running, TEAMSTER, ended, events, program, teamster};
+use crate::{Ended, LIMIT, Running, ended, events, program, teamster};
 
 /// It answers `pid` with its process id, `wait` with a word and then nothing, `write` when a tool was
 /// allowed or denied, `die` by ending, and anything else with that.
@@ -394,208 +394,4 @@ fn what_cannot_begin_is_told_as_in_a_run() {
     let results = results(&refused.stdout);
     assert_eq!(results[0].errors[0].code, ErrorCode::InvalidParams);
     assert_eq!(agent.starts(), [""; 0]);
-}
-
-/// A chat at a terminal.
-struct Terminal {
-    child: std::process::Child,
-    keys: File,
-    shown: Arc<Mutex<Vec<u8>>>,
-    seen: usize,
-}
-
-impl Terminal {
-    /// With a terminal that controls it, so that Ctrl-C is a signal.
-    fn start(agent: &Agent, args: &[&str]) -> Self {
-        let terminal = openpty(None, None).unwrap();
-        let mut command = Command::new("/usr/bin/setsid");
-        command
-            .args(["--ctty", TEAMSTER, "chat", "claude"])
-            .args(args)
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .env("TERM", "xterm");
-        agent.environment(&mut command);
-        command
-            .stdin(terminal.slave.try_clone().unwrap())
-            .stdout(terminal.slave.try_clone().unwrap())
-            .stderr(terminal.slave);
-        let child = command.spawn().unwrap();
-        drop(command);
-        let keys = File::from(terminal.master);
-        let mut screen = keys.try_clone().unwrap();
-        let shown = Arc::new(Mutex::new(Vec::new()));
-        let all = shown.clone();
-        thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            // Ends with an error, which is how a terminal says that nobody has it open.
-            while let Ok(count @ 1..) = screen.read(&mut bytes) {
-                all.lock().unwrap().extend(&bytes[..count]);
-            }
-        });
-        Self {
-            child,
-            keys,
-            shown,
-            seen: 0,
-        }
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Waits until this is shown, after what was waited for before.
-    fn see(&mut self, text: &str) {
-        let found = wait_until(LIMIT, || {
-            let shown = self.shown.lock().unwrap();
-            let rest = String::from_utf8_lossy(&shown[self.seen..]).into_owned();
-            let Some(at) = rest.find(text) else {
-                return false;
-            };
-            self.seen += at + text.len();
-            true
-        });
-        assert!(found, "{text:?} is not shown: {}", self.all());
-    }
-
-    fn all(&self) -> String {
-        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
-    }
-
-    fn end(&mut self) -> Option<i32> {
-        let ended = wait_until(LIMIT, || self.child.try_wait().unwrap().is_some());
-        assert!(ended, "teamster does not end: {}", self.all());
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // Ended already in a test that passed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The prompt is ready.
-const PROMPT: &str = "claude> ";
-
-#[test]
-#[cfg(target_os = "linux")]
-fn at_a_terminal() {
-    let agent = Agent::new();
-    let mut terminal = Terminal::start(&agent, &[]);
-    terminal.see("Ctrl-D ends");
-    terminal.see(PROMPT);
-    // Typed, with a line that goes on.
-    terminal.press("one\\\rtwo\r");
-    terminal.see("✓");
-    terminal.see(PROMPT);
-    assert!(
-        agent.heard().contains(r#""content":"one\ntwo""#),
-        "{}",
-        agent.heard()
-    );
-    // Pasted: one message, and its `\` stays.
-    terminal.press("\u{1b}[200~three\\\rfour\u{1b}[201~\r");
-    terminal.see("✓");
-    terminal.see(PROMPT);
-    assert!(
-        agent.heard().contains(r#""content":"three\\\nfour""#),
-        "{}",
-        agent.heard()
-    );
-    // Ctrl-C throws away what was typed.
-    terminal.press("lost\u{3}");
-    terminal.see(PROMPT);
-    // A command, completed.
-    terminal.press("/sess\t\r");
-    terminal.see("session session-");
-    terminal.see(PROMPT);
-    // Ctrl-C interrupts a turn.
-    terminal.press("wait\r");
-    terminal.see("waiting");
-    terminal.press("\u{3}");
-    terminal.see("stopped");
-    terminal.see(PROMPT);
-    terminal.press("pid\r");
-    terminal.see("✓");
-    terminal.see(PROMPT);
-    terminal.press("\u{4}");
-    terminal.see("go on with: teamster chat claude --resume session-");
-    assert_eq!(terminal.end(), Some(0));
-    assert_eq!(agent.starts().len(), 1);
-    assert!(!agent.heard().contains("lost"));
-    assert!(terminal.all().ends_with("\r\n"), "{:?}", terminal.all());
-    // What it turns on it turns off.
-    let all = terminal.all();
-    assert_eq!(
-        all.matches("\u{1b}[?2004h").count(),
-        all.matches("\u{1b}[?2004l").count()
-    );
-    let history = agent.path("state/teamster/chat-history");
-    let kept = fs::read_to_string(&history).unwrap();
-    assert!(
-        kept.contains("pid\n") && kept.contains("one\\ntwo"),
-        "{kept}"
-    );
-    let mode = fs::metadata(&history).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn at_a_terminal_the_user_is_asked() {
-    let agent = Agent::new();
-    let mut terminal = Terminal::start(&agent, &["--no-history"]);
-    for (answer, said) in [
-        ("y\r", "allowed"),
-        ("what?\rn use cargo\r", "denied: use cargo"),
-        ("\u{4}", "denied: "),
-    ] {
-        terminal.see(PROMPT);
-        terminal.press("write\r");
-        terminal.see("May Write be used?");
-        terminal.see("file_path: /x/a.txt");
-        terminal.see("content: one");
-        terminal.see("and why > ");
-        terminal.press(answer);
-        terminal.see(said);
-    }
-    // Ctrl-C at the question interrupts the turn.
-    terminal.see(PROMPT);
-    terminal.press("write\r");
-    terminal.see("and why > ");
-    terminal.press("\u{3}");
-    terminal.see("stopped");
-    terminal.see(PROMPT);
-    terminal.press("/quit\r");
-    assert_eq!(terminal.end(), Some(130));
-    // The user knows what the user has denied.
-    assert!(
-        !terminal.all().contains("--allow-tool"),
-        "{}",
-        terminal.all()
-    );
-    assert!(!agent.path("state").exists());
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
-    let agent = Agent::new();
-    let mut terminal = Terminal::start(&agent, &[]);
-    terminal.see(PROMPT);
-    terminal.press("pid\r");
-    terminal.see("✓");
-    terminal.see(PROMPT);
-    // By now it has become `teamster`.
-    let pid = terminal.child.id().cast_signed();
-    kill(Pid::from_raw(pid), Signal::SIGTERM).unwrap();
-    terminal.see("\u{1b}[?2004l");
-    assert_eq!(terminal.end(), Some(130));
-    let modes = nix::sys::termios::tcgetattr(&terminal.keys).unwrap();
-    let cooked = nix::sys::termios::LocalFlags::ICANON | nix::sys::termios::LocalFlags::ECHO;
-    assert!(modes.local_flags.contains(cooked), "{modes:?}");
 }
