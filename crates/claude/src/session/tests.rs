@@ -393,6 +393,46 @@ fn an_interrupt_is_not_told_twice_and_one_that_comes_too_late_changes_nothing() 
 }
 
 #[test]
+fn a_turn_that_begins_just_as_it_is_interrupted_has_an_end_of_its_own() {
+    let mut talk = Talk::new(|_| {});
+    talk.session.begin(Turn::new("x"));
+    let uuid = talk.written()[0]["uuid"].clone();
+    talk.session.order(Order::Interrupt);
+    let requests = talk.written();
+    talk.say(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "started"}));
+    talk.say(&answer(
+        &requests[0],
+        &json!({"response": {"cancelled": false}}),
+    ));
+    talk.say(&answer(&requests[1], &json!({})));
+    assert!(!talk.session.is_over());
+    talk.say(&init(OLD));
+    assert_eq!(talk.written()[0]["request"]["subtype"], "interrupt");
+    assert!(!talk.session.is_over());
+    talk.say(&result(
+        OLD,
+        &json!({"is_error": true, "terminal_reason": "aborted_streaming"}),
+    ));
+    let (_, told) = talk.end();
+    assert_eq!(told.status, RunStatus::Aborted);
+}
+
+#[test]
+fn a_fork_is_not_the_session_that_it_came_from() {
+    let mut talk = Talk::new(|options| {
+        options.params.session_id = Some(OLD.into());
+        options.params.fork = true;
+    });
+    assert_eq!(talk.session.session_id(), None);
+    talk.session.begin(Turn::new("x"));
+    let uuid = talk.written()[0]["uuid"].clone();
+    talk.say(&init(NEW));
+    assert_eq!(talk.session.session_id(), None, "nothing is written down");
+    talk.say(&replay(&uuid, NEW));
+    assert_eq!(talk.session.session_id().as_deref(), Some(NEW));
+}
+
+#[test]
 fn odd_lines_are_told_and_harmless() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
