@@ -24,7 +24,10 @@ impl CodexSession {
         let mut params = json!({"threadId": thread.id, "input": input(turn)});
         if self.model_changed {
             params["model"] = json!(self.model);
-            params["effort"] = json!(self.start.effort);
+            // Another model may have another one of its own.
+            if let Some(effort) = &self.start.effort {
+                params["effort"] = json!(effort);
+            }
         }
         if self.mode_changed {
             let settings = self.settings();

@@ -15,6 +15,7 @@ use super::protocol::CodexSession;
 
 mod any;
 mod approvals;
+mod dialogs;
 mod edges;
 mod launching;
 mod orders;

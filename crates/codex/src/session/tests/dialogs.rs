@@ -1,0 +1,353 @@
+//! Recorded sessions of which both sides are there: what the CLI printed, and what was written to it,
+//! which must be the same again.
+
+use super::shown::shown;
+use super::*;
+
+struct Dialog {
+    play: Play,
+    stdin: Vec<Value>,
+}
+
+impl Dialog {
+    fn new(scenario: &str, options: &SessionOptions) -> Self {
+        Self {
+            play: Play::recorded(scenario, options),
+            stdin: stdin(scenario),
+        }
+    }
+
+    /// A turn that begins before the CLI gives this answer.
+    fn begin(&mut self, answer: u64, prompt: &str) {
+        self.play
+            .until(|line| line["id"] == answer && line["method"].is_null());
+        assert_eq!(self.play.session.turn(), None);
+        self.play.begin(prompt);
+    }
+
+    fn end(&mut self) -> (Vec<String>, RunResult) {
+        let (events, result) = self.play.end();
+        (shown(&events), result)
+    }
+
+    fn turn(&mut self, answer: u64, prompt: &str) -> (Vec<String>, RunResult) {
+        self.begin(answer, prompt);
+        self.end()
+    }
+
+    /// All of it was played, and the same was written.
+    fn over(mut self) {
+        self.play.rest();
+        assert_eq!(self.play.unknown, 0);
+        let mut written = self.play.written;
+        for messages in [&mut written, &mut self.stdin] {
+            messages[0]["params"]["clientInfo"]["version"] = Value::Null;
+        }
+        assert_eq!(written, self.stdin);
+    }
+}
+
+/// What was written.
+fn stdin(scenario: &str) -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions");
+    let text = std::fs::read_to_string(folder.join(scenario).join("stdin.ndjson")).unwrap();
+    let lines = text.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().unwrap()
+}
+
+fn options(mode: PermissionMode) -> SessionOptions {
+    let mut options = bypassing();
+    options.params.permission = mode;
+    options.params.model = Some("gpt-5.5".into());
+    options.params.working_directory = Some("/home/dev/ws".into());
+    options
+}
+
+#[test]
+fn interrupted() {
+    let mut dialog = Dialog::new("interrupted", &options(PermissionMode::Bypass));
+    dialog.begin(3, "[[sleep_tool]]");
+    // The command is the last thing that was told.
+    dialog.play.until(|line| line["id"] == 4);
+    dialog.play.order(Order::Interrupt);
+    let (events, result) = dialog.end();
+    assert!(result.aborted);
+    assert_eq!(result.open_tool_ids.len(), 1);
+    assert_eq!(events[1], "text msg_0002: starting");
+    dialog.begin(6, "[[slow]]");
+    dialog.play.until(|line| line["id"] == 7);
+    dialog.play.order(Order::Interrupt);
+    let (_, result) = dialog.end();
+    assert_eq!(result.text, "one ");
+    // What became of the command that was ended is no matter of this turn.
+    let (events, result) = dialog.turn(8, "[[two_turn]]");
+    assert_eq!(
+        events,
+        [
+            "session gpt-5.5",
+            "text msg_0008: users: 6",
+            "turn_end false",
+            "done Completed"
+        ]
+    );
+    assert_eq!(
+        result.usage.and_then(|usage| usage.input_tokens),
+        Some(1200)
+    );
+    dialog.over();
+}
+
+#[test]
+fn steered() {
+    let mut dialog = Dialog::new("steered", &options(PermissionMode::Bypass));
+    dialog.begin(3, "[[slow]]");
+    dialog.play.until(|line| line["id"] == 4);
+    dialog
+        .play
+        .order(Order::Steer(OrderId(1), "and [[show]]".into()));
+    let (events, result) = dialog.end();
+    assert_eq!(
+        events,
+        [
+            "session gpt-5.5",
+            "text msg_0002: one ",
+            "retract msg_0002",
+            "text msg_0004: saw: and [[show]]",
+            "turn_end false",
+            "done Completed"
+        ]
+    );
+    assert_eq!(result.text, "saw: and [[show]]");
+    assert_eq!(dialog.play.settled, [(OrderId(1), Ok(()))]);
+    dialog.over();
+}
+
+#[test]
+fn background() {
+    let mut dialog = Dialog::new("background", &options(PermissionMode::Bypass));
+    let (_, result) = dialog.turn(3, "[[bg]]");
+    assert_eq!(result.open_tool_ids, ["call_0003".into()]);
+    // It ends while another one runs.
+    let (events, result) = dialog.turn(4, "[[sleep5]]");
+    assert_eq!(
+        events,
+        [
+            "session gpt-5.5",
+            r#"tool_use command_execution Execute call_0008 {"command":"/bin/bash -lc 'echo begun; sleep 5; echo done'"}"#,
+            r#"tool_result call_0008 Some(false) "begun\ndone\n""#,
+            "text msg_0010: slept",
+            "turn_end false",
+            "done Completed"
+        ]
+    );
+    assert!(result.open_tool_ids.is_empty());
+    dialog.turn(5, "[[two_turn]]");
+    dialog.over();
+}
+
+#[test]
+fn asked() {
+    let mut options = options(PermissionMode::AcceptEdits);
+    options.permissions = PermissionPolicy::ask(|_| async { PermissionAnswer::Allow });
+    let mut dialog = Dialog::new("asked", &options);
+    let turn = |dialog: &mut Dialog, id, prompt, answer: Option<PermissionAnswer>| {
+        dialog.begin(id, prompt);
+        if let Some(answer) = answer {
+            let request = dialog.play.asked();
+            dialog.play.answer(&request, answer);
+        }
+        dialog.end().0
+    };
+    let deny = || Some(PermissionAnswer::Deny(None));
+    let events = turn(&mut dialog, 3, "[[patch_out]]", deny());
+    assert_eq!(
+        events[1..5],
+        [
+            r#"tool_use file_change Edit call_0003 {"changes":[{"path":"/var/outside.txt","kind":"add"}]}"#,
+            "permission file_change call_0003 Requested",
+            "permission file_change call_0003 Denied",
+            r#"tool_result call_0003 Some(true) """#,
+        ]
+    );
+    let events = turn(
+        &mut dialog,
+        4,
+        "[[patch_out]]",
+        Some(PermissionAnswer::Allow),
+    );
+    assert_eq!(
+        events[3..6],
+        [
+            "permission file_change call_0008 Allowed",
+            r#"tool_result call_0008 Some(false) """#,
+            "file_change Add /var/outside.txt",
+        ]
+    );
+    let events = turn(&mut dialog, 5, "[[mcp_ok]]", deny());
+    assert_eq!(
+        events[2..5],
+        [
+            "permission echo call_0013 Requested",
+            "permission echo call_0013 Denied",
+            r#"tool_result call_0013 Some(true) "user rejected MCP tool call""#,
+        ]
+    );
+    let always = Some(PermissionAnswer::AllowAlways);
+    let events = turn(&mut dialog, 6, "[[mcp_ok]]", always);
+    assert_eq!(events[3], "permission echo call_0018 Allowed");
+    // It does not ask again.
+    let events = turn(&mut dialog, 7, "[[mcp_ok]]", None);
+    assert_eq!(
+        events[2],
+        r#"tool_result call_0023 Some(false) "echo: hällo 🌍 env=-""#
+    );
+    dialog.over();
+}
+
+#[test]
+fn retried() {
+    let mut dialog = Dialog::new("retried", &options(PermissionMode::Bypass));
+    let (events, result) = dialog.turn(3, "[[retry_again]]");
+    assert_eq!(
+        events[1..6],
+        [
+            "text msg_0002: Whole message. ",
+            "text msg_0003: part of ",
+            "retract msg_0003",
+            "retry 1/2 Network",
+            "text msg_0006: part of it all",
+        ]
+    );
+    assert_eq!(result.text, "Whole message. part of it all");
+    let (events, result) = dialog.turn(4, "[[retry_longer]]");
+    assert_eq!(
+        events[1..5],
+        [
+            "text msg_0008: Whole message.",
+            "retry 1/2 Network",
+            "retract msg_0008",
+            "text msg_0010: Whole message. And more",
+        ]
+    );
+    assert_eq!(result.text, "Whole message. And more");
+    let (_, result) = dialog.turn(5, "[[mid_stream_disconnect]]");
+    assert_eq!(json!(result.errors[0].kind), "network");
+    assert_eq!(result.text, "This text will be cut");
+    dialog.over();
+}
+
+/// The agent of the first turn works on in the second one; what agents do is not told.
+#[test]
+fn agents() {
+    let mut options = options(PermissionMode::Bypass);
+    options.params.model = None;
+    let mut dialog = Dialog::new("agents", &options);
+    let (events, _) = dialog.turn(3, "[[agent_nowait]]");
+    assert_eq!(
+        events,
+        [
+            "session gpt-6.1-sol",
+            "text msg_0002: Spawning.",
+            "text msg_0006: not waiting",
+            "turn_end false",
+            "done Completed"
+        ]
+    );
+    let (events, result) = dialog.turn(4, "[[agent_v2]]");
+    assert_eq!(
+        events[1..4],
+        [
+            "text msg_0012: Spawning.",
+            "tool_use wait Task call_0017 {}",
+            r#"tool_result call_0017 Some(false) """#,
+        ]
+    );
+    // The main agent's alone.
+    assert_eq!(
+        result.usage.and_then(|usage| usage.input_tokens),
+        Some(3600)
+    );
+    dialog.over();
+}
+
+#[test]
+fn agents_of_older_models() {
+    let mut dialog = Dialog::new("agents_v1", &options(PermissionMode::Bypass));
+    let (events, _) = dialog.turn(3, "[[agent_v1]]");
+    let agent = events[3]
+        .strip_prefix(r#"tool_result call_0004 Some(false) ""#)
+        .and_then(|rest| rest.strip_suffix(r#" (pending_init)""#))
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        events[1..8],
+        [
+            "text msg_0002: Spawning.".to_owned(),
+            r#"tool_use spawn_agent Task call_0004 {"prompt":"do it [[child]]"}"#.to_owned(),
+            format!(r#"tool_result call_0004 Some(false) "{agent} (pending_init)""#),
+            format!(r#"tool_use wait Task call_0007 {{"receiver_thread_ids":["{agent}"]}}"#),
+            format!(r#"tool_result call_0007 Some(false) "{agent} (completed): child answer""#),
+            format!(r#"tool_use close_agent Task call_0016 {{"receiver_thread_ids":["{agent}"]}}"#),
+            format!(r#"tool_result call_0016 Some(false) "{agent} (completed): child answer""#),
+        ]
+    );
+    dialog.over();
+}
+
+#[test]
+fn cleared() {
+    let mut dialog = Dialog::new("cleared", &options(PermissionMode::Default));
+    let (events, _) = dialog.turn(3, "[[plan]]");
+    assert_eq!(
+        events[1..4],
+        [
+            "plan A InProgress, B Pending",
+            "plan A Completed, B InProgress",
+            "text msg_0008: planned",
+        ]
+    );
+    let before = dialog.play.session.session_id();
+    dialog
+        .play
+        .order(Order::SetModel(OrderId(1), "gpt-5.4".into()));
+    let mode = PermissionMode::AcceptEdits;
+    dialog.play.order(Order::SetPermission(OrderId(2), mode));
+    let (events, _) = dialog.turn(4, "[[two_turn]]");
+    assert_eq!(
+        events[..3],
+        [
+            "session gpt-5.4",
+            "notice Warning Model metadata for `gpt-5.4` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.",
+            "text msg_0010: users: 4",
+        ]
+    );
+    dialog.play.until(|line| line["id"] == 6);
+    dialog.play.order(Order::Clear(OrderId(3)));
+    let (events, result) = dialog.turn(8, "[[two_turn]]");
+    // It knows nothing of what was before.
+    assert_eq!(events[2], "text msg_0012: users: 2");
+    assert_ne!(dialog.play.session.session_id(), before);
+    assert_eq!(result.session_usage, result.usage);
+    assert_eq!(dialog.play.settled.len(), 3);
+    dialog.over();
+}
+
+#[test]
+fn forked() {
+    let mut options = options(PermissionMode::Default);
+    let asked_for = &stdin("forked")[3]["params"]["threadId"];
+    options.params.session_id = asked_for.as_str().map(str::to_owned);
+    options.params.fork = true;
+    let mut dialog = Dialog::new("forked", &options);
+    dialog.begin(2, "[[two_turn]]");
+    let (events, result) = dialog.end();
+    assert_eq!(events[1], "text msg_0004: users: 4");
+    // The total goes on from that of the session before, which is not known here.
+    let input = |usage: Option<teamster_core::Usage>| usage.and_then(|usage| usage.input_tokens);
+    assert_eq!(input(result.usage), Some(1200));
+    assert_eq!(input(result.session_usage), Some(2400));
+    let (_, result) = dialog.turn(5, "[[two_turn]]");
+    assert_eq!(input(result.usage), Some(1200));
+    assert_eq!(input(result.session_usage), Some(3600));
+    dialog.over();
+}
