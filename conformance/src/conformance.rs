@@ -196,9 +196,10 @@ fn judge(
             tell(column, name, played, &told);
         }
         let verdict = differences.compare(column, name, &expected, &told);
-        if around.is_none() {
-            all.declared.extend(verdict.declared);
-        }
+        // Of those turns only what is declared for them.
+        let counts = |declared: &String| around.is_none() || differences.names(declared, name);
+        all.declared
+            .extend(verdict.declared.into_iter().filter(counts));
         let found = verdict.undeclared.into_iter();
         all.undeclared
             .extend(found.map(|found| format!("{which}{found}")));

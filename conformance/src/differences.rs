@@ -111,6 +111,12 @@ impl Differences {
         verdict
     }
 
+    /// Whether what is declared under this name is so in a scenario that is named, not wherever it is.
+    pub(crate) fn names(&self, declared: &str, scenario: &str) -> bool {
+        let mut named = self.difference.iter().filter(|one| one.name == declared);
+        named.any(|one| one.scenarios.iter().any(|name| name == scenario))
+    }
+
     /// Entries that none of these runs needed, of those that they could have.
     /// What is declared for wherever it is seen counts only if `all` scenarios ran.
     pub(crate) fn unused(

@@ -1,7 +1,7 @@
 //! Plays a scenario with one process of a real CLI that is kept for all turns.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use teamster::{AgentSession, ExecuteParams, RunStatus, SessionOptions, Turn};
 use teamster_mock_model::{Cli, Part, Script, Tokens, Turn as Answer};
@@ -95,8 +95,24 @@ pub(crate) async fn play(
     if broke_off(&scenario.test) {
         let before = played.last();
         let again = again(before.and_then(|played| played.process))?;
-        let turn = Turn::new(AGAIN);
-        played.push(one(&stage, &*session, &again, Which::Again, turn, before).await?);
+        let send = || {
+            one(
+                &stage,
+                &*session,
+                &again,
+                Which::Again,
+                Turn::new(AGAIN),
+                before,
+            )
+        };
+        let mut after = send().await?;
+        // A provider may say when a session can be resumed.
+        if let Some(ms) = after.result.errors.last().and_then(|it| it.retry_after_ms) {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            after = send().await?;
+            after.sent_again = true;
+        }
+        played.push(after);
     }
     session.close().await;
     if let Some(last) = played.last_mut() {
@@ -206,11 +222,11 @@ pub(crate) fn ready() -> anyhow::Result<Scenario> {
 
 /// The turn after one that broke off, by what became of the process with that.
 pub(crate) fn again(before: Option<Process>) -> anyhow::Result<Scenario> {
-    let process = match before {
-        Some(Process::Ended) => Process::New,
-        _ => Process::Same,
+    let (name, process) = match before {
+        Some(Process::Ended) => ("resumed", Process::New),
+        _ => ("again", Process::Same),
     };
-    around("again", AGAIN, Resume::Last, "I am.", [80, 8], process)
+    around(name, AGAIN, Resume::Last, "I am.", [80, 8], process)
 }
 
 fn around(

@@ -53,6 +53,8 @@ pub(crate) struct Played {
     pub(crate) which: Which,
     /// What became of a session's process.
     pub(crate) process: Option<Process>,
+    /// Whether the turn was sent once more, because it had been refused for a time.
+    pub(crate) sent_again: bool,
     /// Whether a warning of an earlier turn of the session named the MCP server.
     pub(crate) warned_before: bool,
     pub(crate) events: Vec<AgentEvent>,
@@ -374,6 +376,7 @@ pub(crate) fn played(
     Ok(Played {
         which: Which::Run(number),
         process: None,
+        sent_again: false,
         warned_before: false,
         in_pieces: texts.iter().any(|pieces| pieces.0.len() > 1),
         messages: texts.len(),

@@ -38,7 +38,7 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     ("error.retry_after_ms", "how long to wait before that"),
     (
         "retried",
-        "whether the run told that the CLI asked the model again",
+        "whether the run told that the CLI asked the model again; or whether the turn after one that broke off had to wait until the session could be resumed",
     ),
     ("warned", "whether a warning named the MCP server"),
     ("usage.input", "input tokens beside the cached ones"),
@@ -220,6 +220,9 @@ pub(crate) fn told(played: &Played, expected: &Story) -> Story {
             _ => {}
         }
     }
+    if played.sent_again {
+        story.insert("retried".into(), true.into());
+    }
     if !thinking.is_empty() {
         story.insert("thinking".into(), thinking.into());
     }
@@ -380,11 +383,14 @@ fn told_call(tool: &ToolUse, directory: &Path) -> String {
         (None, ToolKind::Execute) => ("execute", field(&["command", "cmd"]).map(unwrapped)),
         (None, ToolKind::Read) => (
             "read",
-            field(&["file_path", "filePath", "absolute_path", "path"]),
+            field(&["file_path", "filePath", "absolute_path", "path"])
+                .or_else(|| located(&tool.input, directory)),
         ),
         (None, ToolKind::Edit) => (
             "edit",
-            field(&["file_path", "filePath", "path"]).or_else(|| changed(&tool.input, directory)),
+            field(&["file_path", "filePath", "path"])
+                .or_else(|| changed(&tool.input, directory))
+                .or_else(|| located(&tool.input, directory)),
         ),
         _ => ("other", Some(tool.tool_name.clone())),
     };
@@ -409,6 +415,12 @@ fn unwrapped(command: String) -> String {
 /// The one file that a patch changes.
 fn changed(input: &Value, directory: &Path) -> Option<String> {
     let path = input["changes"].as_array()?.first()?["path"].as_str()?;
+    Some(in_place(path, directory))
+}
+
+/// The one file that an agent of the Agent Client Protocol says it works on.
+fn located(input: &Value, directory: &Path) -> Option<String> {
+    let path = input["locations"].as_array()?.first()?["path"].as_str()?;
     Some(in_place(path, directory))
 }
 
