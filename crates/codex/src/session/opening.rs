@@ -5,7 +5,7 @@ use teamster_core::{AgentError, Events, Id, Image, ImageSource, OrderId, Permiss
 
 use super::calls::Call;
 use super::figures::Figures;
-use super::launch::unlike_a_session;
+use super::launch::{Answers, unlike_a_session};
 use super::permissions::{self, Settings};
 use super::protocol::{Asked, CodexSession};
 use crate::decoder::Baseline;
@@ -22,6 +22,8 @@ pub(super) struct Thread {
     pub(super) answered_by: Option<String>,
     /// It is on the disk.
     pub(super) can_be_resumed: bool,
+    /// The CLI has let go of it.
+    is_closed: bool,
     /// The sandbox and when the CLI asks, where they are those of the user's settings.
     pub(super) defaults: Option<(Value, Value)>,
 }
@@ -74,7 +76,7 @@ impl CodexSession {
     }
 
     /// The session that the parameters are about.
-    pub(super) fn first_opening(&self) -> Opening {
+    fn first_opening(&self) -> Opening {
         let what = match &self.start.resume {
             None => What::New,
             Some((id, false)) => What::Resume(id.clone()),
@@ -105,13 +107,28 @@ impl CodexSession {
         });
     }
 
-    /// The CLI has let go of the session, which is to go on all the same.
+    /// The CLI has let go of the session.
     pub(super) fn closed(&mut self) {
-        let Some(thread) = self.thread.take_if(|thread| thread.can_be_resumed) else {
+        if let Some(thread) = &mut self.thread {
+            thread.is_closed = true;
+        }
+    }
+
+    /// Sees to it that there is a session for the next turn.
+    pub(super) fn open_if_needed(&mut self) {
+        if self.opening.is_some() {
             return;
+        }
+        self.opening = match &self.thread {
+            Some(thread) if !thread.is_closed => None,
+            Some(thread) if thread.can_be_resumed => Some(Opening {
+                what: What::Resume(thread.id.to_string()),
+                clear: None,
+                call: None,
+                baseline: self.figures.total(),
+            }),
+            _ => Some(self.first_opening()),
         };
-        self.start.resume = Some((thread.id.to_string(), false));
-        self.baseline = self.figures.total();
     }
 
     /// Whether the user's settings are there. They are asked for if they are not.
@@ -196,6 +213,10 @@ impl CodexSession {
             let policy = permissions::approval_policy(mode, answers);
             set(&mut params, "approvalPolicy", policy);
         }
+        if answers != Answers::Nobody {
+            // And not another model, which the user may have chosen to answer him.
+            params["approvalsReviewer"] = json!("user");
+        }
         if with_roots {
             let roots = settings.roots(&self.start);
             params["config"] = json!({"sandbox_workspace_write.writable_roots": roots});
@@ -227,20 +248,30 @@ impl CodexSession {
             model: result.text("model").map(std::borrow::Cow::into_owned),
             answered_by: None,
             can_be_resumed: !is_new,
+            is_closed: false,
             defaults: defaults().filter(|_| is_new && self.mode == PermissionMode::Default),
         };
         self.figures = Figures::from(&opening.baseline);
         self.running = None;
-        if let Some(before) = self.thread.replace(thread) {
-            self.agents.clear();
+        let before = self.thread.replace(thread);
+        if let Some(before) = before.filter(|before| !before.is_closed) {
             let params = json!({"threadId": before.id});
             self.call(Call::Other, "thread/unsubscribe", &params);
         }
+        self.agents.clear();
         if let Some(order) = opening.clear {
             self.exchange.settle(order, Ok(()));
         }
         if self.waiting.turn.is_some() {
             self.tell_session(out);
+        }
+    }
+
+    /// Another one was wanted meanwhile.
+    pub(super) fn opened_in_vain(&mut self, result: &Object<'_>) {
+        let id = result.object("thread").and_then(|thread| thread.text("id"));
+        if let Some(id) = id {
+            self.call(Call::Other, "thread/unsubscribe", &json!({"threadId": id}));
         }
     }
 

@@ -216,6 +216,7 @@ impl CodexSession {
     pub(super) fn order_turn(&mut self, turn: Turn, out: &mut Events) {
         // One that the CLI began by itself and that nobody heard of takes up this one.
         self.playing = None;
+        self.open_if_needed();
         self.turn_begins(out);
         self.figures.turn_begins();
         let checked =
@@ -224,9 +225,6 @@ impl CodexSession {
             return self.fail(error, out);
         }
         self.waiting.turn = Some(turn);
-        if self.thread.is_none() && self.opening.is_none() {
-            self.opening = Some(self.first_opening());
-        }
     }
 }
 

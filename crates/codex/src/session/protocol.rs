@@ -142,6 +142,7 @@ impl CodexSession {
             (Call::Initialize, Err(error)) => self.not_opened(error, out),
             (Call::Open, Err(error)) if self.is_opening(id) => self.not_opened(error, out),
             (Call::Open, Ok(result)) if self.is_opening(id) => self.opened(&result, out),
+            (Call::Open, Ok(result)) => self.opened_in_vain(&result),
             (Call::Turn(number), result) => self.turn_answered(number, result, out),
             // It had not begun, or has ended: the next line of it tells.
             (Call::Interrupt, Err(_)) => {

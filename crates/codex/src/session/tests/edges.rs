@@ -341,10 +341,19 @@ fn a_session_that_the_cli_lets_go_of_is_resumed() {
     play.json(&notification("thread/closed", json!({"threadId": "other"})));
     play.json(&notification("thread/closed", json!({})));
     play.methods();
+    assert_eq!(play.session.session_id().as_deref(), Some(THREAD));
     play.begin("again");
     assert_eq!(play.params("thread/resume")["threadId"], THREAD);
     play.json(&opened(4));
     assert_eq!(play.params("turn/start")["threadId"], THREAD);
+    assert_eq!(play.methods(), ["thread/resume", "turn/start"]);
+    // One that is not on the disk begins anew.
+    let mut play = Play::new(&bypassing());
+    play.json(&opened(2));
+    play.json(&notification("thread/closed", json!({})));
+    play.methods();
+    play.begin("hi");
+    assert_eq!(play.methods(), ["thread/start"]);
 }
 
 #[test]

@@ -148,6 +148,26 @@ fn a_new_session_in_the_same_process() {
 }
 
 #[test]
+fn a_session_that_is_cleared_before_it_is_there() {
+    let mut options = bypassing();
+    options.params.session_id = Some(THREAD.into());
+    let mut play = Play::new(&options);
+    assert_eq!(
+        play.methods(),
+        ["initialize", "initialized", "thread/resume"]
+    );
+    play.order(Order::Clear(order(1)));
+    assert_eq!(play.methods(), ["thread/start"]);
+    play.json(&opened(2));
+    assert!(play.settled.is_empty());
+    assert_eq!(play.methods(), ["thread/unsubscribe"]);
+    play.json(&answer(3, &json!({"thread": {"id": "other"}})));
+    assert_eq!(play.settled, [(order(1), Ok(()))]);
+    play.begin("hi");
+    assert_eq!(play.params("turn/start")["threadId"], "other");
+}
+
+#[test]
 fn a_new_session_that_is_refused_leaves_the_old_one() {
     let mut play = playing(&bypassing());
     play.json(&turn_ended("t1", "completed"));

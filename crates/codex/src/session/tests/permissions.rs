@@ -94,7 +94,8 @@ fn a_session_that_is_resumed_does_not_keep_what_it_was_allowed_before() {
             assert_eq!(
                 *play.params(method),
                 json!({"threadId": THREAD, "excludeTurns": true, "cwd": "/nowhere",
-                       "sandbox": sandbox, "approvalPolicy": approvals}),
+                       "sandbox": sandbox, "approvalPolicy": approvals,
+                       "approvalsReviewer": "user"}),
                 "{config}"
             );
         }
