@@ -70,13 +70,18 @@ pub trait Dialect: Send + 'static {
         false
     }
 
+    /// A session was opened: a new one, or one in which something was said before.
+    fn session_opened(&mut self, is_new: bool) {
+        let _ = is_new;
+    }
+
     /// What the turn that has just ended used. `result` is the agent's answer to the prompt.
     fn figures(&mut self, result: &Value, turn: &TurnSoFar) -> Figures {
         let _ = (result, turn);
         Figures::default()
     }
 
-    /// What the session has cost so far, in USD; `None` if the figure is no longer to be trusted.
+    /// What the session has cost so far, in USD.
     fn session_cost(&mut self, usd: f64) {
         let _ = usd;
     }

@@ -173,6 +173,8 @@ impl AcpProtocol {
                 if answer.is_ok() {
                     self.model = Some(model.clone());
                     self.settings.model = Some(model);
+                    self.settings.restarted = true;
+                    self.offers.takes_models = true;
                 }
                 self.settle(order, answer.err());
             }

@@ -21,6 +21,9 @@ pub struct Settings {
     pub model: Option<String>,
     /// How hard the model shall think, to choose by the protocol, in the agent's own words.
     pub effort: Option<String>,
+    /// The session was begun by an earlier process, whose turns may have been played by another model:
+    /// what that one does not know is left as it is.
+    pub restarted: bool,
     /// A prompt may be a command of the agent's.
     pub slash_commands: bool,
     /// What is allowed without asking anybody when the agent asks.
@@ -67,6 +70,7 @@ impl Settings {
             mcp_servers: Vec::new(),
             model: None,
             effort: None,
+            restarted: options.restarted,
             slash_commands: params.slash_commands,
             approve: Approve::Nothing,
         }

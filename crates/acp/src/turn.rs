@@ -33,6 +33,8 @@ pub(crate) struct Open {
     /// Nobody has permitted it.
     pub(crate) denied: bool,
     pub(crate) parent: Option<Id>,
+    /// How many requests to the model had begun when it was passed on.
+    pub(crate) at: u32,
 }
 
 impl TurnSoFar {
@@ -70,9 +72,11 @@ impl TurnSoFar {
         self.open.iter_mut().find(|open| open.call.id == cli_id)
     }
 
-    /// The sub-agent that works, if one does: what is said meanwhile is its.
+    /// The sub-agent that works, if one does: what is said and done meanwhile is its. Calls that are made
+    /// together with it are not: it has asked nothing of a model yet.
     pub(crate) fn parent(&self) -> Option<Id> {
         let is_agent = |open: &&Open| open.call.tool.as_ref().is_some_and(|tool| tool.sub_agent);
-        self.open.iter().rev().find(is_agent)?.id.clone()
+        let works = |open: &&Open| is_agent(open) && open.at < self.requests;
+        self.open.iter().rev().find(works)?.id.clone()
     }
 }

@@ -19,7 +19,7 @@ fn replay_of(recording: &str, change: impl FnOnce(&mut ExecuteParams)) -> Replay
 
 /// The result of a turn whose events are as they must be, all of them known.
 fn result(events: &[AgentEvent]) -> &RunResult {
-    grammar::check(events).unwrap();
+    assert_eq!(grammar::check(events), Ok(()));
     let unknown: Vec<_> = events
         .iter()
         .filter(|e| matches!(e, AgentEvent::Unknown(_)))

@@ -2,6 +2,7 @@
 
 mod files;
 mod mcp;
+mod session;
 mod settings;
 
 use std::env;
@@ -18,6 +19,7 @@ use crate::{CAPABILITIES, INFO};
 
 use mcp::Servers;
 pub(crate) use mcp::known_servers;
+pub(crate) use session::launch_session;
 use settings::Settings;
 pub(crate) use settings::Withheld;
 
@@ -57,7 +59,15 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     for arg in &params.extra_args {
         args.add(arg);
     }
-    let mut settings = Settings::new(params)?;
+    Ok(Launch {
+        stdin: Stdin::Bytes(params.prompt.clone().into_bytes()),
+        timeouts: timeouts(params),
+        ..begin(params, args, Settings::new(params)?)?
+    })
+}
+
+/// All but what a run and a session have in different ways.
+fn begin(params: &ExecuteParams, args: Args, mut settings: Settings) -> Result<Launch, AgentError> {
     let servers = Servers::of(params)?;
     if params.mcp_delivery == McpDelivery::Private {
         settings.add_servers(&servers.entries)?;
@@ -77,8 +87,6 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
         env: environment(),
         env_merged,
         env_remove: MARKS_OF_A_SESSION.to_vec(),
-        stdin: Stdin::Bytes(params.prompt.clone().into_bytes()),
-        timeouts: timeouts(params),
         config,
         names_taken,
         ..Launch::default()

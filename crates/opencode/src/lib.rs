@@ -7,6 +7,7 @@
 mod decoder;
 mod launch;
 mod recorded;
+mod session;
 
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,

@@ -79,6 +79,7 @@ impl AcpProtocol {
         }
         open.id = Some(id.clone());
         open.parent.clone_from(&parent);
+        open.at = self.turn.requests;
         open.call.tool = Some(tool.clone());
         self.turn.answer = false;
         self.turn.retries = 0;
@@ -161,6 +162,7 @@ impl TurnSoFar {
                 id: None,
                 denied: false,
                 parent: None,
+                at: 0,
             });
             self.open.len() - 1
         });

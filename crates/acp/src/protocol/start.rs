@@ -3,7 +3,8 @@
 use serde_json::value::RawValue;
 use teamster_core::json_line::parse;
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Id, McpTransport, Order, Session,
+    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Id, McpTransport, NoticeLevel,
+    NoticeSource, Order, Session,
 };
 
 use super::{AcpProtocol, Ask};
@@ -51,6 +52,8 @@ pub(super) struct Offers {
     pub(super) model_option: Option<String>,
     /// The option that is how hard the model thinks.
     pub(super) effort_option: Option<String>,
+    /// A model was chosen before, so it can be, whatever is offered.
+    pub(super) takes_models: bool,
     /// The mode that was chosen last.
     pub(super) chosen_mode: Option<ModeSwitch>,
 }
@@ -164,7 +167,8 @@ impl AcpProtocol {
         };
         match step {
             Step::Model(model) => {
-                if !self.offers.models && self.offers.model_option.is_none() {
+                let offers = &self.offers;
+                if !offers.models && offers.model_option.is_none() && !offers.takes_models {
                     return cannot("model");
                 }
                 self.choose_model(&session, Ask::Step, &model);
@@ -284,6 +288,7 @@ impl AcpProtocol {
             Opening::New => self.dialect.keeps_empty_sessions(),
             _ => true,
         };
+        self.dialect.session_opened(how == Opening::New);
         self.take_session(&id, &result, out);
         self.steps.clear();
         self.steps
@@ -320,6 +325,7 @@ impl AcpProtocol {
         self.resumable = self.dialect.keeps_empty_sessions();
         self.settings.session_id = None;
         self.settings.fork = false;
+        self.dialect.session_opened(true);
         self.take_session(&id, &result, out);
         self.settle(order, None);
         self.steps.clear();
@@ -366,7 +372,12 @@ impl AcpProtocol {
         self.starting = false;
         if let Some(error) = error {
             let error = self.dialect.error(&error, During::Setting);
-            return self.cannot_start(error, out);
+            let is_effort = matches!(self.steps.front(), Some(Step::Effort(_)));
+            if !is_effort || !self.settings.restarted {
+                return self.cannot_start(error, out);
+            }
+            let message = format!("effort: {}", error.message);
+            out.notice(NoticeLevel::Warning, NoticeSource::Runtime, message);
         }
         if let Some(Step::Model(model)) = self.steps.pop_front() {
             self.model = Some(model);

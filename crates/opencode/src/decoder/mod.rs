@@ -6,6 +6,7 @@
 
 mod end;
 mod errors;
+mod hot;
 mod log;
 mod parts;
 mod steps;
@@ -25,6 +26,7 @@ use teamster_core::{
 use crate::launch::Withheld;
 
 use errors::CliError;
+pub(crate) use hot::OpenCodeDialect;
 use parts::{News, Parts};
 use steps::Steps;
 use tools::Call;

@@ -169,7 +169,7 @@ impl Steps {
 
 /// Tokens in our convention: reasoning is a part of the output. The CLI says 0 where the service
 /// said nothing, and no step is without input and output.
-fn usage(tokens: Tokens) -> Option<Usage> {
+pub(super) fn usage(tokens: Tokens) -> Option<Usage> {
     let output = match (tokens.output, tokens.reasoning) {
         (None, None) => None,
         (output, reasoning) => Some(

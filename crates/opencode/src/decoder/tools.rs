@@ -10,7 +10,7 @@ use crate::launch::Withheld;
 use super::wire::{Attachment, Todo, ToolMetadata, ToolState};
 
 /// The tool in whose name the CLI answers a call that it cannot make sense of.
-const INVALID: &str = "invalid";
+pub(super) const INVALID: &str = "invalid";
 /// A question about permission that nobody was there to answer.
 const REJECTED: &str = "The user rejected permission to use this specific tool call";
 /// A rule of the configuration.

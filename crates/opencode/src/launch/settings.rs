@@ -59,7 +59,24 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Those of a run.
     pub(crate) fn new(params: &ExecuteParams) -> Result<Self, AgentError> {
+        Self::of(params, false)
+    }
+
+    /// Those of a process that plays many turns.
+    pub(super) fn for_session(params: &ExecuteParams) -> Result<Self, AgentError> {
+        let mut settings = Self::of(params, true)?;
+        if !settings.opaque {
+            // Otherwise the model is asked for a title of each session, and what that uses is reported
+            // nowhere.
+            let title = settings.settings_of("title");
+            title.entry("disable").or_insert(json!(true));
+        }
+        Ok(settings)
+    }
+
+    fn of(params: &ExecuteParams, hot: bool) -> Result<Self, AgentError> {
         check_tools(params)?;
         let config = callers(params, CONFIG);
         let config = config.as_deref().map(str::trim).filter(|c| !c.is_empty());
@@ -78,7 +95,7 @@ impl Settings {
             agent,
             stars: "*".repeat(number_of_stars()),
         };
-        settings.permissions(params)?;
+        settings.permissions(params, hot)?;
         settings.add_dirs(params)?;
         settings.system_prompt(params)?;
         Ok(settings)
@@ -107,7 +124,7 @@ impl Settings {
         (variables, self.files)
     }
 
-    fn permissions(&mut self, params: &ExecuteParams) -> Result<(), AgentError> {
+    fn permissions(&mut self, params: &ExecuteParams, hot: bool) -> Result<(), AgentError> {
         if params.permission == PermissionMode::AcceptEdits {
             self.allow("permission", "edit")?;
         }
@@ -118,7 +135,7 @@ impl Settings {
         for tool in QUESTIONS {
             self.set_for_all(tool, "deny");
         }
-        if params.session_id.is_some() && !self.opaque {
+        if (hot || params.session_id.is_some()) && !self.opaque {
             for agent in self.agents() {
                 for tool in QUESTIONS {
                     self.set(&agent, tool, "deny");
@@ -155,7 +172,7 @@ impl Settings {
         for tool in servers_tools {
             self.deny_everywhere(tool)?;
         }
-        if params.permission != PermissionMode::Bypass {
+        if hot || params.permission != PermissionMode::Bypass {
             // A question about permission is answered with no. By default the run ends there.
             let experimental = self.config.entry("experimental").or_insert(json!({}));
             if let Some(experimental) = experimental.as_object_mut() {

@@ -1,0 +1,221 @@
+//! What OpenCode does in its own way as an agent of the Agent Client Protocol.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use teamster_acp::{
+    Approve, Dialect, During, Figures, ModeSwitch, RpcError, Tool, ToolCall, ToolEnd, TurnSoFar,
+};
+use teamster_core::json_line::parse;
+use teamster_core::{
+    AgentError, AgentEvent, CostSource, ErrorKind, ExecuteParams, PermissionMode, excerpt,
+    without_colors,
+};
+
+use super::REASON_BYTES;
+use super::errors::{self, CliError};
+use super::log::{without_log, without_warnings};
+use super::steps;
+use super::tools::{Call, INVALID};
+use super::wire::{CacheTokens, ErrorBody, ErrorData, Tokens, ToolState};
+use crate::launch::Withheld;
+
+/// Before the message of every error that the CLI does not expect.
+const INTERNAL: &str = "Internal error: ";
+
+/// What the CLI says if it cannot load a session, whatever the reason.
+const NO_SESSION: &str = "OpenCode service failure";
+
+/// OpenCode, run with `opencode acp`.
+#[derive(Debug)]
+pub(crate) struct OpenCodeDialect {
+    mcp_servers: Vec<String>,
+    withheld: Withheld,
+    permission: PermissionMode,
+    /// What the session had cost when the last turn ended; unknown for one that goes on.
+    cost_before: Option<f64>,
+    cost: Option<f64>,
+}
+
+impl OpenCodeDialect {
+    pub(crate) fn new(
+        params: &ExecuteParams,
+        mcp_servers: Vec<String>,
+        withheld: Withheld,
+    ) -> Self {
+        Self {
+            mcp_servers,
+            withheld,
+            permission: params.permission,
+            cost_before: None,
+            cost: None,
+        }
+    }
+
+    /// The call as a run has it.
+    fn call(&self, call: &ToolCall) -> Call {
+        let mut input = call.input.clone().unwrap_or_else(|| json!({}));
+        let name = &call.first_title;
+        // A call that the CLI cannot make sense of has another title and input later.
+        let is_invalid =
+            input["tool"].as_str() == Some(name) && input["error"].is_string() && name != INVALID;
+        if let Some(fields) = input.as_object_mut().filter(|_| name == "bash") {
+            // That is no argument: the CLI adds it for those who show the call.
+            fields.remove("cwd");
+        }
+        let output = call.output.as_ref();
+        let state = json!({
+            "status": if call.status.as_deref() == Some("failed") { "error" } else { "completed" },
+            "input": input,
+            "output": output.map(|output| &output["output"]),
+            "error": output.map(|output| &output["error"]),
+            "metadata": output.map(|output| &output["metadata"]),
+        });
+        let state = state.to_string();
+        let state: ToolState<'_> = parse(&state).unwrap_or_default();
+        let name = if is_invalid { INVALID } else { name };
+        Call::new(name, state, &self.mcp_servers, &self.withheld)
+    }
+}
+
+impl Dialect for OpenCodeDialect {
+    fn name(&self) -> &'static str {
+        "OpenCode"
+    }
+
+    /// The first title of a call is the tool's name.
+    fn tool(&mut self, call: &ToolCall) -> Tool {
+        let call = self.call(call);
+        let mut tool = Tool::new(call.name, call.kind, call.input);
+        tool.mcp = call.mcp;
+        tool
+    }
+
+    /// A call that waits has no arguments yet.
+    fn knows(&self, _: &ToolCall) -> bool {
+        false
+    }
+
+    fn tool_end(&mut self, call: &ToolCall, _: &Tool) -> ToolEnd {
+        let ended = self.call(call);
+        let media: Vec<Value> = (call.content.iter())
+            .filter(|item| item["type"] == "content" && item["content"]["type"] != "text")
+            .cloned()
+            .collect();
+        let mut output = ended.output;
+        if !media.is_empty() {
+            let mut shown = call.clone();
+            shown.content = media;
+            output = format!("{output}\n{}", shown.text());
+        }
+        let mut end = ToolEnd::new(output, Some(ended.is_error));
+        if ended.denied {
+            end.denied = Some(excerpt(&end.output, REASON_BYTES));
+        }
+        let changes = ended.changes.into_iter();
+        end.effects = changes
+            .map(|change| AgentEvent::FileChange(Box::new(change)))
+            .chain(ended.plan.map(AgentEvent::Plan))
+            .collect();
+        end
+    }
+
+    fn session_opened(&mut self, is_new: bool) {
+        self.cost_before = is_new.then_some(0.0);
+        self.cost = None;
+    }
+
+    fn session_cost(&mut self, usd: f64) {
+        self.cost = Some(usd);
+    }
+
+    /// The figures are those of the last step. What the session has cost is told at the end of each turn.
+    fn figures(&mut self, result: &Value, turn: &TurnSoFar) -> Figures {
+        let mut figures = Figures::default();
+        let one_step = !turn.used_tools() && turn.messages() <= 1;
+        let tokens = &result["usage"];
+        let number = |name: &str| tokens[name].as_u64();
+        figures.usage = steps::usage(Tokens {
+            input: number("inputTokens"),
+            output: number("outputTokens"),
+            reasoning: number("thoughtTokens"),
+            cache: CacheTokens {
+                read: number("cachedReadTokens"),
+                write: number("cachedWriteTokens"),
+            },
+        })
+        .filter(|_| one_step);
+        let spent = self
+            .cost
+            .zip(self.cost_before)
+            .map(|(now, before)| now - before);
+        // Sums of such numbers are not exact. The CLI says 0 for a model whose price it does not know.
+        figures.cost = spent
+            .map(|usd| ((usd * 1e9).round() / 1e9, CostSource::Reported))
+            .filter(|(usd, _)| *usd > 0.0);
+        self.cost_before = self.cost.or(self.cost_before);
+        figures
+    }
+
+    fn error(&self, error: &RpcError, during: During) -> AgentError {
+        if during == During::Resume && error.message.ends_with(NO_SESSION) {
+            let mut plain = error.plain(during);
+            plain.kind = ErrorKind::SessionNotFound;
+            plain.retryable = false;
+            return plain;
+        }
+        let Some(message) = error.message.strip_prefix(INTERNAL) else {
+            let mut plain = error.plain(during);
+            if error.message.contains("model not found") {
+                plain.kind = ErrorKind::ModelNotFound;
+            }
+            return plain;
+        };
+        let name = error
+            .data
+            .as_ref()
+            .and_then(|data| data["errorName"].as_str());
+        CliError::of(&ErrorBody {
+            name: name.map(Cow::Borrowed),
+            data: ErrorData {
+                message: Some(Cow::Borrowed(message)),
+                ..ErrorData::default()
+            },
+        })
+        .error
+    }
+
+    fn keeps_empty_sessions(&self) -> bool {
+        true
+    }
+
+    /// What the CLI does not ask about is in its settings, which it is given when it is started.
+    fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
+        let begun_with = self.permission;
+        let approve = match mode {
+            _ if begun_with == PermissionMode::ReadOnly => None,
+            PermissionMode::Default if begun_with == PermissionMode::AcceptEdits => None,
+            PermissionMode::Default => Some(Approve::Nothing),
+            PermissionMode::AcceptEdits => Some(Approve::Edits),
+            PermissionMode::Bypass => Some(Approve::Everything),
+            _ => None,
+        };
+        approve.map(ModeSwitch::Answers).ok_or_else(|| {
+            AgentError::invalid_params(format!(
+                "permission: the settings of a session that was begun with {} are given to OpenCode when it \
+                 is started; begin another session for {}",
+                begun_with.as_str(),
+                mode.as_str()
+            ))
+        })
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        let plain = without_colors(stderr);
+        Cow::Owned(without_warnings(&without_log(&plain)))
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        errors::kind_of_stderr(stderr)
+    }
+}
