@@ -96,7 +96,10 @@ impl State {
 
     /// The way to the process, if there is one that takes orders.
     fn hot(&self) -> Option<Talk> {
-        (self.talk.clone()).filter(|talk| !talk.known.is_gone() && !talk.commands.is_closed())
+        (self.talk.clone()).filter(|talk| {
+            let known = &talk.known;
+            !(known.is_gone() || known.is_lost() || talk.commands.is_closed())
+        })
     }
 }
 
@@ -160,13 +163,16 @@ impl<P: SessionProvider> Inner<P> {
             if let Some(talk) = state.hot() {
                 return Ok(talk);
             }
-            state.session_id = state.id();
+            state.session_id = match &state.talk {
+                Some(talk) if talk.known.is_lost() => None,
+                _ => state.id(),
+            };
             let unwanted = state.closed;
             let again = (state.talk.take()).is_some_and(|talk| !unwanted && !talk.known.was_idle());
             state.closed = false;
             let mut options = state.options.clone();
-            if again || state.session_id.as_deref() != options.params.session_id.as_deref() {
-                // A fork was made by the first process.
+            if state.session_id.as_deref() != options.params.session_id.as_deref() {
+                // An earlier process has begun it, or made the fork.
                 options.params.fork = false;
                 options.params.new_session_id = None;
                 options.restarted = state.session_id.is_some();
@@ -204,6 +210,7 @@ impl<P: SessionProvider> Inner<P> {
             commands: receiver,
             known: known.clone(),
             idle: options.idle,
+            restarted: options.restarted,
             interruptible: self.provider.session_capabilities().interrupt,
             interrupt_grace: self.config.interrupt_grace,
             queue_memory_bytes: self.config.queue_memory_bytes,

@@ -37,6 +37,8 @@ pub(crate) struct Setting {
     pub(crate) known: Arc<Known>,
     pub(crate) interruptible: bool,
     pub(crate) idle: Option<Duration>,
+    /// The session was begun by an earlier process.
+    pub(crate) restarted: bool,
     pub(crate) interrupt_grace: Duration,
     pub(crate) queue_memory_bytes: usize,
     pub(crate) spill_dir: Option<PathBuf>,
@@ -268,7 +270,8 @@ impl SessionReading {
         self.setting.known.set_session_id(assembler.session_id());
         let duration = milliseconds(current.begun.elapsed());
         assembler.end_turn(duration);
-        current.queue.close(assembler.out());
+        self.look_for_loss();
+        current.queue.close(self.setting.assembler.out());
         self.interrupting = None;
         self.asking.withdraw_all();
         self.setting.known.set_playing(false);
@@ -280,6 +283,16 @@ impl SessionReading {
             } else {
                 self.begin(*waiting);
             }
+        }
+    }
+
+    /// A session that was killed before the CLI had written it down cannot be resumed. Whoever resumes
+    /// one of their own is told so each time, but this one would never be heard of again.
+    fn look_for_loss(&mut self) {
+        let lost = |event: &AgentEvent| matches!(event, AgentEvent::Error(it) if it.error.kind == ErrorKind::SessionNotFound);
+        let setting = &mut self.setting;
+        if setting.restarted && setting.assembler.out().as_slice().iter().any(lost) {
+            setting.known.set_lost();
         }
     }
 
@@ -361,6 +374,7 @@ impl Reader for SessionReading {
     }
 
     fn flush(&mut self) {
+        self.look_for_loss();
         if let Some(current) = &self.current
             && let Err(error) = current.queue.push(self.setting.assembler.out())
         {
@@ -444,11 +458,12 @@ impl Reader for SessionReading {
             let assembler = &mut self.setting.assembler;
             self.setting.known.set_session_id(assembler.session_id());
             let duration = milliseconds(current.begun.elapsed());
-            let finish = || {
-                assembler.finish(exit, duration);
-                current.queue.close(assembler.out());
-            };
-            if catch_unwind(AssertUnwindSafe(finish)).is_err() {
+            let finish = || assembler.finish(exit, duration);
+            let finished = catch_unwind(AssertUnwindSafe(finish)).is_ok();
+            self.look_for_loss();
+            if finished {
+                current.queue.close(self.setting.assembler.out());
+            } else {
                 let mut out = Events::new();
                 for event in teamster_core::RunAssembler::refuse(panic_error()) {
                     out.push(event);

@@ -65,6 +65,7 @@ pub(crate) struct Known {
     gone: AtomicBool,
     playing: AtomicBool,
     idle: AtomicBool,
+    lost: AtomicBool,
 }
 
 impl Known {
@@ -114,6 +115,15 @@ impl Known {
 
     pub(crate) fn set_idle(&self) {
         self.idle.store(true, Ordering::Release);
+    }
+
+    /// Whether the CLI does not know the session that an earlier process has begun.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_lost(&self) {
+        self.lost.store(true, Ordering::Release);
     }
 
     pub(crate) fn is_playing(&self) -> bool {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use teamster_core::{
     AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, Decoder,
-    ErrorCode, EventStream, Events, Exchange, ExecuteParams, Exit, Id, Launch, Order, OrderId,
-    Permission, PermissionAnswer, PermissionPolicy, PermissionRequest, RunStatus, RunSummary,
-    SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider, SessionRuntime, Stdin,
-    Timeouts, ToolKind, Turn,
+    ErrorCode, ErrorKind, EventStream, Events, Exchange, ExecuteParams, Exit, Id, Launch, Order,
+    OrderId, Permission, PermissionAnswer, PermissionPolicy, PermissionRequest, RunStatus,
+    RunSummary, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
+    SessionRuntime, Stdin, Timeouts, ToolKind, Turn,
 };
 use teamster_process::{CliRuntime, PoolConfig, RuntimeConfig, SessionPool};
 use teamster_testkit::proc::{is_alive, wait_gone};
@@ -17,14 +17,17 @@ use teamster_testkit::proc::{is_alive, wait_gone};
 use crate::provider::{Fake, Lines};
 use crate::{LIMIT, Run, Story, finish, next};
 
-/// A CLI that is kept for many turns. It says `$1`, or else `fresh`, as its session's id.
+/// A CLI that is kept for many turns. It says `$1`, or else `fresh`, as its session's id; with `$2`, which
+/// stands for a fork, not at its start.
 const TALKER: &str = r#"
 id=${1:-fresh}
 say() { printf '{"t":"%s"}\n' "$1"; }
 end() { printf '{"end":false}\n'; }
-printf '{"s":"%s"}\n' "$id"
+[ -z "$2" ] && printf '{"s":"%s"}\n' "$id"
 while IFS= read -r line; do
+  [ -n "$FORGETS" ] && [ -n "$1" ] && line=lost
   case $line in
+    lost) printf '{"lost":1}\n'; printf '{"end":true}\n' ;;
     *'"prompt":"pid"'*) say $$; end ;;
     *'"prompt":"id"'*) say "$id"; end ;;
     *'"prompt":"wait"'*) say "waiting $$" ;;
@@ -84,6 +87,9 @@ impl SessionProvider for Talker {
         launch
             .args
             .extend(options.params.session_id.iter().map(Into::into));
+        if options.params.fork {
+            launch.args.push("fork".into());
+        }
         Ok(launch)
     }
 
@@ -114,6 +120,12 @@ impl Decoder for Talk {
             self.settle(Ok(()));
         } else if value["refused"] == 1 {
             self.settle(Err(AgentError::invalid_params("refused")));
+        } else if value["lost"] == 1 {
+            out.error(AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::SessionNotFound,
+                "no such session",
+            ));
         } else if value["cut"] == 1 {
             self.cut = true;
         } else if let Some(tool) = value["ask"].as_str() {
@@ -385,6 +397,32 @@ async fn a_crash_ends_its_turn_and_the_next_one_resumes() {
     let story = say(&*session, "id").await;
     assert_eq!(story.result.text, "mine");
     assert_ne!(pid(&*session).await, before);
+}
+
+#[tokio::test]
+async fn a_fork_that_did_not_come_about_is_made_by_the_next_process() {
+    let mut prepared = prepared();
+    prepared.options.params.session_id = Some("mine".into());
+    prepared.options.params.fork = true;
+    let session = prepared.open();
+    say(&*session, "die").await;
+    assert_eq!(say(&*session, "args").await.result.text, "mine fork");
+}
+
+#[tokio::test]
+async fn a_session_that_the_cli_has_lost_is_said_to_be_so_once_and_then_begins_anew() {
+    let mut prepared = prepared();
+    (prepared.options.params.env).insert("FORGETS".into(), "1".into());
+    let session = prepared.open();
+    say(&*session, "die").await;
+    let story = say(&*session, "id").await;
+    assert_eq!(story.error().kind, ErrorKind::SessionNotFound);
+    let story = say(&*session, "id").await;
+    assert_eq!(story.result.text, "fresh");
+    assert_eq!(
+        story.notices(),
+        ["the process of Fake Agent had ended; a new session begins"]
+    );
 }
 
 #[tokio::test]
