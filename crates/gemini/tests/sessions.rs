@@ -2,8 +2,8 @@
 
 use teamster_acp::replay::Replay;
 use teamster_core::{
-    AgentEvent, Decision, ErrorKind, ExecuteParams, Order, PermissionAnswer, PermissionMode,
-    RunResult, RunStatus, SessionOptions, SessionProvider, ToolKind, grammar,
+    AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, Order, PermissionAnswer,
+    PermissionMode, RunResult, RunStatus, SessionOptions, SessionProvider, ToolKind, grammar,
 };
 use teamster_gemini::Gemini;
 
@@ -234,6 +234,115 @@ fn what_a_session_had_before_is_not_told_again() {
     assert_eq!(result(&events).text, "I will remember the word PINEAPPLE.");
     let id = replay.assembler().session_id();
     assert_eq!(id.as_deref(), Some("2fcff4ca-2e90-4f2c-9ce3-7a370d606d3e"));
+}
+
+#[test]
+fn tools_are_told_as_well_as_the_cli_tells_them() {
+    let recording = include_str!("sessions/tools/stdout.ndjson");
+    let mut replay = replay_of(recording, |params| {
+        params.mcp_servers = vec![McpServer::stdio("tiny", "x", [""; 0])];
+    });
+    replay.answer(PermissionAnswer::Allow);
+
+    let events = replay.turn("write");
+    assert_eq!(result(&events).text, "Writing. Written.");
+    let named: Vec<_> = (tools(&events).into_iter())
+        .map(|(name, kind, _)| (name, kind))
+        .collect();
+    let tool = |name: &str, kind| (name.to_owned(), kind);
+    assert_eq!(
+        named,
+        [
+            tool("write_file", ToolKind::Edit),
+            tool("replace", ToolKind::Edit),
+            tool("read_file", ToolKind::Read),
+            tool("read_file", ToolKind::Read)
+        ]
+    );
+    let changes: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::FileChange(e) => Some((e.path.as_str(), e.change)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            ("/tmp/ws/out.txt", ChangeKind::Add),
+            ("/tmp/ws/out.txt", ChangeKind::Update)
+        ]
+    );
+    let ended: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::ToolResult(e) => Some((e.output.as_str(), e.is_error)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        ended,
+        [
+            ("", Some(false)),
+            ("", Some(false)),
+            ("", Some(false)),
+            ("File not found: /tmp/ws/missing.txt", Some(true))
+        ]
+    );
+
+    assert_eq!(tools(&replay.turn("todos"))[0].1, ToolKind::Think);
+    // Of a tool that there is not nothing is told.
+    let events = replay.turn("fail");
+    let named: Vec<_> = tools(&events).into_iter().map(|it| it.0).collect();
+    assert_eq!(named, ["run_shell_command", "read_file"]);
+
+    let events = replay.turn("a server's tool");
+    let (name, kind, input) = tools(&events).remove(0);
+    assert_eq!((name.as_str(), kind), ("mcp_tiny_echo", ToolKind::Mcp));
+    assert_eq!(input, r#"{"text":"héllo 🌍"}"#);
+    let events = replay.turn("one that fails");
+    let failed = events.iter().any(|event| match event {
+        AgentEvent::ToolResult(e) => {
+            e.is_error == Some(true) && e.output.contains("failed on purpose")
+        }
+        _ => false,
+    });
+    assert!(failed);
+
+    let events = replay.turn("think");
+    assert_eq!(names(&events), ["thinking", "text", "turn_end", "done"]);
+    let events = replay.interrupted("sleep", "Command cancelled by user.");
+    assert_eq!(result(&events).status, RunStatus::Aborted);
+    assert!(result(&events).open_tool_ids.is_empty());
+    assert_eq!(
+        result(&replay.turn("max_tokens")).status,
+        RunStatus::Completed
+    );
+    for kind in [
+        ErrorKind::Overloaded,
+        ErrorKind::ContextWindow,
+        ErrorKind::Network,
+    ] {
+        assert_eq!(result(&replay.turn("x")).errors[0].kind, kind);
+    }
+}
+
+#[test]
+fn a_session_of_another_process_goes_on() {
+    let recording = include_str!("sessions/resume/stdout.ndjson");
+    let id = "dda5e8ee-af75-423d-a39e-6e82901640a4";
+    let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));
+    let events = replay.turn("again");
+    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
+    assert_eq!(result(&events).text, HELLO);
+    assert_eq!(result(&events).session_id.as_deref(), Some(id));
+    let mode = |id| Order::SetPermission(id, PermissionMode::Bypass);
+    assert_eq!(replay.order(mode), Ok(()));
+    let events = replay.turn("a command");
+    assert_eq!(tools(&events).len(), 1);
+    assert!(replay.asked().is_empty());
+    let refused = replay.order(|id| Order::SetPermission(id, PermissionMode::ReadOnly));
+    assert!(refused.is_err());
 }
 
 #[test]
