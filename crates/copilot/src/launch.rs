@@ -1,6 +1,7 @@
 //! How GitHub Copilot CLI is started.
 
 mod mcp;
+mod session;
 
 use std::env;
 use std::fs::File;
@@ -13,6 +14,8 @@ use teamster_core::{
 };
 
 use crate::{CAPABILITIES, INFO};
+
+pub(crate) use session::launch_session;
 
 /// The largest prompt that goes to stdin. The CLI has no limit of its own that was found (200 KB
 /// were measured); what no model can take is refused here.
@@ -35,6 +38,15 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     let mut args = Args::new();
     let stdin = prompt(params, &mut args)?;
     args.add("--output-format=json");
+    let launch = begin(params, args, stdin)?;
+    Ok(Launch {
+        record: record(params),
+        ..launch
+    })
+}
+
+/// What a run and a session have in the same way.
+fn begin(params: &ExecuteParams, mut args: Args, stdin: Stdin) -> Result<Launch, AgentError> {
     args.add("--no-auto-update");
     args.add("--no-color");
     session(params, &mut args);
@@ -53,7 +65,6 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
         private_files,
         env_remove: MARKS_OF_A_SESSION.to_vec(),
         stdin,
-        record: record(params),
         ..Launch::default()
     })
 }

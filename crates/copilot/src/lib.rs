@@ -7,6 +7,7 @@
 mod decoder;
 mod launch;
 mod recorded;
+mod session;
 
 use std::path::{Path, PathBuf};
 

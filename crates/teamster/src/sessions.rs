@@ -14,6 +14,8 @@ pub fn session_providers() -> Vec<Arc<dyn SessionProvider>> {
         Arc::new(crate::claude::Claude),
         #[cfg(feature = "codex")]
         Arc::new(crate::codex::Codex),
+        #[cfg(feature = "copilot")]
+        Arc::new(crate::copilot::Copilot),
         #[cfg(feature = "gemini")]
         Arc::new(crate::gemini::Gemini),
         #[cfg(feature = "opencode")]

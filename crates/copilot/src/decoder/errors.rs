@@ -105,7 +105,7 @@ fn kind_of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> Option
 }
 
 /// What the CLI's own words mean, then those of the services that it passes on.
-fn kind_of_text(text: &str) -> Option<ErrorKind> {
+pub(super) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("Authentication failed with provider", ErrorKind::Auth),
         ("not found on provider", ErrorKind::ModelNotFound),

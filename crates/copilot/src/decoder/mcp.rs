@@ -32,6 +32,12 @@ impl Servers {
             let tool = tool.or_else(|| tool_in(name, server)).unwrap_or(name);
             return Some(mcp_tool(server, tool));
         }
+        let found = self.tool_named(name)?;
+        Some(mcp_tool(&found.server, tool.unwrap_or(&found.tool)))
+    }
+
+    /// The same, by the tool's name alone.
+    pub(super) fn tool_named(&self, name: &str) -> Option<McpTool> {
         if kind_of_own(name) != ToolKind::Other {
             return None;
         }
@@ -40,8 +46,7 @@ impl Servers {
             .iter()
             .filter(|server| tool_in(name, server).is_some());
         let server = fitting.max_by_key(|server| server.len())?;
-        let tool = tool.or_else(|| tool_in(name, server))?;
-        Some(mcp_tool(server, tool))
+        Some(mcp_tool(server, tool_in(name, server)?))
     }
 }
 

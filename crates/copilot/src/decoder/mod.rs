@@ -3,6 +3,8 @@
 mod background;
 mod end;
 mod errors;
+mod hot;
+mod hot_words;
 mod mcp;
 mod notices;
 mod repeats;
@@ -33,6 +35,8 @@ use wire::{
     Envelope, Hot, Line, Message, MessageDelta, ReasoningDelta, ShellOutput, ToolComplete,
     ToolStart,
 };
+
+pub(crate) use hot::CopilotDialect;
 
 /// The main agent's lane.
 const MAIN: usize = 0;

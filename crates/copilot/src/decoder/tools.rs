@@ -53,10 +53,9 @@ impl Calls {
         let name = line.tool_name.text().to_owned();
         self.servers.know(line.mcp_server_name.text());
         let mcp = self.servers.tool(&line);
-        let kind = match kind_of_own(&name) {
-            _ if mcp.is_some() => ToolKind::Mcp,
-            _ if name == "lsp" && !only_looks(line.arguments.as_ref()) => ToolKind::Edit,
-            kind => kind,
+        let kind = match mcp {
+            Some(_) => ToolKind::Mcp,
+            None => kind_of_call(&name, line.arguments.as_ref()),
         };
         let raw = line.tool_call_id.text();
         let id = self.unique(raw);
@@ -227,6 +226,14 @@ pub(super) fn file_changes(id: &Id, edits: &[FileEdit<'_>]) -> Vec<AgentEvent> {
         })));
     }
     events
+}
+
+/// The kind of a call of one of the CLI's own tools.
+pub(super) fn kind_of_call(name: &str, arguments: Option<&Value>) -> ToolKind {
+    match kind_of_own(name) {
+        _ if name == "lsp" && !only_looks(arguments) => ToolKind::Edit,
+        kind => kind,
+    }
 }
 
 /// The kind of one of the CLI's own tools; [`ToolKind::Other`] of any that is not known.

@@ -1,0 +1,319 @@
+//! What GitHub Copilot CLI does in its own way as an agent of the Agent Client Protocol.
+
+use serde_json::{Value, json};
+use teamster_acp::{
+    Chunk, Dialect, During, Figures, ModeSwitch, Next, RpcError, Tool, ToolCall, ToolEnd,
+    TurnSoFar, Words,
+};
+use teamster_core::json_line::parse;
+use teamster_core::{
+    AgentError, AgentEvent, ChangeKind, ErrorKind, ExecuteParams, FileChange, PermissionMode,
+    ToolKind, Usage,
+};
+
+use super::hot_words::{self, Form};
+use super::mcp::Servers;
+use super::tools::{kind_of_call, kind_of_own, shell_end};
+use super::wire::ToolComplete;
+use super::{errors, results};
+
+/// The option that is whether everything is allowed.
+const ALLOW_ALL: &str = "allow_all";
+
+/// GitHub Copilot CLI, run with `copilot --acp`.
+#[derive(Debug)]
+pub(crate) struct CopilotDialect {
+    servers: Servers,
+    /// The mode that the process was started in, by flags.
+    permission: PermissionMode,
+    slash_commands: bool,
+    total: Total,
+}
+
+/// What a session has used so far in this process, in tokens.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Total {
+    /// With what came from a cache and went there.
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+    reasoning: u64,
+}
+
+impl CopilotDialect {
+    pub(crate) fn new(params: &ExecuteParams) -> Self {
+        let asked = params.mcp_servers.iter().map(|server| server.name.clone());
+        Self {
+            servers: Servers::new(asked.collect()),
+            permission: params.permission,
+            slash_commands: params.slash_commands,
+            total: Total::default(),
+        }
+    }
+
+    /// Whether no request of the turn that has just ended was answered.
+    fn used_nothing(&self, result: &Value) -> bool {
+        Total::of(result).is_none_or(|total| total == self.total)
+    }
+}
+
+impl Dialect for CopilotDialect {
+    fn name(&self) -> &'static str {
+        "GitHub Copilot CLI"
+    }
+
+    /// Where the CLI has words for people it does not tell the tool's name: then these words and the
+    /// arguments tell.
+    fn tool(&mut self, call: &ToolCall) -> Tool {
+        let input = call.input.clone().unwrap_or_else(|| json!({}));
+        if let Some(found) = self.servers.tool_named(&call.first_title) {
+            let mut tool = Tool::new(&call.first_title, ToolKind::Mcp, input);
+            tool.mcp = Some(found);
+            return tool;
+        }
+        let Some(name) = name_of(call) else {
+            let mut tool = call.plain();
+            if is_described(call) {
+                // Words of the model's, and no name.
+                let word = call.kind.as_deref().unwrap_or("other");
+                word.clone_into(&mut tool.name);
+            }
+            tool.input = input;
+            return tool;
+        };
+        let kind = kind_of_call(name, Some(&input));
+        let mut tool = Tool::new(name, kind, input);
+        tool.sub_agent = name == "task";
+        tool
+    }
+
+    /// All of a call is told at once, before the tool runs, and no word on that it begins.
+    fn knows(&self, call: &ToolCall) -> bool {
+        call.input.is_some()
+    }
+
+    fn tool_end(&mut self, call: &ToolCall, tool: &Tool) -> ToolEnd {
+        let succeeded = call.status.as_deref() != Some("failed");
+        let Some(told) = call.output.as_ref().filter(|it| it.is_object()) else {
+            return call.plain_end();
+        };
+        // As a run prints it.
+        let line = if succeeded {
+            json!({"success": true, "result": without_exit(told)})
+        } else {
+            json!({"success": false, "error": told})
+        };
+        let line = line.to_string();
+        let Some(line) = parse::<ToolComplete<'_>>(&line) else {
+            return call.plain_end();
+        };
+        let failed = !succeeded || exit_code(told, tool).is_some_and(|code| code != 0);
+        let mut end = ToolEnd::new(results::output(&line), Some(failed));
+        // By a rule. Where somebody was asked, it is `rejected`, and the answer was told.
+        end.denied = (line.error.as_ref())
+            .filter(|error| error.code.text() == "denied")
+            .map(|error| error.message.text().to_owned());
+        if succeeded {
+            let content = call.content.iter();
+            end.effects = content
+                .filter_map(|item| change(item, &tool.name))
+                .collect();
+        }
+        end
+    }
+
+    fn chunk(&self, text: &str, turn: &TurnSoFar) -> Chunk {
+        // The model was not asked yet; but a command has its say then.
+        let before_all = turn.requests() == 0 && !self.slash_commands;
+        match hot_words::form(text) {
+            Some(Form::Failure { .. } | Form::Retry(_)) => Chunk::Hold,
+            Some(Form::Cancelled) if turn.was_rejected() => Chunk::Noise,
+            Some(Form::Info(_)) if before_all => Chunk::Noise,
+            Some(Form::Info(path)) if turn.open_calls().any(|call| is_about(call, path)) => {
+                Chunk::Noise
+            }
+            _ => Chunk::Answer,
+        }
+    }
+
+    fn words(&mut self, text: &str, next: Next<'_>, _: &TurnSoFar) -> Words {
+        match (hot_words::form(text), next) {
+            (Some(Form::Retry(error)), Next::Request) => Words::Retry(error),
+            (Some(Form::Failure { error, is_sure }), Next::End(result))
+                if is_sure || self.used_nothing(result) =>
+            {
+                Words::Failure(error)
+            }
+            _ => Words::Answer,
+        }
+    }
+
+    fn tells_requests(&self) -> bool {
+        true
+    }
+
+    /// In each process, and for each session of one, the CLI begins to count anew.
+    fn session_opened(&mut self, _: bool) {
+        self.total = Total::default();
+    }
+
+    fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
+        let mut figures = Figures::default();
+        if let Some(total) = Total::of(result) {
+            figures.usage = total.since(self.total);
+            self.total = total;
+        }
+        figures
+    }
+
+    fn error(&self, error: &RpcError, during: During) -> AgentError {
+        let mut plain = error.plain(during);
+        let said = error.said();
+        let kind = errors::kind_of_text(&said).or_else(|| errors::kind_of_stderr(&said));
+        if let Some(kind) = kind.filter(|_| plain.kind != ErrorKind::SessionNotFound) {
+            plain.kind = kind;
+            plain.retryable = kind.is_retryable();
+        }
+        plain
+    }
+
+    /// What was allowed by the flag for everything stays allowed, whatever the option says (measured), and
+    /// so do the rules of other flags.
+    fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
+        let value = match (self.permission, mode) {
+            (PermissionMode::ReadOnly, _) => None,
+            (_, PermissionMode::Bypass) => Some("on"),
+            (begun, mode) if begun == mode => Some("off"),
+            _ => None,
+        };
+        let switch = value.map(|value| ModeSwitch::Option(ALLOW_ALL.into(), value.into()));
+        switch.ok_or_else(|| {
+            AgentError::invalid_params(format!(
+                "permission: what GitHub Copilot CLI is started with holds for the whole of a session: one \
+                 that was begun with {} cannot be brought to {}; begin another",
+                self.permission.as_str(),
+                mode.as_str()
+            ))
+        })
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        errors::kind_of_stderr(stderr)
+    }
+}
+
+impl Total {
+    /// The total in the answer to a prompt. `None` if there is none: nothing was used yet.
+    fn of(result: &Value) -> Option<Self> {
+        let usage = result.get("usage").filter(|usage| usage.is_object())?;
+        let number = |name: &str| usage[name].as_u64().unwrap_or_default();
+        Some(Self {
+            input: number("inputTokens"),
+            output: number("outputTokens"),
+            cache_read: number("cachedReadTokens"),
+            cache_write: number("cachedWriteTokens"),
+            reasoning: number("thoughtTokens"),
+        })
+    }
+
+    /// What was used since; `None` if nothing was.
+    fn since(self, before: Self) -> Option<Usage> {
+        let cache_read = self.cache_read.saturating_sub(before.cache_read);
+        let cache_write = self.cache_write.saturating_sub(before.cache_write);
+        let input = self.input.saturating_sub(before.input);
+        let reasoning = self.reasoning.saturating_sub(before.reasoning);
+        let usage = Usage {
+            input_tokens: Some(input.saturating_sub(cache_read).saturating_sub(cache_write)),
+            output_tokens: Some(self.output.saturating_sub(before.output)),
+            cache_read_tokens: Some(cache_read),
+            cache_write_tokens: Some(cache_write),
+            // That a service does not count it is told as 0 too.
+            reasoning_tokens: (self.reasoning > 0).then_some(reasoning),
+        };
+        (self != before).then_some(usage)
+    }
+}
+
+/// The tool's name; `None` if nothing tells it.
+fn name_of(call: &ToolCall) -> Option<&str> {
+    let title = call.first_title.as_str();
+    let has = |name: &str| {
+        let input = call.input.as_ref();
+        input.is_some_and(|input| input.get(name).is_some())
+    };
+    let is_described = is_described(call);
+    if !is_described && kind_of_own(title) != ToolKind::Other {
+        return Some(title);
+    }
+    let begins = |words: &str| !is_described && title.starts_with(words);
+    Some(match call.kind.as_deref().unwrap_or("other") {
+        "execute" if has("command") => "bash",
+        "execute" if has("shellId") && has("input") => "write_bash",
+        "execute" if has("shellId") => "stop_bash",
+        "edit" if has("file_text") || begins("Creating ") => "create",
+        "edit" if has("old_str") || begins("Editing ") => "edit",
+        "read" if has("shellId") => "read_bash",
+        "read" if begins("Viewing ") => "view",
+        "read" if begins("Searching for ") => "grep",
+        "read" if begins("Finding files ") => "glob",
+        "fetch" if has("url") => "web_fetch",
+        "other" if has("agent_type") && has("prompt") => "task",
+        "other" if has("query") && is_described => "sql",
+        "other" if has("skill") && begins("Using skill: ") => "skill",
+        _ => return None,
+    })
+}
+
+/// Whether the title is what the model says of the call.
+fn is_described(call: &ToolCall) -> bool {
+    let input = call.input.as_ref();
+    input.is_some_and(|input| input["description"] == call.first_title.as_str())
+}
+
+/// Whether a call is about this file.
+fn is_about(call: &ToolCall, path: &str) -> bool {
+    let mut locations = call.locations.iter();
+    locations.any(|location| location["path"] == path)
+}
+
+/// The code with which a command ended.
+fn exit_code(told: &Value, tool: &Tool) -> Option<i64> {
+    if tool.kind != ToolKind::Execute {
+        return None;
+    }
+    let blocks = told["contents"].as_array();
+    let end = blocks.into_iter().flatten().find(|block| is_exit(block));
+    end.and_then(|block| block["exitCode"].as_i64())
+        .or_else(|| shell_end(told["content"].as_str()?).map(|(_, code)| code))
+}
+
+fn is_exit(block: &Value) -> bool {
+    block["type"] == "shell_exit"
+}
+
+/// What a tool gave, without the block that says how a command ended: that is no content.
+fn without_exit(told: &Value) -> Value {
+    let mut told = told.clone();
+    if let Some(blocks) = told.get_mut("contents").and_then(Value::as_array_mut) {
+        blocks.retain(|block| !is_exit(block));
+    }
+    told
+}
+
+/// What became of a file, of which the CLI shows the difference.
+fn change(item: &Value, tool: &str) -> Option<AgentEvent> {
+    if item["type"] != "diff" {
+        return None;
+    }
+    let change = match tool {
+        "create" => ChangeKind::Add,
+        _ => ChangeKind::Update,
+    };
+    Some(AgentEvent::FileChange(Box::new(FileChange {
+        path: item["path"].as_str()?.to_owned(),
+        change,
+        tool_id: None,
+        native: None,
+    })))
+}

@@ -1,0 +1,176 @@
+//! What GitHub Copilot CLI says of itself in the agent's place.
+//!
+//! As an agent of the Agent Client Protocol it passes its own words on as if the model had said them:
+//! `Info: `, `Error: ` and what it has to say, in one piece. The model can say the same, so only whole
+//! texts of known forms are taken for the CLI's.
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+
+use super::errors;
+
+/// A text that may be the CLI's own.
+#[derive(Debug, PartialEq)]
+pub(super) enum Form<'a> {
+    /// A request is made once more.
+    Retry(AgentError),
+    /// The turn has failed.
+    Failure {
+        error: AgentError,
+        /// The words are so special that no answer will be the same.
+        is_sure: bool,
+    },
+    /// Somebody did not permit a tool, and so the turn is over.
+    Cancelled,
+    /// Anything else after `Info: `, such as the path of a file that was made.
+    Info(&'a str),
+}
+
+const RETRIES: &[(&str, ErrorKind)] = &[
+    (
+        "Request failed due to a transient API error. Retrying...",
+        ErrorKind::Overloaded,
+    ),
+    (
+        "Response was interrupted due to a server error. Retrying...",
+        ErrorKind::Network,
+    ),
+    (
+        "The conversation exceeded the model's context limit. Compacting history and retrying...",
+        ErrorKind::ContextWindow,
+    ),
+];
+
+/// How failures begin.
+const FAILURES: &[&str] = &[
+    "Authentication failed with provider at ",
+    "Could not connect to local model provider at ",
+    "Failed to get response from the AI model; retried ",
+    "No response was returned. Send your message again to retry.",
+    "The provider rejected the prompt as too long, but automatic recovery could not reduce it",
+];
+
+/// What the CLI says before the error of its last try.
+const LAST: &str = " Last error: ";
+
+pub(super) fn form(text: &str) -> Option<Form<'_>> {
+    if let Some(said) = text.strip_prefix("Error: ") {
+        return failure(said);
+    }
+    let said = text.strip_prefix("Info: ")?;
+    let retry = RETRIES.iter().find(|(form, _)| *form == said);
+    Some(match retry {
+        Some((_, kind)) => Form::Retry(AgentError::new(ErrorCode::CliError, *kind, said)),
+        None if said == "Operation cancelled by user" => Form::Cancelled,
+        None => Form::Info(said),
+    })
+}
+
+fn failure(said: &str) -> Option<Form<'_>> {
+    let no_model = said.starts_with("Model '") && said.contains("' not found on provider at ");
+    let is_sure = no_model || FAILURES.iter().any(|form| said.starts_with(form));
+    let cause = said.rsplit_once(LAST).map_or(said, |(_, cause)| cause);
+    let status = status_before(cause);
+    if !is_sure && status.is_none() {
+        return None;
+    }
+    let kind = errors::kind_of_text(said)
+        .or_else(|| status.and_then(ErrorKind::of_http_status))
+        .unwrap_or(ErrorKind::Internal);
+    Some(Form::Failure {
+        error: AgentError::new(ErrorCode::CliError, kind, said),
+        is_sure,
+    })
+}
+
+/// The status of HTTP that an error begins with, as in `429 Rate limit reached`.
+fn status_before(said: &str) -> Option<u16> {
+    let (status, rest) = said.split_once(' ')?;
+    let status: u16 = status.parse().ok().filter(|_| status.len() == 3)?;
+    ((400..600).contains(&status) && !rest.is_empty()).then_some(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kind, and whether it is sure.
+    fn failed(text: &str) -> Option<(ErrorKind, bool)> {
+        match form(text)? {
+            Form::Failure { error, is_sure } => Some((error.kind, is_sure)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn failures_are_known_by_their_forms() {
+        for (text, kind, is_sure) in [
+            (
+                "Error: Authentication failed with provider at http://x/v1 (HTTP 403).\n  Check your KEY.",
+                ErrorKind::Auth,
+                true,
+            ),
+            (
+                "Error: Model 'm' not found on provider at http://x/v1 (HTTP 404).\n  Check that the model is \
+                 available on your provider.",
+                ErrorKind::ModelNotFound,
+                true,
+            ),
+            (
+                "Error: Failed to get response from the AI model; retried 5 times (total retry wait time: \
+                 10.51 seconds) Last error: 429 Rate limit reached for requests.",
+                ErrorKind::RateLimit,
+                true,
+            ),
+            (
+                "Error: Failed to get response from the AI model; retried 5 times (total retry wait time: \
+                 14.34 seconds) Last error: 503 x",
+                ErrorKind::Overloaded,
+                true,
+            ),
+            (
+                "Error: No response was returned. Send your message again to retry.",
+                ErrorKind::Protocol,
+                true,
+            ),
+            (
+                "Error: Could not connect to local model provider at http://x/v1.\n  Check that it runs.",
+                ErrorKind::Network,
+                true,
+            ),
+            (
+                "Error: 400 This model's maximum context length is 128000 tokens.",
+                ErrorKind::ContextWindow,
+                false,
+            ),
+            ("Error: 429 slow", ErrorKind::RateLimit, false),
+        ] {
+            assert_eq!(failed(text), Some((kind, is_sure)), "{text}");
+        }
+        for answer in [
+            "Error: this is what the model said",
+            "Error: 12 apples",
+            "Error: 404",
+            "Authentication failed with provider at x",
+            "Error:",
+        ] {
+            assert_eq!(failed(answer), None, "{answer}");
+        }
+    }
+
+    #[test]
+    fn retries_are_known_by_the_whole_of_their_words() {
+        let text = "Info: Request failed due to a transient API error. Retrying...";
+        let Some(Form::Retry(error)) = form(text) else {
+            panic!("{:?}", form(text));
+        };
+        assert_eq!(error.kind, ErrorKind::Overloaded);
+        assert_eq!(error.message, &text[6..]);
+        let more = format!("{text} And more.");
+        assert_eq!(form(&more), Some(Form::Info(&more[6..])));
+        assert_eq!(
+            form("Info: Operation cancelled by user"),
+            Some(Form::Cancelled)
+        );
+        assert_eq!(form("Info"), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! Sessions: one process of GitHub Copilot CLI for many turns, as an agent of the Agent Client Protocol.
+
+use teamster_acp::{AcpProtocol, Settings};
+use teamster_core::{
+    AgentError, Launch, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
+};
+
+use crate::decoder::CopilotDialect;
+use crate::{Copilot, launch};
+
+static CAPABILITIES: SessionCapabilities = {
+    let mut can = SessionCapabilities::none();
+    can.interrupt = true;
+    can.clear = true;
+    can.set_model = true;
+    can.set_permission = true;
+    can.permissions = true;
+    can.images = true;
+    can
+};
+
+impl SessionProvider for Copilot {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &CAPABILITIES
+    }
+
+    fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
+        launch::launch_session(options)
+    }
+
+    fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
+        let dialect = CopilotDialect::new(&options.params);
+        Box::new(AcpProtocol::new(Box::new(dialect), Settings::of(options)))
+    }
+}

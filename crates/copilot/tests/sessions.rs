@@ -1,0 +1,528 @@
+//! Recorded sessions of the real program through the protocol.
+
+use teamster_acp::replay::Replay;
+use teamster_copilot::Copilot;
+use teamster_core::{
+    AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, Order, PermissionAnswer,
+    PermissionMode, RunResult, RunStatus, SessionOptions, SessionProvider, ToolKind, Usage,
+    grammar,
+};
+
+fn replay(recording: &str) -> Replay<'_> {
+    replay_of(recording, |_| ())
+}
+
+fn replay_of(recording: &str, change: impl FnOnce(&mut ExecuteParams)) -> Replay<'_> {
+    let mut params = ExecuteParams::new("");
+    change(&mut params);
+    Replay::new(Copilot.protocol(&SessionOptions::new(params)), recording)
+}
+
+fn with_server(params: &mut ExecuteParams) {
+    params.mcp_servers = vec![McpServer::stdio("tiny", "tool", [""; 0])];
+}
+
+/// The result of a turn whose events are as they must be, all of them known.
+fn result(events: &[AgentEvent]) -> &RunResult {
+    assert_eq!(grammar::check(events), Ok(()));
+    let is_unknown = |event: &&AgentEvent| matches!(event, AgentEvent::Unknown(_));
+    let unknown: Vec<_> = events.iter().filter(is_unknown).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    match events.last() {
+        Some(AgentEvent::Done(done)) => &done.result,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn names(events: &[AgentEvent]) -> Vec<&str> {
+    let mut names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
+    names.dedup();
+    names
+}
+
+/// Names and kinds of the tools.
+fn tools(events: &[AgentEvent]) -> Vec<(&str, ToolKind)> {
+    fn tool(event: &AgentEvent) -> Option<(&str, ToolKind)> {
+        match event {
+            AgentEvent::ToolUse(e) => Some((e.tool_name.as_str(), e.kind)),
+            _ => None,
+        }
+    }
+    events.iter().filter_map(tool).collect()
+}
+
+/// What the tools gave, and whether they failed.
+fn outputs(events: &[AgentEvent]) -> Vec<(&str, Option<bool>)> {
+    fn output(event: &AgentEvent) -> Option<(&str, Option<bool>)> {
+        match event {
+            AgentEvent::ToolResult(e) => Some((e.output.as_str(), e.is_error)),
+            _ => None,
+        }
+    }
+    events.iter().filter_map(output).collect()
+}
+
+fn decisions(events: &[AgentEvent]) -> Vec<Decision> {
+    let decision = |event: &AgentEvent| match event {
+        AgentEvent::Permission(e) => Some(e.decision),
+        _ => None,
+    };
+    events.iter().filter_map(decision).collect()
+}
+
+fn retries(events: &[AgentEvent]) -> Vec<(u32, ErrorKind)> {
+    let retry = |event: &AgentEvent| match event {
+        AgentEvent::Retry(e) => Some((e.attempt, e.error.kind)),
+        _ => None,
+    };
+    events.iter().filter_map(retry).collect()
+}
+
+/// Input and output.
+fn tokens(usage: Option<Usage>) -> (Option<u64>, Option<u64>) {
+    let usage = usage.unwrap_or_default();
+    (usage.input_tokens, usage.output_tokens)
+}
+
+const HELLO: &str = "Hello, wörld 👋🏽 你好，世界! Done ✅.";
+
+#[test]
+fn figures_are_those_of_the_turn() {
+    let mut replay = replay(include_str!("sessions/acp_two_turns/stdout.ndjson"));
+    replay.answer(PermissionAnswer::Allow);
+    let first = replay.turn("one");
+    assert_eq!(names(&first), ["session", "text", "turn_end", "done"]);
+    assert_eq!(result(&first).text, "I will remember the word BANANA.");
+    assert_eq!(tokens(result(&first).usage), (Some(1200), Some(34)));
+    let written = replay.written();
+    assert_eq!(written[0]["method"], "initialize");
+    assert_eq!(written[1]["method"], "session/new");
+    // Those that are programs the CLI would leave out without a word.
+    assert_eq!(written[1]["params"]["mcpServers"], serde_json::json!([]));
+
+    let second = replay.turn("two");
+    let done = result(&second);
+    assert_eq!(tokens(done.usage), (Some(2400), Some(68)));
+    assert_eq!(done.usage.unwrap().reasoning_tokens, None);
+    assert_eq!(tools(&second), [("bash", ToolKind::Execute)]);
+    assert_eq!(
+        outputs(&second),
+        [(
+            "hello-from-shell\n/tmp/cpws\n<shellId: 0 completed with exit code 0>",
+            Some(false)
+        )]
+    );
+    assert_eq!(decisions(&second), [Decision::Requested, Decision::Allowed]);
+    assert_eq!(
+        replay.asked()[0].input["command"],
+        "echo hello-from-shell; pwd"
+    );
+    let answer = &replay.written()[1];
+    assert_eq!(answer["id"], 0);
+    assert_eq!(answer["result"]["outcome"]["optionId"], "allow_once");
+
+    // A tool of a server that the CLI has left out.
+    let third = replay.turn("three");
+    assert_eq!(tools(&third), [("tiny-echo", ToolKind::Other)]);
+    assert_eq!(
+        outputs(&third),
+        [("Tool 'tiny-echo' does not exist.", Some(true))]
+    );
+    assert_eq!(tokens(result(&third).usage), (Some(2400), Some(68)));
+    let id = "7d7c9018-0587-4636-83cb-9492f2c8f121";
+    assert_eq!(replay.assembler().session_id().as_deref(), Some(id));
+}
+
+#[test]
+fn a_turn_after_one_that_was_interrupted() {
+    let mut replay = replay(include_str!("sessions/acp_cancel/stdout.ndjson"));
+    let first = replay.interrupted("one", r#""cancelled""#);
+    let done = result(&first);
+    assert_eq!(
+        names(&first),
+        ["session", "text", "turn_end", "error", "done"]
+    );
+    assert_eq!(done.status, RunStatus::Aborted);
+    assert_eq!(done.text, "word0 word1 word2 word3 ");
+    assert_eq!(done.usage, None);
+
+    let second = replay.turn("two");
+    let done = result(&second);
+    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(done.text, HELLO);
+    assert_eq!(done.stop_reason.as_deref(), Some("end_turn"));
+    assert_eq!(tokens(done.usage), (Some(1200), Some(34)));
+}
+
+#[test]
+fn an_error_in_the_place_of_an_answer_is_an_error() {
+    let mut replay = replay(include_str!("sessions/acp_error/stdout.ndjson"));
+    let events = replay.turn("one");
+    let done = result(&events);
+    assert_eq!(
+        names(&events),
+        ["session", "retry", "error", "turn_end", "done"]
+    );
+    assert_eq!(done.status, RunStatus::Failed);
+    assert_eq!(
+        (done.text.as_str(), done.errors[0].kind),
+        ("", ErrorKind::Auth)
+    );
+    assert!(
+        done.errors[0]
+            .message
+            .starts_with("Authentication failed with provider at http://")
+    );
+    assert_eq!(
+        retries(&events),
+        [(1, ErrorKind::Overloaded), (2, ErrorKind::Overloaded)]
+    );
+    assert_eq!(done.usage, None);
+    assert_eq!(result(&replay.turn("two")).text, HELLO);
+}
+
+#[test]
+fn errors_end_a_turn_and_not_the_session() {
+    let mut replay = replay(include_str!("sessions/acp_errors/stdout.ndjson"));
+    assert_eq!(result(&replay.turn("text")).text, HELLO);
+
+    let events = replay.turn("tools");
+    let expected = [
+        ("grep", ToolKind::Search),
+        ("glob", ToolKind::Search),
+        ("sql", ToolKind::Think),
+        ("report_intent", ToolKind::Think),
+        ("web_fetch", ToolKind::Fetch),
+        ("list_bash", ToolKind::Execute),
+        ("store_memory", ToolKind::Edit),
+        ("apply_patch", ToolKind::Edit),
+        ("skill", ToolKind::Read),
+        ("ask_user", ToolKind::Think),
+    ];
+    assert_eq!(tools(&events), expected);
+    assert_eq!(result(&events).status, RunStatus::Completed);
+
+    for (kind, retried) in [
+        (ErrorKind::Auth, 2),
+        (ErrorKind::Auth, 0),
+        (ErrorKind::ModelNotFound, 0),
+        (ErrorKind::ContextWindow, 0),
+        (ErrorKind::RateLimit, 0),
+    ] {
+        let events = replay.turn("x");
+        let done = result(&events);
+        assert_eq!(done.status, RunStatus::Failed, "{kind:?}");
+        assert_eq!((done.errors.len(), done.errors[0].kind), (1, kind));
+        assert_eq!(retries(&events).len(), retried, "{kind:?}");
+        assert_eq!((done.text.as_str(), done.usage), ("", None));
+    }
+    let events = replay.turn("no answer");
+    assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol);
+    // What it asked for in vain was counted.
+    assert_eq!(tokens(result(&events).usage), (Some(3600), Some(102)));
+
+    let events = replay.turn("cut off three times, which is not told");
+    assert_eq!(result(&events).status, RunStatus::Completed);
+    assert_eq!(result(&events).text, "This answer is cut ".repeat(3));
+
+    let events = replay.turn("an error after a tool");
+    assert_eq!(result(&events).errors[0].kind, ErrorKind::Auth);
+    assert_eq!(result(&events).text, "First.");
+
+    let events = replay.turn("the connection breaks in each answer");
+    let done = result(&events);
+    assert_eq!(done.status, RunStatus::Failed);
+    assert_eq!(done.errors[0].kind, ErrorKind::Network);
+    let attempts = (1..=5).map(|_| (1, ErrorKind::Network));
+    assert_eq!(retries(&events), attempts.collect::<Vec<_>>());
+    assert!(names(&events).contains(&"retract"));
+    assert_eq!(done.text, "This answer breaks off in the mid", "the last");
+
+    let events = replay.turn("500, then an answer");
+    assert_eq!(retries(&events), [(1, ErrorKind::Overloaded)]);
+    assert_eq!(result(&events).text, "After the error.");
+}
+
+#[test]
+fn work_goes_on_after_a_tool_that_was_interrupted() {
+    let mut replay = replay(include_str!("sessions/acp_errors/stdout.ndjson"));
+    for _ in 0..12 {
+        result(&replay.turn("x"));
+    }
+    let events = replay.interrupted("sleep", r#""cancelled""#);
+    let done = result(&events);
+    assert_eq!(done.status, RunStatus::Aborted);
+    assert_eq!(tools(&events), [("bash", ToolKind::Execute)]);
+    assert_eq!(tokens(done.usage), (Some(1200), Some(34)));
+
+    // The turn waits for the command.
+    let events = replay.turn("in the background");
+    let expected = [
+        ("bash", ToolKind::Execute),
+        ("read_bash", ToolKind::Execute),
+    ];
+    assert_eq!(tools(&events), expected);
+    assert_eq!(result(&events).text, "Started.Started.");
+    assert_eq!(result(&replay.turn("text")).text, HELLO);
+
+    let events = replay.turn("a sub-agent");
+    assert_eq!(tools(&events), [("task", ToolKind::Task)]);
+    assert_eq!(result(&events).text, "Task done.", "and not what it said");
+    let of_agent = |event: &&AgentEvent| match event {
+        AgentEvent::Text(e) => e.parent_tool_id.as_deref() == Some("call_k1"),
+        _ => false,
+    };
+    assert_eq!(events.iter().filter(of_agent).count(), 9);
+
+    let events = replay.turn("nobody listens");
+    assert_eq!(result(&events).errors[0].kind, ErrorKind::Network);
+    assert_eq!(retries(&events).len(), 5);
+    assert_eq!(result(&events).usage, None);
+}
+
+#[test]
+fn tools_are_told_as_in_a_run() {
+    let recording = include_str!("sessions/acp_tools/stdout.ndjson");
+    let mut replay = replay_of(recording, with_server);
+    replay.answer(PermissionAnswer::Allow);
+    assert_eq!(tools(&replay.turn("shell")), [("bash", ToolKind::Execute)]);
+    let events = replay.turn("thinking");
+    assert_eq!(names(&events), ["thinking", "text", "turn_end", "done"]);
+    assert_eq!(result(&events).usage.unwrap().reasoning_tokens, Some(56));
+
+    let events = replay.turn("write");
+    let expected = [
+        ("create", ToolKind::Edit),
+        ("edit", ToolKind::Edit),
+        ("view", ToolKind::Read),
+        ("view", ToolKind::Read),
+    ];
+    assert_eq!(tools(&events), expected);
+    let made = "Created file /tmp/acpw/x/c1/ws/out.txt with 8 characters";
+    let edited = "File /tmp/acpw/x/c1/ws/out.txt updated with changes.";
+    let expected = [
+        (made, Some(false)),
+        (edited, Some(false)),
+        ("one\nthree\n", Some(false)),
+        ("Path does not exist", Some(true)),
+    ];
+    assert_eq!(outputs(&events), expected);
+    let change = |event: &AgentEvent| match event {
+        AgentEvent::FileChange(e) => Some((e.change, e.tool_id.clone())),
+        _ => None,
+    };
+    let changes: Vec<_> = events.iter().filter_map(change).collect();
+    let expected = [
+        (ChangeKind::Add, Some("call_w1".into())),
+        (ChangeKind::Update, Some("call_w2".into())),
+    ];
+    assert_eq!(changes, expected);
+    // That a file was made is told as if the model said it.
+    assert_eq!(result(&events).text, "Writing.Written.");
+
+    let events = replay.turn("fail");
+    let expected = [
+        ("bash", ToolKind::Execute),
+        ("no_such_tool", ToolKind::Other),
+        ("view", ToolKind::Read),
+    ];
+    assert_eq!(tools(&events), expected);
+    assert!(
+        outputs(&events)
+            .iter()
+            .all(|(_, failed)| *failed == Some(true))
+    );
+
+    assert_eq!(result(&replay.turn("plan")).text, "Planned.");
+    let events = replay.turn("a server's tool");
+    let mcp = events.iter().find_map(|event| match event {
+        AgentEvent::ToolUse(e) => e.mcp.clone(),
+        _ => None,
+    });
+    let mcp = mcp.unwrap();
+    assert_eq!((mcp.server.as_str(), mcp.tool.as_str()), ("tiny", "echo"));
+    assert_eq!(
+        outputs(&events),
+        [("echo: héllo 世界 🎉 env=-", Some(false))]
+    );
+    let events = replay.turn("one that fails");
+    assert_eq!(tools(&events), [("tiny-fail", ToolKind::Mcp)]);
+    assert_eq!(
+        outputs(&events),
+        [("MCP server 'tiny': failed on purpose: None", Some(true))]
+    );
+
+    let events = replay.turn("cached");
+    let usage = result(&events).usage.unwrap();
+    assert_eq!(tokens(Some(usage)), (Some(10000 - 8192), Some(42)));
+    assert_eq!(usage.cache_read_tokens, Some(8192));
+    assert_eq!(usage.reasoning_tokens, Some(14));
+    result(&replay.turn("cut off"));
+    result(&replay.turn("no answer"));
+
+    replay.answer(PermissionAnswer::Deny(None));
+    let events = replay.turn("two at once, which nobody permits");
+    let done = result(&events);
+    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(done.text, "Two at once.");
+    assert_eq!(done.permission_denials.len(), 2);
+    let rejected = "The user rejected this tool call.";
+    assert_eq!(outputs(&events), [(rejected, Some(true)); 2]);
+}
+
+#[test]
+fn what_the_model_says_is_an_answer_whatever_it_looks_like() {
+    let recording = include_str!("sessions/acp_tools/stdout.ndjson");
+    let mut replay = replay_of(recording, |params| params.slash_commands = true);
+    replay.answer(PermissionAnswer::AllowAlways);
+    let mut texts = Vec::new();
+    for _ in 0..24 {
+        texts.push(result(&replay.turn("/x")).text.clone());
+    }
+    // A command of the CLI's own.
+    assert!(texts[14].starts_with("Context Usage"), "{texts:?}");
+    assert_eq!(texts[21], "Error: this is what the model said");
+    let told = "Info: Request failed due to a transient API error. Retrying...";
+    assert_eq!(texts[22], told);
+    assert_eq!(texts[23], "The whole answer.");
+    let prompts = replay.written();
+    let is_command = |it: &serde_json::Value| it["params"]["prompt"][0]["text"] == "/x";
+    assert!(prompts.iter().any(is_command));
+}
+
+#[test]
+fn a_prompt_is_no_command() {
+    let mut replay = replay(include_str!("sessions/acp_cancel/stdout.ndjson"));
+    replay.turn(" /context");
+    let text = &replay.written()[2]["params"]["prompt"][0]["text"];
+    assert_eq!(text, "\u{200b} /context");
+}
+
+#[test]
+fn what_rules_deny_is_not_asked() {
+    let recording = include_str!("sessions/acp_denied/stdout.ndjson");
+    let mut replay = replay_of(recording, |params| {
+        with_server(params);
+        params.permission = PermissionMode::ReadOnly;
+    });
+    let events = replay.turn("shell");
+    let done = result(&events);
+    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(decisions(&events), [Decision::Denied]);
+    assert_eq!(done.permission_denials[0].tool_name, "bash");
+    assert_eq!(
+        outputs(&events),
+        [(
+            "Permission to run this tool was denied due to the following rules: `shell`",
+            Some(true)
+        )]
+    );
+    let events = replay.turn("write");
+    assert_eq!(decisions(&events), [Decision::Denied]);
+    let events = replay.turn("a server's tool");
+    assert_eq!(tools(&events), [("tiny-echo", ToolKind::Mcp)]);
+    assert_eq!(decisions(&events), []);
+    // Nothing can be allowed by an option that rules deny.
+    let error = replay
+        .order(|id| Order::SetPermission(id, PermissionMode::Bypass))
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Invalid);
+}
+
+#[test]
+fn what_is_allowed_can_be_changed() {
+    let recording = include_str!("sessions/acp_permissions/stdout.ndjson");
+    let accept_edits = |params: &mut ExecuteParams| params.permission = PermissionMode::AcceptEdits;
+    let mut replay = replay_of(recording, accept_edits);
+    assert_eq!(decisions(&replay.turn("write")), []);
+    let asked = [Decision::Requested, Decision::Denied];
+    assert_eq!(decisions(&replay.turn("shell")), asked);
+    let mode = |mode| move |id| Order::SetPermission(id, mode);
+    assert_eq!(replay.order(mode(PermissionMode::Bypass)), Ok(()));
+    assert_eq!(decisions(&replay.turn("shell")), []);
+    assert!(replay.order(mode(PermissionMode::Default)).is_err());
+    assert_eq!(replay.order(mode(PermissionMode::AcceptEdits)), Ok(()));
+    let events = replay.turn("shell");
+    assert_eq!(decisions(&events), asked);
+    assert_eq!(result(&events).status, RunStatus::Completed);
+    let written = replay.written();
+    let is_option = |it: &&serde_json::Value| it["method"] == "session/set_config_option";
+    let values: Vec<_> = (written.iter().filter(is_option))
+        .map(|it| it["params"]["value"].as_str().unwrap())
+        .collect();
+    assert_eq!(values, ["on", "off"]);
+}
+
+#[test]
+fn a_session_begins_anew() {
+    let recording = include_str!("sessions/acp_second_session/stdout.ndjson");
+    let bypass = |params: &mut ExecuteParams| params.permission = PermissionMode::Bypass;
+    let mut replay = replay_of(recording, bypass);
+    let first = replay.turn("text");
+    // That a tool is not there for the model, the CLI says before it asks that.
+    assert_eq!(result(&first).text, HELLO);
+    let id = replay.assembler().session_id();
+    assert_eq!(id.as_deref(), Some("fd958a8a-86b9-40c4-822b-3734c2f5463c"));
+    assert_eq!(
+        replay.order(|id| Order::SetModel(id, "other".into())),
+        Ok(())
+    );
+    let second = replay.turn("text");
+    assert_eq!(tokens(result(&second).usage), (Some(1200), Some(34)));
+    assert_eq!(result(&second).model.as_deref(), Some("other"));
+    // The option does not take back what the flag allows.
+    let mode = |mode| move |id| Order::SetPermission(id, mode);
+    let refused = replay.order(mode(PermissionMode::Default));
+    assert!(refused.unwrap_err().message.starts_with("permission: "));
+    assert_eq!(replay.order(mode(PermissionMode::Bypass)), Ok(()));
+    assert_eq!(result(&replay.turn("shell")).status, RunStatus::Completed);
+    assert_eq!(replay.order(mode(PermissionMode::Bypass)), Ok(()));
+
+    replay.written();
+    assert_eq!(replay.order(Order::Clear), Ok(()));
+    let id = replay.assembler().session_id();
+    assert_eq!(id, None, "nothing was said in it");
+    // A new session has the model that the process was started with.
+    let written = replay.written();
+    assert_eq!(written[0]["method"], "session/new");
+    assert_eq!(written[1]["method"], "session/set_model");
+    assert_eq!(written[1]["params"]["modelId"], "other");
+    let id = "ad85591d-6d91-4df2-b668-8659f06cabcf";
+    assert_eq!(written[1]["params"]["sessionId"], id);
+}
+
+#[test]
+fn what_a_session_had_before_is_not_told_again() {
+    let recording = include_str!("sessions/acp_load/stdout.ndjson");
+    let id = "98f15d1e-95a7-420c-b4e7-464146baf2b4";
+    let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));
+    assert_eq!(replay.assembler().session_id().as_deref(), Some(id));
+    let events = replay.turn("text");
+    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
+    assert_eq!(result(&events).text, HELLO);
+    // Each process counts anew.
+    assert_eq!(tokens(result(&events).usage), (Some(1200), Some(34)));
+    assert_eq!(replay.written()[1]["method"], "session/load");
+}
+
+#[test]
+fn a_session_that_is_not_there() {
+    let recording = include_str!("sessions/acp_load_unknown/stdout.ndjson");
+    let id = "833067a3-427f-4a3c-b428-81ad8bbec358";
+    let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));
+    let events = replay.turn("text");
+    let done = result(&events);
+    assert_eq!(done.status, RunStatus::Failed);
+    assert_eq!(done.errors[0].kind, ErrorKind::SessionNotFound);
+}
+
+#[test]
+fn a_server_that_only_the_command_line_names() {
+    let mut replay = replay(include_str!("sessions/acp_mcp/stdout.ndjson"));
+    let events = replay.turn("x");
+    assert_eq!(result(&events).text, "The server echoed.");
+    // The process ends before the next turn does.
+    let events = replay.turn("y");
+    assert_eq!(result(&events).status, RunStatus::Incomplete);
+    assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol);
+}
