@@ -201,6 +201,8 @@ pub enum Words {
 pub struct Figures {
     /// Tokens.
     pub usage: Option<Usage>,
+    /// Tokens of the whole session, where the agent counts them.
+    pub session_usage: Option<Usage>,
     /// What each model used.
     pub by_model: BTreeMap<String, ModelUsage>,
     /// Cost in USD and where it comes from.

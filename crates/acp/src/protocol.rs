@@ -319,6 +319,7 @@ impl Decoder for AcpProtocol {
             session_id: self.session.clone(),
             model: self.model.clone(),
             usage: end.figures.usage,
+            session_usage: end.figures.session_usage,
             usage_by_model: end.figures.by_model,
             cost: end.figures.cost,
             stop_reason: end.stop_reason,

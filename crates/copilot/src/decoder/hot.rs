@@ -28,6 +28,8 @@ pub(crate) struct CopilotDialect {
     permission: PermissionMode,
     slash_commands: bool,
     total: Total,
+    /// What the session has used before this process is not in the total.
+    total_is_whole: bool,
 }
 
 /// What a session has used so far in this process, in tokens.
@@ -49,6 +51,7 @@ impl CopilotDialect {
             permission: params.permission,
             slash_commands: params.slash_commands,
             total: Total::default(),
+            total_is_whole: false,
         }
     }
 
@@ -110,6 +113,9 @@ impl Dialect for CopilotDialect {
         };
         let failed = !succeeded || exit_code(told, tool).is_some_and(|code| code != 0);
         let mut end = ToolEnd::new(results::output(&line), Some(failed));
+        if !succeeded && let Some(said) = said_by_server(&end.output, tool) {
+            end.output = said.to_owned();
+        }
         // By a rule. Where somebody was asked, it is `rejected`, and the answer was told.
         end.denied = (line.error.as_ref())
             .filter(|error| error.code.text() == "denied")
@@ -154,14 +160,18 @@ impl Dialect for CopilotDialect {
     }
 
     /// In each process, and for each session of one, the CLI begins to count anew.
-    fn session_opened(&mut self, _: bool) {
+    fn session_opened(&mut self, is_new: bool) {
         self.total = Total::default();
+        self.total_is_whole = is_new;
     }
 
     fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
         let mut figures = Figures::default();
         if let Some(total) = Total::of(result) {
             figures.usage = total.since(self.total);
+            if self.total_is_whole && self.total != Total::default() {
+                figures.session_usage = total.since(Total::default());
+            }
             self.total = total;
         }
         figures
@@ -275,6 +285,15 @@ fn is_described(call: &ToolCall) -> bool {
 fn is_about(call: &ToolCall, path: &str) -> bool {
     let mut locations = call.locations.iter();
     locations.any(|location| location["path"] == path)
+}
+
+/// What a server has given as the result of a tool that failed, after its name. The errors of the protocol
+/// between the CLI and the server stay as they are, as in a run.
+fn said_by_server<'a>(output: &'a str, tool: &Tool) -> Option<&'a str> {
+    let server = &tool.mcp.as_ref()?.server;
+    let said = output.strip_prefix("MCP server '")?;
+    let said = said.strip_prefix(server.as_str())?.strip_prefix("': ")?;
+    (!said.starts_with("McpError: ")).then_some(said)
 }
 
 /// The code with which a command ended.
