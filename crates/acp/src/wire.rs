@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::json_line::{or_default, parse};
@@ -175,8 +175,18 @@ pub(crate) struct Opened {
     pub(crate) modes: Option<Modes>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) models: Option<Models>,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "what_can_be_read")]
     pub(crate) config_options: Vec<ConfigOption>,
+}
+
+/// [`list`], of a field.
+fn what_can_be_read<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: for<'a> Deserialize<'a>,
+{
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(list(Some(&raw)))
 }
 
 /// The modes that a session has.

@@ -1,1 +1,149 @@
 //! The lines here are made up, after what agents print.
+
+mod orders;
+mod permissions;
+mod random;
+mod starting;
+mod turns;
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentEvent, Exchange, Exit, Order, OrderId, PermissionRequest, RunResult, SessionAssembler,
+    Turn, grammar,
+};
+
+use super::*;
+use crate::dialect::Plain;
+
+const SESSION: &str = "s1";
+
+/// A protocol, and what an agent would say to it.
+struct Talk {
+    assembler: SessionAssembler,
+}
+
+fn settings() -> Settings {
+    let options = teamster_core::SessionOptions::default();
+    let mut settings = Settings::of(&options);
+    settings.directory = "/work".into();
+    settings
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "shorter tests")]
+impl Talk {
+    fn new(settings: Settings) -> Self {
+        Self::with(Box::new(Plain::new("Agent")), settings)
+    }
+
+    fn with(dialect: Box<dyn Dialect>, settings: Settings) -> Self {
+        let protocol = AcpProtocol::new(dialect, settings);
+        Self {
+            assembler: SessionAssembler::new(Box::new(protocol), false),
+        }
+    }
+
+    /// With a session that is ready.
+    fn ready() -> Self {
+        Self::ready_with(settings(), json!({}))
+    }
+
+    fn ready_with(settings: Settings, capabilities: Value) -> Self {
+        let mut talk = Self::new(settings);
+        talk.initialized(capabilities);
+        talk.answer("session/new", json!({"sessionId": SESSION}));
+        talk
+    }
+
+    fn initialized(&mut self, capabilities: Value) {
+        self.answer(
+            "initialize",
+            json!({"protocolVersion": 1, "agentCapabilities": capabilities}),
+        );
+    }
+
+    /// All that was written since this was called before.
+    fn written(&mut self) -> Vec<Value> {
+        let bytes = self.assembler.exchange(Exchange::take_written);
+        bytes
+            .split(|b| *b == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect()
+    }
+
+    /// The number of the one request that was written, which must be this.
+    fn request(&mut self, method: &str) -> u64 {
+        let written = self.written();
+        let [request] = written.as_slice() else {
+            panic!("{written:?}");
+        };
+        assert_eq!(request["method"], method);
+        request["id"].as_u64().unwrap()
+    }
+
+    fn answer(&mut self, method: &str, result: Value) {
+        let id = self.request(method);
+        self.line(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn refuse(&mut self, method: &str, code: i64, message: &str) {
+        let id = self.request(method);
+        let error = json!({"code": code, "message": message});
+        self.line(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+    }
+
+    fn line(&mut self, line: Value) {
+        self.assembler.line(line.to_string().as_bytes());
+    }
+
+    fn update(&mut self, update: Value) {
+        self.line(json!({"jsonrpc": "2.0", "method": "session/update",
+                         "params": {"sessionId": SESSION, "update": update}}));
+    }
+
+    fn says(&mut self, text: &str) {
+        self.update(json!({"sessionUpdate": "agent_message_chunk",
+                           "content": {"type": "text", "text": text}}));
+    }
+
+    fn begin(&mut self, prompt: &str) {
+        self.assembler.begin(Turn::new(prompt));
+    }
+
+    fn end(&mut self, stop_reason: &str) -> Vec<AgentEvent> {
+        self.answer("session/prompt", json!({"stopReason": stop_reason}));
+        self.ended()
+    }
+
+    /// The events of the turn, which must be over.
+    fn ended(&mut self) -> Vec<AgentEvent> {
+        assert!(self.assembler.is_over());
+        self.assembler.end_turn(0);
+        let events: Vec<_> = self.assembler.out().drain().collect();
+        assert_eq!(grammar::check(&events), Ok(()));
+        events
+    }
+
+    fn asked(&mut self) -> Vec<PermissionRequest> {
+        self.assembler.exchange(Exchange::take_asked)
+    }
+
+    fn settled(&mut self) -> Vec<(OrderId, Result<(), AgentError>)> {
+        self.assembler.exchange(Exchange::take_settled)
+    }
+
+    fn order(&mut self, order: Order) {
+        self.assembler.order(order);
+    }
+}
+
+fn result(events: &[AgentEvent]) -> &RunResult {
+    match events.last() {
+        Some(AgentEvent::Done(done)) => &done.result,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn names(events: &[AgentEvent]) -> Vec<&str> {
+    events.iter().map(AgentEvent::type_name).collect()
+}

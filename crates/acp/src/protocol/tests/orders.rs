@@ -1,0 +1,92 @@
+//! Orders beside turns.
+
+use teamster_core::{ErrorKind, PermissionMode};
+
+use super::*;
+
+#[test]
+fn an_order_that_the_agent_refuses_says_what_it_said() {
+    let mut talk = Talk::ready();
+    talk.order(Order::SetModel(OrderId(1), "m2".into()));
+    talk.refuse("session/set_model", -32602, "no such model");
+    let settled = talk.settled();
+    assert_eq!(settled.len(), 1);
+    let error = settled[0].1.clone().unwrap_err();
+    assert_eq!(error.message, "no such model");
+    assert_eq!(error.kind, ErrorKind::Invalid);
+
+    talk.order(Order::SetModel(OrderId(2), "m3".into()));
+    talk.answer("session/set_model", json!({}));
+    assert_eq!(talk.settled(), [(OrderId(2), Ok(()))]);
+    talk.order(Order::Steer(OrderId(3), "more".into()));
+    talk.order(Order::SetPermission(OrderId(4), PermissionMode::Bypass));
+    let settled = talk.settled();
+    assert_eq!(settled.len(), 2);
+    assert!(settled.iter().all(|(_, result)| result.is_err()));
+    assert!(talk.written().is_empty());
+}
+
+#[test]
+fn orders_wait_for_the_session_and_are_refused_with_it() {
+    let mut talk = Talk::new(settings());
+    talk.order(Order::SetModel(OrderId(1), "m2".into()));
+    talk.initialized(json!({}));
+    talk.answer("session/new", json!({"sessionId": SESSION}));
+    talk.answer("session/set_model", json!({}));
+    assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
+
+    let mut talk = Talk::new(settings());
+    talk.order(Order::Clear(OrderId(1)));
+    talk.order(Order::SetModel(OrderId(2), "m2".into()));
+    talk.refuse("initialize", -32000, "no");
+    let settled = talk.settled();
+    assert_eq!(settled.len(), 2);
+    assert!(settled.iter().all(|(_, result)| result.is_err()));
+}
+
+#[test]
+fn to_begin_anew_is_another_session_with_the_model_that_was_chosen() {
+    let mut talk = Talk::ready();
+    talk.begin("one");
+    talk.says("a");
+    talk.end("end_turn");
+    assert_eq!(talk.assembler.session_id().as_deref(), Some(SESSION));
+    talk.order(Order::SetModel(OrderId(1), "m2".into()));
+    talk.answer("session/set_model", json!({}));
+    talk.order(Order::Clear(OrderId(2)));
+    talk.answer("session/new", json!({"sessionId": "s2"}));
+    assert_eq!(talk.settled(), [(OrderId(1), Ok(())), (OrderId(2), Ok(()))]);
+    assert_eq!(talk.assembler.session_id(), None);
+    talk.begin("two");
+    let written = talk.written();
+    assert_eq!(
+        written[0]["params"],
+        json!({"sessionId": "s2", "modelId": "m2"})
+    );
+    talk.line(json!({"id": written[0]["id"], "result": {}}));
+    let events = talk.end("end_turn");
+    assert_eq!(names(&events), ["session", "turn_end", "done"]);
+    assert_eq!(result(&events).session_id.as_deref(), Some("s2"));
+    assert_eq!(result(&events).model.as_deref(), Some("m2"));
+
+    talk.order(Order::Clear(OrderId(3)));
+    talk.refuse("session/new", -32603, "no");
+    assert!(talk.settled()[0].1.is_err());
+    talk.begin("three");
+    assert_eq!(
+        result(&talk.end("end_turn")).session_id.as_deref(),
+        Some("s2")
+    );
+}
+
+#[test]
+fn an_error_that_says_it_was_cancelled_is_an_interruption() {
+    let mut talk = Talk::ready();
+    talk.begin("one");
+    let prompt = talk.request("session/prompt");
+    talk.order(Order::Interrupt);
+    talk.line(json!({"id": prompt, "error": {"code": -32800, "message": "Request cancelled"}}));
+    let events = talk.ended();
+    assert!(result(&events).aborted);
+    assert_eq!(result(&events).errors.len(), 1);
+}

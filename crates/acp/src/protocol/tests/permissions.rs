@@ -1,0 +1,146 @@
+//! Requests for permission.
+
+use teamster_core::{PermissionAnswer, RunStatus, ToolKind};
+
+use super::*;
+use crate::settings::Approve;
+
+fn request(talk: &mut Talk, id: &Value, kind: &str, options: &[(&str, &str)]) {
+    let options: Vec<_> = options
+        .iter()
+        .map(|(id, kind)| json!({"optionId": id, "name": id, "kind": kind}))
+        .collect();
+    talk.line(
+        json!({"id": id, "method": "session/request_permission", "params": {
+        "sessionId": SESSION, "options": options, "toolCall": {"toolCallId": "t1", "title": "rm x",
+        "kind": kind, "status": "pending", "rawInput": {"command": "rm x"}}}}),
+    );
+}
+
+const ALL: &[(&str, &str)] = &[
+    ("always", "allow_always"),
+    ("once", "allow_once"),
+    ("no", "reject_once"),
+];
+
+/// What is answered to a request with these options.
+fn answered(options: &[(&str, &str)], answer: PermissionAnswer) -> (Value, Vec<AgentEvent>) {
+    let mut talk = Talk::ready();
+    talk.begin("hi");
+    let prompt = talk.request("session/prompt");
+    request(&mut talk, &json!("p7"), "execute", options);
+    let asked = talk.asked();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].tool_name, "execute");
+    assert_eq!(asked[0].kind, ToolKind::Execute);
+    assert_eq!(asked[0].input, json!({"command": "rm x"}));
+    assert_eq!(asked[0].message.as_deref(), Some("rm x"));
+    talk.order(Order::Answer(asked[0].id, answer));
+    let mut written = talk.written();
+    assert_eq!(written.len(), 1);
+    assert_eq!(written[0]["id"], "p7");
+    talk.line(json!({"id": prompt, "result": {"stopReason": "end_turn"}}));
+    let outcome = written[0]["result"]["outcome"].take();
+    (outcome, talk.ended())
+}
+
+#[test]
+fn each_answer_is_the_option_that_means_it() {
+    let selected = |id: &str| json!({"outcome": "selected", "optionId": id});
+    let cancelled = json!({"outcome": "cancelled"});
+    let deny = || PermissionAnswer::Deny(None);
+    for (options, answer, expected) in [
+        (ALL, PermissionAnswer::Allow, selected("once")),
+        (ALL, PermissionAnswer::AllowAlways, selected("always")),
+        (&ALL[1..], PermissionAnswer::AllowAlways, selected("once")),
+        (ALL, deny(), selected("no")),
+        (&[("never", "reject_always")], deny(), selected("never")),
+        (&ALL[..2], deny(), cancelled.clone()),
+        (&[], deny(), cancelled.clone()),
+    ] {
+        assert_eq!(answered(options, answer).0, expected);
+    }
+    let (outcome, events) = answered(&ALL[..1], PermissionAnswer::Allow);
+    assert_eq!(outcome, cancelled, "that would be for ever");
+    assert!(names(&events).contains(&"notice"));
+}
+
+#[test]
+fn what_is_approved_is_not_asked() {
+    let mut with = settings();
+    with.approve = Approve::Edits;
+    let mut talk = Talk::ready_with(with, json!({}));
+    talk.begin("hi");
+    talk.request("session/prompt");
+    request(&mut talk, &json!(0), "edit", ALL);
+    let written = talk.written();
+    assert_eq!(written[0]["result"]["outcome"]["optionId"], "once");
+    assert!(talk.asked().is_empty());
+    request(&mut talk, &json!(1), "execute", ALL);
+    assert!(talk.asked().is_empty(), "it is the same call as before");
+    talk.update(
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "status": "failed"}),
+    );
+    request(&mut talk, &json!(2), "execute", ALL);
+    assert_eq!(talk.asked().len(), 1);
+}
+
+#[test]
+fn nothing_waits_for_an_answer_once_the_turn_is_interrupted() {
+    let mut talk = Talk::ready();
+    talk.begin("hi");
+    let prompt = talk.request("session/prompt");
+    request(&mut talk, &json!(0), "edit", ALL);
+    let id = talk.asked()[0].id;
+    talk.order(Order::Interrupt);
+    talk.order(Order::Interrupt);
+    let written = talk.written();
+    assert_eq!(written.len(), 2);
+    assert_eq!(written[0]["result"]["outcome"]["outcome"], "cancelled");
+    assert_eq!(written[1]["method"], "session/cancel");
+    assert_eq!(written[1]["params"], json!({"sessionId": SESSION}));
+    assert_eq!(talk.assembler.exchange(Exchange::take_withdrawn), [id]);
+    // A late answer and a late request.
+    talk.order(Order::Answer(id, PermissionAnswer::Allow));
+    assert!(talk.written().is_empty());
+    request(&mut talk, &json!(1), "edit", ALL);
+    assert_eq!(
+        talk.written()[0]["result"]["outcome"]["outcome"],
+        "cancelled"
+    );
+    assert!(talk.asked().is_empty());
+    talk.line(json!({"id": prompt, "result": {"stopReason": "cancelled"}}));
+    let events = talk.ended();
+    assert_eq!(result(&events).status, RunStatus::Aborted);
+}
+
+#[test]
+fn a_request_ends_with_its_call_and_with_its_turn() {
+    let mut talk = Talk::ready();
+    talk.begin("hi");
+    let prompt = talk.request("session/prompt");
+    request(&mut talk, &json!(0), "edit", ALL);
+    talk.update(
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "status": "failed"}),
+    );
+    let first = talk.assembler.exchange(Exchange::take_withdrawn);
+    assert_eq!(first.len(), 1);
+    request(&mut talk, &json!(1), "edit", ALL);
+    talk.line(json!({"id": prompt, "result": {"stopReason": "end_turn"}}));
+    let second = talk.assembler.exchange(Exchange::take_withdrawn);
+    assert_eq!(second.len(), 1);
+    assert_ne!(first, second);
+    talk.ended();
+    // Outside of a turn there is nobody to ask.
+    request(&mut talk, &json!(2), "edit", ALL);
+    assert_eq!(
+        talk.written()[0]["result"]["outcome"]["outcome"],
+        "cancelled"
+    );
+    // A request that says nothing.
+    talk.line(json!({"id": 3, "method": "session/request_permission", "params": {}}));
+    assert_eq!(
+        talk.written()[0]["result"]["outcome"]["outcome"],
+        "cancelled"
+    );
+}

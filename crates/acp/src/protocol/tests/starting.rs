@@ -1,0 +1,213 @@
+//! From a process to a session.
+
+use teamster_core::{ErrorKind, McpServer, RunStatus};
+
+use super::*;
+
+#[test]
+fn a_turn_waits_until_the_session_is_ready() {
+    let mut talk = Talk::new(settings());
+    talk.begin("hi");
+    let written = talk.written();
+    assert_eq!(written.len(), 1);
+    let params = &written[0]["params"];
+    assert_eq!(params["protocolVersion"], 1);
+    assert_eq!(params["clientCapabilities"]["fs"]["readTextFile"], false);
+    assert_eq!(params["clientCapabilities"]["terminal"], false);
+    assert_eq!(params["clientInfo"]["name"], "teamster");
+    talk.line(json!({"id": 1, "result": {"protocolVersion": 1}}));
+    let written = talk.written();
+    assert_eq!(written[0]["method"], "session/new");
+    assert_eq!(
+        written[0]["params"],
+        json!({"cwd": "/work", "mcpServers": []})
+    );
+    talk.line(json!({"id": 2, "result": {"sessionId": SESSION}}));
+    let written = talk.written();
+    assert_eq!(
+        written[0]["params"],
+        json!({"sessionId": SESSION, "prompt": [{"type": "text", "text": "hi"}]})
+    );
+    assert_eq!(
+        talk.assembler.session_id(),
+        None,
+        "nothing was said in it yet"
+    );
+    talk.line(json!({"id": "3", "result": {"stopReason": "end_turn"}}));
+    let events = talk.ended();
+    assert_eq!(names(&events), ["session", "turn_end", "done"]);
+    assert_eq!(result(&events).status, RunStatus::Completed);
+    assert_eq!(result(&events).session_id.as_deref(), Some(SESSION));
+}
+
+#[test]
+fn what_cannot_begin_ends_the_turn_and_is_tried_again_with_the_next() {
+    let mut talk = Talk::new(settings());
+    talk.begin("one");
+    talk.refuse("initialize", -32603, "it rained");
+    let events = talk.ended();
+    assert_eq!(names(&events), ["error", "turn_end", "done"]);
+    assert_eq!(result(&events).errors[0].message, "it rained");
+
+    talk.begin("two");
+    talk.answer("initialize", json!({"protocolVersion": 2}));
+    let events = talk.ended();
+    assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol);
+
+    talk.begin("three");
+    talk.initialized(json!({}));
+    talk.refuse("session/new", -32000, "Authentication required");
+    let events = talk.ended();
+    assert_eq!(result(&events).errors[0].kind, ErrorKind::Auth);
+
+    talk.begin("four");
+    talk.answer("session/new", json!({}));
+    let events = talk.ended();
+    assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol, "no id");
+
+    talk.begin("five");
+    talk.answer("session/new", json!({"sessionId": SESSION}));
+    talk.says("here");
+    assert_eq!(result(&talk.end("end_turn")).text, "here");
+}
+
+#[test]
+fn a_session_goes_on_by_what_the_agent_can() {
+    let mut old = settings();
+    old.session_id = Some("old".into());
+    let method = |settings: &Settings, capabilities: Value| {
+        let mut talk = Talk::new(settings.clone());
+        talk.begin("hi");
+        talk.initialized(capabilities);
+        match talk.written().as_slice() {
+            [] => Err(result(&talk.ended()).errors[0].message.clone()),
+            [request] => Ok(request["method"].as_str().unwrap().to_owned()),
+            more => panic!("{more:?}"),
+        }
+    };
+    let resume = json!({"loadSession": true, "sessionCapabilities": {"resume": {}, "fork": {}}});
+    let load = json!({"loadSession": true});
+    assert_eq!(method(&old, resume.clone()).unwrap(), "session/resume");
+    assert_eq!(method(&old, load.clone()).unwrap(), "session/load");
+    let error = method(&old, json!({})).unwrap_err();
+    assert!(error.starts_with("session_id: Agent cannot"), "{error}");
+    old.fork = true;
+    assert_eq!(method(&old, resume).unwrap(), "session/fork");
+    let error = method(&old, load).unwrap_err();
+    assert!(error.starts_with("fork: "), "{error}");
+}
+
+#[test]
+fn what_was_said_before_is_not_told_again() {
+    let mut old = settings();
+    old.session_id = Some("old".into());
+    let mut talk = Talk::new(old);
+    talk.begin("hi");
+    talk.initialized(json!({"loadSession": true}));
+    talk.says("long ago");
+    talk.update(json!({"sessionUpdate": "tool_call", "toolCallId": "t", "status": "completed"}));
+    talk.update(json!({"sessionUpdate": "user_message_chunk", "content": {}}));
+    talk.answer("session/load", json!({}));
+    assert_eq!(talk.assembler.session_id().as_deref(), Some("old"));
+    let events = talk.end("end_turn");
+    assert_eq!(names(&events), ["session", "turn_end", "done"]);
+    assert_eq!(result(&events).session_id.as_deref(), Some("old"));
+}
+
+#[test]
+fn servers_are_told_as_far_as_the_agent_takes_them() {
+    let mut with = settings();
+    with.mcp_servers = vec![
+        McpServer::stdio("a", "srv", ["-x"]).with_env("TOKEN", "sk-123456"),
+        McpServer::http("b", "https://h/mcp").with_header("Authorization", "Bearer x"),
+    ];
+    let mut talk = Talk::new(with.clone());
+    talk.initialized(json!({"mcpCapabilities": {"http": true}}));
+    let written = talk.written();
+    assert_eq!(
+        written[0]["params"]["mcpServers"],
+        json!([
+            {"name": "a", "command": "srv", "args": ["-x"],
+             "env": [{"name": "TOKEN", "value": "sk-123456"}]},
+            {"type": "http", "name": "b", "url": "https://h/mcp",
+             "headers": [{"name": "Authorization", "value": "Bearer x"}]}
+        ])
+    );
+    let mut talk = Talk::new(with);
+    talk.begin("hi");
+    talk.initialized(json!({}));
+    let events = talk.ended();
+    assert_eq!(
+        result(&events).errors[0].message,
+        "mcp_servers: b: Agent takes no http servers"
+    );
+}
+
+#[test]
+fn model_and_effort_are_chosen_as_the_session_offers_them() {
+    let mut with = settings();
+    with.model = Some("m2".into());
+    with.effort = Some("high".into());
+    let mut talk = Talk::new(with.clone());
+    talk.begin("hi");
+    talk.initialized(json!({}));
+    let options = json!([
+        {"id": "mod", "category": "model", "currentValue": "m1"},
+        {"id": "thk", "category": "thought_level", "currentValue": "low"},
+        "odd"
+    ]);
+    talk.answer(
+        "session/new",
+        json!({"sessionId": SESSION, "models": {"currentModelId": "m1"}, "configOptions": options}),
+    );
+    talk.answer("session/set_model", json!({}));
+    let written = talk.written();
+    assert_eq!(
+        written[0]["params"],
+        json!({"sessionId": SESSION, "configId": "thk", "value": "high"})
+    );
+    talk.line(json!({"id": 4, "result": null}));
+    let events = talk.end("end_turn");
+    assert_eq!(result(&events).model.as_deref(), Some("m2"));
+
+    // Without a choice there is none.
+    let mut talk = Talk::new(with);
+    talk.begin("hi");
+    talk.initialized(json!({}));
+    talk.answer("session/new", json!({"sessionId": SESSION}));
+    let events = talk.ended();
+    assert_eq!(
+        result(&events).errors[0].message,
+        "model: Agent offers no choice of it"
+    );
+}
+
+#[test]
+fn a_turn_that_is_interrupted_before_it_was_sent_is_not_sent() {
+    let mut talk = Talk::new(settings());
+    talk.begin("hi");
+    talk.order(Order::Interrupt);
+    let events = talk.ended();
+    assert_eq!(result(&events).status, RunStatus::Aborted);
+    talk.initialized(json!({}));
+    talk.answer("session/new", json!({"sessionId": SESSION}));
+    assert!(talk.written().is_empty());
+    talk.begin("again");
+    talk.says("here");
+    assert_eq!(result(&talk.end("end_turn")).text, "here");
+}
+
+#[test]
+fn a_process_that_ends_before_the_session_was_there_takes_the_turn_along() {
+    let mut talk = Talk::new(settings());
+    talk.begin("hi");
+    let exit = Exit {
+        code: Some(1),
+        stderr: "\u{1b}[31mno key\u{1b}[0m".into(),
+        ..Exit::default()
+    };
+    talk.assembler.finish(exit, 0);
+    let events: Vec<_> = talk.assembler.out().drain().collect();
+    assert_eq!(names(&events), ["error", "done"]);
+    assert_eq!(result(&events).errors[0].message, "no key");
+}
