@@ -1,5 +1,9 @@
 //! Recorded sessions of the real program through the protocol.
 
+mod in_any_order;
+mod opening;
+mod permissions;
+
 use teamster_acp::replay::Replay;
 use teamster_copilot::Copilot;
 use teamster_core::{
@@ -88,7 +92,7 @@ const HELLO: &str = "Hello, wörld 👋🏽 你好，世界! Done ✅.";
 
 #[test]
 fn figures_are_those_of_the_turn() {
-    let mut replay = replay(include_str!("sessions/acp_two_turns/stdout.ndjson"));
+    let mut replay = replay(include_str!("acp_two_turns/stdout.ndjson"));
     replay.answer(PermissionAnswer::Allow);
     let first = replay.turn("one");
     assert_eq!(names(&first), ["session", "text", "turn_end", "done"]);
@@ -137,7 +141,7 @@ fn figures_are_those_of_the_turn() {
 
 #[test]
 fn a_turn_after_one_that_was_interrupted() {
-    let mut replay = replay(include_str!("sessions/acp_cancel/stdout.ndjson"));
+    let mut replay = replay(include_str!("acp_cancel/stdout.ndjson"));
     let first = replay.interrupted("one", r#""cancelled""#);
     let done = result(&first);
     assert_eq!(
@@ -158,7 +162,7 @@ fn a_turn_after_one_that_was_interrupted() {
 
 #[test]
 fn an_error_in_the_place_of_an_answer_is_an_error() {
-    let mut replay = replay(include_str!("sessions/acp_error/stdout.ndjson"));
+    let mut replay = replay(include_str!("acp_error/stdout.ndjson"));
     let events = replay.turn("one");
     let done = result(&events);
     assert_eq!(
@@ -185,7 +189,7 @@ fn an_error_in_the_place_of_an_answer_is_an_error() {
 
 #[test]
 fn errors_end_a_turn_and_not_the_session() {
-    let mut replay = replay(include_str!("sessions/acp_errors/stdout.ndjson"));
+    let mut replay = replay(include_str!("acp_errors/stdout.ndjson"));
     assert_eq!(result(&replay.turn("text")).text, HELLO);
 
     let events = replay.turn("tools");
@@ -247,7 +251,7 @@ fn errors_end_a_turn_and_not_the_session() {
 
 #[test]
 fn work_goes_on_after_a_tool_that_was_interrupted() {
-    let mut replay = replay(include_str!("sessions/acp_errors/stdout.ndjson"));
+    let mut replay = replay(include_str!("acp_errors/stdout.ndjson"));
     for _ in 0..12 {
         result(&replay.turn("x"));
     }
@@ -284,7 +288,7 @@ fn work_goes_on_after_a_tool_that_was_interrupted() {
 
 #[test]
 fn tools_are_told_as_in_a_run() {
-    let recording = include_str!("sessions/acp_tools/stdout.ndjson");
+    let recording = include_str!("acp_tools/stdout.ndjson");
     let mut replay = replay_of(recording, with_server);
     replay.answer(PermissionAnswer::Allow);
     assert_eq!(tools(&replay.turn("shell")), [("bash", ToolKind::Execute)]);
@@ -371,7 +375,7 @@ fn tools_are_told_as_in_a_run() {
 
 #[test]
 fn what_the_model_says_is_an_answer_whatever_it_looks_like() {
-    let recording = include_str!("sessions/acp_tools/stdout.ndjson");
+    let recording = include_str!("acp_tools/stdout.ndjson");
     let mut replay = replay_of(recording, |params| params.slash_commands = true);
     replay.answer(PermissionAnswer::AllowAlways);
     let mut texts = Vec::new();
@@ -391,138 +395,8 @@ fn what_the_model_says_is_an_answer_whatever_it_looks_like() {
 
 #[test]
 fn a_prompt_is_no_command() {
-    let mut replay = replay(include_str!("sessions/acp_cancel/stdout.ndjson"));
+    let mut replay = replay(include_str!("acp_cancel/stdout.ndjson"));
     replay.turn(" /context");
     let text = &replay.written()[2]["params"]["prompt"][0]["text"];
     assert_eq!(text, "\u{200b} /context");
-}
-
-#[test]
-fn what_rules_deny_is_not_asked() {
-    let recording = include_str!("sessions/acp_denied/stdout.ndjson");
-    let mut replay = replay_of(recording, |params| {
-        with_server(params);
-        params.permission = PermissionMode::ReadOnly;
-    });
-    let events = replay.turn("shell");
-    let done = result(&events);
-    assert_eq!(done.status, RunStatus::Completed);
-    assert_eq!(decisions(&events), [Decision::Denied]);
-    assert_eq!(done.permission_denials[0].tool_name, "bash");
-    assert_eq!(
-        outputs(&events),
-        [(
-            "Permission to run this tool was denied due to the following rules: `shell`",
-            Some(true)
-        )]
-    );
-    let events = replay.turn("write");
-    assert_eq!(decisions(&events), [Decision::Denied]);
-    let events = replay.turn("a server's tool");
-    assert_eq!(tools(&events), [("tiny-echo", ToolKind::Mcp)]);
-    assert_eq!(decisions(&events), []);
-    // Nothing can be allowed by an option that rules deny.
-    let error = replay
-        .order(|id| Order::SetPermission(id, PermissionMode::Bypass))
-        .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Invalid);
-}
-
-#[test]
-fn what_is_allowed_can_be_changed() {
-    let recording = include_str!("sessions/acp_permissions/stdout.ndjson");
-    let accept_edits = |params: &mut ExecuteParams| params.permission = PermissionMode::AcceptEdits;
-    let mut replay = replay_of(recording, accept_edits);
-    assert_eq!(decisions(&replay.turn("write")), []);
-    let asked = [Decision::Requested, Decision::Denied];
-    assert_eq!(decisions(&replay.turn("shell")), asked);
-    let mode = |mode| move |id| Order::SetPermission(id, mode);
-    assert_eq!(replay.order(mode(PermissionMode::Bypass)), Ok(()));
-    assert_eq!(decisions(&replay.turn("shell")), []);
-    assert!(replay.order(mode(PermissionMode::Default)).is_err());
-    assert_eq!(replay.order(mode(PermissionMode::AcceptEdits)), Ok(()));
-    let events = replay.turn("shell");
-    assert_eq!(decisions(&events), asked);
-    assert_eq!(result(&events).status, RunStatus::Completed);
-    let written = replay.written();
-    let is_option = |it: &&serde_json::Value| it["method"] == "session/set_config_option";
-    let values: Vec<_> = (written.iter().filter(is_option))
-        .map(|it| it["params"]["value"].as_str().unwrap())
-        .collect();
-    assert_eq!(values, ["on", "off"]);
-}
-
-#[test]
-fn a_session_begins_anew() {
-    let recording = include_str!("sessions/acp_second_session/stdout.ndjson");
-    let bypass = |params: &mut ExecuteParams| params.permission = PermissionMode::Bypass;
-    let mut replay = replay_of(recording, bypass);
-    let first = replay.turn("text");
-    // That a tool is not there for the model, the CLI says before it asks that.
-    assert_eq!(result(&first).text, HELLO);
-    let id = replay.assembler().session_id();
-    assert_eq!(id.as_deref(), Some("fd958a8a-86b9-40c4-822b-3734c2f5463c"));
-    assert_eq!(
-        replay.order(|id| Order::SetModel(id, "other".into())),
-        Ok(())
-    );
-    let second = replay.turn("text");
-    assert_eq!(tokens(result(&second).usage), (Some(1200), Some(34)));
-    assert_eq!(result(&second).model.as_deref(), Some("other"));
-    // The option does not take back what the flag allows.
-    let mode = |mode| move |id| Order::SetPermission(id, mode);
-    let refused = replay.order(mode(PermissionMode::Default));
-    assert!(refused.unwrap_err().message.starts_with("permission: "));
-    assert_eq!(replay.order(mode(PermissionMode::Bypass)), Ok(()));
-    assert_eq!(result(&replay.turn("shell")).status, RunStatus::Completed);
-    assert_eq!(replay.order(mode(PermissionMode::Bypass)), Ok(()));
-
-    replay.written();
-    assert_eq!(replay.order(Order::Clear), Ok(()));
-    let id = replay.assembler().session_id();
-    assert_eq!(id, None, "nothing was said in it");
-    // A new session has the model that the process was started with.
-    let written = replay.written();
-    assert_eq!(written[0]["method"], "session/new");
-    assert_eq!(written[1]["method"], "session/set_model");
-    assert_eq!(written[1]["params"]["modelId"], "other");
-    let id = "ad85591d-6d91-4df2-b668-8659f06cabcf";
-    assert_eq!(written[1]["params"]["sessionId"], id);
-}
-
-#[test]
-fn what_a_session_had_before_is_not_told_again() {
-    let recording = include_str!("sessions/acp_load/stdout.ndjson");
-    let id = "98f15d1e-95a7-420c-b4e7-464146baf2b4";
-    let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));
-    assert_eq!(replay.assembler().session_id().as_deref(), Some(id));
-    let events = replay.turn("text");
-    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
-    assert_eq!(result(&events).text, HELLO);
-    // Each process counts anew.
-    assert_eq!(tokens(result(&events).usage), (Some(1200), Some(34)));
-    assert_eq!(result(&events).session_usage, None);
-    assert_eq!(replay.written()[1]["method"], "session/load");
-}
-
-#[test]
-fn a_session_that_is_not_there() {
-    let recording = include_str!("sessions/acp_load_unknown/stdout.ndjson");
-    let id = "833067a3-427f-4a3c-b428-81ad8bbec358";
-    let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));
-    let events = replay.turn("text");
-    let done = result(&events);
-    assert_eq!(done.status, RunStatus::Failed);
-    assert_eq!(done.errors[0].kind, ErrorKind::SessionNotFound);
-}
-
-#[test]
-fn a_server_that_only_the_command_line_names() {
-    let mut replay = replay(include_str!("sessions/acp_mcp/stdout.ndjson"));
-    let events = replay.turn("x");
-    assert_eq!(result(&events).text, "The server echoed.");
-    // The process ends before the next turn does.
-    let events = replay.turn("y");
-    assert_eq!(result(&events).status, RunStatus::Incomplete);
-    assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol);
 }
