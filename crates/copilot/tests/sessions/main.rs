@@ -304,15 +304,14 @@ fn tools_are_told_as_in_a_run() {
         ("view", ToolKind::Read),
     ];
     assert_eq!(tools(&events), expected);
-    let made = "Created file /tmp/acpw/x/c1/ws/out.txt with 8 characters";
-    let edited = "File /tmp/acpw/x/c1/ws/out.txt updated with changes.";
-    let expected = [
-        (made, Some(false)),
-        (edited, Some(false)),
-        ("one\nthree\n", Some(false)),
-        ("Path does not exist", Some(true)),
-    ];
-    assert_eq!(outputs(&events), expected);
+    let [made, edited, seen, missing] = outputs(&events)[..] else {
+        panic!("{:?}", outputs(&events));
+    };
+    assert!(made.0.starts_with("Created file /") && made.0.ends_with(" with 8 characters"));
+    assert!(edited.0.ends_with(" updated with changes."));
+    assert_eq!((made.1, edited.1), (Some(false), Some(false)));
+    assert_eq!(seen, ("one\nthree\n", Some(false)));
+    assert_eq!(missing, ("Path does not exist", Some(true)));
     let change = |event: &AgentEvent| match event {
         AgentEvent::FileChange(e) => Some((e.change, e.tool_id.clone())),
         _ => None,
