@@ -1,12 +1,14 @@
 //! Between a decoder and the stream: what holds for every provider.
 
-use std::collections::HashMap;
+mod so_far;
 
 use crate::{
     Activity, AgentError, AgentEvent, Decision, Decoder, Diagnostics, Done, ErrorCode, ErrorKind,
     Events, Exit, Id, NoticeLevel, NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus,
     RunSummary, Secrets, Stop, excerpt, tail,
 };
+
+use so_far::{TextSoFar, Tools};
 
 /// How much of a line without JSON a notice shows, in bytes.
 const NOTICE_BYTES: usize = 4096;
@@ -414,96 +416,6 @@ fn said_on_stderr(stderr: &str) -> String {
     match stderr.trim() {
         "" => String::new(),
         stderr => format!("; it said on stderr: {}", tail(stderr, EVIDENCE_BYTES)),
-    }
-}
-
-/// The text of the main agent, with what can still be retracted.
-#[derive(Default)]
-struct TextSoFar {
-    text: String,
-    /// Message and end of each run of text of one message.
-    pieces: Vec<(Option<Id>, usize)>,
-    /// A tool was called or has ended since the last text.
-    interrupted: bool,
-}
-
-impl TextSoFar {
-    fn push(&mut self, message: Option<&Id>, text: &str) {
-        self.text.push_str(text);
-        let end = self.text.len();
-        match self.pieces.last_mut() {
-            Some((last, last_end))
-                if last.as_ref() == message && (message.is_some() || !self.interrupted) =>
-            {
-                *last_end = end;
-            }
-            _ => self.pieces.push((message.cloned(), end)),
-        }
-        self.interrupted = false;
-    }
-
-    fn retract(&mut self, message: &Id) {
-        let (text, pieces) = (&self.text, &self.pieces);
-        if !pieces.iter().any(|(id, _)| id.as_ref() == Some(message)) {
-            return;
-        }
-        let mut kept = Self::default();
-        let mut start = 0;
-        for (id, end) in pieces {
-            if id.as_ref() != Some(message) {
-                kept.text.push_str(&text[start..*end]);
-                kept.pieces.push((id.clone(), kept.text.len()));
-            }
-            start = *end;
-        }
-        *self = kept;
-    }
-
-    fn last_message(&self) -> Option<String> {
-        let (last, _) = self.pieces.last()?;
-        let mut message = String::new();
-        let mut start = 0;
-        for (index, (id, end)) in self.pieces.iter().enumerate() {
-            if id == last && (id.is_some() || index + 1 == self.pieces.len()) {
-                message.push_str(&self.text[start..*end]);
-            }
-            start = *end;
-        }
-        Some(message)
-    }
-}
-
-#[derive(Default)]
-struct Tools {
-    by_id: HashMap<Id, String>,
-    open: Vec<Id>,
-}
-
-impl Tools {
-    fn start(&mut self, id: &Id, name: &str) -> bool {
-        if self.by_id.contains_key(id) {
-            return false;
-        }
-        self.by_id.insert(id.clone(), name.to_owned());
-        self.open.push(id.clone());
-        true
-    }
-
-    fn end(&mut self, id: &Id) -> bool {
-        match self.open.iter().position(|open| open == id) {
-            Some(index) => {
-                self.open.remove(index);
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn open_names(&self) -> Vec<String> {
-        self.open
-            .iter()
-            .filter_map(|id| self.by_id.get(id).cloned())
-            .collect()
     }
 }
 

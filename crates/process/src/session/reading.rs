@@ -58,8 +58,8 @@ pub(crate) struct SessionReading {
     next_order: u64,
     /// Until when the turn may take to be interrupted.
     interrupting: Option<Instant>,
-    /// Since when no turn has been played.
-    idle_since: Instant,
+    /// Since when no turn has been played. It was started for one, so not before the first.
+    idle_since: Option<Instant>,
     /// What was written but not yet given to the CLI.
     input: Vec<u8>,
     /// Nobody is left who could want something, or the end was asked for.
@@ -76,6 +76,8 @@ struct Current {
     orders: Orders,
     limits: Limits,
     begun: Instant,
+    /// The limits of time count from here, or from the last line if that was later.
+    since: Instant,
     /// Nobody else has the process until this is dropped.
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -97,7 +99,7 @@ impl SessionReading {
             replies: HashMap::new(),
             next_order: 0,
             interrupting: None,
-            idle_since: Instant::now(),
+            idle_since: None,
             input: Vec::new(),
             closing: false,
             stopping: false,
@@ -145,6 +147,7 @@ impl SessionReading {
             orders: Orders::new(&new.abort),
             limits: self.base.with(new.turn.timeouts),
             begun: Instant::now(),
+            since: Instant::now(),
             _permit: Some(new.permit),
         });
         self.setting.known.set_playing(true);
@@ -163,6 +166,7 @@ impl SessionReading {
             orders: Orders::new(&abort),
             limits: self.base.with(Timeouts::default()),
             begun: Instant::now(),
+            since: Instant::now(),
             _permit: None,
         });
         self.interrupting = None;
@@ -240,6 +244,10 @@ impl SessionReading {
         self.setting
             .assembler
             .order(Order::Answer(request.id, answer));
+        if let Some(current) = &mut self.current {
+            // While somebody was asked, the CLI had nothing to say.
+            current.since = Instant::now();
+        }
     }
 
     /// Those who have waited too long are told.
@@ -275,7 +283,7 @@ impl SessionReading {
         self.interrupting = None;
         self.asking.withdraw_all();
         self.setting.known.set_playing(false);
-        self.idle_since = Instant::now();
+        self.idle_since = Some(Instant::now());
         if let Some(waiting) = self.waiting.take() {
             if self.closing {
                 // It is sent to the next process.
@@ -309,7 +317,7 @@ impl SessionReading {
         if self.current.is_some() || self.closing {
             return None;
         }
-        deadline(self.idle_since, self.setting.idle?)
+        deadline(self.idle_since?, self.setting.idle?)
     }
 
     fn is_closed(&self) -> bool {
@@ -433,7 +441,7 @@ impl Reader for SessionReading {
     }
 
     fn since(&self) -> Option<Instant> {
-        self.current.as_ref().map(|current| current.begun)
+        self.current.as_ref().map(|current| current.since)
     }
 
     fn has_ended(&self) -> bool {

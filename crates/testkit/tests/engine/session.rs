@@ -1,281 +1,19 @@
 //! One process, many turns.
 
+mod talker;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use teamster_core::{
-    AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, Decoder,
-    ErrorCode, ErrorKind, EventStream, Events, Exchange, ExecuteParams, Exit, Id, Launch, Order,
-    OrderId, Permission, PermissionAnswer, PermissionPolicy, PermissionRequest, RunStatus,
-    RunSummary, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
-    SessionRuntime, Stdin, Timeouts, ToolKind, Turn,
+    AgentEvent, Decision, ErrorCode, ErrorKind, PermissionAnswer, PermissionPolicy, RunStatus,
+    SessionCapabilities, SessionOptions, Timeouts, Turn,
 };
-use teamster_process::{CliRuntime, PoolConfig, RuntimeConfig, SessionPool};
+use teamster_process::{CliRuntime, PoolConfig, SessionPool};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
-use crate::provider::{Fake, Lines};
-use crate::{LIMIT, Run, Story, finish, next};
-
-/// A CLI that is kept for many turns. It says `$1`, or else `fresh`, as its session's id; with `$2`, which
-/// stands for a fork, not at its start.
-const TALKER: &str = r#"
-id=${1:-fresh}
-say() { printf '{"t":"%s"}\n' "$1"; }
-end() { printf '{"end":false}\n'; }
-[ -z "$2" ] && printf '{"s":"%s"}\n' "$id"
-while IFS= read -r line; do
-  [ -n "$FORGETS" ] && [ -n "$1" ] && line=lost
-  case $line in
-    lost) printf '{"lost":1}\n'; printf '{"end":true}\n' ;;
-    *'"prompt":"pid"'*) say $$; end ;;
-    *'"prompt":"id"'*) say "$id"; end ;;
-    *'"prompt":"wait"'*) say "waiting $$" ;;
-    *'"prompt":"deaf"'*) say "waiting $$"; trap '' TERM; while :; do sleep 1; done ;;
-    *'"prompt":"polite"'*)
-      say "waiting $$"; trap 'printf "{\"end\":true}\n"; exit' TERM; while :; do sleep 0.02; done ;;
-    *'"prompt":"die"'*) exit 3 ;;
-    *'"prompt":"leave"'*) say $$; end; exit 0 ;;
-    *'"prompt":"ask"'*) printf '{"ask":"Write"}\n' ;;
-    *'"prompt":"later"'*) say now; end; sleep 0.05; say "by the way"; end ;;
-    *'"prompt":"child"'*) sleep 1000 >/dev/null 2>&1 & say "$!"; end ;;
-    *'"prompt":"args"'*) say "$*"; end ;;
-    *'"answer":"yes"'*) say allowed; end ;;
-    *'"answer":"no"'*) say denied; end ;;
-    *'"stop"'*) printf '{"cut":1}\n'; printf '{"end":true}\n' ;;
-    *'"steer"'*) say steered; end ;;
-    *'"clear"'*) id=cleared; printf '{"cleared":"cleared"}\n' ;;
-    *'"model":"good"'*) printf '{"done":1}\n' ;;
-    *'"model"'*) printf '{"refused":1}\n' ;;
-    *'"close"'*) [ -n "$CLOSED" ] && : > "$CLOSED" ;;
-  esac
-done
-"#;
-
-#[derive(Clone)]
-struct Talker {
-    fake: Fake,
-    capabilities: SessionCapabilities,
-}
-
-impl CliProvider for Talker {
-    fn info(&self) -> &'static CliInfo {
-        self.fake.info()
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        self.fake.capabilities()
-    }
-
-    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
-        self.fake.launch(params)
-    }
-
-    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-        self.fake.decoder(params)
-    }
-}
-
-impl SessionProvider for Talker {
-    fn session_capabilities(&self) -> &SessionCapabilities {
-        &self.capabilities
-    }
-
-    fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
-        let mut launch = self.fake.launch(&options.params)?;
-        launch.stdin = Stdin::Open(Vec::new());
-        launch
-            .args
-            .extend(options.params.session_id.iter().map(Into::into));
-        if options.params.fork {
-            launch.args.push("fork".into());
-        }
-        Ok(launch)
-    }
-
-    fn protocol(&self, _: &SessionOptions) -> Box<dyn SessionProtocol> {
-        Box::new(Talk::default())
-    }
-}
-
-#[derive(Default)]
-struct Talk {
-    lines: Lines,
-    exchange: Exchange,
-    session_id: Option<Id>,
-    cut: bool,
-    order: Option<OrderId>,
-}
-
-impl Decoder for Talk {
-    fn line(&mut self, line: &[u8], out: &mut Events) {
-        let value: Value = serde_json::from_slice(line).unwrap_or_default();
-        if let Some(id) = value["s"].as_str() {
-            self.session_id = Some(id.into());
-        }
-        if let Some(id) = value["cleared"].as_str() {
-            self.session_id = Some(id.into());
-            self.settle(Ok(()));
-        } else if value["done"] == 1 {
-            self.settle(Ok(()));
-        } else if value["refused"] == 1 {
-            self.settle(Err(AgentError::invalid_params("refused")));
-        } else if value["lost"] == 1 {
-            out.error(AgentError::new(
-                ErrorCode::CliError,
-                ErrorKind::SessionNotFound,
-                "no such session",
-            ));
-        } else if value["cut"] == 1 {
-            self.cut = true;
-        } else if let Some(tool) = value["ask"].as_str() {
-            out.push(AgentEvent::Permission(Box::new(Permission {
-                tool_name: tool.into(),
-                tool_id: None,
-                decision: Decision::Requested,
-                reason: None,
-                native: None,
-            })));
-            let request = PermissionRequest::new(1, tool, ToolKind::Edit, json!({}));
-            self.exchange.ask(request);
-        } else {
-            self.lines.line(line, out);
-        }
-    }
-
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
-        self.lines.finish(exit, out)
-    }
-}
-
-impl Talk {
-    fn settle(&mut self, result: Result<(), AgentError>) {
-        if let Some(order) = self.order.take() {
-            self.exchange.settle(order, result);
-        }
-    }
-}
-
-impl SessionProtocol for Talk {
-    fn exchange(&mut self) -> &mut Exchange {
-        &mut self.exchange
-    }
-
-    fn order(&mut self, order: Order, _: &mut Events) {
-        let message = match order {
-            Order::Turn(turn) => {
-                assert_ne!(turn.prompt, "panic", "as the test wants it");
-                self.lines = Lines::default();
-                self.cut = false;
-                json!({"prompt": turn.prompt})
-            }
-            Order::Interrupt => json!({"stop": 1}),
-            Order::Steer(id, text) => {
-                self.exchange.settle(id, Ok(()));
-                json!({"steer": text})
-            }
-            Order::Clear(id) => {
-                self.order = Some(id);
-                json!({"clear": 1})
-            }
-            Order::SetModel(id, model) => {
-                self.order = Some(id);
-                json!({"model": model})
-            }
-            Order::Answer(1, PermissionAnswer::Allow) => json!({"answer": "yes"}),
-            Order::Answer(1, _) => json!({"answer": "no"}),
-            Order::Close => json!({"close": 1}),
-            _ => return,
-        };
-        self.exchange.write(&message);
-    }
-
-    fn interrupted(&self) -> bool {
-        self.cut
-    }
-
-    fn session_id(&self) -> Option<Id> {
-        self.session_id.clone()
-    }
-}
-
-const ALL: SessionCapabilities = {
-    let mut all = SessionCapabilities::none();
-    all.interrupt = true;
-    all.steer = true;
-    all.clear = true;
-    all.set_model = true;
-    all.permissions = true;
-    all.unasked = true;
-    all
-};
-
-struct Prepared {
-    talker: Talker,
-    config: RuntimeConfig,
-    options: SessionOptions,
-}
-
-fn prepared() -> Prepared {
-    let run = Run::of(Launch {
-        args: vec!["-c".into(), TALKER.into(), "talker".into()],
-        ..Launch::default()
-    });
-    let mut config = run.config;
-    config.program = Some("/bin/sh".into());
-    Prepared {
-        talker: Talker {
-            fake: run.provider,
-            capabilities: ALL,
-        },
-        config,
-        options: SessionOptions::default(),
-    }
-}
-
-impl Prepared {
-    fn open(self) -> Box<dyn AgentSession> {
-        let runtime = CliRuntime::with_config(self.talker, self.config);
-        runtime.open(self.options).unwrap()
-    }
-}
-
-async fn say(session: &dyn AgentSession, prompt: &str) -> Story {
-    finish(session.send(Turn::new(prompt))).await
-}
-
-async fn pid(session: &dyn AgentSession) -> u32 {
-    say(session, "pid").await.result.text.parse().unwrap()
-}
-
-/// A turn in the middle of its work.
-struct Waiting {
-    seen: Vec<AgentEvent>,
-    rest: EventStream,
-}
-
-impl Waiting {
-    async fn finish(mut self) -> Story {
-        let rest = tokio::time::timeout(LIMIT, drain(self.rest)).await;
-        self.seen
-            .extend(rest.expect("the stream should have ended"));
-        Story::of(self.seen)
-    }
-}
-
-/// A turn that has said that it waits, and the process that plays it.
-async fn waiting(session: &dyn AgentSession, prompt: &str) -> (Waiting, u32) {
-    let mut rest = session.send(Turn::new(prompt));
-    let mut seen = Vec::new();
-    loop {
-        let event = next(&mut rest).await;
-        seen.push(event.clone());
-        if let AgentEvent::Text(text) = event {
-            let pid = text.text.strip_prefix("waiting ").unwrap();
-            return (Waiting { seen, rest }, pid.parse().unwrap());
-        }
-    }
-}
+use crate::{LIMIT, Story, finish};
+use talker::{block_on, drain, pid, prepared, say, waiting};
 
 #[tokio::test]
 async fn one_process_plays_all_turns() {
@@ -518,13 +256,13 @@ async fn permissions_are_answered_by_the_policy() {
 async fn who_is_asked_may_take_longer_than_any_limit() {
     let mut prepared = prepared();
     prepared.options.permissions = PermissionPolicy::ask(|_| async {
-        tokio::time::sleep(Duration::from_millis(400)).await;
+        tokio::time::sleep(Duration::from_millis(2500)).await;
         PermissionAnswer::Deny(None)
     });
     prepared.options.params.timeouts = Timeouts {
         startup: Some(LIMIT),
-        idle: Some(Duration::from_millis(100)),
-        tool: Some(Duration::from_millis(100)),
+        idle: Some(Duration::from_millis(1500)),
+        tool: Some(Duration::from_millis(1500)),
     };
     let session = prepared.open();
     assert_eq!(say(&*session, "ask").await.result.text, "denied");
@@ -542,10 +280,10 @@ async fn who_panics_when_asked_has_denied() {
 #[tokio::test]
 async fn silence_in_a_turn_has_its_limit_and_between_turns_none() {
     let mut prepared = prepared();
-    prepared.options.params.timeouts.idle = Some(Duration::from_millis(200));
+    prepared.options.params.timeouts.idle = Some(Duration::from_millis(1500));
     let session = prepared.open();
     let process = pid(&*session).await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(pid(&*session).await, process);
     let story = say(&*session, "wait").await;
     assert_eq!(story.result.status, RunStatus::TimedOut);
@@ -741,31 +479,4 @@ fn any_executor_will_do() {
         story
     });
     assert_eq!(story.result.text, "fresh");
-}
-
-async fn drain(mut stream: EventStream) -> Vec<AgentEvent> {
-    let mut events = Vec::new();
-    while let Some(event) = stream.next().await {
-        events.push(event);
-    }
-    events
-}
-
-/// The simplest executor that there is.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(std::thread::Thread);
-    impl std::task::Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Arc::new(Unpark(std::thread::current())).into();
-    let mut context = std::task::Context::from_waker(&waker);
-    let mut future = std::pin::pin!(future);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            std::task::Poll::Ready(value) => return value,
-            std::task::Poll::Pending => std::thread::park(),
-        }
-    }
 }

@@ -1,0 +1,300 @@
+//! A CLI that is kept for many turns, and what drives it, as simple as they can be.
+
+use serde_json::{Value, json};
+use teamster_core::{
+    AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, Decoder,
+    ErrorCode, ErrorKind, EventStream, Events, Exchange, ExecuteParams, Exit, Id, Launch, Order,
+    OrderId, Permission, PermissionAnswer, PermissionRequest, RunSummary, SessionCapabilities,
+    SessionOptions, SessionProtocol, SessionProvider, SessionRuntime, Stdin, ToolKind, Turn,
+};
+use teamster_process::{CliRuntime, RuntimeConfig};
+
+use crate::provider::{Fake, Lines};
+use crate::{LIMIT, Run, Story, finish, next};
+
+/// A CLI that is kept for many turns. It says `$1`, or else `fresh`, as its session's id; with `$2`, which
+/// stands for a fork, not at its start.
+pub(super) const TALKER: &str = r#"
+id=${1:-fresh}
+say() { printf '{"t":"%s"}\n' "$1"; }
+end() { printf '{"end":false}\n'; }
+[ -z "$2" ] && printf '{"s":"%s"}\n' "$id"
+while IFS= read -r line; do
+  [ -n "$FORGETS" ] && [ -n "$1" ] && line=lost
+  case $line in
+    lost) printf '{"lost":1}\n'; printf '{"end":true}\n' ;;
+    *'"prompt":"pid"'*) say $$; end ;;
+    *'"prompt":"id"'*) say "$id"; end ;;
+    *'"prompt":"wait"'*) say "waiting $$" ;;
+    *'"prompt":"deaf"'*) say "waiting $$"; trap '' TERM; while :; do sleep 1; done ;;
+    *'"prompt":"polite"'*)
+      say "waiting $$"; trap 'printf "{\"end\":true}\n"; exit' TERM; while :; do sleep 0.02; done ;;
+    *'"prompt":"die"'*) exit 3 ;;
+    *'"prompt":"leave"'*) say $$; end; exit 0 ;;
+    *'"prompt":"ask"'*) printf '{"ask":"Write"}\n' ;;
+    *'"prompt":"later"'*) say now; end; sleep 0.05; say "by the way"; end ;;
+    *'"prompt":"child"'*) sleep 1000 >/dev/null 2>&1 & say "$!"; end ;;
+    *'"prompt":"args"'*) say "$*"; end ;;
+    *'"answer":"yes"'*) say allowed; end ;;
+    *'"answer":"no"'*) say denied; end ;;
+    *'"stop"'*) printf '{"cut":1}\n'; printf '{"end":true}\n' ;;
+    *'"steer"'*) say steered; end ;;
+    *'"clear"'*) id=cleared; printf '{"cleared":"cleared"}\n' ;;
+    *'"model":"good"'*) printf '{"done":1}\n' ;;
+    *'"model"'*) printf '{"refused":1}\n' ;;
+    *'"close"'*) [ -n "$CLOSED" ] && : > "$CLOSED" ;;
+  esac
+done
+"#;
+
+#[derive(Clone)]
+pub(super) struct Talker {
+    fake: Fake,
+    pub(super) capabilities: SessionCapabilities,
+}
+
+impl CliProvider for Talker {
+    fn info(&self) -> &'static CliInfo {
+        self.fake.info()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.fake.capabilities()
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        self.fake.launch(params)
+    }
+
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        self.fake.decoder(params)
+    }
+}
+
+impl SessionProvider for Talker {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &self.capabilities
+    }
+
+    fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
+        let mut launch = self.fake.launch(&options.params)?;
+        launch.stdin = Stdin::Open(Vec::new());
+        launch
+            .args
+            .extend(options.params.session_id.iter().map(Into::into));
+        if options.params.fork {
+            launch.args.push("fork".into());
+        }
+        Ok(launch)
+    }
+
+    fn protocol(&self, _: &SessionOptions) -> Box<dyn SessionProtocol> {
+        Box::new(Talk::default())
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Talk {
+    lines: Lines,
+    exchange: Exchange,
+    session_id: Option<Id>,
+    cut: bool,
+    order: Option<OrderId>,
+}
+
+impl Decoder for Talk {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        let value: Value = serde_json::from_slice(line).unwrap_or_default();
+        if let Some(id) = value["s"].as_str() {
+            self.session_id = Some(id.into());
+        }
+        if let Some(id) = value["cleared"].as_str() {
+            self.session_id = Some(id.into());
+            self.settle(Ok(()));
+        } else if value["done"] == 1 {
+            self.settle(Ok(()));
+        } else if value["refused"] == 1 {
+            self.settle(Err(AgentError::invalid_params("refused")));
+        } else if value["lost"] == 1 {
+            out.error(AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::SessionNotFound,
+                "no such session",
+            ));
+        } else if value["cut"] == 1 {
+            self.cut = true;
+        } else if let Some(tool) = value["ask"].as_str() {
+            out.push(AgentEvent::Permission(Box::new(Permission {
+                tool_name: tool.into(),
+                tool_id: None,
+                decision: Decision::Requested,
+                reason: None,
+                native: None,
+            })));
+            let request = PermissionRequest::new(1, tool, ToolKind::Edit, json!({}));
+            self.exchange.ask(request);
+        } else {
+            self.lines.line(line, out);
+        }
+    }
+
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        self.lines.finish(exit, out)
+    }
+}
+
+impl Talk {
+    fn settle(&mut self, result: Result<(), AgentError>) {
+        if let Some(order) = self.order.take() {
+            self.exchange.settle(order, result);
+        }
+    }
+}
+
+impl SessionProtocol for Talk {
+    fn exchange(&mut self) -> &mut Exchange {
+        &mut self.exchange
+    }
+
+    fn order(&mut self, order: Order, _: &mut Events) {
+        let message = match order {
+            Order::Turn(turn) => {
+                assert_ne!(turn.prompt, "panic", "as the test wants it");
+                self.lines = Lines::default();
+                self.cut = false;
+                json!({"prompt": turn.prompt})
+            }
+            Order::Interrupt => json!({"stop": 1}),
+            Order::Steer(id, text) => {
+                self.exchange.settle(id, Ok(()));
+                json!({"steer": text})
+            }
+            Order::Clear(id) => {
+                self.order = Some(id);
+                json!({"clear": 1})
+            }
+            Order::SetModel(id, model) => {
+                self.order = Some(id);
+                json!({"model": model})
+            }
+            Order::Answer(1, PermissionAnswer::Allow) => json!({"answer": "yes"}),
+            Order::Answer(1, _) => json!({"answer": "no"}),
+            Order::Close => json!({"close": 1}),
+            _ => return,
+        };
+        self.exchange.write(&message);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.cut
+    }
+
+    fn session_id(&self) -> Option<Id> {
+        self.session_id.clone()
+    }
+}
+
+pub(super) const ALL: SessionCapabilities = {
+    let mut all = SessionCapabilities::none();
+    all.interrupt = true;
+    all.steer = true;
+    all.clear = true;
+    all.set_model = true;
+    all.permissions = true;
+    all.unasked = true;
+    all
+};
+
+pub(super) struct Prepared {
+    pub(super) talker: Talker,
+    pub(super) config: RuntimeConfig,
+    pub(super) options: SessionOptions,
+}
+
+pub(super) fn prepared() -> Prepared {
+    let run = Run::of(Launch {
+        args: vec!["-c".into(), TALKER.into(), "talker".into()],
+        ..Launch::default()
+    });
+    let mut config = run.config;
+    config.program = Some("/bin/sh".into());
+    Prepared {
+        talker: Talker {
+            fake: run.provider,
+            capabilities: ALL,
+        },
+        config,
+        options: SessionOptions::default(),
+    }
+}
+
+impl Prepared {
+    pub(super) fn open(self) -> Box<dyn AgentSession> {
+        let runtime = CliRuntime::with_config(self.talker, self.config);
+        runtime.open(self.options).unwrap()
+    }
+}
+
+pub(super) async fn say(session: &dyn AgentSession, prompt: &str) -> Story {
+    finish(session.send(Turn::new(prompt))).await
+}
+
+pub(super) async fn pid(session: &dyn AgentSession) -> u32 {
+    say(session, "pid").await.result.text.parse().unwrap()
+}
+
+/// A turn in the middle of its work.
+pub(super) struct Waiting {
+    seen: Vec<AgentEvent>,
+    pub(super) rest: EventStream,
+}
+
+impl Waiting {
+    pub(super) async fn finish(mut self) -> Story {
+        let rest = tokio::time::timeout(LIMIT, drain(self.rest)).await;
+        self.seen
+            .extend(rest.expect("the stream should have ended"));
+        Story::of(self.seen)
+    }
+}
+
+/// A turn that has said that it waits, and the process that plays it.
+pub(super) async fn waiting(session: &dyn AgentSession, prompt: &str) -> (Waiting, u32) {
+    let mut rest = session.send(Turn::new(prompt));
+    let mut seen = Vec::new();
+    loop {
+        let event = next(&mut rest).await;
+        seen.push(event.clone());
+        if let AgentEvent::Text(text) = event {
+            let pid = text.text.strip_prefix("waiting ").unwrap();
+            return (Waiting { seen, rest }, pid.parse().unwrap());
+        }
+    }
+}
+
+pub(super) async fn drain(mut stream: EventStream) -> Vec<AgentEvent> {
+    let mut events = Vec::new();
+    while let Some(event) = stream.next().await {
+        events.push(event);
+    }
+    events
+}
+
+/// The simplest executor that there is.
+pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(value) => return value,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}
