@@ -1,5 +1,7 @@
 //! A CLI that is kept for many turns, and what drives it, as simple as they can be.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use teamster_core::{
     AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, Decoder,
