@@ -8,8 +8,9 @@ use teamster_core::{
     AgentError, CostSource, ErrorKind, ModelUsage, PermissionMode, Usage, without_colors,
 };
 
+use crate::cost::SessionCost;
 use crate::errors::{During, RpcError};
-use crate::settings::ModeSwitch;
+use crate::settings::{Approve, ModeSwitch};
 use crate::tool::{PermissionOption, Tool, ToolCall, ToolEnd};
 use crate::turn::TurnSoFar;
 
@@ -75,7 +76,8 @@ pub trait Dialect: Send + 'static {
         let _ = is_new;
     }
 
-    /// What the turn that has just ended used. `result` is the agent's answer to the prompt.
+    /// What the turn that has just ended used. `result` is the agent's answer to the prompt; null if that
+    /// was an error.
     fn figures(&mut self, result: &Value, turn: &TurnSoFar) -> Figures {
         let _ = (result, turn);
         Figures::default()
@@ -130,11 +132,7 @@ pub trait Dialect: Send + 'static {
 
     /// How the session is brought into this mode; `None` if it cannot be, and why.
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
-        Err(AgentError::invalid_params(format!(
-            "permission: a session with {} cannot be brought to {}",
-            self.name(),
-            mode.as_str()
-        )))
+        Err(no_mode(self.name(), mode))
     }
 
     /// What of stderr says why a process failed.
@@ -213,12 +211,16 @@ pub struct Figures {
 #[derive(Debug, Clone)]
 pub struct Plain {
     name: String,
+    cost: SessionCost,
 }
 
 impl Plain {
     /// An agent of this name.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into() }
+        Self {
+            name: name.into(),
+            cost: SessionCost::default(),
+        }
     }
 }
 
@@ -226,4 +228,32 @@ impl Dialect for Plain {
     fn name(&self) -> &str {
         &self.name
     }
+
+    fn session_opened(&mut self, is_new: bool) {
+        self.cost = SessionCost::new(is_new);
+    }
+
+    fn session_cost(&mut self, usd: f64) {
+        self.cost.is_now(usd);
+    }
+
+    /// What it says of tokens is left out: that of one agent is a turn's, that of another a session's.
+    fn figures(&mut self, _: &Value, _: &TurnSoFar) -> Figures {
+        Figures {
+            cost: self.cost.of_turn(),
+            ..Figures::default()
+        }
+    }
+
+    fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
+        let approve = Approve::of(mode).ok_or_else(|| no_mode(&self.name, mode))?;
+        Ok(ModeSwitch::Answers(approve))
+    }
+}
+
+fn no_mode(name: &str, mode: PermissionMode) -> AgentError {
+    let mode = mode.as_str();
+    AgentError::invalid_params(format!(
+        "permission: a session with {name} cannot be brought to {mode}"
+    ))
 }

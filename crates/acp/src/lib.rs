@@ -9,11 +9,17 @@
 //! structs of this crate: agents print more than those types hold (figures, models), and a message with
 //! one field that is not as it should be has to be understood all the same.
 //!
+//! Any agent that speaks it is an [`AcpAgent`], by the command that starts it. The crates of providers use
+//! the rest.
+//!
 //! How it maps to events is in `docs/acp.md`.
 #![warn(missing_docs)]
 
+mod agent;
+mod cost;
 mod dialect;
 mod errors;
+mod one_turn;
 mod protocol;
 #[cfg(feature = "replay")]
 pub mod replay;
@@ -23,8 +29,11 @@ mod turn;
 mod wire;
 mod write;
 
+pub use agent::AcpAgent;
+pub use cost::SessionCost;
 pub use dialect::{Chunk, Dialect, Figures, Next, Plain, Words};
 pub use errors::{During, RpcError};
+pub use one_turn::OneTurn;
 pub use protocol::AcpProtocol;
 pub use settings::{Approve, ModeSwitch, Settings};
 pub use tool::{PermissionOption, Tool, ToolCall, ToolEnd};

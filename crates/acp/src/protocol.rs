@@ -258,13 +258,18 @@ impl AcpProtocol {
 
     fn prompt_failed(&mut self, error: &RpcError, out: &mut Events) {
         self.resolve(Next::Other, out);
+        let figures = self.dialect.figures(&Value::Null, &self.turn);
         let error = self.dialect.error(error, During::Prompt);
-        if self.cancelling && error.kind == ErrorKind::Aborted {
-            self.interrupted = true;
-            self.end_turn(End::default(), out);
-        } else {
-            self.fail_turn(error, out);
+        self.interrupted = self.cancelling && error.kind == ErrorKind::Aborted;
+        if !self.interrupted {
+            out.error(error);
         }
+        let end = End {
+            failed: !self.interrupted,
+            figures,
+            ..End::default()
+        };
+        self.end_turn(end, out);
     }
 
     fn fail_turn(&mut self, error: AgentError, out: &mut Events) {

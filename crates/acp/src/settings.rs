@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use teamster_core::{McpServer, SessionOptions};
+use teamster_core::{McpServer, PermissionMode, SessionOptions};
 
 /// What a session is opened with, as far as the protocol tells it to the agent. What else there is, the
 /// agent's command line says.
@@ -11,6 +11,8 @@ use teamster_core::{McpServer, SessionOptions};
 pub struct Settings {
     /// Where the agent works.
     pub directory: PathBuf,
+    /// Directories beside it that the agent may use, by the protocol. They are absolute.
+    pub add_dirs: Vec<PathBuf>,
     /// The session to go on with.
     pub session_id: Option<String>,
     /// Go on with it in a new one.
@@ -43,6 +45,19 @@ pub enum Approve {
     Everything,
 }
 
+impl Approve {
+    /// What is allowed so in this mode of an agent that asks before it does anything; `None` for a mode
+    /// in which the agent itself has to hold back.
+    pub fn of(mode: PermissionMode) -> Option<Self> {
+        match mode {
+            PermissionMode::Default => Some(Self::Nothing),
+            PermissionMode::AcceptEdits => Some(Self::Edits),
+            PermissionMode::Bypass => Some(Self::Everything),
+            _ => None,
+        }
+    }
+}
+
 /// How a permission mode is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -65,6 +80,7 @@ impl Settings {
         let directory = directory.unwrap_or(Path::new("."));
         Self {
             directory: absolute(directory).unwrap_or_else(|_| directory.to_owned()),
+            add_dirs: Vec::new(),
             session_id: params.session_id.clone(),
             fork: params.fork,
             mcp_servers: Vec::new(),

@@ -163,6 +163,8 @@ pub(crate) struct SessionWays {
     pub(crate) resume: Option<Value>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) fork: Option<Value>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) additional_directories: Option<Value>,
 }
 
 /// The answer to what begins a session or goes on with one.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
@@ -71,7 +72,9 @@ struct ModelParams<'a> {
 #[serde(rename_all = "camelCase")]
 struct ForkParams<'a> {
     session_id: &'a str,
-    cwd: &'a std::path::Path,
+    cwd: &'a Path,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    additional_directories: &'a [PathBuf],
     mcp_servers: Vec<SchemaServer>,
 }
 
@@ -93,18 +96,22 @@ pub(crate) fn initialize(exchange: &mut Exchange, id: u64) {
 }
 
 pub(crate) fn new_session(exchange: &mut Exchange, id: u64, settings: &Settings) {
-    let params = NewSessionRequest::new(&settings.directory).mcp_servers(servers(settings));
+    let params = NewSessionRequest::new(&settings.directory)
+        .additional_directories(settings.add_dirs.clone())
+        .mcp_servers(servers(settings));
     request(exchange, id, "session/new", params);
 }
 
 pub(crate) fn load_session(exchange: &mut Exchange, id: u64, settings: &Settings, session: &str) {
     let params = LoadSessionRequest::new(session.to_owned(), &settings.directory)
+        .additional_directories(settings.add_dirs.clone())
         .mcp_servers(servers(settings));
     request(exchange, id, "session/load", params);
 }
 
 pub(crate) fn resume_session(exchange: &mut Exchange, id: u64, settings: &Settings, session: &str) {
     let params = ResumeSessionRequest::new(session.to_owned(), &settings.directory)
+        .additional_directories(settings.add_dirs.clone())
         .mcp_servers(servers(settings));
     request(exchange, id, "session/resume", params);
 }
@@ -113,6 +120,7 @@ pub(crate) fn fork_session(exchange: &mut Exchange, id: u64, settings: &Settings
     let params = ForkParams {
         session_id: session,
         cwd: &settings.directory,
+        additional_directories: &settings.add_dirs,
         mcp_servers: servers(settings),
     };
     request(exchange, id, "session/fork", params);

@@ -124,6 +124,11 @@ impl AcpProtocol {
             }
         }
         let ways = &self.can.session_capabilities;
+        if !self.settings.add_dirs.is_empty() && ways.additional_directories.is_none() {
+            return Err(AgentError::invalid_params(format!(
+                "add_dirs: {name} takes none"
+            )));
+        }
         if self.settings.session_id.is_none() {
             Ok(Opening::New)
         } else if self.settings.fork && ways.fork.is_some() {

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_acp::{
-    Approve, Dialect, During, Figures, ModeSwitch, RpcError, Tool, ToolCall, ToolEnd, TurnSoFar,
+    Approve, Dialect, During, Figures, ModeSwitch, RpcError, SessionCost, Tool, ToolCall, ToolEnd, TurnSoFar,
 };
 use teamster_core::json_line::parse;
 use teamster_core::{
-    AgentError, AgentEvent, CostSource, ErrorKind, ExecuteParams, PermissionMode, excerpt,
+    AgentError, AgentEvent, ErrorKind, ExecuteParams, PermissionMode, excerpt,
     without_colors,
 };
 
@@ -32,9 +32,7 @@ pub(crate) struct OpenCodeDialect {
     mcp_servers: Vec<String>,
     withheld: Withheld,
     permission: PermissionMode,
-    /// What the session had cost when the last turn ended; unknown for one that goes on.
-    cost_before: Option<f64>,
-    cost: Option<f64>,
+    cost: SessionCost,
 }
 
 impl OpenCodeDialect {
@@ -47,8 +45,7 @@ impl OpenCodeDialect {
             mcp_servers,
             withheld,
             permission: params.permission,
-            cost_before: None,
-            cost: None,
+            cost: SessionCost::default(),
         }
     }
 
@@ -121,12 +118,11 @@ impl Dialect for OpenCodeDialect {
     }
 
     fn session_opened(&mut self, is_new: bool) {
-        self.cost_before = is_new.then_some(0.0);
-        self.cost = None;
+        self.cost = SessionCost::new(is_new);
     }
 
     fn session_cost(&mut self, usd: f64) {
-        self.cost = Some(usd);
+        self.cost.is_now(usd);
     }
 
     /// The figures are those of the last step. What the session has cost is told at the end of each turn.
@@ -145,15 +141,7 @@ impl Dialect for OpenCodeDialect {
             },
         })
         .filter(|_| one_step);
-        let spent = self
-            .cost
-            .zip(self.cost_before)
-            .map(|(now, before)| now - before);
-        // Sums of such numbers are not exact. The CLI says 0 for a model whose price it does not know.
-        figures.cost = spent
-            .map(|usd| ((usd * 1e9).round() / 1e9, CostSource::Reported))
-            .filter(|(usd, _)| *usd > 0.0);
-        self.cost_before = self.cost.or(self.cost_before);
+        figures.cost = self.cost.of_turn();
         figures
     }
 

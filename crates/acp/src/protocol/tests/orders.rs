@@ -19,7 +19,7 @@ fn an_order_that_the_agent_refuses_says_what_it_said() {
     talk.answer("session/set_model", json!({}));
     assert_eq!(talk.settled(), [(OrderId(2), Ok(()))]);
     talk.order(Order::Steer(OrderId(3), "more".into()));
-    talk.order(Order::SetPermission(OrderId(4), PermissionMode::Bypass));
+    talk.order(Order::SetPermission(OrderId(4), PermissionMode::ReadOnly));
     let settled = talk.settled();
     assert_eq!(settled.len(), 2);
     assert!(settled.iter().all(|(_, result)| result.is_err()));

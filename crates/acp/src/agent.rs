@@ -1,0 +1,181 @@
+//! Any agent, by the command that starts it.
+
+mod info;
+
+use teamster_core::{
+    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
+    PermissionMode, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider, Stdin,
+};
+
+use crate::dialect::Plain;
+use crate::protocol::AcpProtocol;
+use crate::settings::{Approve, Settings};
+
+/// An agent of which nothing is known but the command that starts it, and that it then speaks the Agent
+/// Client Protocol on its stdin and stdout.
+///
+/// It can only be talked to: its runs are sessions of one turn
+/// ([`OneTurn`](crate::OneTurn)). What it can do is told by itself, when it has been started; what it
+/// cannot is an error of the first turn then.
+///
+/// ```
+/// use teamster_acp::AcpAgent;
+/// use teamster_core::CliProvider;
+///
+/// let agent = AcpAgent::new("my-agent --acp")?;
+/// assert_eq!(agent.info().id, "acp:my-agent --acp");
+/// # Ok::<(), teamster_core::AgentError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct AcpAgent {
+    info: &'static CliInfo,
+    args: Vec<String>,
+}
+
+static CAPABILITIES: Capabilities = {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.fork = true;
+    can.add_dirs = true;
+    can.model = true;
+    can.effort = true;
+    // That it only reads cannot be asked of it.
+    can.permission_modes = &[
+        PermissionMode::Default,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ];
+    can.images = true;
+    can.mcp.transports = &["stdio", "http", "sse"];
+    can.mcp.deliveries = &[McpDelivery::Private];
+    can.prompt_on_stdin = true;
+    can.text_deltas = true;
+    can.thinking = true;
+    can.slash_commands = true;
+    // Whether it does is not known.
+    can.file_mentions = true;
+    can
+};
+
+static SESSION_CAPABILITIES: SessionCapabilities = {
+    let mut can = SessionCapabilities::none();
+    can.interrupt = true;
+    can.clear = true;
+    can.set_model = true;
+    can.set_permission = true;
+    can.permissions = true;
+    can.images = true;
+    can
+};
+
+impl AcpAgent {
+    /// What the names of such agents begin with: `acp:my-agent --acp`.
+    pub const PREFIX: &'static str = "acp:";
+
+    /// The agent that this command starts: a program and its arguments, with quotation marks and
+    /// backslashes as in a shell, but without one. It is for all to see, in the list of processes and as
+    /// the agent's name; what is secret goes to the environment.
+    pub fn new(command: &str) -> Result<Self, AgentError> {
+        let invalid = |problem: &str| {
+            let shown = teamster_core::excerpt(command.trim(), 100);
+            Err(AgentError::invalid_params(format!(
+                "{}{shown}: {problem}",
+                Self::PREFIX
+            )))
+        };
+        let Ok(words) = shell_words::split(command) else {
+            return invalid("a quotation mark is not closed");
+        };
+        if words.iter().any(|word| word.contains('\0')) {
+            return invalid("it holds a NUL byte, which no argument can");
+        }
+        match words.split_first() {
+            None => invalid("there is no command, as in `acp:my-agent --acp`"),
+            Some((program, _)) if program.is_empty() => invalid("the program has no name"),
+            Some((program, _)) if is_assignment(program) => {
+                invalid("no shell reads it; variables go to the agent's environment")
+            }
+            Some((_, args)) => Ok(Self {
+                info: info::of(&words)?,
+                args: args.to_vec(),
+            }),
+        }
+    }
+
+    /// The agent of this name, if it begins with [`PREFIX`](Self::PREFIX).
+    pub fn named(name: &str) -> Option<Result<Self, AgentError>> {
+        let command = name.trim_start().strip_prefix(Self::PREFIX)?;
+        Some(Self::new(command))
+    }
+
+    fn settings(options: &SessionOptions) -> Settings {
+        let params = &options.params;
+        let mut settings = Settings::of(options);
+        let directories = params.add_dirs.iter();
+        settings.add_dirs = directories
+            .map(|dir| settings.directory.join(dir))
+            .collect();
+        settings.mcp_servers.clone_from(&params.mcp_servers);
+        settings.model.clone_from(&params.model);
+        settings.effort.clone_from(&params.effort);
+        settings.approve = Approve::of(params.permission).unwrap_or_default();
+        settings
+    }
+}
+
+/// `NAME=value`, which a shell takes for a variable.
+fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else {
+        return false;
+    };
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+impl CliProvider for AcpAgent {
+    fn info(&self) -> &'static CliInfo {
+        self.info
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    /// It cannot: in a run nobody answers what the agent asks.
+    fn launch(&self, _: &ExecuteParams) -> Result<Launch, AgentError> {
+        Err(AgentError::invalid_params(format!(
+            "{} can only be talked to: open a session with it, or run it by `OneTurn`",
+            self.info.id
+        )))
+    }
+
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        self.protocol(&SessionOptions::new(params.clone()))
+    }
+}
+
+impl SessionProvider for AcpAgent {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &SESSION_CAPABILITIES
+    }
+
+    fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
+        let mut params = options.params.clone();
+        // Those of the turns come later.
+        "-".clone_into(&mut params.prompt);
+        params.check(self.info, &CAPABILITIES)?;
+        let args = self.args.iter().chain(&params.extra_args);
+        Ok(Launch {
+            args: args.map(Into::into).collect(),
+            stdin: Stdin::Open(Vec::new()),
+            ..Launch::default()
+        })
+    }
+
+    fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
+        let dialect = Plain::new(self.info.name);
+        Box::new(AcpProtocol::new(Box::new(dialect), Self::settings(options)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! Runs of an agent that can only be talked to.
+
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, EventStream,
+    ExecuteParams, RunAssembler, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
+};
+
+/// A runtime whose every run is a session of one turn: opened, played and closed. Nobody is asked for a
+/// permission.
+///
+/// ```no_run
+/// use teamster_acp::{AcpAgent, OneTurn};
+/// use teamster_core::{AgentRuntime, ExecuteParams};
+/// use teamster_process::CliRuntime;
+///
+/// # async fn example() -> Result<(), teamster_core::AgentError> {
+/// let agent = AcpAgent::new("my-agent --acp")?;
+/// let runtime = OneTurn::new(CliRuntime::new(agent));
+/// let params = ExecuteParams::new("What is in this directory?");
+/// let result = runtime.execute(params).result().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct OneTurn<R>(R);
+
+impl<R: SessionRuntime> OneTurn<R> {
+    /// Runs by these sessions.
+    pub fn new(sessions: R) -> Self {
+        Self(sessions)
+    }
+
+    fn begin(
+        &self,
+        mut params: ExecuteParams,
+    ) -> Result<(Box<dyn AgentSession>, Turn), AgentError> {
+        let mut turn = Turn::new(std::mem::take(&mut params.prompt));
+        turn.images = std::mem::take(&mut params.images);
+        turn.cancel = params.cancel.clone();
+        if turn.prompt.trim().is_empty() && turn.images.is_empty() {
+            return Err(AgentError::invalid_params("prompt: it is empty"));
+        }
+        Ok((self.0.open(SessionOptions::new(params))?, turn))
+    }
+}
+
+impl<R: SessionRuntime> AgentRuntime for OneTurn<R> {
+    fn id(&self) -> &str {
+        self.0.id()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.0.capabilities()
+    }
+
+    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
+        self.begin(params.clone()).map(drop)
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        let abort = AbortHandle::new(&params.cancel);
+        let (session, turn) = match self.begin(params) {
+            Ok(begun) => begun,
+            Err(error) => {
+                let events = async_stream::stream! {
+                    for event in RunAssembler::refuse(error) {
+                        yield event;
+                    }
+                };
+                return EventStream::new(events, abort);
+            }
+        };
+        let mut events = session.send(turn);
+        let abort = events.abort_handle();
+        let events = async_stream::stream! {
+            let mut done = None;
+            while let Some(event) = events.next().await {
+                if matches!(event, AgentEvent::Done(_)) {
+                    done = Some(event);
+                } else {
+                    yield event;
+                }
+            }
+            // After the last event nothing of it is alive.
+            session.close().await;
+            drop((session, events));
+            if let Some(done) = done {
+                yield done;
+            }
+        };
+        EventStream::new(events, abort)
+    }
+}
+
+impl<R: SessionRuntime> SessionRuntime for OneTurn<R> {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        self.0.session_capabilities()
+    }
+
+    fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
+        self.0.open(options)
+    }
+}
+
+#[cfg(test)]
+mod tests;

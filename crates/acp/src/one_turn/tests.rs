@@ -1,0 +1,201 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use teamster_core::{
+    Done, Id, Image, ImageSource, NoticeLevel, NoticeSource, PermissionMode, RunResult, RunStatus,
+    SessionFuture,
+};
+
+use super::*;
+
+/// What has happened.
+type Log = Arc<Mutex<Vec<String>>>;
+
+#[derive(Clone, Default)]
+struct Fake {
+    log: Log,
+    /// Sessions and streams that are there.
+    alive: Arc<AtomicUsize>,
+}
+
+struct Alive(Arc<AtomicUsize>);
+
+impl Alive {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+struct FakeSession(Fake, #[expect(dead_code, reason = "it counts")] Alive);
+
+impl Fake {
+    fn note(&self, what: impl Into<String>) {
+        self.log.lock().unwrap().push(what.into());
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+}
+
+static CAN: Capabilities = Capabilities::none();
+static SESSIONS_CAN: SessionCapabilities = SessionCapabilities::none();
+
+impl AgentRuntime for Fake {
+    fn id(&self) -> &'static str {
+        "fake"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAN
+    }
+
+    fn execute(&self, _: ExecuteParams) -> EventStream {
+        unreachable!("it is talked to")
+    }
+}
+
+impl SessionRuntime for Fake {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &SESSIONS_CAN
+    }
+
+    fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
+        assert!(options.params.prompt.is_empty() && options.params.images.is_empty());
+        if options.params.max_turns.is_some() {
+            return Err(AgentError::invalid_params("max_turns: no"));
+        }
+        Ok(Box::new(FakeSession(self.clone(), Alive::new(&self.alive))))
+    }
+}
+
+impl AgentSession for FakeSession {
+    fn provider(&self) -> &'static str {
+        "fake"
+    }
+
+    fn id(&self) -> Option<Id> {
+        None
+    }
+
+    fn capabilities(&self) -> &SessionCapabilities {
+        &SESSIONS_CAN
+    }
+
+    fn send(&self, turn: Turn) -> EventStream {
+        let abort = AbortHandle::new(&turn.cancel);
+        let stop = abort.clone();
+        let fake = self.0.clone();
+        let events = async_stream::stream! {
+            let _alive = Alive::new(&fake.alive);
+            fake.note(format!("{} with {} images", turn.prompt, turn.images.len()));
+            yield AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "hm");
+            if turn.prompt == "wait" {
+                stop.aborted().await;
+                fake.note("stopped");
+            }
+            yield AgentEvent::Done(Done { result: Box::new(RunResult::default()) });
+        };
+        EventStream::new(events, abort)
+    }
+
+    fn interrupt(&self) {}
+
+    fn steer(&self, _: String) -> SessionFuture<'_, Result<(), AgentError>> {
+        unreachable!()
+    }
+
+    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
+        unreachable!()
+    }
+
+    fn set_model(&self, _: String) -> SessionFuture<'_, Result<(), AgentError>> {
+        unreachable!()
+    }
+
+    fn set_permission(&self, _: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
+        unreachable!()
+    }
+
+    fn unasked(&self) -> Option<EventStream> {
+        None
+    }
+
+    fn close(&self) -> SessionFuture<'_, ()> {
+        Box::pin(async { self.0.note("closed") })
+    }
+
+    fn is_hot(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test]
+async fn the_session_is_closed_before_the_run_is_done() {
+    let fake = Fake::default();
+    let runtime = OneTurn::new(fake.clone());
+    let mut params = ExecuteParams::new("hi");
+    params.images = vec![Image {
+        media_type: "image/png".into(),
+        source: ImageSource::Bytes(b"x".to_vec()),
+    }];
+    assert_eq!(runtime.check(&params), Ok(()));
+    let mut events = runtime.execute(params);
+    assert!(fake.notes().is_empty(), "before the first poll");
+    assert_eq!(events.next().await.unwrap().type_name(), "notice");
+    assert_eq!(fake.notes(), ["hi with 1 images"]);
+    assert_eq!(events.next().await.unwrap().type_name(), "done");
+    assert_eq!(fake.notes(), ["hi with 1 images", "closed"]);
+    assert_eq!(events.next().await, None);
+    drop(events);
+    assert_eq!(fake.alive.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_run_is_stopped_in_every_way() {
+    let fake = Fake::default();
+    let runtime = OneTurn::new(fake.clone());
+
+    let mut events = runtime.execute(ExecuteParams::new("wait"));
+    events.next().await;
+    events.abort();
+    assert_eq!(events.next().await.unwrap().type_name(), "done");
+    assert_eq!(events.next().await, None);
+    assert_eq!(fake.notes(), ["wait with 0 images", "stopped", "closed"]);
+
+    let params = ExecuteParams::new("wait");
+    let cancel = params.cancel.clone();
+    let mut events = runtime.execute(params);
+    events.next().await;
+    cancel.cancel();
+    assert_eq!(events.next().await.unwrap().type_name(), "done");
+    assert_eq!(events.next().await, None);
+
+    let mut events = runtime.execute(ExecuteParams::new("wait"));
+    events.next().await;
+    let abort = events.abort_handle();
+    assert_eq!(fake.alive.load(Ordering::SeqCst), 2);
+    drop(events);
+    assert!(abort.is_aborted());
+    assert_eq!(fake.alive.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_the_run_s_error() {
+    let runtime = OneTurn::new(Fake::default());
+    let mut params = ExecuteParams::new("hi");
+    params.max_turns = Some(1);
+    assert_eq!(runtime.check(&params).unwrap_err().message, "max_turns: no");
+    let result = runtime.execute(params).result().await;
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(result.errors[0].message, "max_turns: no");
+    let result = runtime.execute(ExecuteParams::new(" ")).result().await;
+    assert_eq!(result.errors[0].message, "prompt: it is empty");
+}
