@@ -172,5 +172,6 @@ fn resume_command(args: &ChatArgs) -> String {
         format!(" --cwd {}", shell_words::quote(&cwd))
     });
     let cwd = cwd.unwrap_or_default();
-    format!("teamster chat {}{cwd} --resume", args.provider)
+    let agent = shell_words::quote(&args.provider);
+    format!("teamster chat {agent}{cwd} --resume")
 }

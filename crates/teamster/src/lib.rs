@@ -34,7 +34,8 @@
 //! # Features
 //!
 //! One for each provider: `claude`, `codex`, `copilot`, `gemini`, `opencode`; together they are
-//! `all-providers`, which is on by default. `orchestrator`, also on, adds runs with retry, fallback,
+//! `all-providers`, which is on by default. `acp`, also on, adds any other agent that speaks the Agent
+//! Client Protocol, by its command (`acp`). `orchestrator`, also on, adds runs with retry, fallback,
 //! limits and budgets (`orchestrator`). `store` adds a database of sessions and of the history of
 //! runs (`store`). `schema` adds JSON Schemas of the wire types.
 #![warn(missing_docs)]
@@ -56,6 +57,8 @@ pub use teamster_orchestrator as orchestrator;
 #[cfg(feature = "store")]
 pub use teamster_store as store;
 
+#[cfg(feature = "acp")]
+pub use teamster_acp as acp;
 #[cfg(feature = "claude")]
 pub use teamster_claude as claude;
 #[cfg(feature = "codex")]
@@ -100,8 +103,13 @@ pub fn providers() -> Vec<Arc<dyn CliProvider>> {
 ///
 /// Names are those of the programs (`claude`, `codex`, `copilot`, `gemini`, `opencode`), in upper or
 /// lower case and with blanks around them, or what people also call them, such as `Claude Code`,
-/// `gemini-cli` or `github-copilot`.
+/// `gemini-cli` or `github-copilot`. Any other agent that speaks the Agent Client Protocol is named by its
+/// command, after `acp:`, as in `acp:my-agent --acp`.
 pub fn provider(name: &str) -> Option<Arc<dyn CliProvider>> {
+    #[cfg(feature = "acp")]
+    if let Some(agent) = acp::AcpAgent::named(name) {
+        return Some(Arc::new(agent.ok()?));
+    }
     let id = known_id(name)?;
     providers().into_iter().find(|p| p.info().id == id)
 }
@@ -134,6 +142,11 @@ fn known_id(name: &str) -> Option<&'static str> {
 /// assert!(error.is_some_and(|error| error.message.contains("nobody")));
 /// ```
 pub fn create_cli_runtime(name: &str, config: RuntimeConfig) -> Result<SharedRuntime, AgentError> {
+    #[cfg(feature = "acp")]
+    if let Some(agent) = acp::AcpAgent::named(name) {
+        let sessions = process::CliRuntime::with_config(agent?, config);
+        return Ok(Arc::new(acp::OneTurn::new(sessions)));
+    }
     match provider(name) {
         Some(provider) => Ok(Arc::new(process::CliRuntime::with_config(provider, config))),
         None => Err(no_provider(name)),
@@ -161,6 +174,24 @@ fn no_provider(name: &str) -> AgentError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "acp")]
+    #[test]
+    fn any_other_agent_is_named_by_its_command() {
+        let runtime = create_cli_runtime("acp:my-agent  --acp", RuntimeConfig::default()).unwrap();
+        assert_eq!(runtime.id(), "acp:my-agent --acp");
+        let provider = provider(runtime.id()).unwrap();
+        assert_eq!(provider.info().id, runtime.id());
+        assert!(provider.launch(&ExecuteParams::new("hi")).is_err());
+        let sessions = create_session_runtime(runtime.id(), RuntimeConfig::default()).unwrap();
+        assert!(sessions.session_capabilities().interrupt);
+
+        let config = RuntimeConfig::default();
+        let error = create_session_runtime("acp:'", config.clone()).err();
+        assert!(error.unwrap().message.contains("is not closed"));
+        assert!(create_cli_runtime("acp:", config).is_err());
+        assert!(super::provider("acp:").is_none());
+    }
 
     #[cfg(feature = "claude")]
     #[test]

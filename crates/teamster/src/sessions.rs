@@ -46,6 +46,10 @@ pub fn create_session_runtime(
     name: &str,
     config: RuntimeConfig,
 ) -> Result<Arc<dyn SessionRuntime>, AgentError> {
+    #[cfg(feature = "acp")]
+    if let Some(agent) = crate::acp::AcpAgent::named(name) {
+        return Ok(Arc::new(process::CliRuntime::with_config(agent?, config)));
+    }
     let id = known_id(name);
     let provider = (session_providers().into_iter()).find(|it| Some(it.info().id) == id);
     match provider {

@@ -40,6 +40,8 @@ and Ctrl-C between two messages ends the chat.";
 )]
 pub(crate) struct ChatArgs {
     /// The agent
+    ///
+    /// Any other that speaks the Agent Client Protocol is named by its command: 'acp:my-agent --acp'.
     #[arg(value_parser = ProviderParser)]
     pub(crate) provider: String,
     /// Neither read nor write the history of messages

@@ -3,10 +3,12 @@
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind as ClapErrorKind;
 use clap::{Arg, Command, Error};
+use teamster::acp::AcpAgent;
 
-/// Takes a provider by any of its names and gives its id; help, completions and errors show the
-/// ids.
+/// Takes a provider by any of its names, or any agent by its command, and gives its id; help,
+/// completions and errors show the ids of the providers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProviderParser;
 
@@ -19,9 +21,17 @@ impl TypedValueParser for ProviderParser {
         arg: Option<&Arg>,
         value: &OsStr,
     ) -> Result<String, Error> {
-        match value.to_str().and_then(teamster::provider) {
+        let name = value.to_str();
+        match name.and_then(teamster::provider) {
             Some(provider) => Ok(provider.info().id.to_owned()),
-            None => ids().parse_ref(command, arg, value),
+            None => match name.and_then(AcpAgent::named) {
+                Some(Err(error)) => Err(Error::raw(
+                    ClapErrorKind::ValueValidation,
+                    format!("{}\n", error.message),
+                )
+                .with_cmd(command)),
+                _ => ids().parse_ref(command, arg, value),
+            },
         }
     }
 
@@ -89,6 +99,14 @@ mod tests {
             let id = ProviderParser.parse_ref(&command, None, OsStr::new(name));
             assert_eq!(id.unwrap(), "codex", "{name}");
         }
+        let id = |name| ProviderParser.parse_ref(&command, None, OsStr::new(name));
+        assert_eq!(id("acp: my-agent  --acp").unwrap(), "acp:my-agent --acp");
+        assert!(
+            id("acp:'")
+                .unwrap_err()
+                .to_string()
+                .contains("acp:': a quotation mark")
+        );
     }
 
     #[test]

@@ -39,6 +39,8 @@ attempt can make it void, which mostly is at the end of the run. Ctrl-C stops th
 )]
 pub(crate) struct RunArgs {
     /// The agent
+    ///
+    /// Any other that speaks the Agent Client Protocol is named by its command: 'acp:my-agent --acp'.
     #[arg(value_parser = ProviderParser)]
     pub(crate) provider: String,
     /// What to ask it; `-` reads stdin

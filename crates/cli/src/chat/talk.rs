@@ -230,7 +230,7 @@ impl Chat {
             Command::Cost => self.display.say(&self.account.show()),
             Command::Session => self.tell_session(),
             Command::Clear if !can.clear => {
-                let chat = format!("teamster chat {}", self.info.id);
+                let chat = format!("teamster chat {}", shell_words::quote(self.info.id));
                 self.cannot("forget what was said", &chat);
             }
             Command::Clear => {
@@ -303,7 +303,7 @@ impl Chat {
     fn cannot_go_on(&mut self, what: &str, argument: &str) {
         let command = self
             .resume()
-            .unwrap_or_else(|| format!("teamster chat {}", self.info.id));
+            .unwrap_or_else(|| format!("teamster chat {}", shell_words::quote(self.info.id)));
         self.cannot(what, &format!("{command} {argument}"));
     }
 

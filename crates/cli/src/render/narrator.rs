@@ -482,7 +482,7 @@ impl Narrator {
             && !result.errors.iter().any(lost)
         {
             let id = words::one_line(id);
-            let agent = self.view.info().id;
+            let agent = shell_words::quote(self.view.info().id);
             let command = format!("teamster run {agent} {args}");
             let line = Line::aside(format!("go on with: {command} {id} PROMPT"));
             lines.push(line.indented(INDENT));
