@@ -154,7 +154,13 @@ pub fn create_cli_runtime(name: &str, config: RuntimeConfig) -> Result<SharedRun
 }
 
 fn no_provider(name: &str) -> AgentError {
+    let is_command = name.trim_start().starts_with("acp:");
     let message = match known_id(name) {
+        None if is_command => {
+            "this build is without agents that are named by a command: turn on the \
+                               feature `acp` of the crate `teamster`"
+                .to_owned()
+        }
         Some(id) => format!(
             "this build is without the provider `{id}`: turn on the feature `{id}` of the crate \
              `teamster`"
@@ -251,6 +257,7 @@ mod tests {
     /// What a build without the provider says.
     #[test]
     fn a_provider_that_is_not_in_the_build_names_its_feature() {
+        assert!(no_provider("acp:x").message.contains("the feature `acp`"));
         assert_eq!(
             no_provider("Codex CLI").message,
             "this build is without the provider `codex`: turn on the feature `codex` of the crate \
