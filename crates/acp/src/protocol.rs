@@ -240,7 +240,7 @@ impl AcpProtocol {
             None
         } else {
             said.or_else(|| self.dialect.failure(stop_reason.as_deref(), &self.turn))
-                .or_else(|| limit_reached(stop_reason.as_deref()))
+                .or_else(|| cut_short(stop_reason.as_deref()))
         };
         let failed = failure.is_some();
         if let Some(error) = failure {
@@ -372,15 +372,21 @@ impl SessionProtocol for AcpProtocol {
     }
 }
 
-/// The agent came to the end of what it may do in one turn.
-fn limit_reached(stop_reason: Option<&str>) -> Option<AgentError> {
-    (stop_reason == Some("max_turn_requests")).then(|| {
-        AgentError::new(
-            ErrorCode::CliError,
+/// Why a turn is not what it should have been, by the protocol's words for its end.
+fn cut_short(stop_reason: Option<&str>) -> Option<AgentError> {
+    let (kind, message) = match stop_reason? {
+        "max_turn_requests" => (
             ErrorKind::MaxTurns,
             "the agent made as many requests to the model as it may in one turn",
-        )
-    })
+        ),
+        "max_tokens" => (
+            ErrorKind::Invalid,
+            "the answer was cut off at the limit of output tokens",
+        ),
+        "refusal" => (ErrorKind::Invalid, "the model refused to answer"),
+        _ => return None,
+    };
+    Some(AgentError::new(ErrorCode::CliError, kind, message))
 }
 
 fn rpc_error(raw: &RawValue) -> RpcError {

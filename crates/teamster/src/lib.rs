@@ -280,3 +280,8 @@ struct SessionsPage;
 #[cfg(all(doctest, feature = "orchestrator"))]
 #[doc = include_str!("../../../docs/orchestrator.md")]
 struct OrchestratorPage;
+
+/// And those of the page on the Agent Client Protocol.
+#[cfg(all(doctest, feature = "acp"))]
+#[doc = include_str!("../../../docs/acp.md")]
+struct AcpPage;

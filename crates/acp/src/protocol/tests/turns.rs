@@ -193,8 +193,14 @@ fn errors_and_limits() {
 
     talk.begin("three");
     let events = talk.end("refusal");
-    assert_eq!(result(&events).status, RunStatus::Completed);
+    assert_eq!(result(&events).errors[0].kind, ErrorKind::Invalid);
     assert_eq!(result(&events).stop_reason.as_deref(), Some("refusal"));
+    talk.begin("and");
+    let events = talk.end("max_tokens");
+    assert_eq!(result(&events).status, RunStatus::Failed);
+    talk.begin("so on");
+    let events = talk.end("new");
+    assert_eq!(result(&events).status, RunStatus::Completed);
 
     talk.begin("four");
     let id = talk.request("session/prompt");
