@@ -4,6 +4,8 @@
 //! requests in another way, and asked for other things as well: a response is given to the request of the
 //! same sort that waits, under its own number, and left out if there is none.
 
+mod in_any_order;
+
 use std::collections::VecDeque;
 use std::str::Lines;
 
@@ -12,6 +14,8 @@ use teamster_core::{
     AgentError, AgentEvent, Decision, Exchange, Exit, Order, OrderId, Permission, PermissionAnswer,
     PermissionRequest, SessionAssembler, SessionProtocol, Turn,
 };
+
+pub use in_any_order::in_any_order;
 
 /// A recording that is being played.
 pub struct Replay<'a> {

@@ -1,6 +1,6 @@
 //! Recorded sessions of the real program through the protocol.
 
-use teamster_acp::replay::Replay;
+use teamster_acp::replay::{Replay, in_any_order};
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, Order, PermissionAnswer,
     PermissionMode, RunResult, RunStatus, SessionOptions, SessionProvider, ToolKind, grammar,
@@ -366,5 +366,22 @@ fn other_recordings_have_nothing_that_is_not_known() {
         let events = replay.turn("x");
         assert_eq!(result(&events).status, RunStatus::Incomplete);
         assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol);
+    }
+}
+
+#[test]
+fn whatever_comes_every_turn_is_a_run_and_every_order_is_settled_once() {
+    let recordings = [
+        include_str!("sessions/acp_errors/stdout.ndjson"),
+        include_str!("sessions/acp_cancel/stdout.ndjson"),
+        include_str!("sessions/tools/stdout.ndjson"),
+        include_str!("sessions/acp_reject/stdout.ndjson"),
+    ];
+    for resumed in [false, true] {
+        in_any_order(&recordings, &["hi", "/help"], || {
+            let mut params = ExecuteParams::new("");
+            params.session_id = resumed.then(|| "s".to_owned());
+            Gemini.protocol(&SessionOptions::new(params))
+        });
     }
 }

@@ -1,6 +1,6 @@
 //! Recorded sessions of the real program through the protocol.
 
-use teamster_acp::replay::Replay;
+use teamster_acp::replay::{Replay, in_any_order};
 use teamster_core::{
     AgentEvent, ChangeKind, CostSource, ErrorKind, ExecuteParams, McpServer, McpTool, Order,
     PermissionAnswer, PermissionMode, RunResult, RunStatus, SessionOptions, SessionProvider,
@@ -359,4 +359,20 @@ fn nothing_is_told_twice_if_the_process_ends_in_a_turn() {
     let events = replay.turn("one");
     assert_eq!(result(&events).status, RunStatus::Incomplete);
     assert_eq!(result(&events).text, "Serve turn one ");
+}
+
+#[test]
+fn whatever_comes_every_turn_is_a_run_and_every_order_is_settled_once() {
+    let recordings = [
+        include_str!("sessions/acp_two_turns/stdout.ndjson"),
+        include_str!("sessions/tools/stdout.ndjson"),
+        include_str!("sessions/permissions/stdout.ndjson"),
+    ];
+    for resumed in [false, true] {
+        in_any_order(&recordings, &["hi", "/help"], || {
+            let mut params = ExecuteParams::new("");
+            params.session_id = resumed.then(|| "s".to_owned());
+            OpenCode.protocol(&SessionOptions::new(params))
+        });
+    }
 }
