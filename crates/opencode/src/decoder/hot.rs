@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_acp::{
-    Approve, Dialect, During, Figures, ModeSwitch, RpcError, SessionCost, Tool, ToolCall, ToolEnd, TurnSoFar,
+    Approve, Dialect, During, Figures, ModeSwitch, RpcError, SessionCost, Tool, ToolCall, ToolEnd,
+    TurnSoFar,
 };
 use teamster_core::json_line::parse;
 use teamster_core::{
-    AgentError, AgentEvent, ErrorKind, ExecuteParams, PermissionMode, excerpt,
-    without_colors,
+    AgentError, AgentEvent, ErrorKind, ExecuteParams, PermissionMode, excerpt, without_colors,
 };
 
 use super::REASON_BYTES;
