@@ -54,6 +54,10 @@ pub(crate) struct Args {
     /// List the scenarios and do nothing
     #[arg(long)]
     list: bool,
+    /// Play what fails once more, by itself: on a busy machine a CLI may run out of time. That it failed
+    /// is told all the same
+    #[arg(long)]
+    again: bool,
     /// Write nothing: the matrix in docs/conformance.md must be as this run gives it, its date aside
     #[arg(long)]
     check: bool,
@@ -121,23 +125,35 @@ fn play_all(
         network.describe()
     ));
     let mut cells = BTreeMap::new();
-    schedule::play_all(bench, &columns, scenarios, args.jobs, |done| {
-        let verdict = match &done.played {
-            Ok(played) => judge(args, differences, done.column, &done.scenario, played)
-                .unwrap_or_else(|error| Verdict::failed(&error)),
-            Err(error) => Verdict::failed(error),
-        };
-        report(&done, &verdict);
-        cells.insert((done.column, done.scenario.name.clone()), verdict);
-    })?;
+    let mut play = |columns: &[Column], scenarios: &[Arc<Scenario>], jobs: usize| {
+        schedule::play_all(bench, columns, scenarios, jobs, |done| {
+            let verdict = match &done.played {
+                Ok(played) => judge(args, differences, done.column, &done.scenario, played)
+                    .unwrap_or_else(|error| Verdict::failed(&error)),
+                Err(error) => Verdict::failed(error),
+            };
+            report(&done, &verdict);
+            cells.insert((done.column, done.scenario.name.clone()), verdict);
+        })?;
+        anyhow::Ok(failed(&cells))
+    };
+    let failures = play(&columns, scenarios, args.jobs)?;
+    if args.again {
+        for (column, name) in failures {
+            say(format_args!("once more: {name} {column}"));
+            let scenario: Vec<_> = scenarios
+                .iter()
+                .filter(|it| it.name == name)
+                .cloned()
+                .collect();
+            play(&[column], &scenario, 1)?;
+        }
+    }
     let unused = differences.unused(&cells, args.scenarios.is_empty());
     for unused in &unused {
         say(format_args!("declared in vain: {unused}"));
     }
-    let failed = cells
-        .values()
-        .filter(|verdict| !verdict.undeclared.is_empty())
-        .count();
+    let failed = failed(&cells).len();
     say(format_args!(
         "{} runs in {} s, {failed} with differences that are not declared, {} declarations in vain",
         cells.len(),
@@ -161,6 +177,14 @@ fn play_all(
     } else {
         ExitCode::from(1)
     })
+}
+
+/// What was different without being declared.
+fn failed(cells: &BTreeMap<(Column, String), Verdict>) -> Vec<(Column, String)> {
+    let failed = cells
+        .iter()
+        .filter(|(_, verdict)| !verdict.undeclared.is_empty());
+    failed.map(|(cell, _)| cell.clone()).collect()
 }
 
 fn judge(
