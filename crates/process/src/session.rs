@@ -158,11 +158,23 @@ impl<P: SessionProvider> Inner<P> {
 
     /// The way to the process, which is started if there is none. Only with the permit.
     async fn talk(&self, abort: &AbortHandle) -> Result<Talk, Refused> {
-        let (options, again) = {
-            let mut state = lock(&self.state);
+        let before = {
+            let state = lock(&self.state);
             if let Some(talk) = state.hot() {
                 return Ok(talk);
             }
+            state.talk.clone()
+        };
+        if let Some(before) = before {
+            // Two processes would write to one session at the same time. If it is gone, this fails.
+            let _ = before.commands.send(Command::Close);
+            tokio::select! {
+                () = before.commands.closed() => {}
+                () = abort.aborted() => return Err(RunAssembler::aborted_error().into()),
+            }
+        }
+        let (options, again) = {
+            let mut state = lock(&self.state);
             state.session_id = match &state.talk {
                 Some(talk) if talk.known.is_lost() => None,
                 _ => state.id(),

@@ -113,6 +113,8 @@ impl SessionReading {
 
     fn command(&mut self, command: Command) {
         match command {
+            // Whoever has sent it learns by this that it has to go to the next process.
+            Command::Turn(turn) if self.closing => drop(turn),
             Command::Turn(turn) if self.current.is_none() => self.begin(*turn),
             Command::Turn(turn) => self.waiting = Some(turn),
             Command::Interrupt => self.interrupt(),

@@ -223,6 +223,22 @@ async fn a_close_lets_the_cli_end_in_its_own_way() {
 }
 
 #[tokio::test]
+async fn two_processes_of_one_session_never_run_at_the_same_time() {
+    let mut prepared = prepared();
+    prepared.config.exit_grace = Some(Duration::from_millis(200));
+    let session = prepared.open();
+    // It does not listen to the end of its input, and has to be stopped.
+    let process: u32 = say(&*session, "stay").await.result.text.parse().unwrap();
+    let next = async {
+        let story = say(&*session, "id").await;
+        assert!(!is_alive(process));
+        story
+    };
+    let ((), story) = tokio::join!(session.close(), next);
+    assert_eq!(story.result.text, "fresh");
+}
+
+#[tokio::test]
 async fn permissions_are_answered_by_the_policy() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let log = asked.clone();

@@ -31,6 +31,7 @@ while IFS= read -r line; do
     *'"prompt":"deaf"'*) say "waiting $$"; trap '' TERM; while :; do sleep 1; done ;;
     *'"prompt":"polite"'*)
       say "waiting $$"; trap 'printf "{\"end\":true}\n"; exit' TERM; while :; do sleep 0.02; done ;;
+    *'"prompt":"stay"'*) say $$; end; while :; do sleep 0.05; done ;;
     *'"prompt":"die"'*) exit 3 ;;
     *'"prompt":"leave"'*) say $$; end; exit 0 ;;
     *'"prompt":"ask"'*) printf '{"ask":"Write"}\n' ;;
