@@ -76,10 +76,10 @@ pub trait AgentSession: Send + Sync {
     /// Begins anew, with the context empty and a new id. Waits for the turn that is being played.
     fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>>;
 
-    /// Another model from the next turn on, in the CLI's own names.
+    /// Another model, in the CLI's own names: from the next turn on at the latest, for some CLIs at once.
     fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>>;
 
-    /// Another permission mode from the next turn on.
+    /// Another permission mode: from the next turn on at the latest, for some CLIs at once.
     fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>>;
 
     /// The oldest turn that the CLI began by itself and that nobody has taken, such as one about work

@@ -1,5 +1,7 @@
 //! How a session begins or goes on: a thread is started, resumed or forked.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use teamster_core::{AgentError, Events, Id, Image, ImageSource, OrderId, PermissionMode};
 
@@ -317,47 +319,13 @@ pub(super) fn image_item(image: &Image) -> Option<Value> {
             json!({"type": "localImage", "path": path.to_str()?})
         }
         ImageSource::Bytes(bytes) => {
-            let url = format!("data:{};base64,{}", image.media_type, base64(bytes));
+            let url = format!(
+                "data:{};base64,{}",
+                image.media_type,
+                BASE64_STANDARD.encode(bytes)
+            );
             json!({"type": "image", "url": url})
         }
         _ => return None,
     })
-}
-
-/// These bytes in the 64 letters of RFC 4648, padded.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for position in 0..4 {
-            let index = (bits >> (18 - 6 * position)) & 63;
-            let letter = LETTERS[index as usize] as char;
-            text.push(if position <= chunk.len() { letter } else { '=' });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The test vectors of RFC 4648.
-    #[test]
-    fn bytes_in_letters() {
-        for (bytes, letters) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(bytes.as_bytes()), letters);
-        }
-        assert_eq!(base64(&[0xfb, 0xff, 0xbf]), "+/+/");
-    }
 }

@@ -1,29 +1,24 @@
 //! What of a run that broke off tells whether it may have changed something, in recorded runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use teamster_core::{CliProvider, ToolKind};
-use teamster_testkit::fixture::{Fixture, discover};
-use teamster_testkit::replay::{TracedCall, calls};
+use teamster_testkit::fixture::Fixture;
+use teamster_testkit::replay::{TracedCall, calls, calls_below};
 
 use crate::Claude;
 use crate::decoder::tools::kind;
 
+const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/claude");
+
 /// The calls of a recorded run, with the lines that told of them.
 fn recorded(run: &str) -> Vec<TracedCall> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude");
-    calls(&Fixture::load(&folder.join(run)).unwrap(), &Claude)
+    calls(&Fixture::load(&Path::new(RUNS).join(run)).unwrap(), &Claude)
 }
 
-/// The calls of all recorded runs, with the name of the run.
-fn all_recorded() -> Vec<(String, TracedCall)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude");
-    let mut all = Vec::new();
-    for run in discover(&folder).fixtures {
-        let fixture = Fixture::load(&run).unwrap();
-        let calls = calls(&fixture, &Claude).into_iter();
-        all.extend(calls.map(|call| (run.display().to_string(), call)));
-    }
+/// The calls of all recorded runs, with the folder of the run.
+fn all_recorded() -> Vec<(PathBuf, TracedCall)> {
+    let all = calls_below(Path::new(RUNS), &Claude).unwrap();
     assert!(all.len() > 10, "only {} calls", all.len());
     all
 }
@@ -44,7 +39,7 @@ fn what_can_change_things_is_told_before_it_runs() {
         assert!(call.line < ended, "{run}: with its result");
     }
     for (run, call) in all_recorded() {
-        assert!(call.was_announced(), "{run}: {call:?}");
+        assert!(call.was_announced(), "{run:?}: {call:?}");
     }
 }
 

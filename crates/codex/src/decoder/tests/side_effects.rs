@@ -1,28 +1,23 @@
 //! What of a run that broke off tells whether it may have changed something, in recorded runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use teamster_core::{CliProvider, ToolKind};
-use teamster_testkit::fixture::{Fixture, discover};
-use teamster_testkit::replay::{TracedCall, calls};
+use teamster_testkit::fixture::Fixture;
+use teamster_testkit::replay::{TracedCall, calls, calls_below};
 
 use crate::Codex;
 
+const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/codex");
+
 /// The calls of a recorded run, with the lines that told of them.
 fn recorded(run: &str) -> Vec<TracedCall> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/codex");
-    calls(&Fixture::load(&folder.join(run)).unwrap(), &Codex)
+    calls(&Fixture::load(&Path::new(RUNS).join(run)).unwrap(), &Codex)
 }
 
-/// The calls of all recorded runs, with the name of the run.
-fn all_recorded() -> Vec<(String, TracedCall)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/codex");
-    let mut all = Vec::new();
-    for run in discover(&folder).fixtures {
-        let fixture = Fixture::load(&run).unwrap();
-        let calls = calls(&fixture, &Codex).into_iter();
-        all.extend(calls.map(|call| (run.display().to_string(), call)));
-    }
+/// The calls of all recorded runs, with the folder of the run.
+fn all_recorded() -> Vec<(PathBuf, TracedCall)> {
+    let all = calls_below(Path::new(RUNS), &Codex).unwrap();
     assert!(all.len() > 10, "only {} calls", all.len());
     all
 }
@@ -45,7 +40,7 @@ fn the_tools_that_have_items_are_told_when_they_start() {
     for (run, call) in all_recorded() {
         // A search on the web is told with its result, and changes nothing.
         let may_change = call.told.kind.has_side_effects();
-        assert_eq!(call.was_announced(), may_change, "{run}: {call:?}");
+        assert_eq!(call.was_announced(), may_change, "{run:?}: {call:?}");
     }
 }
 
