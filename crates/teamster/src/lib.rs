@@ -37,7 +37,8 @@
 //! `all-providers`, which is on by default. `acp`, also on, adds any other agent that speaks the Agent
 //! Client Protocol, by its command (`acp`). `orchestrator`, also on, adds runs with retry, fallback,
 //! limits and budgets (`orchestrator`). `store` adds a database of sessions and of the history of
-//! runs (`store`). `schema` adds JSON Schemas of the wire types.
+//! runs (`store`). `usage` adds accounting of tokens and cost from what the CLIs leave on disk (`usage`),
+//! `loop` the long-running agent loop and its supervisor (`agent_loop`). `schema` adds JSON Schemas of the wire types.
 #![warn(missing_docs)]
 
 mod selection;
@@ -52,10 +53,14 @@ pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
 pub use selection::{AgentConfig, LoopOwner, Runtimes, get_runtime};
 pub use sessions::{create_session_runtime, session_providers};
+#[cfg(feature = "loop")]
+pub use teamster_loop as agent_loop;
 #[cfg(feature = "orchestrator")]
 pub use teamster_orchestrator as orchestrator;
 #[cfg(feature = "store")]
 pub use teamster_store as store;
+#[cfg(feature = "usage")]
+pub use teamster_usage as usage;
 
 #[cfg(feature = "acp")]
 pub use teamster_acp as acp;

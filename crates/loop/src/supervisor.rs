@@ -1,0 +1,1 @@
+//! Keeps the loops of many agents running.
