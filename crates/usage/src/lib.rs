@@ -1,2 +1,31 @@
 //! Token and cost accounting from what coding-agent CLIs leave on disk.
+//!
+//! [`Scan`] reads the files of all CLIs, in parallel and line by line, and gives [`Accounts`]: what was
+//! used, by day, model, agent, session or provider. [`TickMeter`] tells what a session has used since a
+//! mark. Costs are what the CLIs' own files report, and beside them an estimate from a dated table
+//! ([`prices`]). What is counted and how is in `docs/usage.md`.
 #![warn(missing_docs)]
+
+mod accounts;
+mod claude;
+mod codex;
+mod copilot;
+mod gemini;
+mod lines;
+mod meter;
+mod money;
+mod opencode;
+mod places;
+pub mod prices;
+mod provider;
+mod record;
+mod scan;
+mod source;
+
+pub use accounts::{Accounts, Dimension, Figures, Group};
+pub use meter::{ModelTick, TickMeter};
+pub use places::Places;
+pub use provider::{Provider, UnknownProvider};
+pub use record::{Key, Record};
+pub use scan::{Progress, Scan};
+pub use source::Diagnostics;

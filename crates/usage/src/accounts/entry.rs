@@ -1,0 +1,162 @@
+//! A request in few bytes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use teamster_core::Usage;
+
+use crate::{Provider, Record};
+
+/// No name.
+const NONE: u32 = u32::MAX;
+
+/// Texts and their numbers: sessions, models and directories are few, requests are many.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    index: HashMap<Arc<str>, u32>,
+    names: Vec<Arc<str>>,
+}
+
+impl Names {
+    /// The number of a text.
+    pub(super) fn index(&mut self, name: &Arc<str>) -> u32 {
+        if let Some(index) = self.index.get(name) {
+            return *index;
+        }
+        // As many texts do not fit in memory.
+        let index = u32::try_from(self.names.len()).unwrap_or(NONE);
+        self.names.push(name.clone());
+        self.index.insert(name.clone(), index);
+        index
+    }
+
+    /// The number of a text, if it has one.
+    pub(super) fn get(&self, name: &str) -> Option<u32> {
+        self.index.get(name).copied()
+    }
+
+    /// The text with a number.
+    pub(super) fn name(&self, index: u32) -> Option<&Arc<str>> {
+        self.names.get(index as usize)
+    }
+}
+
+/// A request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    /// Milliseconds since 1970-01-01 UTC.
+    at: i64,
+    /// In USD; not a number where it is not told.
+    cost: f64,
+    /// Input, output, cache reads, cache writes, reasoning, cache writes for an hour. No request has more
+    /// than four billion.
+    tokens: [u32; 6],
+    pub(super) session: u32,
+    directory: u32,
+    model: u32,
+    pub(super) provider: Provider,
+    /// Which of the tokens are told, a bit each.
+    told: u8,
+    subagent: bool,
+    copied: bool,
+}
+
+impl Entry {
+    pub(super) fn of(record: &Record, session: u32, names: &mut Names) -> Self {
+        let usage = &record.usage;
+        let figures = [
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cache_read_tokens,
+            usage.cache_write_tokens,
+            usage.reasoning_tokens,
+            record.cache_write_1h_tokens,
+        ];
+        let mut name =
+            |text: &Option<Arc<str>>| text.as_ref().map_or(NONE, |text| names.index(text));
+        let mut entry = Self {
+            at: record.at.as_millisecond(),
+            cost: record.cost_usd.unwrap_or(f64::NAN),
+            tokens: [0; 6],
+            session,
+            directory: name(&record.directory),
+            model: name(&record.model),
+            provider: record.provider,
+            told: 0,
+            subagent: record.subagent,
+            copied: record.copied,
+        };
+        for (place, figure) in figures.into_iter().enumerate() {
+            if let Some(figure) = figure {
+                entry.tokens[place] = u32::try_from(figure).unwrap_or(u32::MAX);
+                entry.told |= 1 << place;
+            }
+        }
+        entry
+    }
+
+    /// Takes in what another record says of the same request: of each figure the larger one, for a record
+    /// that was written while the answer came has less; and of the rest what the first original says.
+    pub(super) fn merge(&mut self, other: &Self, names: &Names) {
+        let told = self.told | other.told;
+        let mut tokens = self.tokens;
+        for (mine, theirs) in tokens.iter_mut().zip(other.tokens) {
+            *mine = (*mine).max(theirs);
+        }
+        // The one that is a number, and the larger one of two.
+        let cost = self.cost.max(other.cost);
+        if other.rank(names) < self.rank(names) {
+            *self = *other;
+        }
+        (self.tokens, self.told, self.cost) = (tokens, told, cost);
+    }
+
+    /// What comes first is where a request belongs: originals before copies, then by time; the rest only
+    /// makes one order of all.
+    fn rank<'a>(&self, names: &'a Names) -> impl Ord + use<'a> {
+        (
+            self.copied,
+            self.at,
+            names.name(self.session),
+            names.name(self.directory),
+            names.name(self.model),
+            self.subagent,
+        )
+    }
+
+    /// The record that it was made of, without its key.
+    pub(super) fn record(&self, names: &Names) -> Record {
+        let figure =
+            |place: usize| (self.told & 1 << place != 0).then(|| u64::from(self.tokens[place]));
+        let session = names.name(self.session).cloned();
+        // Every entry has a session, and its time came from a timestamp.
+        let at = Timestamp::from_millisecond(self.at).unwrap_or_default();
+        Record {
+            model: names.name(self.model).cloned(),
+            directory: names.name(self.directory).cloned(),
+            usage: Usage {
+                input_tokens: figure(0),
+                output_tokens: figure(1),
+                cache_read_tokens: figure(2),
+                cache_write_tokens: figure(3),
+                reasoning_tokens: figure(4),
+            },
+            cache_write_1h_tokens: figure(5),
+            cost_usd: (!self.cost.is_nan()).then_some(self.cost),
+            subagent: self.subagent,
+            copied: self.copied,
+            ..Record::new(self.provider, session.unwrap_or_else(|| "".into()), at)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_takes_64_bytes_with_its_key() {
+        assert_eq!(size_of::<(crate::Key, Entry)>(), 64);
+    }
+}

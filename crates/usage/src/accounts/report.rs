@@ -1,0 +1,206 @@
+//! Figures by day, model, agent, session or provider.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use teamster_core::Usage;
+
+use super::Accounts;
+use crate::money::Money;
+use crate::{Provider, Record, prices};
+
+/// What figures are grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Dimension {
+    /// The day of the request, `2026-11-22`, in the zone of the accounts.
+    Day,
+    /// The model as the CLI writes it.
+    Model,
+    /// The agent: the directory in which the session began.
+    Agent,
+    /// The session.
+    Session,
+    /// The CLI.
+    Provider,
+}
+
+/// Sums. What nobody has told is absent, never 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// Requests to models.
+    pub requests: u64,
+    /// Those of them that sub-agents made.
+    pub subagent_requests: u64,
+    /// Tokens.
+    pub usage: Usage,
+    /// Of the tokens that were written to a cache, those that it keeps for an hour.
+    pub cache_write_1h_tokens: Option<u64>,
+    /// What the CLIs report, in USD, for those requests of which they report it.
+    pub reported_cost_usd: Option<f64>,
+    /// What the table of prices gives, in USD, for those requests whose model it knows.
+    pub estimated_cost_usd: Option<f64>,
+    /// Requests whose model the table does not know.
+    pub unpriced_requests: u64,
+    /// Premium requests that Copilot counts.
+    pub premium_requests: Option<f64>,
+}
+
+/// The figures of one day, model, agent, session or provider.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Group {
+    /// Which one. `None` where the files do not say it.
+    pub name: Option<Arc<str>>,
+    /// Its figures.
+    pub figures: Figures,
+    /// The CLIs that it has figures of.
+    pub providers: BTreeSet<Provider>,
+    /// The models that it has figures of.
+    pub models: BTreeSet<Arc<str>>,
+    /// The directory in which the session began, of a session.
+    pub directory: Option<Arc<str>>,
+    /// The time of the first request.
+    pub first: Timestamp,
+    /// The time of the last request.
+    pub last: Timestamp,
+}
+
+impl Accounts {
+    /// The figures by a dimension, in the order of the names; what has no name comes first.
+    pub fn by(&self, dimension: Dimension) -> Vec<Group> {
+        let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
+        let mut groups = BTreeMap::<Option<Arc<str>>, Sums>::new();
+        self.each(&mut |record, began| {
+            let name = match dimension {
+                Dimension::Day => {
+                    let day = record.at.to_zoned(zone.clone()).date();
+                    Some(day.to_string().into())
+                }
+                Dimension::Model => record.model.clone(),
+                Dimension::Agent => began.cloned(),
+                Dimension::Session => Some(record.session.clone()),
+                Dimension::Provider => Some(record.provider.id().into()),
+            };
+            groups.entry(name).or_default().add(record, began);
+        });
+        let whole = dimension == Dimension::Session;
+        let group = |(name, sums): (_, Sums)| sums.group(name, whole);
+        groups.into_iter().map(group).collect()
+    }
+
+    /// The figures of all together.
+    pub fn total(&self) -> Figures {
+        let mut sums = Sums::default();
+        self.each(&mut |record, began| sums.add(record, began));
+        sums.figures()
+    }
+
+    /// Whether there is no request of the time that is asked for.
+    pub fn is_empty(&self) -> bool {
+        let mut empty = true;
+        self.each(&mut |_, _| empty = false);
+        empty
+    }
+
+    /// Calls `each` with all that is of the time that is asked for, and the directory in which its
+    /// session began.
+    fn each(&self, each: &mut dyn FnMut(&Record, Option<&Arc<str>>)) {
+        let mut one = |record: &Record| {
+            let early = self.since.is_some_and(|since| record.at < since);
+            let late = self.until.is_some_and(|until| record.at >= until);
+            if !early && !late {
+                let session = self.names.get(&record.session);
+                let began = session.and_then(|session| self.began.get(&session));
+                each(record, began.map(|(_, directory)| directory));
+            }
+        };
+        for entry in self.keyed.values() {
+            one(&entry.record(&self.names));
+        }
+        self.loose.iter().for_each(one);
+    }
+}
+
+/// Sums that are being made, the same in any order.
+#[derive(Debug, Default)]
+struct Sums {
+    figures: Figures,
+    reported: Option<Money>,
+    estimated: Option<Money>,
+    premium: Option<Money>,
+    providers: BTreeSet<Provider>,
+    models: BTreeSet<Arc<str>>,
+    directory: Option<Arc<str>>,
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
+}
+
+impl Sums {
+    fn add(&mut self, record: &Record, began: Option<&Arc<str>>) {
+        let figures = &mut self.figures;
+        let requests = if record.key.is_some() {
+            1
+        } else {
+            record.requests
+        };
+        figures.requests += requests;
+        if record.subagent {
+            figures.subagent_requests += requests;
+        }
+        figures.usage = figures.usage.plus(record.usage);
+        figures.cache_write_1h_tokens =
+            match (figures.cache_write_1h_tokens, record.cache_write_1h_tokens) {
+                (Some(a), Some(b)) => Some(a.saturating_add(b)),
+                (one, None) | (None, one) => one,
+            };
+        add(&mut self.reported, record.cost_usd);
+        add(&mut self.premium, record.premium_requests);
+        let estimate = prices::of_record(record);
+        if estimate.is_none() {
+            figures.unpriced_requests += requests;
+        }
+        add(&mut self.estimated, estimate);
+        self.providers.insert(record.provider);
+        if let Some(model) = &record.model
+            && !self.models.contains(model)
+        {
+            self.models.insert(model.clone());
+        }
+        if self.directory.is_none() {
+            self.directory = began.cloned();
+        }
+        self.first = Some(self.first.map_or(record.at, |first| first.min(record.at)));
+        self.last = Some(self.last.map_or(record.at, |last| last.max(record.at)));
+    }
+
+    fn figures(&self) -> Figures {
+        Figures {
+            reported_cost_usd: self.reported.map(Money::usd),
+            estimated_cost_usd: self.estimated.map(Money::usd),
+            premium_requests: self.premium.map(Money::usd),
+            ..self.figures
+        }
+    }
+
+    fn group(self, name: Option<Arc<str>>, session: bool) -> Group {
+        Group {
+            name,
+            figures: self.figures(),
+            providers: self.providers,
+            models: self.models,
+            directory: if session { self.directory } else { None },
+            first: self.first.unwrap_or_default(),
+            last: self.last.unwrap_or_default(),
+        }
+    }
+}
+
+fn add(sum: &mut Option<Money>, usd: Option<f64>) {
+    if let Some(more) = usd.and_then(Money::of_usd) {
+        *sum = Some(sum.unwrap_or_default().plus(more));
+    }
+}

@@ -1,0 +1,117 @@
+//! What a session has used since a mark.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use teamster_core::Usage;
+
+use crate::scan;
+use crate::source::Sources;
+use crate::{Accounts, Diagnostics, Dimension, Places, Provider, Record};
+
+/// What one model has used since a mark.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ModelTick {
+    /// The model as the CLI writes it.
+    pub model: Option<Arc<str>>,
+    /// Tokens.
+    pub usage: Usage,
+    /// Requests to it.
+    pub requests: u64,
+    /// What the CLI's file reports, in USD.
+    pub reported_cost_usd: Option<f64>,
+    /// What the table of prices gives, in USD; absent if it does not know the model of one request.
+    pub estimated_cost_usd: Option<f64>,
+    /// Premium requests that Copilot counts.
+    pub premium_requests: Option<f64>,
+}
+
+/// Tells what a session has used since a mark: what a tick of an agent used.
+///
+/// Only what was written after the mark is read, of that session's files and its sub-agents'.
+#[derive(Debug, Clone)]
+pub struct TickMeter {
+    provider: Provider,
+    places: Places,
+    at: Timestamp,
+    /// How long the files were at the mark.
+    lengths: HashMap<PathBuf, u64>,
+}
+
+impl TickMeter {
+    /// A meter for sessions of a CLI, with a mark at once.
+    pub fn new(provider: Provider, places: Places) -> Self {
+        Self {
+            provider,
+            places,
+            at: Timestamp::now(),
+            lengths: HashMap::new(),
+        }
+    }
+
+    /// Sets the mark to now. `session` is the one that goes on, where there is one; no other's files are
+    /// looked at.
+    pub fn mark(&mut self, session: Option<&str>) {
+        self.at = Timestamp::now();
+        self.lengths = match session {
+            Some(session) if self.provider.reads_on() => {
+                let mut sources = Sources::new(None);
+                self.provider
+                    .of_session(&self.places, session, &mut sources);
+                let length = |source: crate::source::Source| (source.path, source.size);
+                sources.found.into_iter().map(length).collect()
+            }
+            _ => HashMap::new(),
+        };
+    }
+
+    /// What was used since the mark, by model, in the order of their names. `session` is the one that
+    /// the turn was in: after a `/clear` it is another one than at the mark. Without one, all sessions
+    /// of the CLI are looked at, other agents' too.
+    pub fn read(&self, session: Option<&str>) -> Vec<ModelTick> {
+        self.read_with_diagnostics(session).0
+    }
+
+    /// The same, and what was wrong with the files.
+    pub fn read_with_diagnostics(&self, session: Option<&str>) -> (Vec<ModelTick>, Diagnostics) {
+        let mut sources = Sources::new(Some(SystemTime::from(self.at)));
+        match session {
+            Some(session) => self
+                .provider
+                .of_session(&self.places, session, &mut sources),
+            None => self.provider.sources(&self.places, &mut sources),
+        }
+        let mut diagnostics = sources.diagnostics;
+        // The files' times are in milliseconds.
+        let at = Timestamp::from_millisecond(self.at.as_millisecond()).unwrap_or(self.at);
+        let mut accounts = Accounts::new(Some(at), None, jiff::tz::TimeZone::UTC);
+        for mut source in sources.found {
+            source.start = self.lengths.get(&source.path).copied().unwrap_or(0);
+            diagnostics.merge(scan::read(&source, &mut |record: Record| {
+                accounts.add(record);
+            }));
+        }
+        let mut models = BTreeMap::new();
+        for group in accounts.by(Dimension::Model) {
+            let figures = group.figures;
+            models.insert(
+                group.name.clone(),
+                ModelTick {
+                    model: group.name,
+                    usage: figures.usage,
+                    requests: figures.requests,
+                    reported_cost_usd: figures.reported_cost_usd,
+                    estimated_cost_usd: figures
+                        .estimated_cost_usd
+                        .filter(|_| figures.unpriced_requests == 0),
+                    premium_requests: figures.premium_requests,
+                },
+            );
+        }
+        (models.into_values().collect(), diagnostics)
+    }
+}

@@ -1,0 +1,107 @@
+//! Where the CLIs keep their files.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Where each CLI keeps its files. A place may not exist: then its CLI has left nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Places {
+    /// Claude's folders, each with `projects` in it.
+    pub claude: Vec<PathBuf>,
+    /// Codex's home, with `sessions` and `archived_sessions` in it.
+    pub codex: Option<PathBuf>,
+    /// Copilot's home, with `session-state` in it.
+    pub copilot: Option<PathBuf>,
+    /// Gemini's folder `.gemini`, with `tmp` in it.
+    pub gemini: Option<PathBuf>,
+    /// OpenCode's folder of data, with its database or its files in it.
+    pub opencode: Option<PathBuf>,
+    /// OpenCode's database, where it is set by itself.
+    pub opencode_db: Option<PathBuf>,
+}
+
+impl Places {
+    /// The places that the environment of this process names.
+    pub fn from_env() -> Self {
+        Self::from_variables(|name| std::env::var_os(name))
+    }
+
+    /// The places under a home directory, with no variable set.
+    pub fn of_home(home: &Path) -> Self {
+        Self::from_variables(|name| (name == "HOME").then(|| home.as_os_str().to_owned()))
+    }
+
+    /// The places that these variables name. One that is empty counts as not set, as the CLIs have it.
+    pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let path = |name: &str| set(name).map(PathBuf::from);
+        let home = path("HOME");
+        let in_home = |folder: &str| home.as_ref().map(|home| home.join(folder));
+        let data = path("XDG_DATA_HOME").or_else(|| in_home(".local/share"));
+        let database = set("OPENCODE_DB").filter(|value| value != OsStr::new(":memory:"));
+        Self {
+            claude: path("CLAUDE_CONFIG_DIR")
+                .or_else(|| in_home(".claude"))
+                .into_iter()
+                .collect(),
+            codex: path("CODEX_HOME").or_else(|| in_home(".codex")),
+            copilot: path("COPILOT_HOME").or_else(|| in_home(".copilot")),
+            gemini: path("GEMINI_CLI_HOME")
+                .or_else(|| home.clone())
+                .map(|home| home.join(".gemini")),
+            opencode: data.as_ref().map(|data| data.join("opencode")),
+            opencode_db: database.map(PathBuf::from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(variables: &[(&str, &str)]) -> Places {
+        Places::from_variables(|name| {
+            let (_, value) = variables.iter().find(|(n, _)| *n == name)?;
+            Some(value.into())
+        })
+    }
+
+    #[test]
+    fn a_home_is_enough() {
+        let places = Places::of_home(Path::new("/h"));
+        assert_eq!(places.claude, [PathBuf::from("/h/.claude")]);
+        assert_eq!(places.codex.unwrap(), Path::new("/h/.codex"));
+        assert_eq!(places.copilot.unwrap(), Path::new("/h/.copilot"));
+        assert_eq!(places.gemini.unwrap(), Path::new("/h/.gemini"));
+        assert_eq!(
+            places.opencode.unwrap(),
+            Path::new("/h/.local/share/opencode")
+        );
+        assert_eq!(places.opencode_db, None);
+    }
+
+    #[test]
+    fn variables_come_before_the_home_unless_they_are_empty() {
+        let places = places(&[
+            ("HOME", "/h"),
+            ("CLAUDE_CONFIG_DIR", "/c"),
+            ("CODEX_HOME", ""),
+            ("COPILOT_HOME", "/p"),
+            ("GEMINI_CLI_HOME", "/g"),
+            ("XDG_DATA_HOME", "/d"),
+            ("OPENCODE_DB", "/db"),
+        ]);
+        assert_eq!(places.claude, [PathBuf::from("/c")]);
+        assert_eq!(places.codex.unwrap(), Path::new("/h/.codex"));
+        assert_eq!(places.copilot.unwrap(), Path::new("/p"));
+        assert_eq!(places.gemini.unwrap(), Path::new("/g/.gemini"));
+        assert_eq!(places.opencode.unwrap(), Path::new("/d/opencode"));
+        assert_eq!(places.opencode_db.unwrap(), Path::new("/db"));
+    }
+
+    #[test]
+    fn without_a_home_there_are_no_places() {
+        assert_eq!(places(&[("OPENCODE_DB", ":memory:")]), Places::default());
+    }
+}

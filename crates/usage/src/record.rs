@@ -1,0 +1,79 @@
+//! What a CLI's file says of one request.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use teamster_core::Usage;
+
+use crate::Provider;
+
+/// What a request is known by, wherever it is told: a hash of its ids.
+///
+/// Two requests of a million are taken for one with a probability of 3 in 100 million.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(pub(crate) u64);
+
+impl Key {
+    /// The key of a request with these ids.
+    pub fn of(provider: Provider, ids: &[&str]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        provider.hash(&mut hasher);
+        ids.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+/// What a CLI's file says of one request to a model, or of several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Whose file it is.
+    pub provider: Provider,
+    /// What the request is known by. Records with the same key are one request: of each figure the
+    /// largest counts. Without one it counts each time.
+    pub key: Option<Key>,
+    /// The session in which it was made. A sub-agent's is that of the session which started it.
+    pub session: Arc<str>,
+    /// The model as the CLI writes it.
+    pub model: Option<Arc<str>>,
+    /// When it was made.
+    pub at: Timestamp,
+    /// The directory in which the session works.
+    pub directory: Option<Arc<str>>,
+    /// Tokens.
+    pub usage: Usage,
+    /// Of the tokens that were written to a cache, those that it keeps for an hour; they cost more.
+    pub cache_write_1h_tokens: Option<u64>,
+    /// Cost in USD, where the CLI's own file says it.
+    pub cost_usd: Option<f64>,
+    /// Premium requests that Copilot counts for it.
+    pub premium_requests: Option<f64>,
+    /// Whether a sub-agent made it.
+    pub subagent: bool,
+    /// Whether the file says that this is a copy of what stands in another session's file.
+    pub copied: bool,
+    /// How many requests these are. One that has a key is 1, whatever stands here; others may be sums,
+    /// or 0 where a figure is of requests that are counted elsewhere.
+    pub requests: u64,
+}
+
+impl Record {
+    /// A record without figures.
+    pub fn new(provider: Provider, session: Arc<str>, at: Timestamp) -> Self {
+        Self {
+            provider,
+            key: None,
+            session,
+            model: None,
+            at,
+            directory: None,
+            usage: Usage::default(),
+            cache_write_1h_tokens: None,
+            cost_usd: None,
+            premium_requests: None,
+            subagent: false,
+            copied: false,
+            requests: 1,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What is read: files and databases, and what was wrong with them.
+
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::lines::Line;
+use crate::{Provider, Record};
+
+/// A file or a database that holds records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// Whose it is.
+    pub(crate) provider: Provider,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Where to begin in it, in bytes.
+    pub(crate) start: u64,
+    /// Its size in bytes, to read the large ones first.
+    pub(crate) size: u64,
+}
+
+/// The sources that were found.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// What was last changed before is left out: no record in it can be of later.
+    pub(crate) since: Option<SystemTime>,
+    /// What was found.
+    pub(crate) found: Vec<Source>,
+    /// What could not be looked into.
+    pub(crate) diagnostics: Diagnostics,
+}
+
+impl Sources {
+    pub(crate) fn new(since: Option<SystemTime>) -> Self {
+        Self {
+            since,
+            found: Vec::new(),
+            diagnostics: Diagnostics::default(),
+        }
+    }
+
+    /// Takes a file, unless it is older than what is looked for.
+    pub(crate) fn add(&mut self, provider: Provider, path: PathBuf, metadata: &Metadata) {
+        let old = match (self.since, metadata.modified()) {
+            (Some(since), Ok(modified)) => modified < since,
+            _ => false,
+        };
+        if old {
+            self.diagnostics.old_files += 1;
+        } else {
+            self.found.push(Source {
+                provider,
+                path,
+                start: 0,
+                size: metadata.len(),
+            });
+        }
+    }
+
+    /// Takes all files under a folder, as deep as `depth`, that `wanted` wants. Links are not followed.
+    /// A folder that is not there holds none.
+    pub(crate) fn walk(
+        &mut self,
+        provider: Provider,
+        folder: &Path,
+        depth: usize,
+        wanted: impl Fn(&Path) -> bool,
+    ) {
+        for entry in walkdir::WalkDir::new(folder).max_depth(depth) {
+            match entry {
+                Ok(entry) if entry.file_type().is_file() && wanted(entry.path()) => {
+                    match entry.metadata() {
+                        Ok(metadata) => self.add(provider, entry.into_path(), &metadata),
+                        Err(_) => self.unreadable(entry.path()),
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let missing = error.io_error().map(std::io::Error::kind)
+                        == Some(std::io::ErrorKind::NotFound);
+                    if !missing {
+                        self.unreadable(error.path().unwrap_or(folder));
+                    }
+                }
+            }
+        }
+    }
+
+    fn unreadable(&mut self, path: &Path) {
+        self.diagnostics.unreadable(path);
+    }
+}
+
+/// How many paths are kept of what could not be read.
+const EXAMPLES: usize = 8;
+
+/// What was read and what was wrong with it. Nothing here ends a scan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Diagnostics {
+    /// Files and databases that were read.
+    pub files: u64,
+    /// Files that were left out because they were last changed before the time that is asked for.
+    pub old_files: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Lines that were read.
+    pub lines: u64,
+    /// Lines that should have held figures and could not be understood.
+    pub malformed_lines: u64,
+    /// Lines that were too long to be read.
+    pub oversize_lines: u64,
+    /// Sessions whose figures the CLI has not written, because it was killed before it did.
+    pub sessions_without_figures: u64,
+    /// Files, folders and databases that could not be read.
+    pub unreadable: u64,
+    /// Some of those.
+    pub unreadable_examples: Vec<PathBuf>,
+}
+
+impl Diagnostics {
+    /// Notes that something could not be read.
+    pub(crate) fn unreadable(&mut self, path: &Path) {
+        self.unreadable += 1;
+        self.example(path.to_owned());
+    }
+
+    fn example(&mut self, path: PathBuf) {
+        // The first ones by name, so that the order in which files are read does not show.
+        if let Err(place) = self.unreadable_examples.binary_search(&path) {
+            self.unreadable_examples.insert(place, path);
+            self.unreadable_examples.truncate(EXAMPLES);
+        }
+    }
+
+    /// Adds what another part of the scan found.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.files += other.files;
+        self.old_files += other.old_files;
+        self.bytes += other.bytes;
+        self.lines += other.lines;
+        self.malformed_lines += other.malformed_lines;
+        self.oversize_lines += other.oversize_lines;
+        self.sessions_without_figures += other.sessions_without_figures;
+        self.unreadable += other.unreadable;
+        for path in other.unreadable_examples {
+            self.example(path);
+        }
+    }
+}
+
+/// Where a reader puts what it finds.
+pub(crate) struct Sink<'a> {
+    records: &'a mut dyn FnMut(Record),
+    /// What was wrong.
+    pub(crate) diagnostics: Diagnostics,
+}
+
+impl<'a> Sink<'a> {
+    pub(crate) fn new(records: &'a mut dyn FnMut(Record)) -> Self {
+        Self {
+            records,
+            diagnostics: Diagnostics::default(),
+        }
+    }
+
+    /// Gives a record on.
+    pub(crate) fn record(&mut self, record: Record) {
+        (self.records)(record);
+    }
+
+    /// Notes that a line which should hold figures could not be understood. The last line of a file to
+    /// which its CLI is just writing may be half there; that is no fault.
+    pub(crate) fn malformed(&mut self, line: Line<'_>) {
+        if line.complete {
+            self.diagnostics.malformed_lines += 1;
+        }
+    }
+}
+
+/// The last text of its kind, shared: a file names the same session, model and directory in most lines.
+#[derive(Debug, Default)]
+pub(crate) struct Shared(Option<Arc<str>>);
+
+impl Shared {
+    /// The text, shared with the last one if that is the same.
+    pub(crate) fn of(&mut self, text: &str) -> Arc<str> {
+        match &self.0 {
+            Some(last) if **last == *text => last.clone(),
+            _ => {
+                let text: Arc<str> = text.into();
+                self.0 = Some(text.clone());
+                text
+            }
+        }
+    }
+}
