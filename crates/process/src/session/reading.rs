@@ -281,10 +281,11 @@ impl SessionReading {
         let duration = milliseconds(current.begun.elapsed());
         assembler.end_turn(duration);
         self.look_for_loss();
+        // Whoever has read `done` finds the process waiting.
+        self.setting.known.set_playing(false);
         current.queue.close(self.setting.assembler.out());
         self.interrupting = None;
         self.asking.withdraw_all();
-        self.setting.known.set_playing(false);
         self.idle_since = Some(Instant::now());
         if let Some(waiting) = self.waiting.take() {
             if self.closing {

@@ -1,0 +1,80 @@
+//! What is asked of a loop while it runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Asks a loop for a tick, or for its end. Clones ask the same one.
+#[derive(Debug, Clone, Default)]
+pub struct Control(Arc<Asked>);
+
+#[derive(Debug, Default)]
+struct Asked {
+    woken: AtomicBool,
+    wake: Notify,
+    stop: CancellationToken,
+}
+
+impl Control {
+    /// Nothing is asked.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks for a tick: a sleep ends at once, and while a tick is played the next one follows it without
+    /// a sleep. It is remembered until a tick has begun.
+    pub fn wake(&self) {
+        self.0.woken.store(true, Ordering::Release);
+        self.0.wake.notify_one();
+    }
+
+    /// Asks for the end: a sleep ends, a tick is broken off, the agent is ended.
+    pub fn stop(&self) {
+        self.0.stop.cancel();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.0.stop.is_cancelled()
+    }
+
+    pub(crate) async fn stopping(&self) {
+        self.0.stop.cancelled().await;
+    }
+
+    /// Whether a tick was asked for since this was last said.
+    pub(crate) fn take_wake(&self) -> bool {
+        self.0.woken.swap(false, Ordering::AcqRel)
+    }
+
+    /// Waits until a tick is asked for that [`take_wake`](Self::take_wake) has not told of yet.
+    pub(crate) async fn woken(&self) {
+        while !self.0.woken.load(Ordering::Acquire) {
+            self.0.wake.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_wake_is_remembered_once() {
+        let control = Control::new();
+        control.wake();
+        control.wake();
+        control.woken().await;
+        assert!(control.take_wake());
+        assert!(!control.take_wake());
+        // What was told is not waited for again.
+        tokio::select! {
+            biased;
+            () = control.woken() => panic!("nobody asked"),
+            () = tokio::task::yield_now() => {}
+        }
+        control.clone().wake();
+        control.woken().await;
+    }
+}

@@ -1,0 +1,367 @@
+//! What the loop does next: a state machine without a clock, files or processes.
+//!
+//! The driver tells it what it [sees](Seen), does what it [says](Step), and tells how that went. So every
+//! rule about flags, wakes, failures and sleep is here, and can be tested as fast as it can be computed.
+
+use std::time::Duration;
+
+use teamster_core::Id;
+
+#[cfg(test)]
+mod tests;
+
+/// How fast the loop goes. All in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pace {
+    /// Sleep after a tick that did something. 60.
+    pub min_sleep: u64,
+    /// What each idle tick adds to the sleep. 60.
+    pub idle_step: u64,
+    /// The longest sleep; never less than the shortest. 3600.
+    pub max_sleep: u64,
+    /// Time between two clears in one session. 600.
+    pub clear_min_gap: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            min_sleep: 60,
+            idle_step: 60,
+            max_sleep: 3600,
+            clear_min_gap: 600,
+        }
+    }
+}
+
+/// After a failure, so many seconds for each one in a row.
+const FAILURE_STEP: u64 = 5;
+/// The longest wait after a failure, in seconds.
+const LONGEST_FAILURE_WAIT: u64 = 60;
+/// So many failures in a row with one session, and it is given up.
+const FAILURES_OF_A_SESSION: u32 = 2;
+
+/// What the driver sees when it asks what to do.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// Time since the loop began.
+    pub now: Duration,
+    /// The loop is asked to end.
+    pub stop: bool,
+    /// Somebody has asked for a tick since this was last told.
+    pub woken: bool,
+    /// The agent's process is there, or none is needed before the next tick.
+    pub alive: bool,
+    /// The agent's session, if its id is known.
+    pub session: Option<Id>,
+    /// `clear-session` is set.
+    pub clear: bool,
+    /// `reset-session` is set.
+    pub reset: bool,
+}
+
+/// What the driver is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Start the agent.
+    Start {
+        /// The session that goes on.
+        resume: Option<Id>,
+        /// Why, for the log.
+        why: Start,
+    },
+    /// Take `clear-session` and begin with an empty context, in the same process if the agent can.
+    Clear,
+    /// Take `reset-session`, and `clear-session` with it, and end the agent.
+    Reset,
+    /// Play a tick.
+    Tick(Prompt),
+    /// Wait so long, or until somebody asks for a tick.
+    Sleep(Sleep),
+    /// End the agent and leave.
+    End,
+}
+
+/// Why the agent is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The loop has begun.
+    First,
+    /// An earlier loop was cut off: its session goes on.
+    Recovered,
+    /// Its process has ended.
+    Died,
+    /// Its session failed twice in a row and is given up.
+    GivenUp,
+    /// Its session cannot be used any more.
+    Unusable,
+    /// `reset-session` was set.
+    Reset,
+}
+
+/// Which prompt a tick has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prompt {
+    /// The agent has to read its instructions.
+    Full,
+    /// The agent has them in its context.
+    Light,
+}
+
+impl Prompt {
+    /// Its name, in capitals.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "FULL",
+            Self::Light => "LIGHT",
+        }
+    }
+}
+
+/// How long the loop rests, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sleep {
+    /// Seconds.
+    pub seconds: u64,
+    /// Why, for a person.
+    pub reason: String,
+}
+
+/// How a tick ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TickEnd {
+    /// The agent came to its end.
+    Completed,
+    /// The agent said that it failed, and is there.
+    Failed,
+    /// It took too long and was interrupted.
+    TimedOut,
+    /// It took too long, did not obey the interrupt, and its process was ended.
+    Stuck,
+    /// The agent's process ended, or could not be started.
+    Died,
+    /// The session cannot go on: the CLI does not know it any more, or its context is full.
+    Unusable,
+}
+
+/// Decides what the loop does.
+#[derive(Debug)]
+pub struct Machine {
+    pace: Pace,
+    /// Whether the agent keeps in its context what one tick told it for the next.
+    keeps_context: bool,
+    /// Why the agent is to be started, if it is.
+    to_start: Option<Start>,
+    /// The session that goes on at the next start.
+    session: Option<Id>,
+    /// The next tick has to tell everything.
+    fresh: bool,
+    /// What is due after the last tick.
+    rest: Option<Sleep>,
+    /// Somebody asked for a tick that has not begun.
+    woken: bool,
+    current_sleep: u64,
+    /// Failures in a row.
+    failures: u32,
+    /// A session and how often it failed in a row.
+    failed: Option<(Id, u32)>,
+    last_clear: Option<Duration>,
+}
+
+impl Machine {
+    /// A loop that begins. `recovered` is the session of an earlier one that was cut off.
+    pub fn new(pace: Pace, keeps_context: bool, recovered: Option<Id>) -> Self {
+        let pace = Pace {
+            max_sleep: pace.max_sleep.max(pace.min_sleep),
+            ..pace
+        };
+        let why = match recovered {
+            Some(_) => Start::Recovered,
+            None => Start::First,
+        };
+        Self {
+            pace,
+            keeps_context,
+            to_start: Some(why),
+            session: recovered,
+            fresh: true,
+            rest: None,
+            woken: false,
+            current_sleep: pace.min_sleep,
+            failures: 0,
+            failed: None,
+            last_clear: None,
+        }
+    }
+
+    /// The sleep after the last tick, in seconds.
+    pub fn current_sleep(&self) -> u64 {
+        self.current_sleep
+    }
+
+    /// Failures in a row.
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// What to do now. Asked again without anything having happened, it says the same.
+    pub fn next(&mut self, seen: &Seen) -> Step {
+        self.woken |= seen.woken;
+        if seen.stop {
+            return Step::End;
+        }
+        if self.woken {
+            self.rest = None;
+        }
+        if let Some(rest) = &self.rest {
+            return Step::Sleep(rest.clone());
+        }
+        if self.to_start.is_none() && !seen.alive {
+            self.session = seen.session.clone();
+            self.to_start = Some(Start::Died);
+        }
+        if let Some(why) = self.to_start {
+            return self.start(why);
+        }
+        if seen.reset {
+            return Step::Reset;
+        }
+        if seen.clear && self.clear_held_back(seen.now).is_none() {
+            return Step::Clear;
+        }
+        // What was asked for until now, this tick answers.
+        self.woken = false;
+        let whole = self.fresh || !self.keeps_context;
+        Step::Tick(if whole { Prompt::Full } else { Prompt::Light })
+    }
+
+    fn start(&self, why: Start) -> Step {
+        let given_up = (self.failed.as_ref()).is_some_and(|(id, times)| {
+            self.session.as_ref() == Some(id) && *times >= FAILURES_OF_A_SESSION
+        });
+        if given_up {
+            Step::Start {
+                resume: None,
+                why: Start::GivenUp,
+            }
+        } else {
+            Step::Start {
+                resume: self.session.clone(),
+                why,
+            }
+        }
+    }
+
+    /// How many seconds a clear is still held back, if it is.
+    pub fn clear_held_back(&self, now: Duration) -> Option<u64> {
+        let since = now.saturating_sub(self.last_clear?);
+        let gap = Duration::from_secs(self.pace.clear_min_gap);
+        let left = gap.saturating_sub(since);
+        (!left.is_zero()).then(|| left.as_secs().max(1))
+    }
+
+    /// The agent was started as [`Step::Start`] said. Its process may come with the next tick only.
+    pub fn started(&mut self) {
+        if matches!(
+            self.start(Start::Died),
+            Step::Start {
+                why: Start::GivenUp,
+                ..
+            }
+        ) {
+            self.session = None;
+            self.failed = None;
+        }
+        self.to_start = None;
+        self.fresh = true;
+        // The gap is one between clears within a session.
+        self.last_clear = None;
+    }
+
+    /// The context is empty, in the same process if that could be.
+    pub fn cleared(&mut self, now: Duration) {
+        self.fresh = true;
+        self.last_clear = Some(now);
+    }
+
+    /// The agent was ended because of `reset-session`, or because it could not be cleared.
+    pub fn reset(&mut self) {
+        self.session = None;
+        self.to_start = Some(Start::Reset);
+    }
+
+    /// The agent could not be started: as a tick that [died](TickEnd::Died).
+    pub fn start_failed(&mut self) {
+        let session = self.session.take();
+        // Whoever asked for a tick is not answered by trying all the time.
+        self.woken = false;
+        self.failed_with(session);
+    }
+
+    /// A tick has ended. `did_work` is whether `did-work` is set; the result says whether it is taken: one
+    /// that was cut off by the end of its process has not come to its own end, and leaves it for the next.
+    pub fn tick_ended(&mut self, end: TickEnd, did_work: bool, session: Option<Id>) -> bool {
+        match end {
+            TickEnd::Completed => {
+                self.fresh = false;
+                self.failures = 0;
+                self.failed = None;
+            }
+            TickEnd::Failed | TickEnd::TimedOut => {}
+            TickEnd::Stuck => self.count_failure(session),
+            TickEnd::Died => {
+                self.failed_with(session);
+                return false;
+            }
+            TickEnd::Unusable => {
+                self.failed_with(session);
+                self.session = None;
+                self.to_start = Some(Start::Unusable);
+                return false;
+            }
+        }
+        let pace = self.pace;
+        let reason = if did_work {
+            self.current_sleep = pace.min_sleep;
+            "work done".to_owned()
+        } else {
+            let longer = self.current_sleep.saturating_add(pace.idle_step);
+            self.current_sleep = longer.min(pace.max_sleep);
+            format!("idle (+{} s, at most {} s)", pace.idle_step, pace.max_sleep)
+        };
+        self.rest = Some(Sleep {
+            seconds: self.current_sleep,
+            reason,
+        });
+        did_work
+    }
+
+    fn failed_with(&mut self, session: Option<Id>) {
+        self.count_failure(session);
+        self.to_start = Some(Start::Died);
+        self.rest = Some(Sleep {
+            seconds: (u64::from(self.failures) * FAILURE_STEP).min(LONGEST_FAILURE_WAIT),
+            reason: match self.failures {
+                1 => "waiting after a failure".to_owned(),
+                times => format!("waiting after {times} failures in a row"),
+            },
+        });
+    }
+
+    fn count_failure(&mut self, session: Option<Id>) {
+        self.failures = self.failures.saturating_add(1);
+        self.fresh = true;
+        // A session whose id is not known cannot be resumed, so it cannot fail again.
+        self.failed = session.clone().map(|id| match &self.failed {
+            Some((before, times)) if *before == id => (id, times + 1),
+            _ => (id, 1),
+        });
+        self.session = session;
+    }
+
+    /// The rest is over, or somebody asked for a tick.
+    pub fn rested(&mut self) {
+        self.rest = None;
+    }
+}

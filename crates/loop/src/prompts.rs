@@ -1,0 +1,135 @@
+//! What an agent is asked in a tick.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::machine::Prompt;
+use crate::settings::Settings;
+
+/// Tells everything: for a context in which nothing is.
+const FULL: &str = "\
+Polling tick in a fresh session. Your instructions file (CLAUDE.md or AGENTS.md) says what your work is; \
+this message says only what surrounds it.
+
+BEFORE THE WORK, without a word about it:
+1. Read ./MEMORY.md, your memory from one session to the next. It has to stay under 2 KB: it holds lasting \
+facts and no diary. If you learn one worth keeping, consolidate: merge it into what is there, replace what \
+is no longer true, delete what does not matter. If the file is larger, make it smaller first.
+2. Look at ./.orchestrator/tools.json. If it is missing, or its `generated_at` is older than 60 minutes, \
+overwrite it with the names of all mcp__* tools that you have, by server and with nothing but the names, in \
+this shape: {\"generated_at\": \"<ISO time>\", \"total_tools\": <number>, \"servers\": [{\"name\": \"<server>\", \
+\"tools\": [{\"name\": \"<full name of the tool>\"}]}]}
+
+THEN run your polling loop as your instructions file says.
+
+AT THE END OF THE TICK:
+- Overwrite ./status.json.
+- If the task is finished and nothing follows from it at once, run `touch ./.orchestrator/clear-session`: the \
+next tick then begins with an empty context.
+- If you did anything meaningful in this tick (sent a message, moved a card, committed, posted), run \
+`touch ./.orchestrator/did-work`: the next tick then comes soon. After a tick in which nothing was to be \
+done, do not.
+";
+
+/// For a context in which the instructions are.
+const LIGHT: &str = "\
+Next polling tick. Your instructions, your memory and your tools are in the context already: read nothing of \
+that again unless it has changed. Run your polling loop.
+
+AT THE END OF THE TICK: overwrite ./status.json. If the task is finished, run \
+`touch ./.orchestrator/clear-session`. If you did anything meaningful, run `touch ./.orchestrator/did-work`.
+";
+
+/// The two prompts of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompts {
+    full: String,
+    light: String,
+}
+
+impl Prompts {
+    /// Those of the settings: their files, from the agent's directory on, or else the usual ones. A file
+    /// that cannot be read or is empty is an error, with its path.
+    pub fn read(settings: &Settings, directory: &Path) -> Result<Self, String> {
+        let text = |file: &Option<_>, usual: &str| match file {
+            None => Ok(usual.to_owned()),
+            Some(file) => {
+                let path = directory.join(file);
+                let text = fs::read_to_string(&path).and_then(|text| match text.trim() {
+                    "" => Err(io::Error::other("it is empty")),
+                    _ => Ok(text),
+                });
+                text.map_err(|error| format!("the prompt in {}: {error}", path.display()))
+            }
+        };
+        Ok(Self {
+            full: text(&settings.full_prompt, FULL)?,
+            light: text(&settings.light_prompt, LIGHT)?,
+        })
+    }
+
+    /// The text of a prompt.
+    pub fn text(&self, prompt: Prompt) -> &str {
+        match prompt {
+            Prompt::Full => &self.full,
+            Prompt::Light => &self.light,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_ones_name_every_duty() {
+        let prompts = Prompts::read(&Settings::default(), Path::new("/")).unwrap();
+        for (prompt, words) in [
+            (
+                Prompt::Full,
+                &[
+                    "./MEMORY.md",
+                    "2 KB",
+                    "./.orchestrator/tools.json",
+                    "60 minutes",
+                    "mcp__*",
+                    "CLAUDE.md",
+                    "AGENTS.md",
+                    "./status.json",
+                    "touch ./.orchestrator/clear-session",
+                    "touch ./.orchestrator/did-work",
+                ][..],
+            ),
+            (
+                Prompt::Light,
+                &[
+                    "./status.json",
+                    "touch ./.orchestrator/clear-session",
+                    "touch ./.orchestrator/did-work",
+                ],
+            ),
+        ] {
+            for word in words {
+                assert!(prompts.text(prompt).contains(word), "{prompt:?}: {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn files_take_their_place() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("light.md"), "go on").unwrap();
+        let mut settings = Settings::default();
+        settings.light_prompt = Some("light.md".into());
+        let prompts = Prompts::read(&settings, directory.path()).unwrap();
+        assert_eq!(prompts.text(Prompt::Light), "go on");
+        assert_eq!(prompts.text(Prompt::Full), FULL);
+        settings.full_prompt = Some("none.md".into());
+        let error = Prompts::read(&settings, directory.path()).unwrap_err();
+        assert!(error.contains("none.md"), "{error}");
+        fs::write(directory.path().join("none.md"), " \n").unwrap();
+        let error = Prompts::read(&settings, directory.path()).unwrap_err();
+        assert!(error.ends_with("it is empty"), "{error}");
+    }
+}

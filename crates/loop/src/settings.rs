@@ -1,0 +1,272 @@
+//! The settings of a loop: variables of its environment, and of the agent's `.env`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::machine::Pace;
+
+/// Why a loop cannot begin as it is set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingsError(String);
+
+/// The settings of a loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// `RUNTIME`: which agent, such as `claude`.
+    pub runtime: String,
+    /// `ADAPTER`: whether its process stays. Unset, it does where the runtime can, except for Copilot.
+    pub adapter: Option<AdapterKind>,
+    /// `MIN_SLEEP`, `IDLE_STEP`, `MAX_SLEEP`, `CLEAR_MIN_GAP`.
+    pub pace: Pace,
+    /// `TIMEOUT_SECS`: how long one turn may take. 600 s.
+    pub turn_limit: Duration,
+    /// `CHROME`: Claude is given `--chrome`.
+    pub chrome: bool,
+    /// `COPILOT_MODEL` and so on: the runtime's name in capitals before `_MODEL`.
+    pub model: Option<String>,
+    /// `COPILOT_REASONING` and so on: how hard the model is to think, in the CLI's own word.
+    pub reasoning: Option<String>,
+    /// `FULL_PROMPT_FILE`: a file whose text takes the place of the prompt that tells everything.
+    pub full_prompt: Option<PathBuf>,
+    /// `LIGHT_PROMPT_FILE`: the same of the short prompt.
+    pub light_prompt: Option<PathBuf>,
+    /// `LOG_MAX_BYTES`: the size at which the log begins anew; the last is kept beside it. 10 MiB.
+    pub log_max_bytes: u64,
+}
+
+/// Whether an agent's process stays from one tick to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AdapterKind {
+    /// One process for all ticks.
+    Hot,
+    /// A process for each tick, which resumes the session.
+    Cold,
+}
+
+impl AdapterKind {
+    /// Its name, as in the settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hot => "hot",
+            Self::Cold => "cold",
+        }
+    }
+
+    /// What an agent has if nothing is said.
+    pub fn usual(runtime: &str) -> Self {
+        match runtime {
+            "copilot" => Self::Cold,
+            _ => Self::Hot,
+        }
+    }
+}
+
+impl fmt::Display for AdapterKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            runtime: "claude".to_owned(),
+            adapter: None,
+            pace: Pace::default(),
+            turn_limit: Duration::from_mins(10),
+            chrome: false,
+            model: None,
+            reasoning: None,
+            full_prompt: None,
+            light_prompt: None,
+            log_max_bytes: 10 << 20,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads them: a variable of the environment goes before one of the agent's file. One that is empty is
+    /// not set. `name_of` gives the usual name of a runtime, or why there is none of this name.
+    pub fn read(
+        environment: &dyn Fn(&str) -> Option<String>,
+        file: &BTreeMap<String, String>,
+        name_of: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Self, SettingsError> {
+        let variable = |name: &str| {
+            let set = |value: &String| !value.trim().is_empty();
+            let value = environment(name).filter(set);
+            let value = value.or_else(|| file.get(name).cloned().filter(set))?;
+            Some(value.trim().to_owned())
+        };
+        let mut settings = Self::default();
+        if let Some(name) = variable("RUNTIME") {
+            // What follows `acp:` is a command.
+            let name = match name.split_once(':') {
+                Some(_) => name,
+                None => name.to_lowercase(),
+            };
+            settings.runtime =
+                name_of(&name).map_err(|why| SettingsError(format!("RUNTIME: {why}")))?;
+        }
+        settings.adapter = match variable("ADAPTER").map(|it| it.to_lowercase()).as_deref() {
+            None => None,
+            Some("hot") => Some(AdapterKind::Hot),
+            Some("cold") => Some(AdapterKind::Cold),
+            Some(other) => {
+                let message = format!("ADAPTER: there is hot and cold, and not `{other}`");
+                return Err(SettingsError(message));
+            }
+        };
+        let pace = &mut settings.pace;
+        for (name, seconds) in [
+            ("MIN_SLEEP", &mut pace.min_sleep),
+            ("IDLE_STEP", &mut pace.idle_step),
+            ("MAX_SLEEP", &mut pace.max_sleep),
+            ("CLEAR_MIN_GAP", &mut pace.clear_min_gap),
+        ] {
+            number(name, variable(name), "of seconds", seconds)?;
+        }
+        let mut seconds = settings.turn_limit.as_secs();
+        number(
+            "TIMEOUT_SECS",
+            variable("TIMEOUT_SECS"),
+            "of seconds",
+            &mut seconds,
+        )?;
+        if seconds == 0 {
+            let message = "TIMEOUT_SECS: no turn can be played in 0 seconds";
+            return Err(SettingsError(message.to_owned()));
+        }
+        settings.turn_limit = Duration::from_secs(seconds);
+        number(
+            "LOG_MAX_BYTES",
+            variable("LOG_MAX_BYTES"),
+            "of bytes",
+            &mut settings.log_max_bytes,
+        )?;
+        settings.chrome = variable("CHROME").as_deref() == Some("1");
+        let prefix = settings.runtime.to_uppercase();
+        settings.model = variable(&format!("{prefix}_MODEL"));
+        settings.reasoning = variable(&format!("{prefix}_REASONING"));
+        settings.full_prompt = variable("FULL_PROMPT_FILE").map(PathBuf::from);
+        settings.light_prompt = variable("LIGHT_PROMPT_FILE").map(PathBuf::from);
+        Ok(settings)
+    }
+
+    /// Whether the agent's process stays.
+    pub fn adapter_kind(&self) -> AdapterKind {
+        self.adapter
+            .unwrap_or_else(|| AdapterKind::usual(&self.runtime))
+    }
+}
+
+fn number<T: FromStr>(
+    name: &str,
+    value: Option<String>,
+    what: &str,
+    number: &mut T,
+) -> Result<(), SettingsError> {
+    if let Some(value) = value {
+        *number = value.parse().map_err(|_| {
+            SettingsError(format!(
+                "{name}: a whole number {what} is needed, there is `{}`",
+                teamster_core::excerpt(&value, 40)
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(environment: &[(&str, &str)], file: &str) -> Result<Settings, String> {
+        let find = |name: &str| {
+            let found = environment.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let known = |name: &str| match name {
+            "claude" | "copilot" => Ok(name.to_owned()),
+            "claude-code" => Ok("claude".to_owned()),
+            "acp:My agent" => Ok(name.to_owned()),
+            _ => Err(format!("there is no `{name}`; there is: claude, copilot")),
+        };
+        Settings::read(&find, &crate::dotenv::parse(file), &known).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn without_variables_they_are_the_defaults() {
+        let settings = read(&[], "").unwrap();
+        assert_eq!(settings, Settings::default());
+        assert_eq!(settings.adapter_kind(), AdapterKind::Hot);
+        assert_eq!(settings.pace.max_sleep, 3600);
+    }
+
+    #[test]
+    fn the_environment_goes_before_the_file_and_what_is_empty_is_not_set() {
+        let file = "MIN_SLEEP=5\nIDLE_STEP=6\nMAX_SLEEP=7\nRUNTIME=copilot\nCOPILOT_MODEL=gpt-5\n\
+                    CLAUDE_MODEL=opus\nCOPILOT_REASONING=high\nCHROME=1\nFULL_PROMPT_FILE=full.md";
+        let settings = read(&[("MIN_SLEEP", "0"), ("IDLE_STEP", " ")], file).unwrap();
+        let pace = settings.pace;
+        assert_eq!((pace.min_sleep, pace.idle_step, pace.max_sleep), (0, 6, 7));
+        assert_eq!(settings.runtime, "copilot");
+        assert_eq!(settings.adapter_kind(), AdapterKind::Cold);
+        assert_eq!(settings.model.as_deref(), Some("gpt-5"));
+        assert_eq!(settings.reasoning.as_deref(), Some("high"));
+        assert!(settings.chrome);
+        assert_eq!(settings.full_prompt, Some(PathBuf::from("full.md")));
+    }
+
+    #[test]
+    fn names_of_runtimes_in_any_case_and_by_their_other_names() {
+        for (name, expected) in [
+            ("Claude-Code", "claude"),
+            ("COPILOT", "copilot"),
+            ("acp:My agent", "acp:My agent"),
+        ] {
+            assert_eq!(read(&[("RUNTIME", name)], "").unwrap().runtime, expected);
+        }
+        let hot = read(&[("RUNTIME", "copilot"), ("ADAPTER", "HOT")], "").unwrap();
+        assert_eq!(hot.adapter_kind(), AdapterKind::Hot);
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_by_name() {
+        for (name, value, message) in [
+            (
+                "RUNTIME",
+                "cluade",
+                "RUNTIME: there is no `cluade`; there is: claude, copilot",
+            ),
+            (
+                "MIN_SLEEP",
+                "1m",
+                "MIN_SLEEP: a whole number of seconds is needed, there is `1m`",
+            ),
+            (
+                "MAX_SLEEP",
+                "-1",
+                "MAX_SLEEP: a whole number of seconds is needed, there is `-1`",
+            ),
+            (
+                "TIMEOUT_SECS",
+                "0",
+                "TIMEOUT_SECS: no turn can be played in 0 seconds",
+            ),
+            (
+                "ADAPTER",
+                "warm",
+                "ADAPTER: there is hot and cold, and not `warm`",
+            ),
+        ] {
+            assert_eq!(read(&[(name, value)], "").unwrap_err(), message);
+        }
+    }
+}
