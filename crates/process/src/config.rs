@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use teamster_core::Timeouts;
 
+use crate::observe::LineObserver;
+
 /// Settings of a runtime: the same for all its runs.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -44,6 +46,9 @@ pub struct RuntimeConfig {
     /// elsewhere it does nothing. Off: it makes a start slower for a large process. What the CLI
     /// itself has started does not end with it; see [`leftovers`](crate::leftovers()).
     pub die_with_parent: bool,
+    /// Who is told at once what the CLI writes beside its events. Unset, nobody: of a run the end of it is
+    /// in its result.
+    pub observer: Option<LineObserver>,
     /// A folder that gets a recording of the run: see [Recording](crate#recording). It is made if it
     /// is missing, and a folder that has a recording is refused, so with this set a runtime is for
     /// one run. Unset, nothing is written.
@@ -67,6 +72,7 @@ impl Default for RuntimeConfig {
             interrupt_grace: Duration::from_secs(10),
             drain_grace: Duration::from_millis(500),
             die_with_parent: false,
+            observer: None,
             record_to: None,
         }
     }

@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::framing::LineBuf;
+use crate::observe::Observed;
 use crate::on_disk::{Notice, OnDisk};
 use crate::reading::Reader;
 use crate::record::Record;
@@ -41,6 +42,7 @@ pub(crate) struct Driver<R: Reader> {
     pub(crate) lines: LineBuf,
     pub(crate) other: Option<Output>,
     pub(crate) tail: Tail,
+    pub(crate) observed: Option<Observed>,
     pub(crate) stdin: Option<StdinWriter>,
     pub(crate) reader: R,
     pub(crate) ladder: Vec<Rung>,
@@ -245,6 +247,9 @@ impl<R: Reader> Driver<R> {
         for notice in notices {
             self.reader.notice(notice);
         }
+        if let Some(observed) = &mut self.observed {
+            observed.finish();
+        }
         let (code, signal) = self.tree.status().map_or((None, None), describe);
         let exit = Exit {
             code,
@@ -357,6 +362,9 @@ impl<R: Reader> Driver<R> {
         {
             self.reader.notice(notice);
             self.reader.flush();
+        }
+        if let Some(observed) = &mut self.observed {
+            observed.read(&buf[before..]);
         }
         self.clock.read = Instant::now();
         if !matches!(read, Ok(1..)) {

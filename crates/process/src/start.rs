@@ -16,6 +16,7 @@ use crate::engine;
 use crate::framing::LineBuf;
 use crate::launch::Plan;
 use crate::live::Live;
+use crate::observe::Observed;
 use crate::on_disk::{Notice, OnDisk};
 use crate::reading::Reader;
 use crate::record::Record;
@@ -117,6 +118,7 @@ pub(crate) async fn start<R: Reader + 'static>(
         lines: LineBuf::new(config.max_line_bytes),
         other,
         tail: Tail::new(config.stderr_tail_bytes),
+        observed: config.observer.clone().map(Observed::new),
         stdin: stdin.map(|pipe| StdinWriter::new(pipe, input)),
         reader,
         ladder: ladder(&plan.launch, config),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use memchr::memmem;
 use nix::fcntl::{FcntlArg, fcntl};
@@ -15,6 +16,9 @@ use crate::leftovers::Leftover;
 
 /// What a pipe shall hold, in bytes: what an unprivileged process may ask for.
 const PIPE_BYTES: i32 = 1 << 20;
+
+/// Milliseconds in a tick of the clock in which `/proc` counts: `USER_HZ` is 100 wherever Rust runs.
+pub(crate) const TICK_MS: u64 = 10;
 
 /// One process of the table.
 struct Entry {
@@ -159,6 +163,30 @@ pub(crate) fn die_with_parent(parent: u32) -> io::Result<()> {
     } else {
         Err(nix::Error::ESRCH.into())
     }
+}
+
+/// When the machine was started, in milliseconds since the Unix epoch, to a second.
+pub(crate) fn boot_time_ms() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let seconds = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
+    seconds.trim().parse::<u64>().ok()?.checked_mul(1000)
+}
+
+/// The directory that a process is in.
+pub(crate) fn directory(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/cwd")).ok()
+}
+
+/// See [`process_space`](crate::process_space()).
+pub(crate) fn process_space() -> Option<String> {
+    // A /proc of another namespace has other numbers for the same processes.
+    let itself = fs::read_link("/proc/self").ok()?;
+    if itself.to_str()?.parse() != Ok(std::process::id()) {
+        return None;
+    }
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(format!("{} {}", boot.trim(), namespace.display()))
 }
 
 fn pids() -> impl Iterator<Item = u32> {

@@ -34,3 +34,18 @@ pub(crate) fn leftovers() -> Vec<Leftover> {
 }
 
 pub(crate) fn enlarge_pipe<T>(_: T) {}
+
+/// Unknown here.
+pub(crate) const TICK_MS: u64 = 0;
+
+pub(crate) fn boot_time_ms() -> Option<u64> {
+    None
+}
+
+pub(crate) fn directory(_: u32) -> Option<std::path::PathBuf> {
+    None
+}
+
+pub(crate) fn process_space() -> Option<String> {
+    None
+}

@@ -1,0 +1,92 @@
+//! Whoever wants to see at once what a CLI writes beside its events.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::framing::{Frame, LineBuf};
+
+/// The longest line that is told whole, in bytes.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// Is told each line of the stream that carries no events, which is standard error for most CLIs, as it
+/// comes. Also between the turns of a session, where no stream of events could tell it.
+///
+/// It is called by the task that reads the CLI's output, so it must not wait.
+#[derive(Clone)]
+pub struct LineObserver(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl LineObserver {
+    /// Calls this function with each line that is not blank. What is no UTF-8 in it was replaced.
+    pub fn new(observe: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(observe))
+    }
+}
+
+impl fmt::Debug for LineObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LineObserver(..)")
+    }
+}
+
+/// The lines of one process.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    lines: LineBuf,
+    observer: LineObserver,
+}
+
+impl Observed {
+    pub(crate) fn new(observer: LineObserver) -> Self {
+        Self {
+            lines: LineBuf::new(LONGEST_LINE),
+            observer,
+        }
+    }
+
+    pub(crate) fn read(&mut self, bytes: &[u8]) {
+        self.lines.extend(bytes);
+        while let Some(frame) = self.lines.next() {
+            tell(&self.observer, &frame);
+        }
+    }
+
+    pub(crate) fn finish(&mut self) {
+        if let Some(frame) = self.lines.finish() {
+            tell(&self.observer, &frame);
+        }
+    }
+}
+
+fn tell(observer: &LineObserver, frame: &Frame<'_>) {
+    let text = match frame {
+        Frame::Line(line) => String::from_utf8_lossy(line),
+        Frame::TooLong { head, .. } => format!("{}…", String::from_utf8_lossy(head)).into(),
+    };
+    (observer.0)(&text);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_told_as_they_come_and_the_last_one_at_the_end() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let to = told.clone();
+        let observer = LineObserver::new(move |line| to.lock().unwrap().push(line.to_owned()));
+        let mut observed = Observed::new(observer);
+        observed.read(b"on");
+        assert!(told.lock().unwrap().is_empty());
+        observed.read(b"e\r\n\ntwo \xff\nth");
+        assert_eq!(*told.lock().unwrap(), ["one", "two \u{fffd}"]);
+        observed.finish();
+        assert_eq!(told.lock().unwrap().pop().unwrap(), "th");
+        observed.read(&vec![b'x'; LONGEST_LINE + 1]);
+        observed.read(b"\nlast\n");
+        let told = told.lock().unwrap();
+        assert!(told[2].starts_with("xxx") && told[2].ends_with("x…") && told[2].len() < 2000);
+        assert_eq!(told[3], "last");
+    }
+}
