@@ -4,6 +4,7 @@
 //!   agents.
 //! - [`fake_agent`]: a program that pretends to be such a CLI and misbehaves on command: half
 //!   lines, floods, ignored signals, children that outlive it and hold its pipes, lost output.
+//! - [`stand_in`]: the same program in the place of an agent in a loop, by a plan and by chance.
 //! - [`mcp_server`]: a small MCP server with tools that succeed, fail, wait and tell, and with faults.
 //! - [`proc`]: whether a process is gone, and waiting until something is so, without fixed sleeps.
 //! - [`fixture`]: recorded runs of real CLIs, as folders.
@@ -11,8 +12,8 @@
 //! - [`snapshot`]: its events as text, for people to read and for tests to compare.
 //! - `conformance` (feature `conformance`): the suite of checks that every provider must pass.
 //!
-//! Processes, signals and pipes are Unix here, so the fake agent, [`proc`] and the suite
-//! exist on Unix only.
+//! Processes, signals and pipes are Unix here, so the fake agent, the stand-ins, [`proc`] and the
+//! suite exist on Unix only.
 #![warn(missing_docs)]
 
 #[cfg(all(unix, feature = "conformance"))]
@@ -26,3 +27,5 @@ pub mod mock_runtime;
 pub mod proc;
 pub mod replay;
 pub mod snapshot;
+#[cfg(unix)]
+pub mod stand_in;

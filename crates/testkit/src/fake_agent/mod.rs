@@ -34,6 +34,9 @@
 //! is 2; so is a step that cannot be done. Nothing lives longer than [`LIFE_LIMIT_SECONDS`] unless
 //! the script says so.
 //!
+//! With a plan in the place of a script it stands in for an agent in a loop, see
+//! [`stand_in`](crate::stand_in).
+//!
 //! To offer the fake agent as a subcommand of another program, see [`FakeAgent`].
 
 mod hex;
@@ -59,6 +62,9 @@ pub use script::{SCRIPT_ENV, Script, ScriptError};
 pub use step::{Pipe, Signal, Spawn, SpawnKind, Stdin, Step};
 pub use write::{BigLine, Flood, Play, Stream, Text};
 
+pub(crate) use run::limit_life;
+
+use crate::stand_in::{self, PLAN_ENV};
 use run::Runner;
 
 /// How long an agent, and each process that it spawns, lives at most unless its script says
@@ -132,14 +138,20 @@ impl FakeAgent {
     ///
     /// It uses the process as its own (signals, standard streams) and may end it.
     pub fn run(&self, args: impl IntoIterator<Item = OsString>) -> ExitCode {
-        match self.start(args.into_iter()) {
+        let mut args = args.into_iter().peekable();
+        let is_child = args.peek().is_some_and(|arg| arg == spawn::CHILD_FLAG);
+        // A spawned process inherits the environment.
+        if let Some(plan) = std::env::var_os(PLAN_ENV).filter(|_| !is_child) {
+            return stand_in::run(self, &plan, args.collect());
+        }
+        match self.start(args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(stop) => ExitCode::from(stop.code()),
         }
     }
 
     fn start(&self, mut args: impl Iterator<Item = OsString>) -> Flow {
-        run::limit_life(LIFE_LIMIT_SECONDS);
+        limit_life(LIFE_LIMIT_SECONDS);
         let first = args.next();
         // Before the environment, which a spawned process inherits.
         if first.as_deref() == Some(OsStr::new(spawn::CHILD_FLAG)) {
@@ -177,6 +189,14 @@ fn script_of(value: &OsStr) -> Result<Script, ScriptError> {
         Some(path) => Script::load(OsStr::from_bytes(path)),
         None => Script::parse(&value.to_string_lossy()),
     }
+}
+
+/// Starts a process as the step `spawn` does, and waits until it is ready.
+pub(crate) fn start_process(agent: &FakeAgent, spawn: &Spawn) -> Result<(), String> {
+    spawn::spawn(agent, spawn).map_err(|stop| match stop {
+        Stop::Failed(message) => message,
+        Stop::Exit(code) => format!("exit {code}"),
+    })
 }
 
 /// Going on, or the end of the process.

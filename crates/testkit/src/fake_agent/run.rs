@@ -259,7 +259,7 @@ impl Runner {
 }
 
 /// Lets `SIGALRM` end this process in so many seconds, or never if 0.
-pub(super) fn limit_life(seconds: u32) {
+pub(crate) fn limit_life(seconds: u32) {
     // What was left of an earlier limit does not matter.
     let _ = if seconds == 0 {
         alarm::cancel()

@@ -1,0 +1,336 @@
+//! GitHub Copilot CLI, one process a turn.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::process::exit;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::act::Act;
+use super::lines::Tokens;
+use super::signals::{self, Ears};
+use super::state::State;
+use super::witness::{Told, What, Witness, iso, now_ms};
+use super::{Ending, flag};
+
+const MODEL: &str = "mock-model";
+
+/// What the program's own record of a session has, and stdout.
+#[derive(Debug)]
+struct Record {
+    file: PathBuf,
+    session: String,
+    /// Counts lines, for their ids.
+    lines: u64,
+}
+
+impl Record {
+    fn line(&mut self, kind: &str, data: &Value) -> Value {
+        self.lines += 1;
+        let id = format!("00000000-0000-4000-8000-{:012x}", self.lines);
+        json!({"type": kind, "data": data, "id": id, "timestamp": iso(now_ms()), "parentId": null})
+    }
+
+    /// Tells on stdout, and writes down what is not only of the moment.
+    fn say(&mut self, kind: &str, data: &Value) -> io::Result<()> {
+        let mut line = self.line(kind, data);
+        let passes = matches!(
+            kind,
+            "assistant.message_start" | "assistant.message_delta" | "assistant.idle"
+        );
+        if passes {
+            line["ephemeral"] = json!(true);
+        } else {
+            self.append(&line)?;
+        }
+        print(&line);
+        Ok(())
+    }
+
+    /// Writes down what is not told on stdout.
+    fn note(&mut self, kind: &str, data: &Value) -> io::Result<()> {
+        let line = self.line(kind, data);
+        self.append(&line)
+    }
+
+    fn append(&self, line: &Value) -> io::Result<()> {
+        let mut file = File::options().append(true).create(true).open(&self.file)?;
+        file.write_all(format!("{line}\n").as_bytes())
+    }
+
+    /// The session's figures are those of all its runs.
+    fn shut_down(&mut self) -> io::Result<()> {
+        let text = fs::read_to_string(&self.file)?;
+        let usages = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|line| line["type"] == "session.usage_record")
+            .map(|line| line["data"]["usage"].clone());
+        let (mut count, mut sums) = (0, [0; 3]);
+        for usage in usages {
+            count += 1;
+            for (sum, name) in
+                sums.iter_mut()
+                    .zip(["inputTokens", "outputTokens", "cacheReadTokens"])
+            {
+                *sum += usage[name].as_u64().unwrap_or_default();
+            }
+        }
+        self.note(
+            "session.shutdown",
+            &json!({
+                "shutdownType": "routine",
+                "totalPremiumRequests": 0,
+                "currentModel": MODEL,
+                "modelMetrics": {MODEL: {
+                    "requests": {"count": count, "cost": 0},
+                    "usage": {"inputTokens": sums[0], "outputTokens": sums[1],
+                        "cacheReadTokens": sums[2], "cacheWriteTokens": 0, "reasoningTokens": 0},
+                }},
+            }),
+        )
+    }
+
+    fn result(&self) {
+        print(&json!({
+            "type": "result",
+            "timestamp": iso(now_ms()),
+            "sessionId": self.session,
+            "exitCode": 0,
+            "usage": {"premiumRequests": 0, "totalApiDurationMs": 10, "sessionDurationMs": 20,
+                "codeChanges": {"linesAdded": 0, "linesRemoved": 0, "filesModified": []}},
+        }));
+    }
+
+    /// What is told and written when the turn is broken off by a signal.
+    fn abort(&mut self) -> io::Result<()> {
+        self.say("abort", &json!({"reason": "user_initiated"}))?;
+        self.say("assistant.turn_end", &json!({"turnId": "0"}))?;
+        self.say("assistant.idle", &json!({"aborted": true}))?;
+        self.shut_down()?;
+        self.result();
+        Ok(())
+    }
+}
+
+fn print(line: &Value) {
+    let mut out = io::stdout().lock();
+    // A reader that has gone away is no reason to end.
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+fn refuse(words: &str) -> u8 {
+    // Nobody may be left to read it.
+    let _ = writeln!(io::stderr(), "{words}");
+    1
+}
+
+pub(super) fn run(mut state: State) -> Ending {
+    let shared: Arc<Mutex<Option<Record>>> = Arc::default();
+    let witness = Witness::open(&state.plan.witness()).map_err(|error| error.to_string())?;
+    let ears = signals::watch({
+        let shared = Arc::clone(&shared);
+        move |signal| {
+            // It ends, whether this can be written or not.
+            let _ = witness.saw(What::End {
+                why: signal.as_str().to_owned(),
+            });
+            // Not given back: the turn says nothing more.
+            let mut record = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(record) = record.as_mut() {
+                let _ = record.abort();
+            }
+            exit(0);
+        }
+    })?;
+    let resumes = flag(&state.args, "--resume").map(str::to_owned);
+    let given = flag(&state.args, "--session-id").map(str::to_owned);
+    state.begin(resumes.as_deref())?;
+    if let Some(id) = resumes.as_deref().filter(|id| !state.knows(id)) {
+        state.saw(What::Refused {
+            session: id.to_owned(),
+        })?;
+        return Ok(refuse(&format!(
+            "Error: No session, task, or name matched '{id}'.\n\n\
+             To resume by session or task ID:  copilot --resume=<id>\n\
+             To start a new session with ID:   copilot --session-id=<valid-uuid>"
+        )));
+    }
+    let mut prompt = flag(&state.args, "--prompt").unwrap_or_default().to_owned();
+    if prompt.is_empty() {
+        // What cannot be read is no prompt.
+        let _ = io::stdin().read_to_string(&mut prompt);
+    }
+    if prompt.trim().is_empty() {
+        return Ok(refuse("No prompt provided."));
+    }
+    let is_new = resumes.is_none() && !given.as_deref().is_some_and(|id| state.knows(id));
+    let session = match resumes.or(given) {
+        Some(session) => session,
+        None => state.uuid(),
+    };
+    let home = match std::env::var_os("COPILOT_HOME") {
+        Some(home) => PathBuf::from(home),
+        None => PathBuf::from(std::env::var_os("HOME").ok_or("HOME is not set")?).join(".copilot"),
+    };
+    let folder = home.join("session-state").join(&session);
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Record {
+        file: folder.join("events.jsonl"),
+        session: session.clone(),
+        lines: 0,
+    });
+    let run = Run {
+        state,
+        ears,
+        shared,
+        session,
+    };
+    run.turn(&prompt, is_new)
+}
+
+struct Run {
+    state: State,
+    ears: Ears,
+    shared: Arc<Mutex<Option<Record>>>,
+    session: String,
+}
+
+impl Run {
+    /// Does something with the record, and is not disturbed by a signal in it.
+    fn record<T>(&self, act: impl FnOnce(&mut Record) -> io::Result<T>) -> Result<T, String> {
+        let mut record = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = record.as_mut().ok_or("no record")?;
+        act(record).map_err(|error| format!("{}: {error}", record.file.display()))
+    }
+
+    fn turn(self, prompt: &str, is_new: bool) -> Ending {
+        let turn = self
+            .state
+            .message(prompt, &self.session)?
+            .unwrap_or_default();
+        self.state.remember(&self.session)?;
+        let (acts, ms) = self.state.planned(turn);
+        self.record(|record| {
+            let id = json!({"sessionId": record.session});
+            record.note(
+                if is_new {
+                    "session.start"
+                } else {
+                    "session.resume"
+                },
+                &id,
+            )?;
+            record.say(
+                "user.message",
+                &json!({"content": prompt, "delivery": "idle"}),
+            )?;
+            record.say("assistant.turn_start", &json!({"turnId": "0"}))
+        })?;
+        if acts.contains(&Act::Die) {
+            self.state.die(Act::Die)?;
+        }
+        // What was read from a cache is a part of it.
+        let tokens = Tokens {
+            input: 1005 + turn,
+            output: 20,
+            cache_read: 5,
+        };
+        let command = State::commands(&acts);
+        let mut used = Tokens::default();
+        if !command.is_empty() {
+            self.use_tool(&acts, turn, &command, tokens)?;
+            used = tokens;
+        }
+        if acts.contains(&Act::Child) {
+            self.state.child(turn)?;
+        }
+        if acts.contains(&Act::DieAfter) {
+            self.state.die(Act::DieAfter)?;
+        }
+        for act in [Act::Hang, Act::Deaf, Act::Late] {
+            if acts.contains(&act) {
+                self.state.saw(What::Will { act })?;
+                if act == Act::Deaf {
+                    self.ears.close();
+                }
+                thread::sleep(Duration::from_hours(24));
+            }
+        }
+        thread::sleep(Duration::from_millis(ms));
+        let text = format!("Turn {turn} is done.");
+        self.record(|record| {
+            let id = format!("message-{turn}");
+            record.say("assistant.message_start", &json!({"messageId": id}))?;
+            let delta = json!({"messageId": id, "deltaContent": text});
+            record.say("assistant.message_delta", &delta)?;
+            record.say(
+                "assistant.message",
+                &json!({"messageId": id, "model": MODEL, "content": text, "toolRequests": []}),
+            )?;
+            record.note("session.usage_record", &usage_record(tokens))?;
+            record.say("assistant.turn_end", &json!({"turnId": "0"}))?;
+            record.say("assistant.idle", &json!({}))?;
+            record.shut_down()
+        })?;
+        used = used.plus(tokens);
+        self.state.saw(What::Result(Told {
+            turn,
+            session: self.session.clone(),
+            interrupted: false,
+            input_tokens: used.input - used.cache_read,
+            output_tokens: used.output,
+            cache_read_tokens: used.cache_read,
+            cost_micro_usd: 0,
+        }))?;
+        self.record(|record| {
+            record.result();
+            Ok(())
+        })?;
+        Ok(0)
+    }
+
+    fn use_tool(
+        &self,
+        acts: &[Act],
+        turn: u64,
+        command: &str,
+        tokens: Tokens,
+    ) -> Result<(), String> {
+        let id = format!("call_{turn}");
+        let arguments = json!({"command": command, "description": "end of the tick"});
+        self.record(|record| {
+            record.say(
+                "assistant.message",
+                &json!({"messageId": format!("before-{turn}"), "model": MODEL, "content": "",
+                    "toolRequests": [{"toolCallId": id, "name": "bash", "arguments": arguments,
+                        "type": "function"}]}),
+            )?;
+            record.note("session.usage_record", &usage_record(tokens))?;
+            record.say(
+                "tool.execution_start",
+                &json!({"toolCallId": id, "toolName": "bash", "arguments": arguments,
+                    "turnId": "0", "model": MODEL}),
+            )
+        })?;
+        self.state.change_files(acts, turn)?;
+        self.record(|record| {
+            record.say(
+                "tool.execution_complete",
+                &json!({"toolCallId": id, "model": MODEL, "turnId": "0",
+                    "shellExecution": {"exitCode": 0}, "success": true,
+                    "result": {"content": "<shellId: 0 completed with exit code 0>"}}),
+            )
+        })
+    }
+}
+
+fn usage_record(tokens: Tokens) -> Value {
+    json!({"usage": {"model": MODEL, "inputTokens": tokens.input, "outputTokens": tokens.output,
+        "cacheReadTokens": tokens.cache_read, "cacheWriteTokens": 0, "reasoningTokens": 0,
+        "cost": 0.0, "initiator": "user"}})
+}

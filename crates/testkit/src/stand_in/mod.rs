@@ -1,0 +1,122 @@
+//! Stand-ins for two CLIs that do what agents in a loop do: `claude`, kept for many turns, and `copilot`,
+//! one process a turn.
+//!
+//! The program is the fake agent with a [`Plan`] in the environment variable [`PLAN_ENV`] in the place of
+//! a script: the plan in TOML, or `@` and the path of a file with it. What it prints is made by hand after
+//! recorded runs. In a turn it touches flags under `.orchestrator`, writes the files that agents write,
+//! starts processes, dies or hangs, as the plan says or as chance has it; the same plan has the same
+//! chances each time. What happened is in a file of its own ([`witness`]), from which a test can tell the
+//! truth.
+//!
+//! ```
+//! use teamster_testkit::stand_in::{Act, Plan, StandIn};
+//!
+//! let plan = Plan::new(StandIn::Claude, "/tmp/state")
+//!     .seed(7)
+//!     .turn([Act::DidWork])
+//!     .turn([Act::ClearSession, Act::Die])
+//!     .chance(Act::DidWork, 0.5);
+//! assert_eq!(Plan::parse(&plan.to_toml()?)?, plan);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod act;
+mod chance;
+mod claude;
+mod copilot;
+mod lines;
+mod plan;
+mod signals;
+mod state;
+pub mod witness;
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+pub use act::Act;
+pub use plan::{PLAN_ENV, Plan, PlanError, StandIn};
+
+use crate::fake_agent::FakeAgent;
+use state::State;
+
+/// The exit code if the plan is wrong or cannot be carried out.
+const PLAN_FAILED: u8 = 2;
+
+/// How a stand-in ends, or why it cannot go on.
+type Ending = Result<u8, String>;
+
+/// Plays a plan. `value` is that of [`PLAN_ENV`], the arguments are those of the program that is stood in
+/// for.
+pub(crate) fn run(agent: &FakeAgent, value: &OsStr, args: Vec<OsString>) -> ExitCode {
+    match play(agent, value, args) {
+        Ok(code) => ExitCode::from(code),
+        Err(message) => {
+            // With stderr gone there is nobody to tell.
+            let _ = writeln!(io::stderr().lock(), "teamster-fake-agent: {message}");
+            ExitCode::from(PLAN_FAILED)
+        }
+    }
+}
+
+fn play(agent: &FakeAgent, value: &OsStr, args: Vec<OsString>) -> Ending {
+    let plan = match value.as_bytes().strip_prefix(b"@") {
+        Some(path) => Plan::load(OsStr::from_bytes(path)),
+        None => Plan::parse(&value.to_string_lossy()),
+    }
+    .map_err(|error| format!("{PLAN_ENV}: {error}"))?;
+    let args: Vec<String> = args
+        .into_iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    if args.first().is_some_and(|arg| arg == "--version") {
+        let version = match plan.cli {
+            StandIn::Claude => "2.1.197 (Claude Code)",
+            StandIn::Copilot => "GitHub Copilot CLI 1.0.102.",
+        };
+        return match writeln!(io::stdout(), "{version}") {
+            Ok(()) => Ok(0),
+            Err(error) => Err(error.to_string()),
+        };
+    }
+    let cli = plan.cli;
+    let state = State::open(agent, plan, args)?;
+    match cli {
+        StandIn::Claude => claude::run(state),
+        StandIn::Copilot => copilot::run(state),
+    }
+}
+
+/// The value of a flag, as one word with it or as the next.
+fn flag<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        if word == name {
+            return words.next().map(String::as_str);
+        }
+        let value = word
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('='));
+        if value.is_some() {
+            return value;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_has_its_value_in_one_word_or_in_the_next() {
+        let args: Vec<String> = ["-p", "--resume=a=b", "--model", "x", "--resumed", "no"]
+            .map(str::to_owned)
+            .into();
+        assert_eq!(flag(&args, "--resume"), Some("a=b"));
+        assert_eq!(flag(&args, "--model"), Some("x"));
+        assert_eq!(flag(&args, "--session-id"), None);
+        assert_eq!(flag(&args[..3], "--model"), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! What outlives a process of a stand-in, and what all of them do in the same way.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::{Signal, raise};
+
+use super::act::{Act, FLAGS, ORCHESTRATOR};
+use super::chance::Chance;
+use super::plan::Plan;
+use super::witness::{Kind, What, Witness};
+use crate::fake_agent::{FakeAgent, Spawn, SpawnKind};
+
+/// Which chances are for what.
+const OF_TURNS: u64 = 1;
+const OF_STARTS: u64 = 2;
+const OF_CLEARS: u64 = 3;
+const OF_IDS: u64 = 4;
+
+/// The longest beginning of a message that is written down, in characters.
+const BEGINNING: usize = 200;
+
+/// A process of a stand-in.
+#[derive(Debug)]
+pub(super) struct State {
+    agent: FakeAgent,
+    pub(super) plan: Plan,
+    pub(super) args: Vec<String>,
+    pub(super) folder: PathBuf,
+    witness: Witness,
+    start: u64,
+    ids: Chance,
+    clears: u64,
+}
+
+impl State {
+    pub(super) fn open(agent: &FakeAgent, plan: Plan, args: Vec<String>) -> Result<Self, String> {
+        let failed = |error| format!("{}: {error}", plan.state.display());
+        fs::create_dir_all(plan.state.join("sessions")).map_err(failed)?;
+        let witness = Witness::open(&plan.witness()).map_err(failed)?;
+        let start = count(&plan.state.join("starts")).map_err(failed)?;
+        crate::fake_agent::limit_life(plan.life_limit_seconds);
+        let folder = std::env::current_dir().map_err(|error| error.to_string())?;
+        Ok(Self {
+            agent: agent.clone(),
+            ids: Chance::of(plan.seed, OF_IDS, start),
+            plan,
+            args,
+            folder,
+            witness,
+            start,
+            clears: 0,
+        })
+    }
+
+    /// The process has begun. It may be its end.
+    pub(super) fn begin(&self, resumes: Option<&str>) -> Result<(), String> {
+        self.saw(What::Start {
+            argv: self.args.clone(),
+            resumes: resumes.map(str::to_owned),
+            run_id: std::env::var("TEAMSTER_RUN_ID").ok(),
+            number: self.start,
+        })?;
+        let mut chance = Chance::of(self.plan.seed, OF_STARTS, self.start);
+        if self.happens(Act::DieAtStart, &mut chance) {
+            self.die(Act::DieAtStart)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn saw(&self, what: What) -> Result<(), String> {
+        self.witness
+            .saw(what)
+            .map_err(|error| format!("cannot write the witness: {error}"))
+    }
+
+    /// A message has come: its turn, unless it is to clear the conversation.
+    pub(super) fn message(&self, text: &str, session: &str) -> Result<Option<u64>, String> {
+        let kind = match text {
+            "/clear" => Kind::Clear,
+            _ if text.contains(&self.plan.full_mark) => Kind::Full,
+            _ => Kind::Light,
+        };
+        let turn = match kind {
+            Kind::Clear => None,
+            _ => {
+                let turns = count(&self.plan.state.join("turns"));
+                Some(turns.map_err(|error| format!("cannot count turns: {error}"))?)
+            }
+        };
+        let orchestrator = self.folder.join(ORCHESTRATOR);
+        let flags = FLAGS
+            .iter()
+            .filter(|flag| orchestrator.join(flag).exists())
+            .map(|flag| (*flag).to_owned())
+            .collect();
+        self.saw(What::Message {
+            turn,
+            kind,
+            session: session.to_owned(),
+            flags,
+            text: text.chars().take(BEGINNING).collect(),
+        })?;
+        Ok(turn)
+    }
+
+    /// What is done in a turn, and how long it takes, in milliseconds.
+    pub(super) fn planned(&self, turn: u64) -> (Vec<Act>, u64) {
+        let mut chance = Chance::of(self.plan.seed, OF_TURNS, turn);
+        let ms = chance.between(self.plan.turn_ms);
+        let planned = usize::try_from(turn)
+            .ok()
+            .and_then(|turn| self.plan.turns.get(turn));
+        let acts = match planned {
+            Some(acts) => acts.clone(),
+            // Each has its own chance, whether the others happen or not.
+            None => (self.plan.chances.iter())
+                .filter_map(|(act, probability)| chance.happens(*probability).then_some(*act))
+                .collect(),
+        };
+        (acts, ms)
+    }
+
+    /// Changes files as these acts do; the commands with which a real agent would.
+    pub(super) fn change_files(&self, acts: &[Act], turn: u64) -> Result<(), String> {
+        for &act in acts.iter().filter(|act| act.is_of_files()) {
+            self.saw(What::Will { act })?;
+            let changed = act.change_files(&self.folder, turn);
+            // The folder is the loop's. If it is gone, so is what the act was for.
+            if changed.is_ok() {
+                self.saw(What::Did { act })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The commands with which a real agent would change the files.
+    pub(super) fn commands(acts: &[Act]) -> String {
+        let commands: Vec<_> = acts.iter().filter_map(|act| act.command()).collect();
+        commands.join(" && ")
+    }
+
+    /// Starts a process that lives on in the background, in a session of its own.
+    pub(super) fn child(&self, turn: u64) -> Result<(), String> {
+        let file = self.plan.state.join(format!("child-{turn}"));
+        let spawn = Spawn::new(SpawnKind::Setsid)
+            // A real one may or may not have its output elsewhere.
+            .hold_pipes(turn.is_multiple_of(2))
+            .pid_file(&file);
+        crate::fake_agent::start_process(&self.agent, &spawn)?;
+        let pid = fs::read_to_string(&file).unwrap_or_default();
+        let child = pid
+            .trim()
+            .parse()
+            .map_err(|_| format!("{}: no process id", file.display()))?;
+        self.saw(What::Child { child })
+    }
+
+    /// Dies at once, as a process does of which the system runs out of memory.
+    pub(super) fn die(&self, act: Act) -> Result<(), String> {
+        self.saw(What::Will { act })?;
+        raise(Signal::SIGKILL).map_err(|error| format!("cannot die: {error}"))
+    }
+
+    /// The conversation is to be cleared. It may be the end.
+    pub(super) fn before_clear(&mut self) -> Result<(), String> {
+        let number = self.start << 32 | self.clears;
+        self.clears += 1;
+        let mut chance = Chance::of(self.plan.seed, OF_CLEARS, number);
+        if self.happens(Act::DieOnClear, &mut chance) {
+            self.die(Act::DieOnClear)?;
+        }
+        Ok(())
+    }
+
+    fn happens(&self, act: Act, chance: &mut Chance) -> bool {
+        let probability = self.plan.chances.get(&act).copied().unwrap_or_default();
+        chance.happens(probability)
+    }
+
+    /// Whether there is such a session of this folder.
+    pub(super) fn knows(&self, session: &str) -> bool {
+        let folder = fs::read_to_string(self.session(session));
+        folder.is_ok_and(|folder| Path::new(&folder) == self.folder)
+    }
+
+    /// A session has begun: from now on it can be resumed.
+    pub(super) fn remember(&self, session: &str) -> Result<(), String> {
+        fs::write(
+            self.session(session),
+            self.folder.as_os_str().as_encoded_bytes(),
+        )
+        .map_err(|error| format!("cannot remember the session: {error}"))
+    }
+
+    fn session(&self, id: &str) -> PathBuf {
+        // An id is no path, whatever it is.
+        let name: String = id
+            .chars()
+            .map(|c| if c.is_alphanumeric() { c } else { '-' })
+            .collect();
+        self.plan.state.join("sessions").join(name)
+    }
+
+    pub(super) fn uuid(&mut self) -> String {
+        self.ids.uuid()
+    }
+}
+
+/// The next number from a file that several processes count in.
+fn count(file: &Path) -> std::io::Result<u64> {
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(file)?;
+    file.lock()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    let number: u64 = text.trim().parse().unwrap_or_default();
+    file.rewind()?;
+    // Never shorter than before.
+    writeln!(file, "{}", number + 1)?;
+    Ok(number)
+}

@@ -1,0 +1,239 @@
+//! What happened, as the stand-ins saw it: one JSON object a line, in the order in which it happened.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::act::Act;
+
+/// What happened, and where.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The stand-in's process.
+    pub pid: u32,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum What {
+    /// A process was started.
+    Start {
+        /// Its arguments, without the program's name.
+        argv: Vec<String>,
+        /// The session that it resumes.
+        resumes: Option<String>,
+        /// What marks it as a process of a run.
+        run_id: Option<String>,
+        /// Which start it was, from 0.
+        number: u64,
+    },
+    /// It was to resume a session that it does not know, and ends.
+    Refused {
+        /// That session.
+        session: String,
+    },
+    /// A message came.
+    Message {
+        /// Which turn it begins, from 0, counted over all processes. None for `/clear`.
+        turn: Option<u64>,
+        /// What it asks for.
+        kind: Kind,
+        /// The session in which it came.
+        session: String,
+        /// The flags that were there then.
+        flags: Vec<String>,
+        /// How it begins: at most 200 characters.
+        text: String,
+    },
+    /// It is about to do something. It may die before it has.
+    Will {
+        /// What.
+        act: Act,
+    },
+    /// It has done something.
+    Did {
+        /// What.
+        act: Act,
+    },
+    /// It started a process.
+    Child {
+        /// The process.
+        child: u32,
+    },
+    /// It heard that its turn is to be interrupted.
+    Interrupted,
+    /// The conversation was cleared.
+    Cleared {
+        /// The session until then.
+        from: String,
+        /// The session since.
+        to: String,
+    },
+    /// It told the end of a turn.
+    Result(Told),
+    /// It heard the end of its input, or that it is to end, or a signal to that effect.
+    End {
+        /// What it heard.
+        why: String,
+    },
+}
+
+/// What was told at the end of a turn. All figures are the turn's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// Which turn, as in its message.
+    pub turn: u64,
+    /// The session.
+    pub session: String,
+    /// Whether the turn was interrupted.
+    pub interrupted: bool,
+    /// Tokens that were neither read from nor written to a cache. Another number for each turn.
+    pub input_tokens: u64,
+    /// Tokens of the answer.
+    pub output_tokens: u64,
+    /// Tokens read from a cache.
+    pub cache_read_tokens: u64,
+    /// The price, in millionths of a dollar; 0 where the CLI tells none.
+    pub cost_micro_usd: u64,
+}
+
+/// What a message asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Kind {
+    /// A tick, with everything that there is to say.
+    Full,
+    /// A tick.
+    Light,
+    /// To clear the conversation.
+    Clear,
+}
+
+/// Reads what has happened until now. A line that is being written is left out.
+///
+/// # Errors
+///
+/// The file cannot be read, or a line of it is none of a witness. A file that is not there yet is empty.
+pub fn read(file: impl AsRef<Path>) -> io::Result<Vec<Seen>> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let end = text.rfind('\n').map_or(0, |end| end + 1);
+    text[..end]
+        .lines()
+        .map(|line| serde_json::from_str(line).map_err(io::Error::from))
+        .collect()
+}
+
+/// Writes down what happens.
+#[derive(Debug)]
+pub(super) struct Witness(File);
+
+impl Witness {
+    pub(super) fn open(file: &Path) -> io::Result<Self> {
+        let options = File::options().create(true).append(true).open(file)?;
+        Ok(Self(options))
+    }
+
+    /// One write for a line: processes that write at the same time do not get between.
+    pub(super) fn saw(&self, what: What) -> io::Result<()> {
+        let seen = Seen {
+            at_ms: now_ms(),
+            pid: std::process::id(),
+            what,
+        };
+        let mut line = serde_json::to_vec(&seen)?;
+        line.push(b'\n');
+        (&self.0).write_all(&line)
+    }
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A time in milliseconds since 1970, as CLIs write it.
+pub(super) fn iso(at_ms: u64) -> String {
+    let (seconds, ms) = (at_ms / 1000, at_ms % 1000);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": days since 0000-03-01.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    format!(
+        "{:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{ms:03}Z",
+        era * 400 + year + next,
+        second / 3600,
+        second / 60 % 60,
+        second % 60,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_clis_do() {
+        assert_eq!(iso(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(iso(951_782_400_000), "2000-02-29T00:00:00.000Z");
+        assert_eq!(iso(1_795_371_221_739), "2026-11-22T18:13:41.739Z");
+        assert_eq!(iso(1_798_761_599_999), "2026-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn what_was_seen_is_read_up_to_the_last_whole_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("witness.jsonl");
+        assert_eq!(read(&file).unwrap(), []);
+        let witness = Witness::open(&file).unwrap();
+        witness.saw(What::Interrupted).unwrap();
+        witness
+            .saw(What::Message {
+                turn: Some(3),
+                kind: Kind::Light,
+                session: "s".to_owned(),
+                flags: vec!["did-work".to_owned()],
+                text: "tick".to_owned(),
+            })
+            .unwrap();
+        (&witness.0).write_all(b"{\"at_ms\": 1, ").unwrap();
+        let seen = read(&file).unwrap();
+        assert_eq!(seen.len(), 2);
+        assert_eq!(seen[0].what, What::Interrupted);
+        assert_eq!(seen[0].pid, std::process::id());
+        assert!(matches!(
+            &seen[1].what,
+            What::Message {
+                turn: Some(3),
+                kind: Kind::Light,
+                ..
+            }
+        ));
+        (&witness.0).write_all(b"no}\n").unwrap();
+        read(&file).unwrap_err();
+    }
+}

@@ -1,0 +1,204 @@
+//! Claude Code, kept for many turns.
+
+use std::fs;
+
+use teamster_core::{AgentSession, ErrorKind, RunResult, RunStatus, SessionOptions, Turn};
+use teamster_testkit::proc;
+use teamster_testkit::stand_in::witness::{Kind, What};
+use teamster_testkit::stand_in::{Act, Plan, StandIn};
+
+use crate::{FULL, LIGHT, LIMIT, Place, end, figures};
+
+fn place(plan: impl FnOnce(Plan) -> Plan) -> Place {
+    Place::new(StandIn::Claude, plan)
+}
+
+impl Place {
+    fn open(&self, resumes: Option<&str>) -> Box<dyn AgentSession> {
+        let mut params = self.params("");
+        params.session_id = resumes.map(str::to_owned);
+        let runtime = teamster::create_session_runtime("claude", Self::config()).unwrap();
+        runtime.open(SessionOptions::new(params)).unwrap()
+    }
+}
+
+async fn say(session: &dyn AgentSession, prompt: &str) -> RunResult {
+    end(session.send(Turn::new(prompt))).await
+}
+
+#[tokio::test]
+async fn turns_tell_what_they_used_and_a_cleared_conversation_is_another_session() {
+    for totals_begin_anew in [false, true] {
+        let place = place(|mut plan| {
+            plan.totals_begin_anew = totals_begin_anew;
+            plan.turn([]).turn([Act::DidWork, Act::ClearSession])
+        });
+        let session = place.open(None);
+        let first = say(&*session, FULL).await;
+        let second = say(&*session, LIGHT).await;
+        session.clear().await.unwrap();
+        let third = say(&*session, FULL).await;
+        session.close().await;
+
+        assert_eq!(first.status, RunStatus::Completed, "{:?}", first.errors);
+        assert_eq!(first.text, "Turn 0 is done.");
+        assert_eq!(second.text, "Turn 1: I do it.Turn 1 is done.");
+        assert_eq!(first.session_id, second.session_id);
+        assert_ne!(first.session_id, third.session_id);
+        let told = place.told();
+        assert_eq!(told.len(), 3);
+        for (result, told) in [&first, &second, &third].into_iter().zip(&told) {
+            let (reported, true_ones) = figures(result, told);
+            assert_eq!(reported, true_ones);
+            assert_eq!(result.session_id.as_deref(), Some(&*told.session));
+            let micro = result.total_cost_usd.unwrap() * 1e6;
+            let wanted = f64::from(u32::try_from(told.cost_micro_usd).unwrap());
+            assert!((micro - wanted).abs() < 0.01, "{micro} {wanted}");
+        }
+        assert_eq!(told[1].input_tokens, 2 * 1001);
+
+        let kinds: Vec<_> = place
+            .seen()
+            .iter()
+            .filter_map(|what| match what {
+                What::Message { kind, flags, .. } => Some((*kind, flags.len())),
+                _ => None,
+            })
+            .collect();
+        let wanted = [
+            (Kind::Full, 0),
+            (Kind::Light, 0),
+            (Kind::Clear, 2),
+            (Kind::Full, 2),
+        ];
+        assert_eq!(kinds, wanted);
+        assert!(place.path("agent/.orchestrator/did-work").exists());
+        assert_eq!(place.starts(), 1);
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_written_down_as_the_program_does() {
+    let place = place(|plan| plan.turn([Act::Status, Act::Tools]));
+    let session = place.open(None);
+    let result = say(&*session, FULL).await;
+    session.close().await;
+    let folder = place.path("agent").canonicalize().unwrap();
+    let slug = folder.to_str().unwrap().replace(['/', '.', '_'], "-");
+    let file = place.path("home/.claude/projects").join(slug);
+    let file = file.join(format!("{}.jsonl", result.session_id.unwrap()));
+    let lines = fs::read_to_string(file).unwrap();
+    let ids: Vec<String> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|line| line["message"]["id"].as_str().unwrap().to_owned())
+        .collect();
+    // One line a block, and the same usage on both of the first answer.
+    assert_eq!(ids, ["msg_0_1", "msg_0_1", "msg_0_2"]);
+    for file in ["status.json", ".orchestrator/tools.json"] {
+        let text = fs::read_to_string(folder.join(file)).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn one_that_died_is_resumed_with_its_session() {
+    let place = place(|plan| plan.turn([]).turn([Act::DidWork, Act::DieAfter]).turn([]));
+    let session = place.open(None);
+    let first = say(&*session, FULL).await;
+    let second = say(&*session, LIGHT).await;
+    assert_eq!(second.status, RunStatus::Failed);
+    let third = say(&*session, FULL).await;
+    assert_eq!(third.status, RunStatus::Completed, "{:?}", third.errors);
+    assert_eq!(first.session_id, third.session_id);
+    session.close().await;
+    let seen = place.seen();
+    let resumed: Vec<_> = seen
+        .iter()
+        .filter_map(|what| match what {
+            What::Start { resumes, .. } => Some(resumes.as_deref()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(resumed, [None, first.session_id.as_deref()]);
+    let touched = seen
+        .iter()
+        .position(|what| *what == What::Did { act: Act::DidWork });
+    let died = seen
+        .iter()
+        .position(|what| *what == What::Will { act: Act::DieAfter });
+    assert!(touched.unwrap() < died.unwrap());
+}
+
+#[tokio::test]
+async fn a_session_that_there_is_not_is_refused_in_the_programs_words() {
+    let place = place(|plan| plan);
+    let session = place.open(Some("0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000"));
+    let result = say(&*session, FULL).await;
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(result.errors[0].kind, ErrorKind::SessionNotFound);
+    assert!(matches!(
+        place.seen()[..],
+        [What::Start { .. }, What::Refused { .. }]
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_hangs_is_interrupted_and_the_process_lives_on() {
+    for act in [Act::Hang, Act::Late] {
+        let place = place(|plan| plan.turn([act]));
+        let session = place.open(None);
+        let turn = session.send(Turn::new(FULL));
+        let hangs = || place.seen().contains(&What::Will { act });
+        let (result, ()) = tokio::join!(end(turn), async {
+            let hung = tokio::task::block_in_place(|| proc::wait_until(LIMIT, hangs));
+            assert!(hung);
+            session.interrupt();
+        });
+        assert_eq!(result.status, RunStatus::Aborted);
+        let next = say(&*session, LIGHT).await;
+        assert_eq!(next.text, "Turn 1 is done.");
+        session.close().await;
+        assert_eq!(place.starts(), 1);
+        assert!(place.told()[0].interrupted);
+    }
+}
+
+#[tokio::test]
+async fn a_process_in_the_background_is_in_a_session_of_its_own_and_goes_with_the_agent() {
+    let place = place(|plan| plan.turn([Act::Child]));
+    let session = place.open(None);
+    assert_eq!(say(&*session, FULL).await.status, RunStatus::Completed);
+    let child = place.seen().into_iter().find_map(|what| match what {
+        What::Child { child } => Some(child),
+        _ => None,
+    });
+    let child = proc::KillOnDrop::new(child.unwrap());
+    assert!(proc::is_alive(child.pid()));
+    session.close().await;
+    assert!(proc::wait_gone(child.pid(), LIMIT));
+}
+
+#[tokio::test]
+async fn chance_is_the_same_each_time() {
+    let acts = async || {
+        let place = place(|plan| {
+            plan.seed(3)
+                .chance(Act::DidWork, 0.5)
+                .chance(Act::Status, 0.5)
+        });
+        let session = place.open(None);
+        for _ in 0..8 {
+            say(&*session, LIGHT).await;
+        }
+        session.close().await;
+        let did = place.seen().into_iter().filter_map(|what| match what {
+            What::Did { act } => Some(act),
+            _ => None,
+        });
+        did.collect::<Vec<_>>()
+    };
+    let first = acts().await;
+    assert!((4..14).contains(&first.len()), "{first:?}");
+    assert_eq!(acts().await, first);
+}

@@ -1,0 +1,81 @@
+//! GitHub Copilot CLI, one process a turn.
+
+use teamster_core::{AgentRuntime, ErrorKind, ExecuteParams, RunStatus};
+use teamster_testkit::stand_in::witness::What;
+use teamster_testkit::stand_in::{Act, Plan, StandIn};
+
+use crate::{FULL, LIGHT, Place, end, figures};
+
+const ID: &str = "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f";
+
+fn place(plan: impl FnOnce(Plan) -> Plan) -> Place {
+    Place::new(StandIn::Copilot, plan)
+}
+
+impl Place {
+    fn resuming(&self, prompt: &str) -> ExecuteParams {
+        let mut params = self.params(prompt);
+        params.session_id = Some(ID.to_owned());
+        params
+    }
+}
+
+#[tokio::test]
+async fn runs_of_a_session_have_their_own_figures_and_the_record_those_of_all() {
+    let place = place(|plan| plan.turn([Act::DidWork]));
+    let runtime = teamster::create_cli_runtime("copilot", Place::config()).unwrap();
+    let mut params = place.params(FULL);
+    params.new_session_id = Some(ID.to_owned());
+    let first = end(runtime.execute(params)).await;
+    let second = end(runtime.execute(place.resuming(LIGHT))).await;
+    let told = place.told();
+    for (result, told) in [&first, &second].into_iter().zip(&told) {
+        assert_eq!(result.status, RunStatus::Completed, "{:?}", result.errors);
+        assert_eq!(result.session_id.as_deref(), Some(ID));
+        let (reported, true_ones) = figures(result, told);
+        assert_eq!(reported, true_ones);
+    }
+    assert_eq!(first.text, "Turn 0 is done.");
+    let record = place.path("home/.copilot/session-state").join(ID);
+    let record = std::fs::read_to_string(record.join("events.jsonl")).unwrap();
+    let totals: Vec<u64> = record
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter(|line| line["type"] == "session.shutdown")
+        .map(|line| {
+            let usage = &line["data"]["modelMetrics"]["mock-model"]["usage"];
+            usage["inputTokens"].as_u64().unwrap()
+        })
+        .collect();
+    assert_eq!(totals, [2 * 1005, 2 * 1005 + 1006]);
+    assert!(place.path("agent/.orchestrator/did-work").exists());
+}
+
+#[tokio::test]
+async fn a_session_that_there_is_not_is_refused_in_the_programs_words() {
+    let place = place(|plan| plan);
+    let runtime = teamster::create_cli_runtime("copilot", Place::config()).unwrap();
+    let result = end(runtime.execute(place.resuming(FULL))).await;
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(result.errors[0].kind, ErrorKind::SessionNotFound);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_hangs_is_stopped_and_says_so() {
+    let place = place(|plan| plan.turn([Act::Hang]));
+    let runtime = teamster::create_cli_runtime("copilot", Place::config()).unwrap();
+    let mut params = place.params(FULL);
+    params.new_session_id = Some(ID.to_owned());
+    let stream = runtime.execute(params);
+    let handle = stream.abort_handle();
+    let (result, ()) = tokio::join!(end(stream), async {
+        let hangs = || place.seen().contains(&What::Will { act: Act::Hang });
+        let hung = teamster_testkit::proc::wait_until(crate::LIMIT, hangs);
+        assert!(hung);
+        handle.abort();
+    });
+    assert_eq!(result.status, RunStatus::Aborted);
+    assert!(place.seen().contains(&What::End {
+        why: "SIGTERM".to_owned()
+    }));
+}
