@@ -1,21 +1,24 @@
 //! Chance that is the same each time.
 
+/// Chances that are the same each time: for stand-ins, and for who tests with them.
+///
 /// Numbers by `SplitMix64` (Steele, Lea, Flood, 2014): its state is a counter, so that numbers can be had for
 /// any place in a sequence without those before it.
 #[derive(Debug, Clone)]
-pub(super) struct Chance(u64);
+pub struct Chance(u64);
 
 impl Chance {
     /// The chances of the thing of this number, of this kind.
-    pub(super) fn of(seed: u64, kind: u64, number: u64) -> Self {
+    pub fn of(seed: u64, kind: u64, number: u64) -> Self {
         let mut chance = Self(seed);
         for part in [kind, number] {
-            chance.0 = chance.next() ^ part;
+            chance.0 = chance.number() ^ part;
         }
         chance
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    /// The next number, any.
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,21 +27,21 @@ impl Chance {
     }
 
     /// Whether it happens, with this probability from 0 to 1.
-    pub(super) fn happens(&mut self, probability: f64) -> bool {
+    pub fn happens(&mut self, probability: f64) -> bool {
         // 32 bits are exact in an `f64`.
-        let number = u32::try_from(self.next() >> 32).unwrap_or(u32::MAX);
+        let number = u32::try_from(self.number() >> 32).unwrap_or(u32::MAX);
         f64::from(number) / 4_294_967_296.0 < probability
     }
 
     /// One of the numbers between these two, both included.
-    pub(super) fn between(&mut self, [low, high]: [u64; 2]) -> u64 {
+    pub fn between(&mut self, [low, high]: [u64; 2]) -> u64 {
         let count = high.saturating_sub(low).saturating_add(1);
-        low + self.next() % count
+        low + self.number() % count
     }
 
     /// An id in the form of a UUID.
-    pub(super) fn uuid(&mut self) -> String {
-        let (high, low) = (self.next(), self.next());
+    pub fn uuid(&mut self) -> String {
+        let (high, low) = (self.number(), self.number());
         format!(
             "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
             high >> 32,
@@ -56,9 +59,9 @@ mod tests {
 
     #[test]
     fn chance_is_the_same_each_time_and_as_probable_as_wanted() {
-        let one: Vec<u64> = (0..5).map(|n| Chance::of(7, 0, n).next()).collect();
-        let again: Vec<u64> = (0..5).map(|n| Chance::of(7, 0, n).next()).collect();
-        let other: Vec<u64> = (0..5).map(|n| Chance::of(8, 0, n).next()).collect();
+        let one: Vec<u64> = (0..5).map(|n| Chance::of(7, 0, n).number()).collect();
+        let again: Vec<u64> = (0..5).map(|n| Chance::of(7, 0, n).number()).collect();
+        let other: Vec<u64> = (0..5).map(|n| Chance::of(8, 0, n).number()).collect();
         assert_eq!(one, again);
         assert_ne!(one, other);
         let mut chance = Chance::of(1, 2, 3);

@@ -63,7 +63,7 @@ struct Claude {
 }
 
 pub(super) fn run(mut state: State) -> Ending {
-    let witness = Witness::open(&state.plan.witness()).map_err(|error| error.to_string())?;
+    let witness = Witness::open(state.plan.witness()).map_err(|error| error.to_string())?;
     let ears = signals::watch(move |signal| {
         // What is written is lost if that fails, and the process ends.
         let _ = witness.saw(What::End {

@@ -131,7 +131,7 @@ fn refuse(words: &str) -> u8 {
 
 pub(super) fn run(mut state: State) -> Ending {
     let shared: Arc<Mutex<Option<Record>>> = Arc::default();
-    let witness = Witness::open(&state.plan.witness()).map_err(|error| error.to_string())?;
+    let witness = Witness::open(state.plan.witness()).map_err(|error| error.to_string())?;
     let ears = signals::watch({
         let shared = Arc::clone(&shared);
         move |signal| {

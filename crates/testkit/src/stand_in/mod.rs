@@ -36,6 +36,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 pub use act::Act;
+pub use chance::Chance;
 pub use plan::{PLAN_ENV, Plan, PlanError, StandIn};
 
 use crate::fake_agent::FakeAgent;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -143,6 +144,38 @@ impl Plan {
     /// It has no such form.
     pub fn to_toml(&self) -> Result<String, PlanError> {
         toml::to_string(self).map_err(|error| PlanError::Write(Box::new(error)))
+    }
+
+    /// Puts a program of the CLI's name into a folder, which plays this plan: for the `PATH` of whoever is
+    /// tested. `command` is that of the fake agent, for a shell. What it is given for its own settings is
+    /// only the plan, in a file beside it.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be written.
+    pub fn install(&self, folder: &Path, command: &str) -> Result<PathBuf, PlanError> {
+        let name = match self.cli {
+            StandIn::Claude => "claude",
+            StandIn::Copilot => "copilot",
+        };
+        let program = folder.join(name);
+        let plan = folder.join(format!("{name}.toml"));
+        let toml = self.to_toml()?;
+        let script = format!(
+            "#!/bin/sh\n{PLAN_ENV}='@{}' exec {command} \"$@\"\n",
+            plan.display()
+        );
+        let write = || {
+            fs::create_dir_all(folder)?;
+            fs::write(&plan, toml)?;
+            fs::write(&program, script)?;
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
+        };
+        write().map_err(|error| PlanError::File {
+            path: program.clone(),
+            error,
+        })?;
+        Ok(program)
     }
 
     /// The file that says what happened ([`witness`](super::witness)).

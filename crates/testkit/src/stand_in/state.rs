@@ -30,6 +30,9 @@ pub(super) struct State {
     pub(super) folder: PathBuf,
     witness: Witness,
     start: u64,
+    alone: bool,
+    /// Locked for as long as the process lives.
+    _alive: File,
     ids: Chance,
     clears: u64,
 }
@@ -38,8 +41,10 @@ impl State {
     pub(super) fn open(agent: &FakeAgent, plan: Plan, args: Vec<String>) -> Result<Self, String> {
         let failed = |error| format!("{}: {error}", plan.state.display());
         fs::create_dir_all(plan.state.join("sessions")).map_err(failed)?;
-        let witness = Witness::open(&plan.witness()).map_err(failed)?;
+        let witness = Witness::open(plan.witness()).map_err(failed)?;
         let start = count(&plan.state.join("starts")).map_err(failed)?;
+        let alive = File::create(plan.state.join("alive.lock")).map_err(failed)?;
+        let alone = alive.try_lock().is_ok();
         crate::fake_agent::limit_life(plan.life_limit_seconds);
         let folder = std::env::current_dir().map_err(|error| error.to_string())?;
         Ok(Self {
@@ -50,6 +55,8 @@ impl State {
             folder,
             witness,
             start,
+            alone,
+            _alive: alive,
             clears: 0,
         })
     }
@@ -61,6 +68,7 @@ impl State {
             resumes: resumes.map(str::to_owned),
             run_id: std::env::var("TEAMSTER_RUN_ID").ok(),
             number: self.start,
+            alone: self.alone,
         })?;
         let mut chance = Chance::of(self.plan.seed, OF_STARTS, self.start);
         if self.happens(Act::DieAtStart, &mut chance) {

@@ -36,6 +36,8 @@ pub enum What {
         run_id: Option<String>,
         /// Which start it was, from 0.
         number: u64,
+        /// Whether no other stand-in of the plan is running.
+        alone: bool,
     },
     /// It was to resume a session that it does not know, and ends.
     Refused {
@@ -81,6 +83,11 @@ pub enum What {
     },
     /// It told the end of a turn.
     Result(Told),
+    /// Something was done from outside, by whoever tests.
+    Outside {
+        /// What, in words of its own.
+        did: String,
+    },
     /// It heard the end of its input, or that it is to end, or a signal to that effect.
     End {
         /// What it heard.
@@ -140,16 +147,25 @@ pub fn read(file: impl AsRef<Path>) -> io::Result<Vec<Seen>> {
 
 /// Writes down what happens.
 #[derive(Debug)]
-pub(super) struct Witness(File);
+pub struct Witness(File);
 
 impl Witness {
-    pub(super) fn open(file: &Path) -> io::Result<Self> {
-        let options = File::options().create(true).append(true).open(file)?;
-        Ok(Self(options))
+    /// Opens the file of a witness ([`Plan::witness`](super::Plan::witness)), to add to it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn open(file: impl AsRef<Path>) -> io::Result<Self> {
+        let file = File::options().create(true).append(true).open(file)?;
+        Ok(Self(file))
     }
 
-    /// One write for a line: processes that write at the same time do not get between.
-    pub(super) fn saw(&self, what: What) -> io::Result<()> {
+    /// Adds what happened, with one write: processes that write at the same time do not get between.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn saw(&self, what: What) -> io::Result<()> {
         let seen = Seen {
             at_ms: now_ms(),
             pid: std::process::id(),
