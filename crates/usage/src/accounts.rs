@@ -10,6 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::source::Found;
 use crate::{Diagnostics, Key, Record};
 use entry::{Entry, Names};
 
@@ -24,6 +25,10 @@ pub struct Accounts {
     names: Names,
     keyed: HashMap<Key, Entry, BuildHasherDefault<AlreadyHashed>>,
     loose: Vec<Record>,
+    /// Which request an alias means.
+    aliases: HashMap<Key, Key, BuildHasherDefault<AlreadyHashed>>,
+    /// The output tokens of requests that are known by an alias.
+    amendments: HashMap<Key, u64, BuildHasherDefault<AlreadyHashed>>,
     /// The directory in which each session began, and when that was told.
     began: HashMap<u32, (Timestamp, Arc<str>)>,
     since: Option<Timestamp>,
@@ -40,6 +45,14 @@ impl Accounts {
             until,
             zone: Some(zone),
             ..Self::default()
+        }
+    }
+
+    /// Takes what a reader found.
+    pub(crate) fn take(&mut self, found: Found) {
+        match found {
+            Found::Record(record) => self.add(record),
+            Found::Amendment(alias, output_tokens) => self.amend(alias, output_tokens),
         }
     }
 
@@ -61,6 +74,11 @@ impl Accounts {
             self.loose.push(record);
             return;
         };
+        if let Some(alias) = record.alias {
+            // Of two the same one, whichever came first.
+            let means = self.aliases.entry(alias).or_insert(key);
+            *means = (*means).min(key);
+        }
         let entry = Entry::of(&record, session, &mut self.names);
         match self.keyed.entry(key) {
             std::collections::hash_map::Entry::Occupied(mut known) => {
@@ -70,6 +88,13 @@ impl Accounts {
                 place.insert(entry);
             }
         }
+    }
+
+    /// Takes in that a request which is known by an alias had at least so many output tokens. It makes no
+    /// request: where none has the alias, it says nothing.
+    pub fn amend(&mut self, alias: Key, output_tokens: u64) {
+        let most = self.amendments.entry(alias).or_default();
+        *most = (*most).max(output_tokens);
     }
 
     /// Whether a session has a record here, of whatever time.

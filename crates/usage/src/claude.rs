@@ -4,7 +4,9 @@
 //! An answer has a line for each of its blocks, all with the answer's usage; that of the first lines may
 //! be what it was when the answer began. A forked session's file begins with copies of the other's lines.
 //! So a request is known by the ids of its message and of itself, in all files together, and of each
-//! figure the largest counts. Helper calls, such as the one that finds a title, leave no line.
+//! figure the largest counts. Of a sub-agent's answer there may be no later line; the result that its
+//! parent was given has the usage of the last one. Helper calls, such as the one that finds a title, leave
+//! no line.
 
 use std::borrow::Cow;
 use std::io;
@@ -14,11 +16,12 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use memchr::memmem::Finder;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use teamster_core::Usage;
 
 use crate::lines::{self, Line};
 use crate::places::Places;
-use crate::source::{Shared, Sink, Source, Sources};
+use crate::source::{Shared, Sink, Source, Sources, is_jsonl};
 use crate::{Key, Provider, Record};
 
 /// What every line that counts has in it, and few others.
@@ -33,12 +36,7 @@ const DEPTH: usize = 6;
 /// All transcripts.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     for home in &places.claude {
-        found.walk(
-            Provider::Claude,
-            &home.join("projects"),
-            DEPTH,
-            is_transcript,
-        );
+        found.walk(Provider::Claude, &home.join("projects"), DEPTH, is_jsonl);
     }
 }
 
@@ -54,14 +52,9 @@ pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
                 found.add(Provider::Claude, file, &metadata);
             }
             let folder = project.path().join(session);
-            found.walk(Provider::Claude, &folder, DEPTH - 2, is_transcript);
+            found.walk(Provider::Claude, &folder, DEPTH - 2, is_jsonl);
         }
     }
-}
-
-fn is_transcript(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "jsonl")
 }
 
 /// A line, as far as it matters here.
@@ -83,8 +76,34 @@ struct Entry<'a> {
     /// Versions of 2025 wrote it.
     #[serde(rename = "costUSD")]
     cost_usd: Option<f64>,
+    /// The sub-agent whose transcript it is.
     #[serde(borrow)]
-    message: Option<Message<'a>>,
+    agent_id: Option<Cow<'a, str>>,
+    /// Present in a copy of another session's line, in some ways to fork.
+    #[serde(borrow)]
+    forked_from: Option<&'a RawValue>,
+    /// What a tool gave, in many forms.
+    #[serde(borrow)]
+    tool_use_result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
+/// The time of a line.
+#[derive(Deserialize)]
+struct Timed<'a> {
+    #[serde(borrow)]
+    timestamp: Option<Cow<'a, str>>,
+}
+
+/// What a sub-agent gave to its parent.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AgentResult<'a> {
+    #[serde(borrow)]
+    agent_id: Cow<'a, str>,
+    /// That of its last answer.
+    usage: Figures,
 }
 
 #[derive(Deserialize)]
@@ -93,6 +112,8 @@ struct Message<'a> {
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     model: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    stop_reason: Option<Cow<'a, str>>,
     usage: Option<Figures>,
 }
 
@@ -115,6 +136,7 @@ struct CacheCreation {
 pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = Reader {
         file_session: session_of(&source.path),
+        beginning: source.start == 0,
         ..Reader::default()
     };
     lines::read(
@@ -125,11 +147,16 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     )
 }
 
-/// What remains from line to line: texts that most lines share.
+/// What remains from line to line.
 #[derive(Default)]
 struct Reader {
     /// The session that the file's path names.
     file_session: Option<String>,
+    /// The first time that the file tells, if it was read from its start. What is older is a copy.
+    began: Option<Timestamp>,
+    /// Whether the first time is still to come.
+    beginning: bool,
+    // Texts that most lines share.
     session: Shared,
     model: Shared,
     directory: Shared,
@@ -137,51 +164,99 @@ struct Reader {
 
 impl Reader {
     fn line(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
+        if self.beginning
+            && let Ok(Timed {
+                timestamp: Some(at),
+            }) = serde_json::from_slice(line.bytes)
+        {
+            self.beginning = false;
+            self.began = at.parse().ok();
+        }
         if MARK.find(line.bytes).is_none() {
             return;
         }
-        let Ok(entry) = serde_json::from_slice::<Entry<'_>>(line.bytes) else {
+        if self.entry(line.bytes, sink).is_none() {
             sink.malformed(line);
-            return;
-        };
-        if entry.r#type != "assistant" {
-            return;
         }
-        let Some(message) = entry.message else {
-            return;
-        };
-        let Some(tokens) = message.usage else {
-            return;
-        };
+    }
+
+    /// Takes in a line with figures. `None` if it is not as it should be.
+    fn entry(&mut self, line: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+        let entry: Entry<'_> = serde_json::from_slice(line).ok()?;
+        match &*entry.r#type {
+            "assistant" => self.answer(&entry, sink),
+            "user" => {
+                // Many tools give something else, and it is as it should be.
+                let result = entry.tool_use_result.map(RawValue::get).unwrap_or_default();
+                if let Ok(result) = serde_json::from_str::<AgentResult<'_>>(result)
+                    && let Some(output) = result.usage.output_tokens
+                {
+                    sink.amend(result.usage.alias(&result.agent_id), output);
+                }
+                Some(())
+            }
+            _ => Some(()),
+        }
+    }
+
+    fn answer(&mut self, entry: &Entry<'_>, sink: &mut Sink<'_>) -> Option<()> {
+        let message: Message<'_> = serde_json::from_str(entry.message?.get()).ok()?;
         if message.model.as_deref() == Some(SYNTHETIC) {
-            return;
+            return Some(());
         }
-        let at = entry.timestamp.and_then(|at| at.parse::<Timestamp>().ok());
-        let session = entry.session_id.as_deref().or(self.file_session.as_deref());
-        let (Some(at), Some(session)) = (at, session) else {
-            sink.malformed(line);
-            return;
+        let Some(figures) = &message.usage else {
+            return Some(());
         };
+        let at: Timestamp = entry.timestamp.as_deref()?.parse().ok()?;
+        let session = entry
+            .session_id
+            .as_deref()
+            .or(self.file_session.as_deref())?;
         let mut record = Record::new(Provider::Claude, self.session.of(session), at);
         record.key = message.id.as_deref().map(|id| {
             let request = entry.request_id.as_deref().unwrap_or_default();
             Key::of(Provider::Claude, &[id, request])
         });
-        record.model = message.model.map(|model| self.model.of(&model));
-        record.directory = entry.cwd.map(|cwd| self.directory.of(&cwd));
-        record.usage = Usage {
-            input_tokens: tokens.input_tokens,
-            output_tokens: tokens.output_tokens,
-            cache_read_tokens: tokens.cache_read_input_tokens,
-            cache_write_tokens: tokens.cache_creation_input_tokens,
-            reasoning_tokens: None,
-        };
-        record.cache_write_1h_tokens = tokens
+        if message.stop_reason.is_none() {
+            record.alias = entry.agent_id.as_deref().map(|agent| figures.alias(agent));
+        }
+        record.model = message.model.as_deref().map(|model| self.model.of(model));
+        record.directory = entry.cwd.as_deref().map(|cwd| self.directory.of(cwd));
+        record.usage = figures.usage();
+        record.cache_write_1h_tokens = figures
             .cache_creation
+            .as_ref()
             .and_then(|creation| creation.ephemeral_1h_input_tokens);
         record.cost_usd = entry.cost_usd;
         record.subagent = entry.is_sidechain;
+        record.copied = entry.forked_from.is_some() || self.began.is_some_and(|began| at < began);
         sink.record(record);
+        Some(())
+    }
+}
+
+impl Figures {
+    fn usage(&self) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cache_read_tokens: self.cache_read_input_tokens,
+            cache_write_tokens: self.cache_creation_input_tokens,
+            reasoning_tokens: None,
+        }
+    }
+
+    /// What an answer of a sub-agent is known by in its parent's transcript, which names no message: the
+    /// agent, and what went in, which grows from answer to answer.
+    fn alias(&self, agent: &str) -> Key {
+        let figures = [
+            self.input_tokens,
+            self.cache_read_input_tokens,
+            self.cache_creation_input_tokens,
+        ];
+        let figures = figures.map(|figure| figure.unwrap_or(0).to_string());
+        let [input, read, written] = &figures;
+        Key::of(Provider::Claude, &["alias", agent, input, read, written])
     }
 }
 

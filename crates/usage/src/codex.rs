@@ -1,17 +1,298 @@
-//! Codex's files. None is read yet.
+//! Codex's rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl`, and those in
+//! `archived_sessions`.
+//!
+//! A request leaves a `token_usage_record` (since 0.160 or so) and a `token_count` with the total of the
+//! thread; the latter is often repeated. So a `token_count` counts only if its total is a new one. A
+//! resumed thread goes on in its file. A fork's file refers to the history before it or begins with a copy
+//! of it, with new times; what is copied is known by the turn, whose id tells that it is older than the
+//! thread.
 
-use std::{fs, io};
+mod wire;
 
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+use teamster_core::Usage;
+
+use crate::lines::{self, Line};
 use crate::places::Places;
-use crate::source::{Sink, Source, Sources};
+use crate::source::{Shared, Sink, Source, Sources, is_jsonl};
+use crate::{Key, Provider, Record};
+use wire::{Context, Count, Kind, Meta, Settings, Started, Tokens, Used, Wrapped};
 
-/// All that is in these places.
-pub(crate) fn sources(_places: &Places, _found: &mut Sources) {}
+/// Where rollouts lie in the CLI's home, and how deep: year, month, day.
+const FOLDERS: [(&str, usize); 2] = [("sessions", 4), ("archived_sessions", 4)];
 
-/// What is kept of one session.
-pub(crate) fn of_session(_places: &Places, _session: &str, _found: &mut Sources) {}
-
-/// Reads one source.
-pub(crate) fn read(source: &Source, _sink: &mut Sink<'_>) -> io::Result<()> {
-    fs::metadata(&source.path).map(drop)
+/// All rollouts.
+pub(crate) fn sources(places: &Places, found: &mut Sources) {
+    walk(places, found, &|_| true);
 }
+
+/// A session's rollouts. Those of sub-agents name it only inside, so that of these all are taken that are
+/// no older than it: they are few, since what is older than the time that is asked for is left out.
+pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
+    let since = found.since.is_some();
+    let ending = format!("-{session}.jsonl");
+    walk(places, found, &|name| since || name.ends_with(&ending));
+}
+
+fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
+    let Some(home) = &places.codex else {
+        return;
+    };
+    for (folder, depth) in FOLDERS {
+        found.walk(Provider::Codex, &home.join(folder), depth, |path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            is_jsonl(path) && name.is_some_and(|name| name.starts_with("rollout-") && wanted(name))
+        });
+    }
+}
+
+/// Reads a rollout.
+pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut reader = Reader {
+        only: source.session.as_deref(),
+        ..Reader::of_file(&source.path)
+    };
+    lines::read(
+        &source.path,
+        source.start,
+        &mut |line, sink| reader.line(line, sink),
+        sink,
+    )
+}
+
+/// What a rollout has said so far.
+#[derive(Default)]
+struct Reader<'a> {
+    /// The session that is looked for; another one's file is left alone.
+    only: Option<&'a str>,
+    /// Whether the file is of another session.
+    other: bool,
+    /// The thread that the file's name tells.
+    named: Option<String>,
+    /// The thread that the file is of, with the time of its first line.
+    thread: Option<(String, Timestamp)>,
+    /// The session of the thread: for a sub-agent's, the one that started it.
+    session: Option<String>,
+    subagent: bool,
+    /// Whether the file begins with what another thread has done.
+    forked: bool,
+    /// Whether what is read now is a copy of that.
+    copied: bool,
+    /// Whether the file is of a version that writes a record of each request.
+    writes_records: bool,
+    model: Option<String>,
+    directory: Option<String>,
+    /// The total of the thread, as far as it is counted.
+    counted: Option<Tokens>,
+    shared_session: Shared,
+    shared_model: Shared,
+    shared_directory: Shared,
+}
+
+impl Reader<'_> {
+    /// A reader for a file. Its name tells the thread, which matters where reading does not begin at
+    /// the start.
+    fn of_file(path: &Path) -> Self {
+        let name = path.file_stem().and_then(|name| name.to_str());
+        let id = name.and_then(|name| name.get(name.len().checked_sub(36)?..));
+        Self {
+            named: id.map(str::to_owned),
+            ..Self::default()
+        }
+    }
+
+    fn line(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
+        if self.other {
+            return;
+        }
+        let Some(kind) = Kind::of(line.bytes) else {
+            return;
+        };
+        if self.take(kind, line.bytes, sink).is_none() {
+            sink.malformed(line);
+        }
+    }
+
+    /// Takes in a line. `None` if it is not what its kind promises.
+    fn take(&mut self, kind: Kind, line: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+        match kind {
+            Kind::Meta => self.meta(&wire::parse::<Meta<'_>>(line)?),
+            Kind::Started => {
+                let started = wire::parse::<Started<'_>>(line)?;
+                self.turn(started.payload.turn_id.as_deref(), started.at()?);
+            }
+            Kind::Context => {
+                let context = wire::parse::<Context<'_>>(line)?;
+                let at = context.at()?;
+                let context = context.payload;
+                self.turn(context.turn_id.as_deref(), at);
+                set(&mut self.model, context.model.as_deref());
+                set(&mut self.directory, context.cwd.as_deref());
+            }
+            Kind::Settings => {
+                // In a turn the context says which model it is; settings are those of the next one.
+                if self.model.is_none() {
+                    let settings = wire::parse::<Settings<'_>>(line)?.payload.thread_settings;
+                    set(&mut self.model, settings.model.as_deref());
+                }
+            }
+            Kind::Used => {
+                let used = wire::parse::<Used<'_>>(line)?;
+                let at = used.at()?;
+                self.used(&used.payload, at, sink);
+            }
+            Kind::Count => {
+                let count = wire::parse::<Count>(line)?;
+                let at = count.at()?;
+                self.count(&count.payload, at, sink);
+            }
+        }
+        Some(())
+    }
+
+    fn meta(&mut self, line: &Wrapped<'_, Meta<'_>>) {
+        let meta = &line.payload;
+        if self.thread.is_some() {
+            // The thread that this one is a fork of.
+            self.forked = true;
+            self.copied = true;
+            return;
+        }
+        let parent = meta.parent();
+        self.subagent = parent.is_some();
+        self.session = [meta.session_id.as_deref(), parent, Some(&*meta.id)]
+            .into_iter()
+            .find_map(|id| id.map(str::to_owned));
+        self.other = self.only.is_some() && self.session.as_deref() != self.only;
+        self.forked = meta.forked_from_id.is_some();
+        self.copied = self.forked;
+        self.writes_records = meta.history_mode.is_some();
+        set(&mut self.directory, meta.cwd.as_deref());
+        self.thread = line.at().map(|at| (meta.id.clone().into_owned(), at));
+    }
+
+    /// A turn begins, or what is copied of one.
+    fn turn(&mut self, turn: Option<&str>, at: Timestamp) {
+        let Some((thread, began)) = &self.thread else {
+            return;
+        };
+        if !self.forked {
+            return;
+        }
+        let times = turn.and_then(millisecond).zip(millisecond(thread));
+        self.copied = match times {
+            Some((turn, thread)) => turn < thread,
+            // Versions whose turns have no such ids write the copy at once.
+            None => at.duration_since(*began).as_millis() < 1000,
+        };
+    }
+
+    fn used(&mut self, used: &Used<'_>, at: Timestamp, sink: &mut Sink<'_>) {
+        self.counted = used.thread_token_usage;
+        let thread = used.thread_id.as_deref().or(self.thread_id());
+        let foreign = self.thread_id().is_some_and(|own| thread != Some(own));
+        if self.copied || foreign {
+            return;
+        }
+        let Some(tokens) = used.usage else {
+            return;
+        };
+        let key = used.response_id.as_deref().map(|response| {
+            let turn = used.turn_id.as_deref().unwrap_or_default();
+            Key::of(
+                Provider::Codex,
+                &[thread.unwrap_or_default(), turn, response],
+            )
+        });
+        let session = used
+            .session_id
+            .as_deref()
+            .or(self.session.as_deref())
+            .or(thread);
+        let subagent = self.subagent || session != thread;
+        let session = session.map(str::to_owned);
+        self.record(session, subagent, key, tokens, at, sink);
+    }
+
+    fn count(&mut self, count: &Count, at: Timestamp, sink: &mut Sink<'_>) {
+        let Some(info) = &count.info else {
+            return;
+        };
+        let (Some(total), last) = (info.total_token_usage, info.last_token_usage) else {
+            return;
+        };
+        let before = self.counted.replace(total);
+        // What a fork's file says first may be the total of the thread that it is a fork of.
+        let inherited = before.is_none() && self.forked && self.writes_records;
+        if self.copied || inherited || before.is_some_and(|before| before.same(&total)) {
+            return;
+        }
+        let Some(tokens) = last.or_else(|| total.minus(&before?)) else {
+            return;
+        };
+        let thread = self.thread_id().unwrap_or_default();
+        let key = Key::of(Provider::Codex, &[thread, &total.text(), &tokens.text()]);
+        let session = self.session.clone().or_else(|| self.named.clone());
+        self.record(session, self.subagent, Some(key), tokens, at, sink);
+    }
+
+    fn record(
+        &mut self,
+        session: Option<String>,
+        subagent: bool,
+        key: Option<Key>,
+        tokens: Tokens,
+        at: Timestamp,
+        sink: &mut Sink<'_>,
+    ) {
+        let usage = tokens.usage();
+        if usage == Usage::default() {
+            return;
+        }
+        let session = session.unwrap_or_default();
+        let mut record = Record::new(Provider::Codex, self.shared_session.of(&session), at);
+        record.key = key;
+        record.usage = usage;
+        record.subagent = subagent;
+        record.model = self
+            .model
+            .as_deref()
+            .map(|model| self.shared_model.of(model));
+        let directory = self.directory.as_deref();
+        record.directory = directory.map(|directory| self.shared_directory.of(directory));
+        sink.record(record);
+    }
+
+    /// The thread that the file is of.
+    fn thread_id(&self) -> Option<&str> {
+        let thread = self.thread.as_ref().map(|(id, _)| id.as_str());
+        thread.or(self.named.as_deref())
+    }
+}
+
+fn set(value: &mut Option<String>, new: Option<&str>) {
+    if let Some(new) = new
+        && value.as_deref() != Some(new)
+    {
+        *value = Some(new.to_owned());
+    }
+}
+
+/// The time at which an id of version 7 was made, in milliseconds since 1970-01-01.
+fn millisecond(id: &str) -> Option<u64> {
+    let id = id.as_bytes();
+    if id.len() != 36 || id[8] != b'-' || id[13] != b'-' || id[14] != b'7' {
+        return None;
+    }
+    let mut digits = id[..8].iter().chain(&id[9..13]);
+    digits.try_fold(0, |time, digit| {
+        let digit = char::from(*digit).to_digit(16)?;
+        Some(time << 4 | u64::from(digit))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use teamster_core::Usage;
 
 use crate::scan;
-use crate::source::Sources;
-use crate::{Accounts, Diagnostics, Dimension, Places, Provider, Record};
+use crate::source::{Found, Sources};
+use crate::{Accounts, Diagnostics, Dimension, Places, Provider};
 
 /// What one model has used since a mark.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,8 +91,10 @@ impl TickMeter {
         let mut accounts = Accounts::new(Some(at), None, jiff::tz::TimeZone::UTC);
         for mut source in sources.found {
             source.start = self.lengths.get(&source.path).copied().unwrap_or(0);
-            diagnostics.merge(scan::read(&source, &mut |record: Record| {
-                accounts.add(record);
+            diagnostics.merge(scan::read(&source, &mut |found: Found| match found {
+                // A file may be of several sessions.
+                Found::Record(record) if session.is_some_and(|id| *record.session != *id) => {}
+                found => accounts.take(found),
             }));
         }
         let mut models = BTreeMap::new();

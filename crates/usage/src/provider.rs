@@ -62,6 +62,7 @@ impl Provider {
         if session.is_empty() || Path::new(session).components().count() != 1 || session == ".." {
             return;
         }
+        found.session = Some(session.to_owned());
         match self {
             Self::Claude => claude::of_session(places, session, found),
             Self::Codex => codex::of_session(places, session, found),

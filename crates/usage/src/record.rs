@@ -32,6 +32,8 @@ pub struct Record {
     /// What the request is known by. Records with the same key are one request: of each figure the
     /// largest counts. Without one it counts each time.
     pub key: Option<Key>,
+    /// What another file knows the request by: [`Accounts::amend`](crate::Accounts::amend).
+    pub alias: Option<Key>,
     /// The session in which it was made. A sub-agent's is that of the session which started it.
     pub session: Arc<str>,
     /// The model as the CLI writes it.
@@ -63,6 +65,7 @@ impl Record {
         Self {
             provider,
             key: None,
+            alias: None,
             session,
             model: None,
             at,

@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::source::{Sink, Source, Sources};
-use crate::{Accounts, Diagnostics, Places, Provider, Record};
+use crate::source::{Found, Sink, Source, Sources};
+use crate::{Accounts, Diagnostics, Places, Provider};
 
 /// How many records a thread collects before it enters them in the accounts.
 const BATCH: usize = 1024;
@@ -131,8 +131,8 @@ impl Scan {
         let mut batch = Vec::with_capacity(BATCH);
         let mut diagnostics = Diagnostics::default();
         while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut take = |record: Record| {
-                batch.push(record);
+            let mut take = |found: Found| {
+                batch.push(found);
                 if batch.len() >= BATCH {
                     enter(&mut batch, accounts);
                 }
@@ -148,7 +148,7 @@ impl Scan {
 }
 
 /// Reads a source.
-pub(crate) fn read(source: &Source, take: &mut dyn FnMut(Record)) -> Diagnostics {
+pub(crate) fn read(source: &Source, take: &mut dyn FnMut(Found)) -> Diagnostics {
     let mut sink = Sink::new(take);
     match Provider::read(source, &mut sink) {
         Ok(()) => sink.diagnostics.files += 1,
@@ -159,10 +159,10 @@ pub(crate) fn read(source: &Source, take: &mut dyn FnMut(Record)) -> Diagnostics
     sink.diagnostics
 }
 
-fn enter(batch: &mut Vec<Record>, accounts: &Mutex<Accounts>) {
+fn enter(batch: &mut Vec<Found>, accounts: &Mutex<Accounts>) {
     let mut accounts = lock(accounts);
-    for record in batch.drain(..) {
-        accounts.add(record);
+    for found in batch.drain(..) {
+        accounts.take(found);
     }
 }
 

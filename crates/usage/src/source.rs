@@ -3,10 +3,10 @@
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::lines::Line;
-use crate::{Provider, Record};
+use crate::{Key, Provider, Record};
 
 /// A file or a database that holds records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,13 +19,21 @@ pub(crate) struct Source {
     pub(crate) start: u64,
     /// Its size in bytes, to read the large ones first.
     pub(crate) size: u64,
+    /// The only session that is looked for in it.
+    pub(crate) session: Option<String>,
 }
+
+/// A file's time may be this much behind the clock: the clock of files ticks a few hundred times a
+/// second, or once in two seconds.
+const GRANULARITY: Duration = Duration::from_secs(2);
 
 /// The sources that were found.
 #[derive(Debug)]
 pub(crate) struct Sources {
     /// What was last changed before is left out: no record in it can be of later.
     pub(crate) since: Option<SystemTime>,
+    /// The only session that is looked for.
+    pub(crate) session: Option<String>,
     /// What was found.
     pub(crate) found: Vec<Source>,
     /// What could not be looked into.
@@ -35,7 +43,8 @@ pub(crate) struct Sources {
 impl Sources {
     pub(crate) fn new(since: Option<SystemTime>) -> Self {
         Self {
-            since,
+            since: since.and_then(|since| since.checked_sub(GRANULARITY)),
+            session: None,
             found: Vec::new(),
             diagnostics: Diagnostics::default(),
         }
@@ -55,6 +64,7 @@ impl Sources {
                 path,
                 start: 0,
                 size: metadata.len(),
+                session: self.session.clone(),
             });
         }
     }
@@ -151,24 +161,45 @@ impl Diagnostics {
     }
 }
 
+/// Whether a file is of JSON lines.
+pub(crate) fn is_jsonl(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "jsonl")
+}
+
+/// What a reader finds.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are records")]
+pub(crate) enum Found {
+    /// A record.
+    Record(Record),
+    /// That a request which is known by an alias had at least so many output tokens.
+    Amendment(Key, u64),
+}
+
 /// Where a reader puts what it finds.
 pub(crate) struct Sink<'a> {
-    records: &'a mut dyn FnMut(Record),
+    take: &'a mut dyn FnMut(Found),
     /// What was wrong.
     pub(crate) diagnostics: Diagnostics,
 }
 
 impl<'a> Sink<'a> {
-    pub(crate) fn new(records: &'a mut dyn FnMut(Record)) -> Self {
+    pub(crate) fn new(take: &'a mut dyn FnMut(Found)) -> Self {
         Self {
-            records,
+            take,
             diagnostics: Diagnostics::default(),
         }
     }
 
     /// Gives a record on.
     pub(crate) fn record(&mut self, record: Record) {
-        (self.records)(record);
+        (self.take)(Found::Record(record));
+    }
+
+    /// Gives on what a file says of a request that stands in another file.
+    pub(crate) fn amend(&mut self, alias: Key, output_tokens: u64) {
+        (self.take)(Found::Amendment(alias, output_tokens));
     }
 
     /// Notes that a line which should hold figures could not be understood. The last line of a file to

@@ -1,6 +1,6 @@
 //! Figures by day, model, agent, session or provider.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -106,9 +106,9 @@ impl Accounts {
         empty
     }
 
-    /// Calls `each` with all that is of the time that is asked for, and the directory in which its
-    /// session began.
-    fn each(&self, each: &mut dyn FnMut(&Record, Option<&Arc<str>>)) {
+    /// Calls `each` with every request that is of the time that is asked for, once and in no order, and
+    /// with the directory in which its session began.
+    pub fn each(&self, each: &mut dyn FnMut(&Record, Option<&Arc<str>>)) {
         let mut one = |record: &Record| {
             let early = self.since.is_some_and(|since| record.at < since);
             let late = self.until.is_some_and(|until| record.at >= until);
@@ -118,8 +118,18 @@ impl Accounts {
                 each(record, began.map(|(_, directory)| directory));
             }
         };
-        for entry in self.keyed.values() {
-            one(&entry.record(&self.names));
+        let amended: HashMap<_, _> = self
+            .amendments
+            .iter()
+            .filter_map(|(alias, output)| Some((*self.aliases.get(alias)?, *output)))
+            .collect();
+        for (key, entry) in &self.keyed {
+            let mut record = entry.record(&self.names);
+            if let Some(output) = amended.get(key) {
+                let output_tokens = &mut record.usage.output_tokens;
+                *output_tokens = (*output_tokens).max(Some(*output));
+            }
+            one(&record);
         }
         self.loose.iter().for_each(one);
     }

@@ -1,0 +1,241 @@
+//! The lines of a rollout that matter here, as far as they do.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use memchr::memmem::Finder;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use teamster_core::Usage;
+
+/// How far into a line its type stands at most, in bytes.
+const HEAD: usize = 256;
+
+static TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\""));
+
+/// Which kind of line it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What the thread is.
+    Meta,
+    /// A turn begins.
+    Started,
+    /// What holds for the turn: model and directory.
+    Context,
+    /// What holds for the turns that follow.
+    Settings,
+    /// What a request used.
+    Used,
+    /// The total of the thread, and what its last request used.
+    Count,
+}
+
+impl Kind {
+    /// The kind of a line, told by its beginning; none for those that do not matter.
+    pub(super) fn of(line: &[u8]) -> Option<Self> {
+        let head = &line[..line.len().min(HEAD)];
+        let (kind, rest) = next_type(head)?;
+        match kind {
+            b"session_meta" => Some(Self::Meta),
+            b"turn_context" => Some(Self::Context),
+            b"token_usage_record" => Some(Self::Used),
+            b"event_msg" => match next_type(rest)?.0 {
+                b"task_started" => Some(Self::Started),
+                b"thread_settings_applied" => Some(Self::Settings),
+                b"token_count" => Some(Self::Count),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The next type that a text names, and what comes after it.
+fn next_type(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = &text[TYPE.find(text)? + TYPE.needle().len()..];
+    let end = memchr::memchr(b'"', text)?;
+    Some((&text[..end], &text[end..]))
+}
+
+/// A line: when it was written, and what it says.
+#[derive(Debug, Deserialize)]
+pub(super) struct Wrapped<'a, T> {
+    #[serde(borrow)]
+    timestamp: Cow<'a, str>,
+    pub(super) payload: T,
+}
+
+impl<T> Wrapped<'_, T> {
+    /// When it was written.
+    pub(super) fn at(&self) -> Option<Timestamp> {
+        self.timestamp.parse().ok()
+    }
+}
+
+/// What a line says.
+pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<Wrapped<'a, T>> {
+    serde_json::from_slice(line).ok()
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Meta<'a> {
+    #[serde(borrow)]
+    pub(super) id: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) forked_from_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    parent_thread_id: Option<Cow<'a, str>>,
+    /// Where the history is; versions that say it write records.
+    #[serde(borrow)]
+    pub(super) history_mode: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) cwd: Option<Cow<'a, str>>,
+    /// A word, or for a sub-agent an object.
+    #[serde(borrow)]
+    source: Option<&'a RawValue>,
+}
+
+impl Meta<'_> {
+    /// The thread that started this one, of a sub-agent.
+    pub(super) fn parent(&self) -> Option<&str> {
+        let source = self.source.map_or("", RawValue::get);
+        let subagent = source.starts_with('{') && source.contains("\"subagent\"");
+        if !subagent {
+            return None;
+        }
+        self.parent_thread_id
+            .as_deref()
+            .or(self.session_id.as_deref())
+            .or(self.forked_from_id.as_deref())
+            .or(Some(&self.id))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Started<'a> {
+    #[serde(borrow)]
+    pub(super) turn_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Context<'a> {
+    #[serde(borrow)]
+    pub(super) turn_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) model: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) cwd: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Settings<'a> {
+    #[serde(borrow)]
+    pub(super) thread_settings: ThreadSettings<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ThreadSettings<'a> {
+    #[serde(borrow)]
+    pub(super) model: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Used<'a> {
+    #[serde(borrow)]
+    pub(super) thread_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) turn_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) response_id: Option<Cow<'a, str>>,
+    pub(super) usage: Option<Tokens>,
+    pub(super) thread_token_usage: Option<Tokens>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Count {
+    /// `null` where only limits are told.
+    pub(super) info: Option<Info>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Info {
+    pub(super) total_token_usage: Option<Tokens>,
+    pub(super) last_token_usage: Option<Tokens>,
+}
+
+/// The service's figures: what was read from the cache and written to it is a part of the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(super) struct Tokens {
+    #[serde(rename = "input_tokens")]
+    input: Option<u64>,
+    #[serde(rename = "cached_input_tokens")]
+    cached: Option<u64>,
+    #[serde(rename = "cache_write_input_tokens")]
+    written: Option<u64>,
+    #[serde(rename = "output_tokens")]
+    output: Option<u64>,
+    #[serde(rename = "reasoning_output_tokens")]
+    reasoning: Option<u64>,
+}
+
+impl Tokens {
+    fn figures(&self) -> [Option<u64>; 5] {
+        [
+            self.input,
+            self.cached,
+            self.written,
+            self.output,
+            self.reasoning,
+        ]
+    }
+
+    /// Whether it is the same total. A version may tell a figure that another leaves out.
+    pub(super) fn same(&self, other: &Self) -> bool {
+        let figures = |tokens: &Self| tokens.figures().map(Option::unwrap_or_default);
+        figures(self) == figures(other)
+    }
+
+    /// What came to an earlier total.
+    pub(super) fn minus(&self, earlier: &Self) -> Option<Self> {
+        let part = |now: Option<u64>, then: Option<u64>| match now {
+            Some(now) => now.checked_sub(then.unwrap_or(0)).map(Some),
+            None => Some(None),
+        };
+        Some(Self {
+            input: part(self.input, earlier.input)?,
+            cached: part(self.cached, earlier.cached)?,
+            written: part(self.written, earlier.written)?,
+            output: part(self.output, earlier.output)?,
+            reasoning: part(self.reasoning, earlier.reasoning)?,
+        })
+    }
+
+    /// The figures as a text, to tell one total from another.
+    pub(super) fn text(&self) -> String {
+        let figures = self.figures().map(Option::unwrap_or_default);
+        figures.map(|figure| figure.to_string()).join(",")
+    }
+
+    /// In the convention of this workspace; without a figure if all are 0.
+    pub(super) fn usage(&self) -> Usage {
+        if self.figures().iter().all(|figure| figure.unwrap_or(0) == 0) {
+            return Usage::default();
+        }
+        let cache = self
+            .cached
+            .unwrap_or(0)
+            .saturating_add(self.written.unwrap_or(0));
+        Usage {
+            input_tokens: self.input.map(|input| input.saturating_sub(cache)),
+            output_tokens: self.output,
+            cache_read_tokens: self.cached,
+            cache_write_tokens: self.written,
+            reasoning_tokens: self.reasoning,
+        }
+    }
+}
