@@ -8,6 +8,7 @@ mod drive;
 mod exit_code;
 mod guard;
 mod hints;
+mod loop_run;
 mod mcp;
 mod mock_model;
 mod orphans;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Chat(args) => chat::main(&args),
         Command::Runs(args) => runs::main(&args.command),
+        Command::Loop(args) => loop_run::main(&args),
         Command::Doctor(args) => doctor::main(&args),
         Command::Mcp(args) => mcp::main(&args.command),
         Command::Demo(args) => demo::main(&args),

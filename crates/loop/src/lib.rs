@@ -1,6 +1,9 @@
 //! The long-running agent loop, and the supervisor of many.
 #![warn(missing_docs)]
 
+mod adapter;
+mod agent;
+mod agent_loop;
 pub mod clock;
 mod control;
 pub mod dotenv;
@@ -9,10 +12,17 @@ mod log;
 pub mod machine;
 mod prompts;
 mod settings;
+mod status;
 pub mod supervisor;
+mod tick_usage;
 
+pub use adapter::{Adapter, AdapterFuture, ColdAdapter, HotAdapter};
+pub use agent::params;
+pub use agent_loop::AgentLoop;
 pub use control::Control;
 pub use folder::{AgentFolder, Flag, FolderError, ORCHESTRATOR};
 pub use log::Log;
 pub use prompts::Prompts;
 pub use settings::{AdapterKind, Settings, SettingsError};
+pub use status::{LoopState, SleepFile};
+pub use tick_usage::UsageRecord;

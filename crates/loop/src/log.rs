@@ -53,7 +53,7 @@ impl Log {
         let mut written = String::new();
         for line in text.lines() {
             let line = teamster_core::excerpt(line.trim_end(), LONGEST_LINE);
-            written.push_str(&format!("[{stamp}] {before}"));
+            written.extend(["[", &stamp, "] ", before]);
             // Nothing that an agent says moves the cursor of whoever looks at it.
             written.extend(line.chars().map(|c| match c {
                 '\t' => ' ',

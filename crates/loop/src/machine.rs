@@ -218,7 +218,7 @@ impl Machine {
             return Step::Sleep(rest.clone());
         }
         if self.to_start.is_none() && !seen.alive {
-            self.session = seen.session.clone();
+            self.session.clone_from(&seen.session);
             self.to_start = Some(Start::Died);
         }
         if let Some(why) = self.to_start {

@@ -120,8 +120,10 @@ mod tests {
     fn files_take_their_place() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("light.md"), "go on").unwrap();
-        let mut settings = Settings::default();
-        settings.light_prompt = Some("light.md".into());
+        let mut settings = Settings {
+            light_prompt: Some("light.md".into()),
+            ..Settings::default()
+        };
         let prompts = Prompts::read(&settings, directory.path()).unwrap();
         assert_eq!(prompts.text(Prompt::Light), "go on");
         assert_eq!(prompts.text(Prompt::Full), FULL);

@@ -193,9 +193,8 @@ mod tests {
             found.map(|(_, value)| (*value).to_owned())
         };
         let known = |name: &str| match name {
-            "claude" | "copilot" => Ok(name.to_owned()),
+            "claude" | "copilot" | "acp:My agent" => Ok(name.to_owned()),
             "claude-code" => Ok("claude".to_owned()),
-            "acp:My agent" => Ok(name.to_owned()),
             _ => Err(format!("there is no `{name}`; there is: claude, copilot")),
         };
         Settings::read(&find, &crate::dotenv::parse(file), &known).map_err(|e| e.to_string())

@@ -1,1 +1,149 @@
 //! Keeps the loops of many agents running.
+//!
+//! A [`Supervisor`] starts a loop for every agent of an [`agents.config.json`](Config), starts those again
+//! that crash, after longer and longer delays, and does what it is told over a Unix socket
+//! ([`protocol`], [`Client`]). What is wanted and what runs is on the disk, so the next supervisor finds the
+//! loops that a killed one has left, and takes them over.
+//!
+//! - An agent has at most one loop, whatever is killed when: a loop begins only after it has been written
+//!   down.
+//! - A process is known by its id and its start, so that one which later has the same id is left alone.
+//! - A stop is remembered: nothing but a start undoes it.
+//!
+//! Unix only.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+mod agent;
+mod client;
+mod config;
+mod event;
+mod last_start;
+mod managed;
+mod offline;
+mod place;
+mod process;
+pub mod protocol;
+mod requests;
+mod socket;
+mod state;
+mod task;
+
+pub use agent::Policy;
+pub use client::Client;
+pub use config::{AgentConfig, Config, ConfigError, FILE_NAME, FILE_VARIABLE};
+pub use event::Event;
+pub use offline::status as offline_status;
+pub use process::log_path;
+pub use task::{Handle, Supervisor};
+
+/// How a supervisor works.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The program of a loop.
+    pub program: PathBuf,
+    /// Its arguments, before the directory of the agent.
+    pub args: Vec<OsString>,
+    /// Delays and limits.
+    pub policy: Policy,
+    /// At its own end the supervisor leaves the loops running, for the next one.
+    pub keep_agents: bool,
+}
+
+impl Settings {
+    /// Loops are `PROGRAM ARGS… DIRECTORY`.
+    pub fn new(
+        program: impl Into<PathBuf>,
+        args: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            policy: Policy::default(),
+            keep_agents: false,
+        }
+    }
+}
+
+/// Why a supervisor cannot begin, or not be talked to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is one already.
+    #[error(
+        "a supervisor is already running in {}{}: `teamster agents` talks to it",
+        folder.display(),
+        pid.map(|pid| format!(", pid {pid}")).unwrap_or_default()
+    )]
+    AlreadyRunning {
+        /// The folder of the configuration.
+        folder: PathBuf,
+        /// Its process id, if it has said so.
+        pid: Option<u32>,
+    },
+    /// There is none.
+    #[error(
+        "no supervisor is running for {}: start one with `teamster supervise {}`",
+        config.display(),
+        config.display()
+    )]
+    NotRunning {
+        /// The configuration.
+        config: PathBuf,
+    },
+    /// The one that is running in this folder has another configuration.
+    #[error(
+        "the supervisor in this folder has the configuration {}, and not {}",
+        theirs.display(),
+        ours.display()
+    )]
+    OtherConfig {
+        /// What was asked for.
+        ours: PathBuf,
+        /// What it has.
+        theirs: PathBuf,
+    },
+    /// It has refused what it was asked for.
+    #[error("{message}")]
+    Refused {
+        /// Why, for programs.
+        code: protocol::ErrorCode,
+        /// Why, for people.
+        message: String,
+    },
+    /// It does not answer as it should.
+    #[error("the supervisor does not answer: {0}")]
+    NoAnswer(io::Error),
+    /// Something on the disk is in the way.
+    #[error("{what} {}: {error}", path.display())]
+    Disk {
+        /// What was to be done.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why it was not.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    /// For `map_err`: this was to be done with this.
+    fn disk<'a>(what: &'static str, path: &'a std::path::Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |error| Self::Disk {
+            what,
+            path: path.to_owned(),
+            error,
+        }
+    }
+}
+
+/// The time of day, in milliseconds since the Unix epoch.
+fn epoch_ms() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default()
+}

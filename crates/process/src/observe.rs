@@ -60,7 +60,7 @@ impl Observed {
 fn tell(observer: &LineObserver, frame: &Frame<'_>) {
     let text = match frame {
         Frame::Line(line) => String::from_utf8_lossy(line),
-        Frame::TooLong { head, .. } => format!("{}…", String::from_utf8_lossy(head)).into(),
+        Frame::Oversize { head, .. } => format!("{}…", String::from_utf8_lossy(head)).into(),
     };
     (observer.0)(&text);
 }

@@ -41,6 +41,8 @@
 //! `loop` the long-running agent loop and its supervisor (`agent_loop`). `schema` adds JSON Schemas of the wire types.
 #![warn(missing_docs)]
 
+#[cfg(feature = "loop")]
+mod loops;
 mod selection;
 mod sessions;
 
@@ -51,6 +53,8 @@ pub use teamster_mcp as mcp;
 pub use teamster_process as process;
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
+#[cfg(feature = "loop")]
+pub use loops::create_loop_adapter;
 pub use selection::{AgentConfig, LoopOwner, Runtimes, get_runtime};
 pub use sessions::{create_session_runtime, session_providers};
 #[cfg(feature = "loop")]

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agent_loop;
 mod chat;
 mod mcp;
 mod mock_model;
@@ -14,6 +15,7 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use agent_loop::LoopArgs;
 pub(crate) use chat::ChatArgs;
 pub(crate) use mcp::{
     McpArgs, McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, McpVia,
@@ -41,6 +43,7 @@ Examples:
   teamster run claude \"List the crates\" --json   every event as one line of JSON
   teamster chat claude                           talk with an agent, in one process
   teamster runs list                             what ran here, how it ended and what it cost
+  teamster loop ~/agents/triage                  an agent that works by itself, tick by tick
   teamster mcp check                             do the MCP servers of ./.mcp.json work
   teamster mock-model hello.toml                 a scripted model, to try and test without a key";
 
@@ -81,6 +84,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Chat(Box<ChatArgs>),
     Runs(RunsArgs),
+    Loop(LoopArgs),
     Doctor(DoctorArgs),
     Mcp(McpCommandArgs),
     Demo(DemoArgs),

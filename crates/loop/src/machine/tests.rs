@@ -10,7 +10,7 @@ const PACE: Pace = Pace {
 };
 
 fn id(text: &str) -> Option<Id> {
-    Some(Id::from(text))
+    (!text.is_empty()).then(|| Id::from(text))
 }
 
 /// The agent is there, and nothing else.
@@ -310,7 +310,6 @@ struct World {
     unanswered: bool,
     /// The context of the agent: whether it was told everything.
     told: bool,
-    /// A clear that was set and neither done nor held back.
     ticks: u32,
 }
 
@@ -411,11 +410,7 @@ impl World {
                 for what in during {
                     self.happen(what);
                 }
-                if matches!(end, TickEnd::Died | TickEnd::Stuck) {
-                    self.alive = false;
-                } else {
-                    self.alive = true;
-                }
+                self.alive = !matches!(end, TickEnd::Died | TickEnd::Stuck);
                 self.told |= end == TickEnd::Completed;
                 let had = self.did_work;
                 let taken = self

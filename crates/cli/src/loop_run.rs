@@ -1,0 +1,183 @@
+//! `teamster loop`.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use teamster::RuntimeConfig;
+use teamster::agent_loop::clock::SystemClock;
+use teamster::agent_loop::{AgentFolder, AgentLoop, Control, Log, Prompts, Settings, dotenv};
+use teamster::process::LineObserver;
+use teamster::usage::{Places, TickMeter};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::LoopArgs;
+use crate::guard::Guard;
+use crate::signals::Source;
+use crate::{exit_code, params, tokio_runtime};
+
+/// How long an agent may take to end by itself.
+const EXIT_GRACE: Duration = Duration::from_secs(30);
+
+/// Runs a loop; the exit code.
+pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let code = runtime.block_on(async {
+        // Before anything else: without a handler the signal that asks for a tick would end us.
+        let control = Control::new();
+        listen(&control).context("cannot listen for signals")?;
+        match prepare(args, control) {
+            Ok((agent_loop, log, _guard)) => match agent_loop.run().await {
+                Ok(()) => Ok(exit_code::SUCCESS),
+                Err(error) => {
+                    log.line(&error.message);
+                    Ok(refuse(&anyhow!(error.message)))
+                }
+            },
+            Err(error) => Ok(refuse(&error)),
+        }
+    });
+    runtime.shutdown_background();
+    code
+}
+
+fn refuse(error: &anyhow::Error) -> u8 {
+    crate::fail(error);
+    exit_code::USAGE
+}
+
+/// From now on, signals are what they are to a loop.
+fn listen(control: &Control) -> io::Result<()> {
+    let mut wake = signal(SignalKind::user_defined1())?;
+    let woken = control.clone();
+    tokio::spawn(async move {
+        while wake.recv().await.is_some() {
+            woken.wake();
+        }
+    });
+    let mut ends = Source::new()?;
+    let control = control.clone();
+    tokio::spawn(async move {
+        ends.next().await;
+        control.stop();
+        ends.next().await;
+        // The kernel and the guard end what is left.
+        std::process::exit(exit_code::ABORTED.into());
+    });
+    Ok(())
+}
+
+fn prepare(args: &LoopArgs, control: Control) -> anyhow::Result<(AgentLoop, Log, Option<Guard>)> {
+    let folder = AgentFolder::open(&args.directory)?;
+    env::set_current_dir(folder.directory())?;
+    let file = variables(&folder.directory().join(".env"))?;
+    let environment = |name: &str| env::var(name).ok();
+    let settings = Settings::read(
+        &environment,
+        file.as_ref().unwrap_or(&BTreeMap::new()),
+        &usual_name,
+    )?;
+    let clock = Arc::new(SystemClock::new());
+    let path = folder.path("agent-loop.log");
+    let log = Log::new(path.clone(), settings.log_max_bytes, clock.clone());
+    if !is_stdout(&path) {
+        log.copy_to(io::stdout());
+    }
+    let pace = settings.pace;
+    log.line(format!(
+        "agent-loop start pid={} cwd={} runtime={} adapter={} min={}s step={}s max={}s timeout={}s",
+        std::process::id(),
+        folder.directory().display(),
+        settings.runtime,
+        settings.adapter_kind(),
+        pace.min_sleep,
+        pace.idle_step,
+        pace.max_sleep,
+        settings.turn_limit.as_secs(),
+    ));
+    if pace.max_sleep < pace.min_sleep {
+        log.line("warning: MAX_SLEEP is less than MIN_SLEEP, which goes first");
+    }
+    let file = file.unwrap_or_else(|| {
+        log.line("warning: there is no .env in the agent's directory");
+        BTreeMap::new()
+    });
+    let prompts = Prompts::read(&settings, folder.directory()).map_err(anyhow::Error::msg)?;
+    let (params, ignored) =
+        teamster::agent_loop::params(&settings, &folder, &file).map_err(anyhow::Error::msg)?;
+    for what in ignored {
+        log.line(format!("warning: {what}"));
+    }
+    let config = config(&settings, &log);
+    let adapter = teamster::create_loop_adapter(&settings, params, config)
+        .map_err(|error| anyhow!(error.message))?;
+    let places = Places::from_variables(|name| match file.get(name) {
+        Some(value) => Some(value.into()),
+        None => env::var_os(name),
+    });
+    let meter = settings.runtime.parse().ok();
+    let meter = meter.map(|provider| TickMeter::new(provider, places));
+    let guard = Guard::start(Some(folder.directory()));
+    let agent_loop = AgentLoop::new(
+        folder,
+        settings,
+        prompts,
+        adapter,
+        clock,
+        control,
+        log.clone(),
+    )
+    .context("the agent's files cannot be used")?
+    .with_meter(meter)
+    .with_ticks_limit(args.ticks);
+    Ok((agent_loop, log, guard))
+}
+
+/// The variables of the agent's file; `None` if there is none.
+fn variables(path: &Path) -> anyhow::Result<Option<BTreeMap<String, String>>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(dotenv::parse(&text))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| path.display().to_string()),
+    }
+}
+
+/// The usual name of a runtime.
+fn usual_name(name: &str) -> Result<String, String> {
+    match teamster::provider(name) {
+        Some(provider) => Ok(provider.info().id.to_owned()),
+        None => match teamster::create_cli_runtime(name, RuntimeConfig::default()) {
+            Err(error) => Err(error.message),
+            Ok(runtime) => Ok(runtime.id().to_owned()),
+        },
+    }
+}
+
+fn config(settings: &Settings, log: &Log) -> RuntimeConfig {
+    let mut config = params::base_config();
+    if let Some(provider) = teamster::provider(&settings.runtime) {
+        config.program = params::program_variable(provider.info());
+    }
+    if settings.adapter_kind() == teamster::agent_loop::AdapterKind::Hot {
+        config.exit_grace = Some(EXIT_GRACE);
+    }
+    let before = format!("{} stderr: ", settings.runtime);
+    let log = log.clone();
+    config.observer = Some(LineObserver::new(move |line| log.lines(&before, line)));
+    config
+}
+
+/// Whether stdout goes to this file: a supervisor may have it so, and then each line would be there twice.
+fn is_stdout(path: &Path) -> bool {
+    use std::os::fd::AsFd;
+    let Ok(stdout) = nix::sys::stat::fstat(io::stdout().as_fd()) else {
+        return true;
+    };
+    nix::sys::stat::stat(path)
+        .is_ok_and(|file| (file.st_dev, file.st_ino) == (stdout.st_dev, stdout.st_ino))
+}

@@ -1,0 +1,77 @@
+//! A process for each tick.
+
+use teamster_core::{
+    AgentError, AgentRuntime, EventStream, ExecuteParams, Id, RunResult, SharedRuntime,
+};
+
+use super::{Adapter, AdapterFuture, died};
+
+/// An agent whose session is carried from one process to the next.
+pub struct ColdAdapter {
+    runtime: SharedRuntime,
+    params: ExecuteParams,
+    session: Option<Id>,
+    alive: bool,
+}
+
+impl ColdAdapter {
+    /// An agent of this runtime. The parameters hold for every tick; their prompt and session do not count.
+    pub fn new(runtime: SharedRuntime, params: ExecuteParams) -> Self {
+        Self {
+            runtime,
+            params,
+            session: None,
+            alive: false,
+        }
+    }
+}
+
+impl Adapter for ColdAdapter {
+    fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
+        self.session = resume;
+        self.alive = true;
+        Ok(())
+    }
+
+    fn session(&self) -> Option<Id> {
+        self.session.clone()
+    }
+
+    fn is_alive(&self) -> bool {
+        self.alive
+    }
+
+    fn keeps_context(&self) -> bool {
+        true
+    }
+
+    fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
+        self.session = None;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
+        let mut params = self.params.clone();
+        prompt.clone_into(&mut params.prompt);
+        params.session_id = self.session.as_deref().map(str::to_owned);
+        Ok(self.runtime.execute(params))
+    }
+
+    fn tick_ended(&mut self, result: &RunResult) {
+        // One that was cut off before it said its id is tried again with the one it had.
+        if result.session_id.is_some() {
+            self.session.clone_from(&result.session_id);
+        }
+        self.alive = !died(result);
+    }
+
+    fn unasked(&mut self) -> Option<EventStream> {
+        None
+    }
+
+    fn end(&mut self) -> AdapterFuture<'_, ()> {
+        self.alive = false;
+        // The process ends with the tick's stream.
+        Box::pin(std::future::ready(()))
+    }
+}

@@ -1,0 +1,90 @@
+//! One process for all ticks.
+
+use std::sync::Arc;
+
+use teamster_core::{
+    AgentError, AgentSession, EventStream, Id, RunResult, SessionOptions, SessionRuntime, Turn,
+};
+
+use super::{Adapter, AdapterFuture};
+
+/// An agent whose process stays: ticks are turns of a session.
+pub struct HotAdapter {
+    runtime: Arc<dyn SessionRuntime>,
+    options: SessionOptions,
+    session: Option<Box<dyn AgentSession>>,
+    /// A turn was played, so there is a process, unless it has ended.
+    played: bool,
+}
+
+impl HotAdapter {
+    /// An agent of this runtime. The options hold for every session that is opened.
+    pub fn new(runtime: Arc<dyn SessionRuntime>, options: SessionOptions) -> Self {
+        Self {
+            runtime,
+            options,
+            session: None,
+            played: false,
+        }
+    }
+}
+
+impl Adapter for HotAdapter {
+    fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
+        let mut options = self.options.clone();
+        options.params.session_id = resume.as_deref().map(str::to_owned);
+        // The one before ends when it is dropped, if it has not.
+        self.session = Some(self.runtime.open(options)?);
+        self.played = false;
+        Ok(())
+    }
+
+    fn session(&self) -> Option<Id> {
+        self.session.as_ref()?.id()
+    }
+
+    fn is_alive(&self) -> bool {
+        (self.session.as_ref()).is_some_and(|session| !self.played || session.is_hot())
+    }
+
+    fn keeps_context(&self) -> bool {
+        true
+    }
+
+    fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            let Some(session) = &self.session else {
+                return Ok(());
+            };
+            if self.runtime.session_capabilities().clear {
+                session.clear().await?;
+                // If the process was gone, the next turn begins with a new one.
+                self.played &= session.is_hot();
+                return Ok(());
+            }
+            session.close().await;
+            self.begin(None)
+        })
+    }
+
+    fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
+        let none = || AgentError::invalid_params("the agent has not begun");
+        let session = self.session.as_ref().ok_or_else(none)?;
+        self.played = true;
+        Ok(session.send(Turn::new(prompt)))
+    }
+
+    fn tick_ended(&mut self, _: &RunResult) {}
+
+    fn unasked(&mut self) -> Option<EventStream> {
+        self.session.as_ref()?.unasked()
+    }
+
+    fn end(&mut self) -> AdapterFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(session) = self.session.take() {
+                session.close().await;
+            }
+        })
+    }
+}

@@ -1,0 +1,225 @@
+//! How an agent is started in its directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use teamster_core::{ExecuteParams, PermissionMode};
+
+use crate::folder::{AgentFolder, ORCHESTRATOR};
+use crate::settings::Settings;
+
+/// The file with the agent's MCP servers, in the agent's directory.
+const MCP_CONFIG: &str = ".mcp.json";
+/// The file with what Claude Code is told beside its own settings.
+const SESSION_SETTINGS: &str = "session-settings.json";
+/// Claude Code's model for long sessions.
+const CLAUDE_MODEL: &str = "opusplan";
+/// How much longer than a turn the CLI may be silent: the loop ends the turn before.
+const LONGER_THAN_A_TURN: Duration = Duration::from_mins(1);
+
+/// Parameters for all ticks of an agent, and what has no effect, for a person. `env` are the variables of its
+/// file.
+pub fn params(
+    settings: &Settings,
+    folder: &AgentFolder,
+    env: &BTreeMap<String, String>,
+) -> Result<(ExecuteParams, Vec<String>), String> {
+    let mut params = ExecuteParams::new("");
+    let mut ignored = Vec::new();
+    params.working_directory = Some(folder.directory().to_owned());
+    params.env.clone_from(env);
+    // Nobody is there to be asked.
+    params.permission = PermissionMode::Bypass;
+    params.model.clone_from(&settings.model);
+    params.effort.clone_from(&settings.reasoning);
+    let silence = settings.turn_limit + LONGER_THAN_A_TURN;
+    params.timeouts.idle = Some(silence);
+    params.timeouts.tool = Some(silence);
+    let mcp_config = folder.directory().join(MCP_CONFIG);
+    if settings.runtime == "claude" {
+        params.model.get_or_insert_with(|| CLAUDE_MODEL.to_owned());
+        if mcp_config.is_file() {
+            let args = ["--mcp-config", MCP_CONFIG, "--strict-mcp-config"];
+            params.extra_args.extend(args.map(str::to_owned));
+        }
+        let settings_file = format!("{ORCHESTRATOR}/{SESSION_SETTINGS}");
+        let args = ["--settings".to_owned(), settings_file];
+        params.extra_args.extend(args);
+        if settings.chrome {
+            params.extra_args.push("--chrome".to_owned());
+        }
+    } else {
+        match fs::read_to_string(&mcp_config) {
+            Ok(text) => {
+                let variables = |name: &str| {
+                    let of_file = env.get(name).cloned();
+                    of_file.or_else(|| std::env::var(name).ok())
+                };
+                let parsed = teamster_mcp::config::parse(&text, &variables)
+                    .map_err(|error| format!("{}: {error}", mcp_config.display()))?;
+                params.mcp_servers = parsed.servers;
+                ignored.extend(parsed.ignored);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("{}: {error}", mcp_config.display())),
+        }
+        if settings.chrome {
+            ignored.push("CHROME: only Claude Code has it".to_owned());
+        }
+    }
+    Ok((params, ignored))
+}
+
+/// Writes what Claude Code is told beside its own settings: of the skills only those in the agent's
+/// directory, and hooks that append a line to the log. The names of these skills.
+pub(crate) fn write_session_settings(folder: &AgentFolder) -> io::Result<Vec<String>> {
+    let skills = skills(&folder.directory().join(".claude/skills"))?;
+    let value = session_settings(&skills, &folder.path("agent-loop.log"));
+    folder.write_json(SESSION_SETTINGS, &value)?;
+    Ok(skills)
+}
+
+/// The folders with a `SKILL.md`.
+fn skills(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names: Vec<_> = entries
+        .flatten()
+        .filter(|entry| entry.path().join("SKILL.md").is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+fn session_settings(skills: &[String], log: &Path) -> Value {
+    let mut permissions = Map::new();
+    if !skills.is_empty() {
+        let allow = skills
+            .iter()
+            .flat_map(|name| [format!("Skill({name})"), format!("Skill({name} *)")]);
+        permissions.insert("deny".to_owned(), json!(["Skill"]));
+        permissions.insert("allow".to_owned(), allow.collect());
+    }
+    let log = log.to_string_lossy();
+    let log = shell_words::quote(&log);
+    let hook = |event: &str, note: &str| {
+        let command =
+            format!("date -u '+[%Y-%m-%dT%H:%M:%SZ] hook:{event} - {note}' >> {log} 2>&1");
+        json!([{"matcher": "*", "hooks": [{"type": "command", "command": command}]}])
+    };
+    json!({
+        "permissions": permissions,
+        "hooks": {
+            "SessionStart": hook("SessionStart", "context, MCP servers and skills are being loaded"),
+            "UserPromptSubmit": hook("UserPromptSubmit", "all is loaded, the tick begins"),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, AgentFolder) {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = AgentFolder::open(directory.path()).unwrap();
+        (directory, folder)
+    }
+
+    #[test]
+    fn claude_is_told_of_its_files() {
+        let (directory, folder) = folder();
+        let settings = Settings {
+            chrome: true,
+            ..Settings::default()
+        };
+        let env = BTreeMap::from([("TOKEN".to_owned(), "x".to_owned())]);
+        let (without, _) = params(&settings, &folder, &env).unwrap();
+        assert_eq!(
+            without.extra_args,
+            [
+                "--settings",
+                ".orchestrator/session-settings.json",
+                "--chrome"
+            ]
+        );
+        assert_eq!(without.model.as_deref(), Some("opusplan"));
+        assert_eq!(without.permission, PermissionMode::Bypass);
+        assert_eq!(without.env["TOKEN"], "x");
+        fs::write(directory.path().join(".mcp.json"), "{}").unwrap();
+        let (with, _) = params(&settings, &folder, &env).unwrap();
+        assert_eq!(
+            with.extra_args[..3],
+            ["--mcp-config", ".mcp.json", "--strict-mcp-config"]
+        );
+        assert!(with.mcp_servers.is_empty());
+    }
+
+    #[test]
+    fn others_get_the_servers_of_the_same_file() {
+        let (directory, folder) = folder();
+        let settings = Settings {
+            runtime: "copilot".to_owned(),
+            model: Some("gpt-5".to_owned()),
+            reasoning: Some("high".to_owned()),
+            chrome: true,
+            ..Settings::default()
+        };
+        let text = r#"{"mcpServers": {"a": {"command": "serve", "env": {"KEY": "${TOKEN}"}}}}"#;
+        fs::write(directory.path().join(".mcp.json"), text).unwrap();
+        let env = BTreeMap::from([("TOKEN".to_owned(), "x".to_owned())]);
+        let (found, ignored) = params(&settings, &folder, &env).unwrap();
+        assert_eq!(found.mcp_servers.len(), 1);
+        assert!(format!("{:?}", found.mcp_servers).contains('a'));
+        assert!(found.extra_args.is_empty());
+        assert_eq!(found.model.as_deref(), Some("gpt-5"));
+        assert_eq!(found.effort.as_deref(), Some("high"));
+        assert_eq!(ignored, ["CHROME: only Claude Code has it"]);
+        fs::write(directory.path().join(".mcp.json"), "{").unwrap();
+        let error = params(&settings, &folder, &env).unwrap_err();
+        assert!(error.contains(".mcp.json"), "{error}");
+    }
+
+    #[test]
+    fn only_the_agents_own_skills_are_allowed_and_hooks_write_to_the_log() {
+        let (directory, folder) = folder();
+        assert!(write_session_settings(&folder).unwrap().is_empty());
+        let written: Value = folder.read_json(SESSION_SETTINGS).unwrap();
+        assert_eq!(written["permissions"], json!({}));
+        for (name, file) in [
+            ("send", "SKILL.md"),
+            ("plan", "SKILL.md"),
+            ("none", "README.md"),
+        ] {
+            let skill = directory.path().join(".claude/skills").join(name);
+            fs::create_dir_all(&skill).unwrap();
+            fs::write(skill.join(file), "").unwrap();
+        }
+        assert_eq!(write_session_settings(&folder).unwrap(), ["plan", "send"]);
+        let written: Value = folder.read_json(SESSION_SETTINGS).unwrap();
+        assert_eq!(
+            written["permissions"],
+            json!({"deny": ["Skill"],
+                "allow": ["Skill(plan)", "Skill(plan *)", "Skill(send)", "Skill(send *)"]})
+        );
+        // The command of a hook, as a shell runs it.
+        let command = &written["hooks"]["SessionStart"][0]["hooks"][0]["command"];
+        let status = std::process::Command::new("sh")
+            .args(["-c", command.as_str().unwrap()])
+            .status();
+        assert!(status.unwrap().success());
+        let log = fs::read_to_string(folder.path("agent-loop.log")).unwrap();
+        let (stamp, text) = log.trim_end().split_once("] ").unwrap();
+        assert_eq!((stamp.len(), &stamp[..1]), (21, "["));
+        assert!(text.starts_with("hook:SessionStart - "), "{log}");
+        assert!(written["hooks"]["UserPromptSubmit"][0]["hooks"][0]["type"] == "command");
+    }
+}

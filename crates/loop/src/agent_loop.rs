@@ -1,0 +1,502 @@
+//! The loop itself: does what the [machine](crate::machine) says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use teamster_core::{
+    AgentError, AgentEvent, EventStream, Id, NoticeLevel, RunAssembler, RunResult, RunStatus,
+};
+use teamster_usage::{ModelTick, TickMeter};
+
+use crate::adapter::{Adapter, tick_end};
+use crate::agent::write_session_settings;
+use crate::clock::{Clock, rest};
+use crate::control::Control;
+use crate::folder::{AgentFolder, Flag};
+use crate::log::Log;
+use crate::machine::{Machine, Prompt, Seen, Sleep, Start, Step, TickEnd};
+use crate::prompts::Prompts;
+use crate::settings::Settings;
+use crate::status::{SessionFile, SleepFile};
+use crate::tick_usage::{self, Known, UsageRecord};
+
+/// How long an agent may take to empty its context.
+const CLEAR_LIMIT: Duration = Duration::from_secs(30);
+
+/// Plays ticks in the directory of an agent until it is asked to end.
+pub struct AgentLoop {
+    folder: AgentFolder,
+    settings: Settings,
+    prompts: Prompts,
+    adapter: Box<dyn Adapter>,
+    clock: Arc<dyn Clock>,
+    control: Control,
+    log: Log,
+    machine: Machine,
+    meter: Option<TickMeter>,
+    ticks: u64,
+    ticks_limit: Option<u64>,
+    /// What the session file says, once it is written.
+    written: bool,
+    written_session: Option<Id>,
+    /// Flags that cannot be taken: they would be seen for ever.
+    stuck: Vec<Flag>,
+}
+
+/// How a tick was played.
+struct Played {
+    result: RunResult,
+    overran: bool,
+    stopped: bool,
+}
+
+impl AgentLoop {
+    /// A loop in this directory. If an earlier one was cut off there, its session goes on and its flags hold;
+    /// else flags that are there are stale and removed.
+    pub fn new(
+        folder: AgentFolder,
+        settings: Settings,
+        prompts: Prompts,
+        adapter: Box<dyn Adapter>,
+        clock: Arc<dyn Clock>,
+        control: Control,
+        log: Log,
+    ) -> std::io::Result<Self> {
+        let cut_off = (folder.read_json::<SessionFile>(SessionFile::NAME))
+            .filter(|file| file.runtime == settings.runtime);
+        match &cut_off {
+            Some(file) => {
+                folder.set_again()?;
+                log.line(format!(
+                    "an earlier loop (pid {}) was cut off; {}",
+                    file.pid,
+                    match &file.session_id {
+                        Some(id) => format!("its session {id} goes on"),
+                        None => "it had no session".to_owned(),
+                    }
+                ));
+            }
+            None => folder.remove_stale()?,
+        }
+        let recovered = cut_off.and_then(|file| file.session_id);
+        let recovered = recovered.as_deref().map(Id::from);
+        let machine = Machine::new(settings.pace, adapter.keeps_context(), recovered);
+        Ok(Self {
+            folder,
+            settings,
+            prompts,
+            adapter,
+            clock,
+            control,
+            log,
+            machine,
+            meter: None,
+            ticks: 0,
+            ticks_limit: None,
+            written: false,
+            written_session: None,
+            stuck: Vec::new(),
+        })
+    }
+
+    /// Reads what ticks used from the CLI's own files.
+    #[must_use]
+    pub fn with_meter(mut self, meter: Option<TickMeter>) -> Self {
+        self.meter = meter;
+        self
+    }
+
+    /// Ends after so many ticks.
+    #[must_use]
+    pub fn with_ticks_limit(mut self, ticks: Option<u64>) -> Self {
+        self.ticks_limit = ticks;
+        self
+    }
+
+    /// Runs until it is asked to end, and ends the agent. An error is one of the first start: the agent cannot
+    /// work with these settings.
+    pub async fn run(mut self) -> Result<(), AgentError> {
+        let ended = self.steps().await;
+        self.log.line("ending the agent");
+        self.adapter.end().await;
+        if let Err(error) = self.folder.remove(SessionFile::NAME) {
+            self.failed(SessionFile::NAME, &error);
+        }
+        self.log.line("agent-loop exit");
+        ended
+    }
+
+    async fn steps(&mut self) -> Result<(), AgentError> {
+        loop {
+            let seen = self.look();
+            match self.machine.next(&seen) {
+                Step::Start { resume, why } => self.start(resume, why).await?,
+                Step::Clear => self.clear().await,
+                Step::Reset => self.reset().await,
+                Step::Tick(prompt) => self.tick(prompt).await,
+                Step::Sleep(sleep) => self.sleep(sleep).await,
+                Step::End => return Ok(()),
+            }
+        }
+    }
+
+    fn look(&self) -> Seen {
+        let over = self.ticks_limit.is_some_and(|limit| self.ticks >= limit);
+        Seen {
+            now: self.clock.elapsed(),
+            stop: over || self.control.is_stopping(),
+            woken: self.control.take_wake(),
+            alive: self.adapter.is_alive(),
+            session: self.adapter.session(),
+            clear: self.is_set(Flag::ClearSession),
+            reset: self.is_set(Flag::ResetSession),
+        }
+    }
+
+    async fn start(&mut self, resume: Option<Id>, why: Start) -> Result<(), AgentError> {
+        let runtime = &self.settings.runtime;
+        let reason = match why {
+            Start::First => String::new(),
+            Start::Recovered => " after an earlier loop was cut off".to_owned(),
+            Start::Died => " because its process is gone".to_owned(),
+            Start::GivenUp => format!(
+                " anew: its session failed {} times in a row",
+                self.machine.failures()
+            ),
+            Start::Unusable => " anew: its session cannot go on".to_owned(),
+            Start::Reset => " anew, as reset-session asked".to_owned(),
+        };
+        self.log.line(match &resume {
+            Some(id) => format!("starting {runtime}{reason}, resuming session {id}"),
+            None => format!("starting {runtime}{reason}"),
+        });
+        if runtime == "claude" {
+            match write_session_settings(&self.folder) {
+                Ok(skills) if skills.is_empty() => {}
+                Ok(skills) => self
+                    .log
+                    .line(format!("of the skills only these: {}", skills.join(", "))),
+                Err(error) => self.failed("session-settings.json", &error),
+            }
+        }
+        self.adapter.end().await;
+        match self.adapter.begin(resume.clone()) {
+            Ok(()) => {
+                self.machine.started();
+                self.note_session(resume);
+                Ok(())
+            }
+            Err(error) if matches!(why, Start::First | Start::Recovered) => Err(error),
+            Err(error) => {
+                self.log
+                    .line(format!("{runtime} cannot be started: {}", error.message));
+                self.machine.start_failed();
+                Ok(())
+            }
+        }
+    }
+
+    async fn clear(&mut self) {
+        if !self.take(Flag::ClearSession) {
+            return;
+        }
+        self.log.line("clear-session: clearing the context");
+        let limit = self.clock.sleep(CLEAR_LIMIT);
+        let cleared = tokio::select! {
+            cleared = self.adapter.clear() => cleared.map_err(|error| error.message),
+            () = limit => Err(format!("no answer within {} s", CLEAR_LIMIT.as_secs())),
+        };
+        match cleared {
+            Ok(()) => {
+                self.machine.cleared(self.clock.elapsed());
+                self.note_session(None);
+            }
+            Err(why) => {
+                self.log
+                    .line(format!("it could not be cleared ({why}): starting anew"));
+                self.adapter.end().await;
+                self.machine.reset();
+                self.note_session(None);
+            }
+        }
+        self.done(Flag::ClearSession);
+    }
+
+    async fn reset(&mut self) {
+        if !self.take(Flag::ResetSession) {
+            return;
+        }
+        self.log
+            .line("reset-session: ending the agent to start it anew");
+        // What begins anew has nothing to clear.
+        let clear = self.take(Flag::ClearSession);
+        self.adapter.end().await;
+        self.machine.reset();
+        self.note_session(None);
+        self.done(Flag::ResetSession);
+        if clear {
+            self.done(Flag::ClearSession);
+        }
+    }
+
+    async fn tick(&mut self, prompt: Prompt) {
+        self.ticks += 1;
+        let number = self.ticks;
+        let now = self.clock.elapsed();
+        if let (true, Some(left)) = (
+            self.is_set(Flag::ClearSession),
+            self.machine.clear_held_back(now),
+        ) {
+            self.log.line(format!(
+                "clear-session: held back, the last clear was too short ago ({left} s to go)"
+            ));
+        }
+        let reason = format!("tick {number} ({})", prompt.as_str());
+        self.write_sleep(&SleepFile::tick(
+            self.machine.current_sleep(),
+            reason,
+            self.clock.now(),
+        ));
+        self.log
+            .line(format!("tick {number} begin ({} prompt)", prompt.as_str()));
+        self.mark().await;
+        let Played {
+            result,
+            overran,
+            stopped,
+        } = self.play(prompt).await;
+        self.adapter.tick_ended(&result);
+        let session = self.adapter.session();
+        self.note_session(session.clone());
+        let took = self.clock.elapsed().saturating_sub(now).as_secs_f64();
+        let end = tick_end(&result, overran, self.adapter.is_alive());
+        self.log.line(match end {
+            _ if stopped => format!("tick {number} broken off after {took:.1} s"),
+            TickEnd::Completed => format!("tick {number} ok in {took:.1} s"),
+            TickEnd::Failed => format!("tick {number} failed after {took:.1} s{}", why(&result)),
+            TickEnd::TimedOut => format!("tick {number} interrupted after {took:.1} s"),
+            TickEnd::Stuck => {
+                format!("tick {number} interrupted after {took:.1} s; the process did not obey and was ended")
+            }
+            TickEnd::Died => format!("tick {number}: the agent died after {took:.1} s{}", why(&result)),
+            TickEnd::Unusable => format!(
+                "tick {number}: the session cannot go on{}",
+                why(&result)
+            ),
+        });
+        self.account(&result, session.as_ref()).await;
+        if stopped {
+            return;
+        }
+        let did_work = self.is_set(Flag::DidWork);
+        if self.machine.tick_ended(end, did_work, session) && self.take(Flag::DidWork) {
+            let seconds = self.machine.current_sleep();
+            self.write_sleep(&SleepFile::sleeping(
+                seconds,
+                "work done".to_owned(),
+                self.clock.now(),
+            ));
+            self.done(Flag::DidWork);
+        }
+    }
+
+    /// Plays a turn to its end, at most as long as it may take.
+    async fn play(&mut self, prompt: Prompt) -> Played {
+        let mut played = Played {
+            result: RunResult::default(),
+            overran: false,
+            stopped: false,
+        };
+        let text = self.prompts.text(prompt).to_owned();
+        let mut stream = match self.adapter.tick(&text) {
+            Ok(stream) => stream,
+            Err(error) => {
+                for event in RunAssembler::refuse(error) {
+                    if let AgentEvent::Done(done) = event {
+                        played.result = *done.result;
+                    }
+                }
+                return played;
+            }
+        };
+        let clock = self.clock.clone();
+        let mut limit = clock.sleep(self.settings.turn_limit);
+        let control = self.control.clone();
+        let result = loop {
+            tokio::select! {
+                biased;
+                event = stream.next() => match event {
+                    Some(AgentEvent::Done(done)) => break *done.result,
+                    Some(event) => self.event(&event),
+                    None => break RunResult::default(),
+                },
+                () = control.stopping() => {
+                    played.stopped = true;
+                    stream.abort();
+                    let (result, ()) = tokio::join!(rest_of(stream), self.adapter.end());
+                    break result;
+                }
+                () = &mut limit, if !played.overran => {
+                    let seconds = self.settings.turn_limit.as_secs();
+                    self.log.line(format!("the turn takes longer than {seconds} s: interrupting it"));
+                    played.overran = true;
+                    stream.abort();
+                }
+            }
+        };
+        // The text of a process that stays is in its session; of one that goes, this is all that is left.
+        if self.settings.adapter_kind() == crate::AdapterKind::Cold {
+            self.log.lines("> ", &result.text);
+        }
+        played.result = result;
+        played
+    }
+
+    fn event(&mut self, event: &AgentEvent) {
+        let runtime = &self.settings.runtime;
+        match event {
+            AgentEvent::Session(session) => {
+                let id = session.session_id.clone();
+                if self.written_session.as_ref() != Some(&id) {
+                    self.log.line(format!("session_id={id}"));
+                }
+                self.note_session(Some(id));
+            }
+            AgentEvent::Notice(notice) if notice.level != NoticeLevel::Info => {
+                self.log.line(format!("{runtime}: {}", notice.message));
+            }
+            AgentEvent::Retry(retry) => {
+                let message = &retry.error.message;
+                self.log.line(format!(
+                    "{runtime} tries again ({}): {message}",
+                    retry.attempt
+                ));
+            }
+            _ => {}
+        }
+    }
+
+    /// What the agent did by itself since the last tick is read first: it belongs to nobody's turn.
+    async fn mark(&mut self) {
+        while let Some(stream) = self.adapter.unasked() {
+            let limit = self.clock.sleep(self.settings.turn_limit);
+            let result = tokio::select! {
+                result = stream.result() => result,
+                () = limit => break,
+                () = self.control.stopping() => break,
+            };
+            self.log.line("the agent played a turn by itself");
+            let session = self.adapter.session();
+            self.account(&result, session.as_ref()).await;
+        }
+        let session = self.adapter.session();
+        if let Some(mut meter) = self.meter.take() {
+            // Files are read, and for a database there is a runtime of its own.
+            let marked = tokio::task::spawn_blocking(move || {
+                meter.mark(session.as_deref());
+                meter
+            });
+            self.meter = marked.await.ok();
+        }
+    }
+
+    async fn account(&mut self, result: &RunResult, session: Option<&Id>) {
+        let measured = self.measured(session.cloned()).await;
+        let known = Known {
+            provider: self.settings.runtime.parse().ok(),
+            result,
+            measured: &measured,
+            session: session.map(|id| &**id),
+            now: self.clock.now(),
+        };
+        let records = tick_usage::records(&known);
+        self.log.line(tick_usage::line(&known, &records));
+        if !records.is_empty()
+            && let Err(error) = (self.folder).append_json_lines(UsageRecord::NAME, &records)
+        {
+            self.failed(UsageRecord::NAME, &error);
+        }
+    }
+
+    async fn measured(&self, session: Option<Id>) -> Vec<ModelTick> {
+        // Without an id other agents' sessions would be counted.
+        let (Some(meter), Some(session)) = (self.meter.clone(), session) else {
+            return Vec::new();
+        };
+        let read = tokio::task::spawn_blocking(move || meter.read(Some(&session)));
+        read.await.unwrap_or_default()
+    }
+
+    async fn sleep(&mut self, sleep: Sleep) {
+        let Sleep { seconds, reason } = sleep;
+        self.log.line(format!("sleeping {seconds} s: {reason}"));
+        self.write_sleep(&SleepFile::sleeping(seconds, reason, self.clock.now()));
+        let woken = tokio::select! {
+            () = rest(&*self.clock, seconds) => false,
+            () = self.control.woken() => true,
+            () = self.control.stopping() => false,
+        };
+        if woken {
+            self.log.line("woken");
+        }
+        self.machine.rested();
+    }
+
+    /// Writes down which session goes on if the loop is cut off now.
+    fn note_session(&mut self, session: Option<Id>) {
+        if self.written && self.written_session == session {
+            return;
+        }
+        let file = SessionFile {
+            runtime: self.settings.runtime.clone(),
+            session_id: session.as_deref().map(str::to_owned),
+            pid: std::process::id(),
+            updated_at_epoch: self.clock.now().as_second(),
+        };
+        match self.folder.write_json(SessionFile::NAME, &file) {
+            Ok(()) => (self.written, self.written_session) = (true, session),
+            Err(error) => self.failed(SessionFile::NAME, &error),
+        }
+    }
+
+    fn write_sleep(&self, file: &SleepFile) {
+        if let Err(error) = self.folder.write_json(SleepFile::NAME, file) {
+            self.failed(SleepFile::NAME, &error);
+        }
+    }
+
+    fn is_set(&self, flag: Flag) -> bool {
+        self.folder.is_set(flag) && !self.stuck.contains(&flag)
+    }
+
+    fn take(&mut self, flag: Flag) -> bool {
+        self.folder.take(flag).unwrap_or_else(|error| {
+            self.failed(flag.file_name(), &error);
+            self.stuck.push(flag);
+            false
+        })
+    }
+
+    fn done(&self, flag: Flag) {
+        if let Err(error) = self.folder.done(flag) {
+            self.failed(flag.file_name(), &error);
+        }
+    }
+
+    fn failed(&self, name: &str, error: &std::io::Error) {
+        self.log.line(format!(".orchestrator/{name}: {error}"));
+    }
+}
+
+async fn rest_of(stream: EventStream) -> RunResult {
+    stream.result().await
+}
+
+/// Why it failed, if that is told.
+fn why(result: &RunResult) -> String {
+    match (result.errors.last(), result.status) {
+        (Some(error), _) => format!(": {}", error.message),
+        (None, RunStatus::Incomplete) => ": its output broke off".to_owned(),
+        (None, _) => String::new(),
+    }
+}

@@ -1,0 +1,95 @@
+//! What a loop leaves for others to read, as JSON.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// `sleep.json`: what the loop is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SleepFile {
+    /// Whether it sleeps.
+    pub state: LoopState,
+    /// The sleep that it has come to, in seconds.
+    pub current_sleep_seconds: u64,
+    /// Why, for a person.
+    pub reason: String,
+    /// When this was written, in seconds since 1970.
+    pub updated_at_epoch: i64,
+    /// When the sleep is over, in seconds since 1970; only while it sleeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sleep_until_epoch: Option<i64>,
+}
+
+/// What a loop is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LoopState {
+    /// It waits.
+    Sleeping,
+    /// It plays a tick.
+    Tick,
+}
+
+impl SleepFile {
+    /// The name of the file.
+    pub const NAME: &str = "sleep.json";
+
+    pub(crate) fn tick(current: u64, reason: String, now: Timestamp) -> Self {
+        Self {
+            state: LoopState::Tick,
+            current_sleep_seconds: current,
+            reason,
+            updated_at_epoch: now.as_second(),
+            sleep_until_epoch: None,
+        }
+    }
+
+    pub(crate) fn sleeping(seconds: u64, reason: String, now: Timestamp) -> Self {
+        let now = now.as_second();
+        Self {
+            state: LoopState::Sleeping,
+            current_sleep_seconds: seconds,
+            reason,
+            updated_at_epoch: now,
+            sleep_until_epoch: Some(now.saturating_add_unsigned(seconds)),
+        }
+    }
+}
+
+/// `session.json`: there from the beginning of a loop to its end, so that one which was cut off is known by
+/// it, with the session that goes on then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SessionFile {
+    pub(crate) runtime: String,
+    pub(crate) session_id: Option<String>,
+    pub(crate) pid: u32,
+    pub(crate) updated_at_epoch: i64,
+}
+
+impl SessionFile {
+    pub(crate) const NAME: &str = "session.json";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_fields_that_dashboards_read() {
+        let now = Timestamp::from_second(1000).unwrap();
+        let sleeping = SleepFile::sleeping(120, "idle".into(), now);
+        assert_eq!(
+            serde_json::to_value(&sleeping).unwrap(),
+            json!({"state": "sleeping", "current_sleep_seconds": 120, "reason": "idle",
+                "updated_at_epoch": 1000, "sleep_until_epoch": 1120})
+        );
+        let tick = SleepFile::tick(60, "work done".into(), now);
+        assert_eq!(
+            serde_json::to_value(&tick).unwrap(),
+            json!({"state": "tick", "current_sleep_seconds": 60, "reason": "work done",
+                "updated_at_epoch": 1000})
+        );
+    }
+}

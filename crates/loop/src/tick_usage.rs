@@ -1,0 +1,214 @@
+//! What a tick used and what it cost, and who says so.
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use teamster_core::{CostSource, RunResult, Usage};
+use teamster_usage::{ModelTick, Provider, prices};
+
+use crate::clock::stamp;
+
+/// `usage.jsonl`: one for each model and tick.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UsageRecord {
+    /// When the tick ended.
+    pub ts: String,
+    /// The session.
+    pub session_id: Option<String>,
+    /// The model, in the CLI's own name.
+    pub model: Option<String>,
+    /// Input tokens beside the cache. Like all of them 0 if the CLI tells none.
+    pub input_tokens: u64,
+    /// Output tokens, reasoning included.
+    pub output_tokens: u64,
+    /// Tokens read from the cache.
+    pub cache_read_tokens: u64,
+    /// Tokens written to the cache.
+    pub cache_write_tokens: u64,
+    /// Reasoning tokens, a part of the output.
+    pub reasoning_tokens: u64,
+    /// Premium requests, which Copilot counts.
+    pub premium_requests: f64,
+    /// What it cost, in USD, if anybody knows.
+    pub cost_usd: Option<f64>,
+    /// Who says so: the CLI, or the table of prices.
+    pub cost_source: Option<CostSource>,
+}
+
+impl UsageRecord {
+    /// The name of the file.
+    pub const NAME: &str = "usage.jsonl";
+}
+
+/// What is known of a tick.
+pub(crate) struct Known<'a> {
+    pub(crate) provider: Option<Provider>,
+    pub(crate) result: &'a RunResult,
+    /// What the CLI's own files say of it.
+    pub(crate) measured: &'a [ModelTick],
+    pub(crate) session: Option<&'a str>,
+    pub(crate) now: Timestamp,
+}
+
+/// The tick's records, by model.
+///
+/// Tokens are those of the stream where it tells them by model, else those of the CLI's files, else the
+/// stream's sum. A cost is the CLI's own where it tells one, else an estimate.
+pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
+    let Known {
+        result, measured, ..
+    } = known;
+    let mut records: Vec<UsageRecord> = if !result.usage_by_model.is_empty() {
+        let models = result.usage_by_model.iter();
+        models
+            .map(|(model, used)| {
+                let mut record = known.record(Some(model), used.usage);
+                if let Some(of_files) = measured_of(measured, model) {
+                    record.premium_requests = of_files.premium_requests.unwrap_or_default();
+                }
+                record.reported(used.cost_usd);
+                record
+            })
+            .collect()
+    } else if !measured.is_empty() {
+        let models = measured.iter();
+        models
+            .map(|used| {
+                let mut record = known.record(used.model.as_deref(), used.usage);
+                record.premium_requests = used.premium_requests.unwrap_or_default();
+                record.reported(used.reported_cost_usd);
+                record.estimated(used.estimated_cost_usd);
+                record
+            })
+            .collect()
+    } else {
+        let used = result.usage.filter(|usage| !usage.is_empty());
+        let used = used.map(|usage| known.record(result.model.as_deref(), usage));
+        used.into_iter().collect()
+    };
+    if let [only] = &mut *records
+        && result.cost_source != Some(CostSource::Estimated)
+        && result.total_cost_usd.is_some()
+    {
+        (only.cost_usd, only.cost_source) = (None, None);
+        only.reported(result.total_cost_usd);
+    }
+    for record in &mut records {
+        if let (None, Some(provider), Some(model)) =
+            (record.cost_usd, known.provider, &record.model)
+        {
+            let estimate = prices::estimate_sum(provider, model, &record.usage(), None, known.now);
+            record.estimated(estimate);
+        }
+    }
+    records
+}
+
+fn measured_of<'a>(measured: &'a [ModelTick], model: &str) -> Option<&'a ModelTick> {
+    (measured.iter()).find(|tick| tick.model.as_deref() == Some(model))
+}
+
+impl Known<'_> {
+    fn record(&self, model: Option<&str>, usage: Usage) -> UsageRecord {
+        let figure = |figure: Option<u64>| figure.unwrap_or_default();
+        UsageRecord {
+            ts: stamp(self.now).to_string(),
+            session_id: self.session.map(str::to_owned),
+            model: model.map(str::to_owned),
+            input_tokens: figure(usage.input_tokens),
+            output_tokens: figure(usage.output_tokens),
+            cache_read_tokens: figure(usage.cache_read_tokens),
+            cache_write_tokens: figure(usage.cache_write_tokens),
+            reasoning_tokens: figure(usage.reasoning_tokens),
+            premium_requests: 0.0,
+            cost_usd: None,
+            cost_source: None,
+        }
+    }
+}
+
+impl UsageRecord {
+    fn reported(&mut self, cost: Option<f64>) {
+        if cost.is_some() {
+            (self.cost_usd, self.cost_source) = (cost, Some(CostSource::Reported));
+        }
+    }
+
+    fn estimated(&mut self, cost: Option<f64>) {
+        if cost.is_some() && self.cost_usd.is_none() {
+            (self.cost_usd, self.cost_source) = (cost, Some(CostSource::Estimated));
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        Usage {
+            input_tokens: Some(self.input_tokens),
+            output_tokens: Some(self.output_tokens),
+            cache_read_tokens: Some(self.cache_read_tokens),
+            cache_write_tokens: Some(self.cache_write_tokens),
+            reasoning_tokens: Some(self.reasoning_tokens),
+        }
+    }
+}
+
+/// The tick's line in the log: its cost and who says so, what the CLI's own files make of it, and its
+/// tokens.
+pub(crate) fn line(known: &Known<'_>, records: &[UsageRecord]) -> String {
+    if records.is_empty() {
+        return "cost unknown: nothing tells what this tick used".to_owned();
+    }
+    let result = known.result;
+    let reported = match (result.total_cost_usd, result.cost_source) {
+        (Some(_), Some(CostSource::Estimated)) | (None, _) => sum_of(records, CostSource::Reported),
+        (cost, _) => cost,
+    };
+    let mut line = match (reported, sum_of(records, CostSource::Estimated)) {
+        (Some(cost), _) => format!("cost ${cost:.6} reported"),
+        (None, Some(cost)) => format!("cost ~${cost:.6} estimated"),
+        (None, None) => "cost unknown".to_owned(),
+    };
+    // The other witness, where it is another one.
+    if reported.is_some() || !result.usage_by_model.is_empty() {
+        let estimates = known.measured.iter().map(|tick| tick.estimated_cost_usd);
+        let estimate: Option<f64> = estimates.sum();
+        if let (Some(estimate), false) = (estimate, known.measured.is_empty()) {
+            // A string takes whatever is written to it.
+            let _ = write!(line, " (~${estimate:.6} by its transcript)");
+        }
+    }
+    let sum = |figure: fn(&UsageRecord) -> u64| records.iter().map(figure).sum::<u64>();
+    let _ = write!(
+        line,
+        ": in={} out={} cache_read={} cache_write={}",
+        sum(|it| it.input_tokens),
+        sum(|it| it.output_tokens),
+        sum(|it| it.cache_read_tokens),
+        sum(|it| it.cache_write_tokens),
+    );
+    let premium: f64 = records.iter().map(|it| it.premium_requests).sum();
+    if premium > 0.0 {
+        let _ = write!(line, " premium_requests={premium}");
+    }
+    let models: Vec<_> = records
+        .iter()
+        .filter_map(|it| it.model.as_deref())
+        .collect();
+    if !models.is_empty() {
+        let _ = write!(line, " ({})", models.join(", "));
+    }
+    line
+}
+
+/// The sum of what has this source, if every record of the tick has it.
+fn sum_of(records: &[UsageRecord], source: CostSource) -> Option<f64> {
+    let costs = records.iter().map(|record| {
+        let cost = record.cost_usd?;
+        (record.cost_source == Some(source)).then_some(cost)
+    });
+    costs.sum()
+}
+
+#[cfg(test)]
+mod tests;

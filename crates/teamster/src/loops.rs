@@ -1,0 +1,44 @@
+//! An agent for a loop, with a provider by name.
+
+use teamster_core::{AgentError, ExecuteParams, PermissionPolicy, SessionOptions};
+use teamster_loop::{Adapter, AdapterKind, ColdAdapter, HotAdapter, Settings};
+use teamster_process::RuntimeConfig;
+
+use crate::{create_cli_runtime, create_session_runtime};
+
+/// The agent of a loop with these settings, whose process stays or is started for each tick.
+///
+/// `params` are those of [`agent_loop::params`](crate::agent_loop::params). Nothing is started.
+///
+/// ```
+/// use teamster::agent_loop::Settings;
+/// use teamster::{ExecuteParams, RuntimeConfig};
+///
+/// let settings = Settings::default();
+/// let params = ExecuteParams::new("");
+/// let agent = teamster::create_loop_adapter(&settings, params, RuntimeConfig::default())?;
+/// assert!(agent.keeps_context());
+/// # Ok::<(), teamster::AgentError>(())
+/// ```
+pub fn create_loop_adapter(
+    settings: &Settings,
+    params: ExecuteParams,
+    config: RuntimeConfig,
+) -> Result<Box<dyn Adapter>, AgentError> {
+    let runtime = &settings.runtime;
+    Ok(match settings.adapter_kind() {
+        AdapterKind::Cold => Box::new(ColdAdapter::new(
+            create_cli_runtime(runtime, config)?,
+            params,
+        )),
+        _ => {
+            let mut options = SessionOptions::new(params);
+            // Nobody is there to be asked.
+            options.permissions = PermissionPolicy::Allow;
+            Box::new(HotAdapter::new(
+                create_session_runtime(runtime, config)?,
+                options,
+            ))
+        }
+    })
+}
