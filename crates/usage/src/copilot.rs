@@ -1,17 +1,370 @@
-//! Copilot's files. None is read yet.
+//! Copilot's sessions: `session-state/<session>/events.jsonl`.
+//!
+//! A `session.usage_record` tells of each request, sub-agents' too, as soon as it is made. At the end of a
+//! process a `session.shutdown` tells the sums over the session's life; versions that write no records
+//! have only that, and what a process used is then the difference to the one before. If such a process is
+//! killed, nobody knows what it used.
 
-use std::{fs, io};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
+use jiff::Timestamp;
+use memchr::memmem::Finder;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use teamster_core::Usage;
+
+use crate::lines::{self, Line};
 use crate::places::Places;
-use crate::source::{Sink, Source, Sources};
+use crate::source::{Shared, Sink, Source, Sources};
+use crate::{Key, Provider, Record};
 
-/// All that is in these places.
-pub(crate) fn sources(_places: &Places, _found: &mut Sources) {}
+/// What the lines that count have in them.
+static SESSION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"session."));
+/// What is in a line that shows that a model was asked.
+static TURN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"assistant.message\""));
 
-/// What is kept of one session.
-pub(crate) fn of_session(_places: &Places, _session: &str, _found: &mut Sources) {}
+/// The name of a session's file.
+const EVENTS: &str = "events.jsonl";
 
-/// Reads one source.
-pub(crate) fn read(source: &Source, _sink: &mut Sink<'_>) -> io::Result<()> {
-    fs::metadata(&source.path).map(drop)
+/// All sessions.
+pub(crate) fn sources(places: &Places, found: &mut Sources) {
+    if let Some(home) = &places.copilot {
+        found.walk(Provider::Copilot, &home.join("session-state"), 2, |path| {
+            path.file_name().is_some_and(|name| name == EVENTS)
+        });
+    }
 }
+
+/// A session's file. Its sub-agents are in it.
+pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
+    if let Some(home) = &places.copilot {
+        let file = home.join("session-state").join(session).join(EVENTS);
+        if let Ok(metadata) = file.metadata() {
+            found.add(Provider::Copilot, file, &metadata);
+        }
+    }
+}
+
+/// A line. What is in `data` depends on the type.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    agent_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// The data of `session.start` and `session.resume`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Begun<'a> {
+    #[serde(borrow)]
+    session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    context: Option<Context<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Context<'a> {
+    #[serde(borrow)]
+    cwd: Option<Cow<'a, str>>,
+}
+
+/// The data of `session.usage_record`.
+#[derive(Deserialize)]
+struct Used<'a> {
+    #[serde(borrow)]
+    usage: Call<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Call<'a> {
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    #[serde(flatten)]
+    tokens: Tokens,
+    /// In premium requests.
+    cost: Option<f64>,
+    #[serde(borrow)]
+    accounting: Option<Accounting<'a>>,
+}
+
+/// What a request is known by.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Accounting<'a> {
+    #[serde(borrow)]
+    source_session_id: Cow<'a, str>,
+    sequence: u64,
+    #[serde(borrow)]
+    usage_id: Cow<'a, str>,
+}
+
+/// The data of `session.shutdown`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Shutdown {
+    // In the order of the models' names, so that reading a file twice gives the same.
+    #[serde(default)]
+    model_metrics: BTreeMap<String, Metrics>,
+}
+
+#[derive(Deserialize)]
+struct Metrics {
+    requests: Requests,
+    usage: Tokens,
+}
+
+#[derive(Deserialize)]
+struct Requests {
+    #[serde(default)]
+    count: u64,
+    /// In premium requests.
+    #[serde(default)]
+    cost: f64,
+}
+
+/// The figures of all services alike: input is with what was read from and written to a cache.
+#[derive(Deserialize, Clone, Copy, Default)]
+struct Tokens {
+    #[serde(rename = "inputTokens")]
+    input: Option<u64>,
+    #[serde(rename = "outputTokens")]
+    output: Option<u64>,
+    #[serde(rename = "cacheReadTokens")]
+    cache_read: Option<u64>,
+    #[serde(rename = "cacheWriteTokens")]
+    cache_write: Option<u64>,
+    #[serde(rename = "reasoningTokens")]
+    reasoning: Option<u64>,
+}
+
+impl Tokens {
+    fn usage(self) -> Usage {
+        let cached = self
+            .cache_read
+            .unwrap_or(0)
+            .saturating_add(self.cache_write.unwrap_or(0));
+        Usage {
+            input_tokens: self.input.map(|input| input.saturating_sub(cached)),
+            output_tokens: self.output,
+            cache_read_tokens: self.cache_read,
+            cache_write_tokens: self.cache_write,
+            reasoning_tokens: self.reasoning,
+        }
+    }
+
+    fn figures(&self) -> [Option<u64>; 5] {
+        [
+            self.input,
+            self.output,
+            self.cache_read,
+            self.cache_write,
+            self.reasoning,
+        ]
+    }
+
+    /// These, put together of two by figure.
+    fn with(self, other: Self, each: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
+        let [a, b] = [self.figures(), other.figures()];
+        Self {
+            input: each(a[0], b[0]),
+            output: each(a[1], b[1]),
+            cache_read: each(a[2], b[2]),
+            cache_write: each(a[3], b[3]),
+            reasoning: each(a[4], b[4]),
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.with(other, |a, b| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (one, None) | (None, one) => one,
+        })
+    }
+}
+
+/// What is known of a model in a session.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    tokens: Tokens,
+    requests: u64,
+    premium: f64,
+}
+
+impl Known {
+    /// What is new in a total, if all that was known can be in it.
+    fn new_in(&self, total: &Self) -> Option<Self> {
+        let within = |(old, new): (Option<u64>, Option<u64>)| old.unwrap_or(0) <= new.unwrap_or(0);
+        let [old, new] = [self.tokens.figures(), total.tokens.figures()];
+        let fits = old.into_iter().zip(new).all(within) && self.requests <= total.requests;
+        fits.then(|| Self {
+            tokens: total.tokens.with(self.tokens, |total, known| {
+                total.map(|total| total.saturating_sub(known.unwrap_or(0)))
+            }),
+            requests: total.requests - self.requests,
+            premium: (total.premium - self.premium).max(0.0),
+        })
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.requests == 0 && self.tokens.figures().into_iter().flatten().all(|n| n == 0)
+    }
+}
+
+/// Reads a session's file.
+pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    let folder = source.path.parent().and_then(Path::file_name);
+    let mut reader = Reader {
+        session: folder.and_then(|name| name.to_str()).map(Arc::from),
+        ..Reader::default()
+    };
+    lines::read(
+        &source.path,
+        source.start,
+        &mut |line, sink| reader.line(line, sink),
+        sink,
+    )?;
+    reader.end_of_process();
+    if reader.without_figures {
+        sink.diagnostics.sessions_without_figures += 1;
+    }
+    Ok(())
+}
+
+/// What remains from line to line.
+#[derive(Default)]
+struct Reader {
+    /// Named as the folder until the file says it.
+    session: Option<Arc<str>>,
+    directory: Option<Arc<str>>,
+    model: Shared,
+    /// What is counted of each model.
+    known: HashMap<String, Known>,
+    /// Whether the process asked a model.
+    asked: bool,
+    /// Whether the process told of a request.
+    recorded: bool,
+    /// Whether a process ended without a figure of what it used.
+    without_figures: bool,
+}
+
+impl Reader {
+    fn line(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
+        if SESSION.find(line.bytes).is_none() {
+            self.asked = self.asked || TURN.find(line.bytes).is_some();
+            return;
+        }
+        let Ok(entry) = serde_json::from_slice::<Entry<'_>>(line.bytes) else {
+            sink.malformed(line);
+            return;
+        };
+        let understood = match (&*entry.r#type, entry.data) {
+            ("session.start" | "session.resume", Some(data)) => self.begin(data),
+            ("session.usage_record", Some(data)) => self.request(&entry, data, sink),
+            ("session.shutdown", Some(data)) => self.shutdown(&entry, data, sink),
+            ("assistant.message", _) => {
+                self.asked = true;
+                Some(())
+            }
+            _ => Some(()),
+        };
+        if understood.is_none() {
+            sink.malformed(line);
+        }
+    }
+
+    fn begin(&mut self, data: &RawValue) -> Option<()> {
+        self.end_of_process();
+        let begun: Begun<'_> = serde_json::from_str(data.get()).ok()?;
+        if let Some(session) = begun.session_id {
+            self.session = Some(session.as_ref().into());
+        }
+        if let Some(cwd) = begun.context.and_then(|context| context.cwd) {
+            self.directory = Some(cwd.as_ref().into());
+        }
+        Some(())
+    }
+
+    fn end_of_process(&mut self) {
+        self.without_figures |= self.asked && !self.recorded;
+        self.asked = false;
+        self.recorded = false;
+    }
+
+    fn request(&mut self, entry: &Entry<'_>, data: &RawValue, sink: &mut Sink<'_>) -> Option<()> {
+        let used: Used<'_> = serde_json::from_str(data.get()).ok()?;
+        let call = used.usage;
+        let mut record = self.record(entry, call.model.as_deref()?, call.tokens)?;
+        record.key = match (&call.accounting, &entry.id) {
+            (Some(known), _) => {
+                let sequence = known.sequence.to_string();
+                let ids = [&*known.source_session_id, &*sequence, &*known.usage_id];
+                Some(Key::of(Provider::Copilot, &ids))
+            }
+            (None, Some(id)) => Some(Key::of(Provider::Copilot, &[id])),
+            (None, None) => None,
+        };
+        record.premium_requests = call.cost;
+        record.subagent = entry.agent_id.is_some();
+        sink.record(record);
+        let known = self.known.entry(call.model?.into_owned()).or_default();
+        known.tokens = known.tokens.plus(call.tokens);
+        known.requests += 1;
+        known.premium += call.cost.unwrap_or(0.0);
+        self.recorded = true;
+        Some(())
+    }
+
+    fn shutdown(&mut self, entry: &Entry<'_>, data: &RawValue, sink: &mut Sink<'_>) -> Option<()> {
+        let shutdown: Shutdown = serde_json::from_str(data.get()).ok()?;
+        for (model, metrics) in shutdown.model_metrics {
+            let total = Known {
+                tokens: metrics.usage,
+                requests: metrics.requests.count,
+                premium: metrics.requests.cost,
+            };
+            let known = self.known.get(&model).copied().unwrap_or_default();
+            let new = match known.new_in(&total) {
+                Some(new) => new,
+                // The requests themselves are counted, and the sum forgot some of them.
+                None if self.recorded => Known::default(),
+                // It began anew.
+                None => total,
+            };
+            if !new.is_nothing() {
+                let mut record = self.record(entry, &model, new.tokens)?;
+                record.premium_requests = Some(new.premium);
+                record.requests = new.requests;
+                sink.record(record);
+            }
+            self.known.insert(model, total);
+        }
+        self.asked = false;
+        Some(())
+    }
+
+    fn record(&mut self, entry: &Entry<'_>, model: &str, tokens: Tokens) -> Option<Record> {
+        let at = entry.timestamp.as_deref()?.parse::<Timestamp>().ok()?;
+        let mut record = Record::new(Provider::Copilot, self.session.clone()?, at);
+        record.model = Some(self.model.of(model));
+        record.directory.clone_from(&self.directory);
+        record.usage = tokens.usage();
+        Some(record)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,17 +1,373 @@
-//! Gemini's files. None is read yet.
+//! Gemini's chats: `tmp/<project>/chats/session-<time>-<id>.jsonl`, of sub-agents
+//! `tmp/<project>/chats/<session>/<id>.jsonl`, and of older versions `session-<time>-<id>.json`.
+//!
+//! An answer that calls tools is written again with their results, under the same id. A resumed session
+//! goes on in its file and begins with its messages once more, without figures. So a request is known by
+//! its message's id. What the choice of a model uses (`auto`) is not in the files.
 
-use std::{fs, io};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
+use jiff::Timestamp;
+use memchr::memmem::Finder;
+use serde::Deserialize;
+use teamster_core::Usage;
+
+use crate::lines::{self, Line};
 use crate::places::Places;
-use crate::source::{Sink, Source, Sources};
+use crate::source::{Shared, Sink, Source, Sources};
+use crate::{Key, Provider, Record};
 
-/// All that is in these places.
-pub(crate) fn sources(_places: &Places, _found: &mut Sources) {}
+/// What every message with figures has in it.
+static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\":{"));
+/// What the line has in it with which a session begins, and with which it is resumed.
+static HEADER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"projectHash\":"));
 
-/// What is kept of one session.
-pub(crate) fn of_session(_places: &Places, _session: &str, _found: &mut Sources) {}
+/// How deep files of chats lie in `tmp`: project, `chats`, session, file.
+const DEPTH: usize = 4;
+/// The largest file of an older version that is read, in bytes: it is one JSON value.
+const LARGEST: u64 = 64 << 20;
+/// How many characters of a session's id are in the name of its file.
+const SHORT: usize = 8;
 
-/// Reads one source.
-pub(crate) fn read(source: &Source, _sink: &mut Sink<'_>) -> io::Result<()> {
-    fs::metadata(&source.path).map(drop)
+/// All chats.
+pub(crate) fn sources(places: &Places, found: &mut Sources) {
+    walk(places, found, &|_, _| true);
+}
+
+/// A session's chat and those of its sub-agents, in whichever project it is.
+pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
+    let short: String = session.chars().take(SHORT).collect();
+    walk(places, found, &|folder, stem| {
+        folder == session || stem.rsplit('-').next() == Some(&short)
+    });
+}
+
+/// All chats of which the folder's and the file's names are wanted.
+fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str, &str) -> bool) {
+    let Some(home) = &places.gemini else {
+        return;
+    };
+    let tmp = home.join("tmp");
+    found.walk(Provider::Gemini, &tmp, DEPTH, |path| {
+        let name = |path: Option<&Path>| -> Option<String> {
+            Some(path?.file_name()?.to_str()?.to_owned())
+        };
+        let (folder, above) = (path.parent(), path.parent().and_then(Path::parent));
+        let (Some(folder), Some(above)) = (name(folder), name(above)) else {
+            return false;
+        };
+        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
+            return false;
+        };
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let own = folder == "chats" && stem.starts_with("session-");
+        let is_chat = match extension {
+            Some("jsonl") => own || above == "chats",
+            Some("json") => own,
+            _ => false,
+        };
+        is_chat && wanted(&folder, stem)
+    });
+}
+
+/// A line: the beginning of a session, a message, or a change of what was said before.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    #[serde(borrow)]
+    session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(flatten, borrow)]
+    message: Message<'a>,
+    #[serde(rename = "$set", borrow)]
+    set: Option<Set<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Set<'a> {
+    #[serde(default, borrow)]
+    messages: Vec<Message<'a>>,
+}
+
+/// A file of an older version.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chat<'a> {
+    #[serde(borrow)]
+    session_id: Cow<'a, str>,
+    #[serde(default, borrow)]
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    tokens: Option<Tokens>,
+}
+
+/// The service's figures: `cached` is a part of `input`; `thoughts` are beside `output`, and `tool`, what
+/// the service's own tools put before the model, is beside `input`.
+#[derive(Deserialize)]
+struct Tokens {
+    input: Option<u64>,
+    output: Option<u64>,
+    cached: Option<u64>,
+    thoughts: Option<u64>,
+    tool: Option<u64>,
+}
+
+impl Tokens {
+    fn usage(&self) -> Usage {
+        let and = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b.unwrap_or(0)));
+        let uncached = self
+            .input
+            .map(|input| input.saturating_sub(self.cached.unwrap_or(0)));
+        Usage {
+            input_tokens: and(uncached, self.tool),
+            output_tokens: and(self.output, self.thoughts),
+            cache_read_tokens: self.cached,
+            cache_write_tokens: None,
+            reasoning_tokens: self.thoughts,
+        }
+    }
+}
+
+/// Reads a chat.
+pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut reader = Reader::of_file(&source.path);
+    if source.path.extension().is_some_and(|e| e == "json") {
+        return reader.whole(&source.path, sink);
+    }
+    lines::read(
+        &source.path,
+        source.start,
+        &mut |line, sink| reader.line(line, sink),
+        sink,
+    )
+}
+
+/// What remains from line to line.
+#[derive(Default)]
+struct Reader {
+    /// The session that started this one, if this is a sub-agent's.
+    parent: Option<String>,
+    session: Option<Arc<str>>,
+    model: Shared,
+    directory: Option<Arc<str>>,
+    subagent: bool,
+}
+
+impl Reader {
+    fn of_file(path: &Path) -> Self {
+        let folder = path.parent();
+        let name = folder.and_then(Path::file_name).and_then(|n| n.to_str());
+        let parent = name.filter(|name| *name != "chats").map(str::to_owned);
+        let chats = if parent.is_some() {
+            folder.and_then(Path::parent)
+        } else {
+            folder
+        };
+        // The CLI notes there which directory a project's folder is of. It is small.
+        let root = chats
+            .and_then(Path::parent)
+            .map(|p| p.join(".project_root"));
+        let directory = root.and_then(|root| std::fs::read_to_string(root).ok());
+        Self {
+            subagent: parent.is_some(),
+            session: parent.as_deref().map(Arc::from),
+            parent,
+            directory: directory.map(|directory| directory.trim_end().into()),
+            ..Self::default()
+        }
+    }
+
+    fn line(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
+        let has_figures = FIGURES.find(line.bytes).is_some();
+        if !has_figures && HEADER.find(line.bytes).is_none() {
+            return;
+        }
+        let Ok(entry) = serde_json::from_slice::<Entry<'_>>(line.bytes) else {
+            sink.malformed(line);
+            return;
+        };
+        if let Some(session) = entry.session_id {
+            self.subagent |= entry.kind.as_deref() == Some("subagent");
+            if self.parent.is_none() {
+                self.session = Some(session.as_ref().into());
+            }
+        }
+        let changed = entry.set.map(|set| set.messages).unwrap_or_default();
+        let understood = std::iter::once(entry.message)
+            .chain(changed)
+            .all(|message| self.message(message, sink));
+        if !understood {
+            sink.malformed(line);
+        }
+    }
+
+    /// A whole file of an older version.
+    fn whole(&mut self, path: &Path, sink: &mut Sink<'_>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        File::open(path)?
+            .take(LARGEST + 1)
+            .read_to_end(&mut bytes)?;
+        sink.diagnostics.bytes += bytes.len() as u64;
+        sink.diagnostics.lines += 1;
+        if bytes.len() as u64 > LARGEST {
+            sink.diagnostics.oversize_lines += 1;
+            return Ok(());
+        }
+        let Ok(chat) = serde_json::from_slice::<Chat<'_>>(&bytes) else {
+            sink.diagnostics.malformed_lines += 1;
+            return Ok(());
+        };
+        self.session = Some(chat.session_id.as_ref().into());
+        for message in chat.messages {
+            if !self.message(message, sink) {
+                sink.diagnostics.malformed_lines += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a message if it has figures. False if it cannot be told whose they are.
+    fn message(&mut self, message: Message<'_>, sink: &mut Sink<'_>) -> bool {
+        let Some(tokens) = message.tokens else {
+            return true;
+        };
+        let at = message
+            .timestamp
+            .and_then(|at| at.parse::<Timestamp>().ok());
+        let (Some(at), Some(session)) = (at, &self.session) else {
+            return false;
+        };
+        let mut record = Record::new(Provider::Gemini, session.clone(), at);
+        record.key = message.id.map(|id| Key::of(Provider::Gemini, &[&id]));
+        record.model = message.model.map(|model| self.model.of(&model));
+        record.directory.clone_from(&self.directory);
+        record.usage = tokens.usage();
+        record.subagent = self.subagent;
+        sink.record(record);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Found;
+
+    fn put(found: &mut Vec<Record>, what: Found) {
+        if let Found::Record(record) = what {
+            found.push(record);
+        }
+    }
+
+    /// Lines made up for this, in the form of real ones.
+    fn records(lines: &[&str]) -> (Vec<Record>, u64) {
+        let mut found = Vec::new();
+        let mut take = |what| put(&mut found, what);
+        let mut sink = Sink::new(&mut take);
+        let mut reader = Reader::default();
+        for line in lines {
+            let bytes = line.as_bytes();
+            reader.line(
+                Line {
+                    bytes,
+                    complete: true,
+                },
+                &mut sink,
+            );
+        }
+        let malformed = sink.diagnostics.malformed_lines;
+        (found, malformed)
+    }
+
+    const BEGIN: &str = r#"{"sessionId":"s","projectHash":"h","kind":"main"}"#;
+
+    #[test]
+    fn cached_and_tool_tokens_are_input_and_thoughts_are_output() {
+        let (found, malformed) = records(&[
+            BEGIN,
+            r#"{"id":"m","timestamp":"2026-11-22T19:00:00Z","type":"gemini","tokens":{"input":100,"output":7,"cached":60,"thoughts":5,"tool":3,"total":115},"model":"g"}"#,
+        ]);
+        let expected = Usage {
+            input_tokens: Some(43),
+            output_tokens: Some(12),
+            cache_read_tokens: Some(60),
+            cache_write_tokens: None,
+            reasoning_tokens: Some(5),
+        };
+        assert_eq!((found[0].usage, found.len(), malformed), (expected, 1, 0));
+        assert_eq!(&*found[0].session, "s");
+    }
+
+    #[test]
+    fn what_is_missing_stays_absent_and_more_cached_than_input_is_no_panic() {
+        let (found, _) = records(&[
+            BEGIN,
+            r#"{"id":"m","timestamp":"2026-11-22T19:00:00Z","tokens":{"input":1,"cached":60}}"#,
+        ]);
+        assert_eq!(found[0].usage.input_tokens, Some(0));
+        assert_eq!(found[0].usage.output_tokens, None);
+        assert_eq!(found[0].model, None);
+    }
+
+    #[test]
+    fn figures_in_a_changed_message_count_and_those_of_nobody_are_told() {
+        let set = r#"{"$set":{"messages":[{"id":"m","timestamp":"2026-11-22T19:00:00Z","tokens":{"input":5,"output":1}}]}}"#;
+        let (found, malformed) = records(&[BEGIN, set]);
+        assert_eq!((found.len(), malformed), (1, 0));
+        let (found, malformed) = records(&[set]);
+        assert_eq!((found.len(), malformed), (0, 1));
+        let (found, malformed) = records(&[BEGIN, r#"{"tokens":{"input":-1}}"#]);
+        assert_eq!((found.len(), malformed), (0, 1));
+    }
+
+    #[test]
+    fn a_file_of_an_older_version_is_read_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let chats = folder.path().join("tmp/abc/chats");
+        std::fs::create_dir_all(&chats).unwrap();
+        std::fs::write(
+            chats.join("session-2025-10-01T10-00-0a1b2c3d.json"),
+            "{\n \"sessionId\": \"0a1b2c3d-x\",\n \"messages\": [\n  {\"id\": \"u\", \"type\": \"user\"},\n  {\"id\": \"m\", \"timestamp\": \"2025-10-01T10:00:01Z\", \"type\": \"gemini\", \"tokens\": {\"input\": 9, \"output\": 2, \"cached\": 0, \"thoughts\": 1, \"tool\": 0, \"total\": 12}, \"model\": \"gemini-2.5-pro\"}\n ]\n}\n",
+        )
+        .unwrap();
+        let places = Places {
+            gemini: Some(folder.path().to_owned()),
+            ..Places::default()
+        };
+        for session in [None, Some("0a1b2c3d-x"), Some("99999999-x")] {
+            let mut found = Sources::new(None);
+            match session {
+                None => sources(&places, &mut found),
+                Some(session) => of_session(&places, session, &mut found),
+            }
+            let mut records = Vec::new();
+            let mut take = |what| put(&mut records, what);
+            let mut sink = Sink::new(&mut take);
+            for source in &found.found {
+                read(source, &mut sink).unwrap();
+            }
+            let sessions: Vec<_> = records.iter().map(|r| &*r.session).collect();
+            if session == Some("99999999-x") {
+                assert_eq!(sessions, [""; 0]);
+            } else {
+                assert_eq!(sessions, ["0a1b2c3d-x"]);
+                assert_eq!(records[0].usage.output_tokens, Some(3));
+            }
+        }
+    }
 }

@@ -1,0 +1,55 @@
+//! What the tests with recorded files have in common.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+use teamster_core::Usage;
+use teamster_usage::{Accounts, Places, Provider, Scan};
+
+/// Requests and tokens.
+pub(crate) type Sum = (u64, Usage);
+
+/// The recorded scenarios of a CLI, each with its truth.
+pub(crate) fn scenarios(provider: Provider) -> Vec<(PathBuf, Value)> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let mut found = Vec::new();
+    for version in fs::read_dir(data.join(provider.id())).unwrap() {
+        for scenario in fs::read_dir(version.unwrap().path()).unwrap() {
+            let folder = scenario.unwrap().path();
+            let truth = fs::read(folder.join("truth.json")).unwrap();
+            found.push((folder, serde_json::from_slice(&truth).unwrap()));
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+pub(crate) fn scan(home: &Path) -> Accounts {
+    Scan::new(Places::of_home(home)).zone(TimeZone::UTC).run()
+}
+
+/// What the accounts say, by session and model.
+pub(crate) fn counted(accounts: &Accounts) -> BTreeMap<(String, String), Sum> {
+    let mut sums = BTreeMap::<_, Sum>::new();
+    accounts.each(&mut |record, _| {
+        let model = record.model.as_deref().unwrap_or_default().to_owned();
+        let sum = sums.entry((record.session.to_string(), model)).or_default();
+        sum.0 += record.requests;
+        sum.1 = sum.1.plus(record.usage);
+    });
+    sums
+}
+
+/// What was used, by session and model.
+pub(crate) fn truth(truth: &Value) -> BTreeMap<(String, String), Sum> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let total = truth["total"].as_array().unwrap().iter().map(|total| {
+        let usage = serde_json::from_value(total["usage"].clone()).unwrap();
+        let names = (text(&total["session"]), text(&total["model"]));
+        (names, (total["requests"].as_u64().unwrap(), usage))
+    });
+    total.collect()
+}
