@@ -95,7 +95,7 @@ impl Clock for TokioClock {
 /// suspended, and the other one also when somebody sets the time of day back.
 pub(crate) async fn rest(clock: &dyn Clock, seconds: u64) {
     /// How often the time of day is looked at.
-    const LOOK: Duration = Duration::from_secs(5);
+    const LOOK: Duration = Duration::from_secs(30);
     let duration = Duration::from_secs(seconds);
     let begun = clock.elapsed();
     let until = clock.now().as_second().saturating_add_unsigned(seconds);
@@ -136,13 +136,13 @@ mod tests {
         }
 
         fn elapsed(&self) -> Duration {
-            Duration::from_secs(u64::from(self.0.lock().unwrap().1) * 5)
+            Duration::from_secs(u64::from(self.0.lock().unwrap().1) * 30)
         }
 
         fn sleep(&self, _: Duration) -> Waiting<'_> {
             let mut state = self.0.lock().unwrap();
             state.1 += 1;
-            state.0 += if state.1 == 2 { 7200 } else { 5 };
+            state.0 += if state.1 == 2 { 7200 } else { 30 };
             Box::pin(std::future::ready(()))
         }
     }

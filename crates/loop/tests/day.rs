@@ -1,0 +1,346 @@
+//! A day of an agent, under a clock that does not wait.
+//!
+//! The agent is made up: it has work by chance, takes its time, sets flags, dies, hangs, and keeps an account
+//! of all that it sees. Loop, files and flags are the real ones.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, CostSource, Done, ErrorCode, ErrorKind, EventStream, Id,
+    RunResult, RunStatus, Session, Usage,
+};
+use teamster_loop::clock::TokioClock;
+use teamster_loop::{
+    Adapter, AdapterFuture, AgentFolder, AgentLoop, Control, Log, Prompts, Settings, SleepFile,
+    UsageRecord,
+};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// The numbers of a day are the same each time.
+struct Chance(u64);
+
+impl Chance {
+    /// One of so many.
+    fn one_in(&mut self, many: u64) -> bool {
+        self.below(many) == 0
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        // Knuth's constants for a linear congruence; the high bits are good enough for dice.
+        self.0 = (self.0.wrapping_mul(6_364_136_223_846_793_005))
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// What happened, by the agent's own account.
+#[derive(Default)]
+struct Account {
+    /// When each tick began, and whether it was told everything.
+    ticks: Vec<(Duration, bool)>,
+    completed: u32,
+    worked: u32,
+    deaths: u32,
+    hangs: u32,
+    clears: u32,
+    asked_clears: u32,
+    resets: u32,
+    asked_resets: u32,
+    resumed: Vec<Option<Id>>,
+    problems: Vec<String>,
+}
+
+struct Agent {
+    account: Arc<Mutex<Account>>,
+    chance: Arc<Mutex<Chance>>,
+    flags: std::path::PathBuf,
+    begun: Instant,
+    session: Arc<Mutex<Option<Id>>>,
+    sessions: u64,
+    alive: Arc<Mutex<bool>>,
+    /// Whether the context has the instructions.
+    told: Arc<Mutex<bool>>,
+    /// A tick is being played.
+    busy: Arc<Mutex<bool>>,
+    /// There is never anything to do.
+    idle: bool,
+}
+
+impl Adapter for Agent {
+    fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
+        self.account.lock().unwrap().resumed.push(resume.clone());
+        *self.session.lock().unwrap() = resume;
+        *self.alive.lock().unwrap() = true;
+        *self.told.lock().unwrap() = false;
+        Ok(())
+    }
+
+    fn session(&self) -> Option<Id> {
+        self.session.lock().unwrap().clone()
+    }
+
+    fn is_alive(&self) -> bool {
+        *self.alive.lock().unwrap()
+    }
+
+    fn keeps_context(&self) -> bool {
+        true
+    }
+
+    fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
+        self.account.lock().unwrap().clears += 1;
+        *self.session.lock().unwrap() = None;
+        *self.told.lock().unwrap() = false;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
+        let full = prompt.contains("MEMORY.md");
+        let mut account = self.account.lock().unwrap();
+        account.ticks.push((self.begun.elapsed(), full));
+        if !full && !*self.told.lock().unwrap() {
+            account
+                .problems
+                .push("a context without instructions got the short prompt".into());
+        }
+        if std::mem::replace(&mut *self.busy.lock().unwrap(), true) {
+            account.problems.push("two ticks at once".into());
+        }
+        drop(account);
+        if self.session.lock().unwrap().is_none() {
+            self.sessions += 1;
+            *self.session.lock().unwrap() = Some(Id::from(format!("s{}", self.sessions).as_str()));
+        }
+        let abort = AbortHandle::new(&CancellationToken::new());
+        let aborted = abort.clone();
+        let (account, chance) = (self.account.clone(), self.chance.clone());
+        let (alive, told, busy) = (self.alive.clone(), self.told.clone(), self.busy.clone());
+        let session = self.session.lock().unwrap().clone();
+        let flags = self.flags.clone();
+        let idle = self.idle;
+        let events = async_stream::stream! {
+            if let Some(id) = session.clone() {
+                yield AgentEvent::Session(Box::new(Session { session_id: id, model: None, tools: None, mcp_servers: None, native: None }));
+            }
+            let mut result = RunResult { session_id: session, ..RunResult::default() };
+            let (seconds, dies, hangs) = {
+                let mut chance = chance.lock().unwrap();
+                (chance.below(200), chance.one_in(25), chance.one_in(40))
+            };
+            if idle {
+                *told.lock().unwrap() = true;
+                result.status = RunStatus::Completed;
+            } else if hangs {
+                account.lock().unwrap().hangs += 1;
+                // Until the loop interrupts it. What is said afterwards is late.
+                aborted.aborted().await;
+                (result.status, result.aborted) = (RunStatus::Aborted, true);
+            } else if dies {
+                account.lock().unwrap().deaths += 1;
+                sleep(Duration::from_secs(seconds)).await;
+                *alive.lock().unwrap() = false;
+                result.errors.push(AgentError::new(
+                    ErrorCode::StreamEndedEarly,
+                    ErrorKind::Protocol,
+                    "it died",
+                ));
+            } else {
+                sleep(Duration::from_secs(seconds)).await;
+                result.status = RunStatus::Completed;
+                result.usage = Some(Usage { input_tokens: Some(100), output_tokens: Some(10), ..Usage::default() });
+                result.model = Some("made-up".into());
+                (result.total_cost_usd, result.cost_source) = (Some(0.5), Some(CostSource::Reported));
+                *told.lock().unwrap() = true;
+                let mut account = account.lock().unwrap();
+                let mut chance = chance.lock().unwrap();
+                account.completed += 1;
+                if chance.one_in(3) {
+                    account.worked += 1;
+                    fs::write(flags.join("did-work"), "").unwrap();
+                }
+                if chance.one_in(5) && !flags.join("clear-session").exists() {
+                    account.asked_clears += 1;
+                    fs::write(flags.join("clear-session"), "").unwrap();
+                }
+                if chance.one_in(50) {
+                    account.asked_resets += 1;
+                    fs::write(flags.join("reset-session"), "").unwrap();
+                }
+            }
+            *busy.lock().unwrap() = false;
+            yield AgentEvent::Done(Done { result: Box::new(result) });
+        };
+        Ok(EventStream::new(events, abort))
+    }
+
+    fn tick_ended(&mut self, _: &RunResult) {}
+
+    fn unasked(&mut self) -> Option<EventStream> {
+        None
+    }
+
+    fn end(&mut self) -> AdapterFuture<'_, ()> {
+        if std::mem::replace(&mut *self.alive.lock().unwrap(), false) {
+            self.account.lock().unwrap().resets += 1;
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn settings() -> Settings {
+    // The usual ones, and a turn that is interrupted after 10 minutes.
+    Settings::default()
+}
+
+async fn day(directory: &Path, seed: u64, idle: bool) -> (Account, Vec<Duration>) {
+    let folder = AgentFolder::open(directory).unwrap();
+    let clock = Arc::new(TokioClock::new("2026-11-21T00:00:00Z".parse().unwrap()));
+    let control = Control::new();
+    let account = Arc::new(Mutex::new(Account::default()));
+    let chance = Arc::new(Mutex::new(Chance(seed)));
+    let begun = Instant::now();
+    let agent = Agent {
+        account: account.clone(),
+        chance: chance.clone(),
+        flags: folder.path(""),
+        begun,
+        session: Arc::default(),
+        sessions: 0,
+        alive: Arc::default(),
+        told: Arc::default(),
+        busy: Arc::default(),
+        idle,
+    };
+    let log = Log::new(folder.path("agent-loop.log"), 1 << 20, clock.clone());
+    let prompts = Prompts::read(&settings(), directory).unwrap();
+    let agent_loop = AgentLoop::new(
+        folder,
+        settings(),
+        prompts,
+        Box::new(agent),
+        clock,
+        control.clone(),
+        log,
+    )
+    .unwrap();
+    let woken = Arc::new(Mutex::new(Vec::new()));
+    let at = woken.clone();
+    let asks = control.clone();
+    tokio::spawn(async move {
+        while !idle {
+            let pause = chance.lock().unwrap().below(7200);
+            sleep(Duration::from_secs(pause)).await;
+            at.lock().unwrap().push(begun.elapsed());
+            asks.wake();
+        }
+    });
+    tokio::spawn(async move {
+        sleep(DAY).await;
+        control.stop();
+    });
+    agent_loop.run().await.unwrap();
+    let woken = woken.lock().unwrap().clone();
+    (std::mem::take(&mut *account.lock().unwrap()), woken)
+}
+
+fn files(directory: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(directory.join(".orchestrator"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_day_of_ticks() {
+    for seed in 1..=4 {
+        let directory = tempfile::tempdir().unwrap();
+        let (account, woken) = day(directory.path(), seed, false).await;
+        assert_eq!(account.problems, Vec::<String>::new(), "seed {seed}");
+        assert!(
+            account.ticks.len() > 50,
+            "seed {seed}: {}",
+            account.ticks.len()
+        );
+
+        // A wake is answered by a tick as soon as none is being played: at most as long as a turn may take.
+        for wake in &woken {
+            let answer = account.ticks.iter().find(|(at, _)| at >= wake);
+            let late = Duration::from_secs(600);
+            match answer {
+                Some((at, _)) => assert!(*at - *wake <= late, "seed {seed}: {wake:?} {at:?}"),
+                None => assert!(DAY - *wake <= late, "seed {seed}: {wake:?}"),
+            }
+        }
+
+        // No flag is lost: each clear was done, or came with a reset or a new session, or is still there.
+        let waiting = u32::from(
+            directory
+                .path()
+                .join(".orchestrator/clear-session")
+                .exists(),
+        );
+        let anew = u32::try_from(account.resumed.iter().filter(|it| it.is_none()).count()).unwrap();
+        assert!(
+            account.clears + waiting + anew >= account.asked_clears,
+            "seed {seed}"
+        );
+        assert!(account.clears <= account.asked_clears, "seed {seed}");
+        assert!(account.resets >= account.asked_resets, "seed {seed}");
+
+        // Every death was followed by a start that goes on with a session, unless it was given up.
+        let resumed = account.resumed.iter().filter(|it| it.is_some()).count();
+        assert!(
+            account.deaths > 0 && resumed > 0 && account.hangs > 0,
+            "seed {seed}"
+        );
+
+        // One record for each tick that has used something, with its cost.
+        let usage = fs::read_to_string(directory.path().join(".orchestrator/usage.jsonl")).unwrap();
+        let records: Vec<UsageRecord> = usage
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(u32::try_from(records.len()).unwrap(), account.completed);
+        let cost: f64 = records.iter().filter_map(|it| it.cost_usd).sum();
+        assert!((cost - 0.5 * f64::from(account.completed)).abs() < 1e-6);
+
+        let sleep = fs::read(directory.path().join(".orchestrator/sleep.json")).unwrap();
+        let sleep: SleepFile = serde_json::from_slice(&sleep).unwrap();
+        let midnight: Timestamp = "2026-11-22T00:00:00Z".parse().unwrap();
+        assert!(midnight.as_second() - sleep.updated_at_epoch <= 3600);
+        let stale = files(directory.path());
+        let stale = stale
+            .iter()
+            .filter(|name| name.ends_with(".taken") || name.starts_with(".new"));
+        assert_eq!(stale.count(), 0, "seed {seed}");
+        assert!(!directory.path().join(".orchestrator/session.json").exists());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_day_is_cheap() {
+    let directory = tempfile::tempdir().unwrap();
+    let (account, _) = day(directory.path(), 1, true).await;
+    // After each tick a minute more: 120 s, 180 s, ...; after the 52nd 3180 s, with which the day is full.
+    assert_eq!(account.ticks.len(), 53);
+    let full = account.ticks.iter().filter(|(_, full)| *full).count();
+    assert_eq!(full, 1, "the instructions stay in the context");
+    let log = fs::read_to_string(directory.path().join(".orchestrator/agent-loop.log")).unwrap();
+    let begins = log.lines().next().unwrap();
+    assert_eq!(begins, "[2026-11-21T00:00:00Z] starting claude");
+    let ends = log.lines().last().unwrap();
+    assert_eq!(ends, "[2026-11-22T00:00:00Z] agent-loop exit");
+    assert!(
+        log.contains("sleeping 3180 s: idle (+60 s, at most 3600 s)"),
+        "{log}"
+    );
+}
