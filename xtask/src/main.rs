@@ -4,6 +4,7 @@ mod bench;
 mod capabilities;
 mod delegate;
 mod generated;
+mod prices;
 mod replay;
 mod schema;
 mod tidy;
@@ -39,6 +40,7 @@ enum Task {
     Capture(delegate::Args),
     /// Play every scenario with the real CLIs and compare their stories.
     Conformance(delegate::Args),
+    Prices(prices::Args),
     Replay(replay::Args),
     /// Let runs of the real CLIs fail and go on: never a side effect twice.
     Resilience(delegate::Args),
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Task::Capabilities(args) => capabilities::run(args, &mut out),
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
+        Task::Prices(args) => prices::run(&args, &mut out),
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Resilience(args) => delegate::run("resilience", &args),
         Task::Schema(args) => schema::run(args, &mut out),

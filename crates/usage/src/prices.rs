@@ -1,53 +1,107 @@
-//! What tokens cost, by a table in this repository.
+//! What tokens cost, by a dated table in this repository.
+//!
+//! An estimate is what the service's list price comes to. It knows of no discount, no subscription and no
+//! fee that is not for tokens. What a CLI itself reports is better.
+
+mod table;
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use teamster_core::Usage;
 
-use crate::Provider;
+use crate::{Provider, Record};
+use table::{Model, Prices, Table};
 
-/// An estimate of what one request cost, in USD. `None` if the table does not know the model, or if no
-/// tokens are told.
+/// An estimate of what one request cost, in USD. `None` if the table does not know the model, or if neither
+/// input nor output is told.
 ///
-/// `cache_write_1h_tokens` are those of `usage.cache_write_tokens` that the cache keeps for an hour.
+/// `cache_write_1h_tokens` are those of `usage.cache_write_tokens` that the cache keeps for an hour. `model`
+/// is as the CLI writes it, with or without the vendor, a date, or the size of the context window:
+/// `claude-opus-4-8[1m]`, `anthropic/claude-opus-4-8`, `claude-sonnet-4-5-20250929`.
 pub fn estimate(
-    _provider: Provider,
-    _model: &str,
-    _usage: &Usage,
-    _cache_write_1h_tokens: Option<u64>,
-    _at: Timestamp,
+    provider: Provider,
+    model: &str,
+    usage: &Usage,
+    cache_write_1h_tokens: Option<u64>,
+    at: Timestamp,
 ) -> Option<f64> {
-    None
+    let prices = Table::get().find(provider, model)?.at(at)?;
+    cost(prices, usage, cache_write_1h_tokens, true)
 }
 
-/// The same of several requests together, of which no one knows how large each was: prices for large
-/// requests do not apply.
+/// The same of several requests together, of which no one knows how large each was: the higher prices of
+/// large requests are left out.
 pub fn estimate_sum(
-    _provider: Provider,
-    _model: &str,
-    _usage: &Usage,
-    _cache_write_1h_tokens: Option<u64>,
-    _at: Timestamp,
+    provider: Provider,
+    model: &str,
+    usage: &Usage,
+    cache_write_1h_tokens: Option<u64>,
+    at: Timestamp,
 ) -> Option<f64> {
-    None
+    let prices = Table::get().find(provider, model)?.at(at)?;
+    cost(prices, usage, cache_write_1h_tokens, false)
 }
 
-/// What the table is: its date, its source and its version, for a line under figures.
-pub fn table() -> &'static str {
-    ""
+/// Where the prices come from, for a line under estimates: `@pydantic/genai-prices 0.1.8`.
+pub fn source() -> &'static str {
+    &Table::get().name
 }
 
-/// The estimate for a record.
-pub(crate) fn of_record(record: &crate::Record) -> Option<f64> {
-    let estimate = if record.key.is_some() || record.requests == 1 {
-        estimate
-    } else {
-        estimate_sum
-    };
-    estimate(
-        record.provider,
-        record.model.as_deref()?,
-        &record.usage,
-        record.cache_write_1h_tokens,
-        record.at,
-    )
+/// The day on which the prices were published, `2026-09-23`.
+pub fn date() -> &'static str {
+    &Table::get().date
 }
+
+/// What tokens cost by these prices.
+fn cost(
+    prices: &Prices,
+    usage: &Usage,
+    cache_write_1h_tokens: Option<u64>,
+    one_request: bool,
+) -> Option<f64> {
+    if usage.input_tokens.is_none() && usage.output_tokens.is_none() {
+        return None;
+    }
+    let input = usage.input_tokens.unwrap_or(0);
+    let read = usage.cache_read_tokens.unwrap_or(0);
+    let written = usage.cache_write_tokens.unwrap_or(0);
+    let hour = cache_write_1h_tokens.unwrap_or(0).min(written);
+    // A request above a limit has another price for all of its tokens.
+    let size = input.saturating_add(read).saturating_add(written);
+    let rates = prices.rates(if one_request { size } else { 0 });
+    let parts = [
+        (input, rates.input),
+        (usage.output_tokens.unwrap_or(0), rates.output),
+        (read, rates.cache_read),
+        (written - hour, rates.cache_write),
+        (hour, rates.cache_write_1h),
+    ];
+    #[expect(clippy::cast_precision_loss, reason = "to 15 digits")]
+    let part = |(tokens, price): (u64, f64)| tokens as f64 * price / 1e6;
+    Some(parts.into_iter().map(part).sum())
+}
+
+/// Estimates for many records: each model is looked up once.
+#[derive(Debug, Default)]
+pub(crate) struct Estimates {
+    models: HashMap<(Provider, Arc<str>), Option<&'static Model>>,
+}
+
+impl Estimates {
+    /// The estimate for a record.
+    pub(crate) fn of(&mut self, record: &Record) -> Option<f64> {
+        let name = record.model.as_ref()?;
+        let model = *self
+            .models
+            .entry((record.provider, name.clone()))
+            .or_insert_with(|| Table::get().find(record.provider, name));
+        let prices = model?.at(record.at)?;
+        let hour = record.cache_write_1h_tokens;
+        cost(prices, &record.usage, hour, record.requests == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,8 @@ use teamster_core::Usage;
 
 use super::Accounts;
 use crate::money::Money;
-use crate::{Provider, Record, prices};
+use crate::prices::Estimates;
+use crate::{Provider, Record};
 
 /// What figures are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,6 +75,7 @@ impl Accounts {
     pub fn by(&self, dimension: Dimension) -> Vec<Group> {
         let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
         let mut groups = BTreeMap::<Option<Arc<str>>, Sums>::new();
+        let mut estimates = Estimates::default();
         self.each(&mut |record, began| {
             let name = match dimension {
                 Dimension::Day => {
@@ -85,7 +87,8 @@ impl Accounts {
                 Dimension::Session => Some(record.session.clone()),
                 Dimension::Provider => Some(record.provider.id().into()),
             };
-            groups.entry(name).or_default().add(record, began);
+            let sums = groups.entry(name).or_default();
+            sums.add(record, began, &mut estimates);
         });
         let whole = dimension == Dimension::Session;
         let group = |(name, sums): (_, Sums)| sums.group(name, whole);
@@ -95,7 +98,8 @@ impl Accounts {
     /// The figures of all together.
     pub fn total(&self) -> Figures {
         let mut sums = Sums::default();
-        self.each(&mut |record, began| sums.add(record, began));
+        let mut estimates = Estimates::default();
+        self.each(&mut |record, began| sums.add(record, began, &mut estimates));
         sums.figures()
     }
 
@@ -150,13 +154,9 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, record: &Record, began: Option<&Arc<str>>) {
+    fn add(&mut self, record: &Record, began: Option<&Arc<str>>, estimates: &mut Estimates) {
         let figures = &mut self.figures;
-        let requests = if record.key.is_some() {
-            1
-        } else {
-            record.requests
-        };
+        let requests = record.requests;
         figures.requests += requests;
         if record.subagent {
             figures.subagent_requests += requests;
@@ -169,7 +169,7 @@ impl Sums {
             };
         add(&mut self.reported, record.cost_usd);
         add(&mut self.premium, record.premium_requests);
-        let estimate = prices::of_record(record);
+        let estimate = estimates.of(record);
         if estimate.is_none() {
             figures.unpriced_requests += requests;
         }

@@ -1,0 +1,352 @@
+//! The table, and how a model is found in it.
+
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+
+use crate::Provider;
+
+/// What `cargo xtask prices` writes.
+const TEXT: &str = include_str!("table.json");
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    // A test sees to it that it can be read. A table without models knows no prices, which is no lie.
+    serde_json::from_str::<File>(TEXT).map_or_else(|_| Table::default(), Table::of)
+});
+
+#[derive(Deserialize)]
+pub(super) struct File {
+    source: String,
+    version: String,
+    date: String,
+    vendors: Vendors,
+}
+
+/// The models of the vendors. Of two that match a name the first one is meant.
+#[derive(Debug, Default, Deserialize)]
+struct Vendors {
+    anthropic: Vec<Model>,
+    openai: Vec<Model>,
+    google: Vec<Model>,
+    #[serde(rename = "github-copilot")]
+    copilot: Vec<Model>,
+    #[serde(rename = "x-ai")]
+    xai: Vec<Model>,
+}
+
+/// A vendor of models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Vendor {
+    Anthropic,
+    OpenAi,
+    Google,
+    Copilot,
+    Xai,
+}
+
+/// Those whose models others sell as well. Copilot's list is of what Copilot takes for them.
+const MAKERS: [Vendor; 4] = [
+    Vendor::Anthropic,
+    Vendor::OpenAi,
+    Vendor::Google,
+    Vendor::Xai,
+];
+
+/// The table.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// The package and its version.
+    pub(super) name: String,
+    /// The day on which it was published.
+    pub(super) date: String,
+    vendors: Vendors,
+}
+
+impl Table {
+    /// The table of this repository.
+    pub(super) fn get() -> &'static Self {
+        &TABLE
+    }
+
+    pub(super) fn of(file: File) -> Self {
+        Self {
+            name: format!("{} {}", file.source, file.version),
+            date: file.date,
+            vendors: file.vendors,
+        }
+    }
+
+    fn models(&self, vendor: Vendor) -> &[Model] {
+        match vendor {
+            Vendor::Anthropic => &self.vendors.anthropic,
+            Vendor::OpenAi => &self.vendors.openai,
+            Vendor::Google => &self.vendors.google,
+            Vendor::Copilot => &self.vendors.copilot,
+            Vendor::Xai => &self.vendors.xai,
+        }
+    }
+
+    /// The model that a CLI calls so.
+    pub(super) fn find(&self, provider: Provider, name: &str) -> Option<&Model> {
+        let name = name.trim().to_ascii_lowercase();
+        let (path, name) = name.rsplit_once('/').unwrap_or(("", &name));
+        let vendors = vendors(provider, path)?;
+        let name = plain(name);
+        vendors
+            .iter()
+            .find_map(|vendor| self.models(*vendor).iter().find(|model| model.is(name)))
+    }
+}
+
+/// Whose prices are meant, in their order, by the CLI and by what stands before the model's name. None
+/// where that is somebody whose prices nobody knows, such as a server of one's own.
+fn vendors(provider: Provider, path: &str) -> Option<&'static [Vendor]> {
+    use Vendor::{Anthropic, Copilot, Google, OpenAi, Xai};
+    let first = path.split('/').next().unwrap_or_default();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    Some(match (first, last) {
+        ("github-copilot", _) => &[Copilot, Anthropic, OpenAi, Google, Xai],
+        (_, "anthropic") => &[Anthropic],
+        (_, "openai") => &[OpenAi],
+        (_, "google" | "gemini" | "models") => &[Google],
+        (_, "xai" | "x-ai") => &[Xai],
+        // They sell the models of others under their names and, but for a margin, for their prices.
+        (
+            "amazon-bedrock"
+            | "azure"
+            | "google-vertex"
+            | "google-vertex-anthropic"
+            | "opencode"
+            | "openrouter"
+            | "vertex",
+            _,
+        ) => &MAKERS,
+        ("", _) => match provider {
+            Provider::Claude => &[Anthropic, OpenAi, Google, Xai],
+            Provider::Codex => &[OpenAi, Anthropic, Google, Xai],
+            Provider::Gemini => &[Google, Anthropic, OpenAi, Xai],
+            Provider::Copilot => &[Copilot, Anthropic, OpenAi, Google, Xai],
+            Provider::OpenCode => &MAKERS,
+        },
+        _ => return None,
+    })
+}
+
+/// A name without what some services put before it, and without the size of the context window.
+fn plain(name: &str) -> &str {
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    // Bedrock: `us.anthropic.claude-sonnet-4-5-20250929-v1:0`.
+    name.rsplit_once("anthropic.")
+        .map_or(name, |(_, name)| name)
+}
+
+/// A model.
+#[derive(Debug, Deserialize)]
+pub(super) struct Model {
+    names: Vec<String>,
+    /// In the order of their days.
+    prices: Vec<Prices>,
+}
+
+impl Model {
+    /// Whether the model is called so.
+    fn is(&self, name: &str) -> bool {
+        let undated = undated(name);
+        let is = |pattern: &String| {
+            matches(pattern, name) || (undated != name && matches(pattern, undated))
+        };
+        self.names.iter().any(is)
+    }
+
+    /// The prices that held at a time.
+    pub(super) fn at(&self, at: Timestamp) -> Option<&Prices> {
+        let day = at.to_zoned(TimeZone::UTC).date();
+        let holds = |prices: &&Prices| prices.from.is_none_or(|from| from <= day);
+        self.prices.iter().rev().find(holds)
+    }
+}
+
+/// Whether a name is `name`, or as `beginning*`, `*end` or `*part*` say.
+fn matches(pattern: &str, name: &str) -> bool {
+    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (None, None) => name == pattern,
+        (None, Some(beginning)) => name
+            .strip_prefix(beginning)
+            .is_some_and(|rest| !goes_on(beginning, rest)),
+        (Some(end), None) => name.ends_with(end),
+        (Some(part), Some(_)) => name.contains(part.trim_end_matches('*')),
+    }
+}
+
+/// Whether the rest of a name makes it the name of another version: `claude-sonnet-5` is not
+/// `claude-sonnet-5-5`, and `gpt-5.1` is not `gpt-5.15`. A date does not.
+fn goes_on(beginning: &str, rest: &str) -> bool {
+    let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    if !digit(beginning.as_bytes().last()) {
+        return false;
+    }
+    let rest = rest.as_bytes();
+    if digit(rest.first()) {
+        // `claude-sonnet-4-2025*` is the beginning of a date.
+        return !beginning.ends_with("-2025");
+    }
+    if !matches!(rest.first(), Some(b'-' | b'.')) {
+        return false;
+    }
+    let digits = rest[1..].iter().take_while(|byte| byte.is_ascii_digit());
+    (1..=2).contains(&digits.count())
+}
+
+/// A name without the date at its end: `-20250929` or `-2026-03-05`.
+fn undated(name: &str) -> &str {
+    for form in ["-dddddddd", "-dddd-dd-dd"] {
+        let Some(place) = name.len().checked_sub(form.len()) else {
+            continue;
+        };
+        if !name.is_char_boundary(place) {
+            continue;
+        }
+        let (rest, end) = name.split_at(place);
+        let mut pairs = end.bytes().zip(form.bytes());
+        if pairs.all(|(byte, form)| {
+            if form == b'd' {
+                byte.is_ascii_digit()
+            } else {
+                byte == form
+            }
+        }) {
+            return rest;
+        }
+    }
+    name
+}
+
+/// Prices, from a day on.
+#[derive(Debug, Deserialize)]
+pub(super) struct Prices {
+    from: Option<Date>,
+    #[serde(flatten)]
+    base: Told,
+    #[serde(default)]
+    tiers: Vec<Tier>,
+}
+
+/// Prices of requests with more input than so many tokens, those of and for the cache among them.
+#[derive(Debug, Deserialize)]
+struct Tier {
+    above: u64,
+    #[serde(flatten)]
+    prices: Told,
+}
+
+/// Prices that are told, in USD for a million tokens.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    input: Option<f64>,
+    output: Option<f64>,
+    cache_read: Option<f64>,
+    cache_write: Option<f64>,
+    #[serde(rename = "cacheWrite1h")]
+    cache_write_1h: Option<f64>,
+}
+
+/// The prices that hold for a request, in USD for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rates {
+    pub(super) input: f64,
+    pub(super) output: f64,
+    pub(super) cache_read: f64,
+    pub(super) cache_write: f64,
+    pub(super) cache_write_1h: f64,
+}
+
+impl Prices {
+    /// Those of a request with so much input.
+    pub(super) fn rates(&self, input: u64) -> Rates {
+        let mut told = self.base;
+        for tier in &self.tiers {
+            if input > tier.above {
+                let prices = &tier.prices;
+                told = Told {
+                    input: prices.input.or(told.input),
+                    output: prices.output.or(told.output),
+                    cache_read: prices.cache_read.or(told.cache_read),
+                    cache_write: prices.cache_write.or(told.cache_write),
+                    cache_write_1h: prices.cache_write_1h.or(told.cache_write_1h),
+                };
+            }
+        }
+        let input = told.input.unwrap_or(0.0);
+        // What has no price of its own costs what other input costs.
+        let cache_write = told.cache_write.unwrap_or(input);
+        Rates {
+            input,
+            output: told.output.unwrap_or(0.0),
+            cache_read: told.cache_read.unwrap_or(input),
+            cache_write,
+            cache_write_1h: told.cache_write_1h.unwrap_or(cache_write),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_can_be_read_and_has_prices_for_all() {
+        let table = Table::of(serde_json::from_str(TEXT).unwrap());
+        let all = [&MAKERS[..], &[Vendor::Copilot]].concat();
+        for vendor in all {
+            let models = table.models(vendor);
+            assert!(models.len() >= 10, "{vendor:?}");
+            for model in models {
+                assert!(
+                    !model.names.is_empty() && !model.prices.is_empty(),
+                    "{model:?}"
+                );
+                for prices in &model.prices {
+                    let known = prices.base.input.zip(prices.base.output).is_some();
+                    let cheap = prices.rates(0).input <= prices.rates(u64::MAX).input;
+                    assert!(known && cheap, "{model:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_version_is_another_model() {
+        for (beginning, rest, other) in [
+            ("claude-sonnet-5", "-5", true),
+            ("claude-sonnet-5", ".5", true),
+            ("claude-opus-4-1", "0", true),
+            ("gpt-5.1", "5", true),
+            ("claude-sonnet-5", "-20260301", false),
+            ("claude-sonnet-4-2025", "0514", false),
+            ("claude-sonnet-5", "-latest", false),
+            ("claude-3-5-haiku", "-20241022", false),
+            ("gemini-3.5-flash-preview", "-05-20", false),
+            ("claude-sonnet-5", "", false),
+        ] {
+            assert_eq!(goes_on(beginning, rest), other, "{beginning} {rest}");
+        }
+    }
+
+    #[test]
+    fn a_date_at_the_end_of_a_name_is_left_out() {
+        for (name, without) in [
+            ("claude-fable-5-20260901", "claude-fable-5"),
+            ("gpt-5.5-2026-04-23", "gpt-5.5"),
+            ("gpt-5.5", "gpt-5.5"),
+            ("-20260901", ""),
+            ("日本-2026-04-23", "日本"),
+            ("日本語日本語", "日本語日本語"),
+        ] {
+            assert_eq!(undated(name), without, "{name}");
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! `cargo xtask prices`: the table of prices, from the data of a package.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Map, Value, json};
+
+use crate::{Outcome, generated, root};
+
+/// The package with the data, and its version.
+const PACKAGE: &str = "@pydantic/genai-prices";
+const VERSION: &str = "0.1.8";
+
+/// Where the table is, from the root of the repository.
+const TABLE: &str = "crates/usage/src/prices/table.json";
+/// Where the licence of the data is.
+const LICENSE: &str = "crates/usage/src/prices/LICENSE-genai-prices";
+
+/// The vendors whose models the CLIs use, as the package names them.
+const VENDORS: [&str; 5] = ["anthropic", "openai", "google", "github-copilot", "x-ai"];
+
+/// What a model's id has in it that is no model for agents.
+const OTHERS: [&str; 19] = [
+    "audio",
+    "babbage",
+    "computer-use",
+    "curie",
+    "davinci",
+    "embed",
+    "ft:",
+    "gemma",
+    "gpt-3.5",
+    "image",
+    "instruct",
+    "live",
+    "moderation",
+    "realtime",
+    "robotics",
+    "search",
+    "transcribe",
+    "tts",
+    "vision",
+];
+
+/// Our names of the prices, and the package's. All are of a million tokens.
+const PRICES: [(&str, &str); 5] = [
+    ("input", "input_mtok"),
+    ("output", "output_mtok"),
+    ("cacheRead", "cache_read_mtok"),
+    ("cacheWrite", "cache_write_mtok"),
+    ("cacheWrite1h", "cache_write_1h_mtok"),
+];
+
+/// Write the table of prices to crates/usage/src/prices.
+///
+/// The data is that of the npm package @pydantic/genai-prices (MIT). The program of this task is npm,
+/// and node reads the data out of the package.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    /// Write nothing; exit with 1 if what is there is not current
+    #[arg(long)]
+    check: bool,
+    /// The version of the package
+    #[arg(long, default_value = VERSION)]
+    version: String,
+    /// The unpacked package, which is else installed below target
+    #[arg(long, value_name = "DIR")]
+    package: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
+    let package = match &args.package {
+        Some(package) => {
+            fs::canonicalize(package).with_context(|| package.display().to_string())?
+        }
+        None => install(&args.version)?,
+    };
+    let manifest: Value = serde_json::from_slice(&fs::read(package.join("package.json"))?)?;
+    ensure!(
+        manifest["name"] == PACKAGE && manifest["version"] == args.version.as_str(),
+        "{} is not {PACKAGE} {}",
+        package.display(),
+        args.version
+    );
+    let table = table(&data(&package)?, &args.version, &date(&args.version)?)?;
+    let license = fs::read_to_string(package.join("LICENSE"))?;
+    let mut current = true;
+    for (path, text) in [(TABLE, &table), (LICENSE, &license)] {
+        current &= generated::bring(path, text, "prices", args.check, out)?;
+    }
+    Ok(Outcome::problems_if(!current))
+}
+
+/// Installs the package below `target` and says where.
+fn install(version: &str) -> anyhow::Result<PathBuf> {
+    let folder = root().join("target/prices");
+    fs::create_dir_all(&folder)?;
+    let mut npm = Command::new("npm");
+    npm.args([
+        "install",
+        "--no-save",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+    ])
+    .arg("--prefix")
+    .arg(&folder)
+    .arg(format!("{PACKAGE}@{version}"));
+    output(&mut npm)?;
+    Ok(folder.join("node_modules").join(PACKAGE))
+}
+
+/// The day on which the version was published.
+fn date(version: &str) -> anyhow::Result<String> {
+    let mut npm = Command::new("npm");
+    npm.args(["view", PACKAGE, "time", "--json"]);
+    let times: Value = serde_json::from_str(&output(&mut npm)?)?;
+    let time = times[version].as_str().and_then(|time| time.get(..10));
+    time.map(str::to_owned)
+        .with_context(|| format!("npm does not know when {PACKAGE} {version} was published"))
+}
+
+/// The models of the vendors, as the package has them.
+fn data(package: &Path) -> anyhow::Result<Value> {
+    let script = "const { findProvider } = await import(process.argv[1]);
+        const vendors = process.argv.slice(2).map(id => [id, findProvider({ providerId: id }).models]);
+        console.log(JSON.stringify(Object.fromEntries(vendors)));";
+    let mut node = Command::new("node");
+    node.args(["--input-type=module", "-e", script])
+        .arg(package.join("dist/index.js"))
+        .args(VENDORS);
+    Ok(serde_json::from_str(&output(&mut node)?)?)
+}
+
+/// What a command prints.
+fn output(command: &mut Command) -> anyhow::Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| program.clone())?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} ended with {}: {}", output.status, message.trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// The table as a text, a line a model.
+fn table(data: &Value, version: &str, date: &str) -> anyhow::Result<String> {
+    let mut text = String::from("{\n");
+    for (name, value) in [
+        ("source", PACKAGE),
+        ("version", version),
+        ("date", date),
+        ("license", "MIT, see LICENSE-genai-prices"),
+        ("unit", "USD for a million tokens"),
+    ] {
+        writeln!(text, "  {}: {},", json!(name), json!(value))?;
+    }
+    text.push_str("  \"vendors\": {\n");
+    for (place, vendor) in VENDORS.iter().enumerate() {
+        let models = data[vendor]
+            .as_array()
+            .with_context(|| format!("no models of {vendor}"))?;
+        let mut lines = Vec::new();
+        for found in models {
+            // Google also sells models of Anthropic's, whose names are the same.
+            if *vendor == "google"
+                && found["id"]
+                    .as_str()
+                    .is_some_and(|id| id.starts_with("claude"))
+            {
+                continue;
+            }
+            if let Some(model) = model(found).with_context(|| format!("{vendor}: {found}"))? {
+                lines.push(format!("      {model}"));
+            }
+        }
+        ensure!(!lines.is_empty(), "no models of {vendor}");
+        let comma = if place + 1 < VENDORS.len() { "," } else { "" };
+        writeln!(
+            text,
+            "    {}: [\n{}\n    ]{comma}",
+            json!(vendor),
+            lines.join(",\n")
+        )?;
+    }
+    text.push_str("  }\n}\n");
+    Ok(text)
+}
+
+/// A model of the table; none if it is no model for agents or has no price for both input and output.
+fn model(found: &Value) -> anyhow::Result<Option<Value>> {
+    let id = found["id"].as_str().context("no id")?;
+    if OTHERS.iter().any(|other| id.contains(other)) {
+        return Ok(None);
+    }
+    let mut names = Vec::new();
+    collect_names(&found["match"], &mut names)?;
+    let whole = json!([{ "prices": found["prices"] }]);
+    let steps = if found["prices"].is_array() {
+        &found["prices"]
+    } else {
+        &whole
+    };
+    let mut prices = Vec::new();
+    for step in steps.as_array().into_iter().flatten() {
+        let constraint = &step["constraint"];
+        let mut price = Map::new();
+        match constraint["type"].as_str() {
+            None => {}
+            Some("start_date") => {
+                price.insert("from".to_owned(), constraint["start_date"].clone());
+            }
+            Some(other) => bail!("a constraint that is not known: {other}"),
+        }
+        if !fill(&mut price, &step["prices"])? {
+            return Ok(None);
+        }
+        prices.push(price);
+    }
+    Ok(Some(json!({ "id": id, "names": names, "prices": prices })))
+}
+
+/// The names that match: `name`, `beginning*`, `*end` or `*part*`. A pattern for dates after a name is left out,
+/// since those are cut off before a name is looked for.
+fn collect_names(found: &Value, names: &mut Vec<String>) -> anyhow::Result<()> {
+    let found = found.as_object().context("no match")?;
+    for (kind, value) in found {
+        match (kind.as_str(), value.as_str()) {
+            ("equals", Some(name)) => names.push(name.to_owned()),
+            ("starts_with", Some(name)) => names.push(format!("{name}*")),
+            ("ends_with", Some(name)) => names.push(format!("*{name}")),
+            ("contains", Some(name)) => names.push(format!("*{name}*")),
+            // After a date, or in a list of exceptions for speech.
+            ("regex", Some(pattern)) if pattern.contains(r"\d") || pattern.contains("(?!") => {}
+            ("or" | "and", None) => {
+                for part in value.as_array().context("no list")? {
+                    collect_names(part, names)?;
+                }
+            }
+            _ => bail!("a match that is not known: {kind} {value}"),
+        }
+    }
+    Ok(())
+}
+
+/// Fills in prices, with those for large requests. `false` if there is none for input or for output.
+fn fill(price: &mut Map<String, Value>, found: &Value) -> anyhow::Result<bool> {
+    let mut tiers: Vec<(u64, Map<String, Value>)> = Vec::new();
+    for (name, key) in PRICES {
+        let value = &found[key];
+        let base = if value.is_object() {
+            &value["base"]
+        } else {
+            value
+        };
+        if base.is_number() {
+            price.insert(name.to_owned(), base.clone());
+        } else {
+            ensure!(base.is_null(), "no price: {value}");
+        }
+        for tier in value["tiers"].as_array().into_iter().flatten() {
+            let start = tier["start"].as_u64().context("a tier without a start")?;
+            let place = match tiers.iter().position(|(known, _)| *known == start) {
+                Some(place) => place,
+                None => {
+                    tiers.push((start, Map::new()));
+                    tiers.len() - 1
+                }
+            };
+            tiers[place]
+                .1
+                .insert(name.to_owned(), tier["price"].clone());
+        }
+    }
+    tiers.sort_by_key(|(start, _)| *start);
+    if !tiers.is_empty() {
+        let tiers = tiers.into_iter().map(|(start, mut prices)| {
+            prices.insert("above".to_owned(), json!(start));
+            Value::Object(prices)
+        });
+        price.insert("tiers".to_owned(), tiers.collect());
+    }
+    Ok(price.contains_key("input") && price.contains_key("output"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Made by hand in the form of the package's data.
+    fn of(found: &str) -> anyhow::Result<Option<Value>> {
+        model(&serde_json::from_str(found).unwrap())
+    }
+
+    #[test]
+    fn a_model_has_its_names_its_prices_and_those_for_large_requests() {
+        let found = of(
+            r#"{"id": "m-1", "match": {"or": [{"equals": "m-1"}, {"starts_with": "m-1-"},
+            {"regex": "^m-1-\\d{8}$"}]}, "prices": [
+            {"prices": {"input_mtok": {"base": 3, "tiers": [{"start": 200000, "price": 6}]}, "output_mtok": 15}},
+            {"constraint": {"type": "start_date", "start_date": "2026-03-13"},
+             "prices": {"input_mtok": 3, "output_mtok": 15, "web_searches_kcount": 10}}]}"#,
+        );
+        let expected = json!({ "id": "m-1", "names": ["m-1", "m-1-*"], "prices": [
+            { "input": 3, "output": 15, "tiers": [{ "input": 6, "above": 200_000 }] },
+            { "from": "2026-03-13", "input": 3, "output": 15 }] });
+        assert_eq!(found.unwrap().unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_no_model_for_agents_or_has_no_price_for_output_is_left_out() {
+        for model in [
+            r#"{"id": "m-tts", "match": {"equals": "m"}, "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
+            r#"{"id": "m", "match": {"equals": "m"}, "prices": {"input_mtok": 1}}"#,
+        ] {
+            assert_eq!(of(model).unwrap(), None, "{model}");
+        }
+    }
+
+    #[test]
+    fn what_the_data_did_not_have_before_is_an_error() {
+        for model in [
+            r#"{"id": "m", "match": {"sounds_like": "m"}, "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
+            r#"{"id": "m", "match": {"regex": "^m.*"}, "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
+            r#"{"id": "m", "match": {"equals": "m"}, "prices": [{"constraint": {"type": "weather"},
+                "prices": {"input_mtok": 1, "output_mtok": 1}}]}"#,
+        ] {
+            assert!(of(model).is_err(), "{model}");
+        }
+    }
+}
