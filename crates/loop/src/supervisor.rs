@@ -29,6 +29,7 @@ pub mod protocol;
 mod requests;
 mod socket;
 mod state;
+mod take_over;
 mod task;
 
 pub use agent::Policy;
@@ -134,7 +135,10 @@ pub enum Error {
 
 impl Error {
     /// For `map_err`: this was to be done with this.
-    fn disk<'a>(what: &'static str, path: &'a std::path::Path) -> impl FnOnce(io::Error) -> Self + 'a {
+    fn disk<'a>(
+        what: &'static str,
+        path: &'a std::path::Path,
+    ) -> impl FnOnce(io::Error) -> Self + 'a {
         move |error| Self::Disk {
             what,
             path: path.to_owned(),

@@ -1,0 +1,349 @@
+//! One agent: what is wanted of it and what runs. Pure: the time is given, and what is to be done comes out.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use teamster_process::ProcessIdentity;
+
+/// The times of a supervisor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Policy {
+    /// The delay before a loop that crashed is started again, the first time. It doubles with every crash.
+    pub first_delay: Duration,
+    /// The longest delay.
+    pub longest_delay: Duration,
+    /// A loop that ran for so long before it crashed begins with the first delay again.
+    pub settled_after: Duration,
+    /// How long a loop that was told to end may take before it is killed.
+    pub grace: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            first_delay: Duration::from_secs(1),
+            longest_delay: Duration::from_mins(5),
+            settled_after: Duration::from_mins(5),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Policy {
+    fn delays(&self) -> ExponentialBackoff {
+        ExponentialBuilder::default()
+            .with_min_delay(self.first_delay.min(self.longest_delay))
+            .with_max_delay(self.longest_delay)
+            .without_max_times()
+            .build()
+    }
+}
+
+/// How a loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It was no child of this supervisor's, so nobody says.
+    Unknown,
+}
+
+/// In order: the loop was told to end, by somebody else.
+const IN_ORDER: i32 = 0;
+/// The loop says that its directory or its settings are wrong. To start it again would not help.
+const UNUSABLE: i32 = 2;
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(IN_ORDER) => write!(f, "ended by itself, in order"),
+            Self::Code(UNUSABLE) => {
+                write!(
+                    f,
+                    "ended with code 2: its directory or its settings are wrong"
+                )
+            }
+            Self::Code(code) => write!(f, "ended with code {code}"),
+            Self::Signal(signal) => match nix::sys::signal::Signal::try_from(*signal) {
+                Ok(signal) => write!(f, "was ended by {signal}"),
+                Err(_) => write!(f, "was ended by signal {signal}"),
+            },
+            Self::Unknown => write!(f, "ended"),
+        }
+    }
+}
+
+/// How things stand with an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing runs, and nothing shall.
+    Stopped,
+    /// It ended in order without being asked from here. It is not started again by itself.
+    Ended,
+    /// It cannot run until somebody puts something right.
+    Failed,
+    /// Nothing runs; it is to be started then.
+    Waiting { until: Instant },
+    /// It is being started.
+    Starting,
+    Running {
+        process: ProcessIdentity,
+        since: Instant,
+    },
+    /// It is to end.
+    Stopping {
+        process: ProcessIdentity,
+        step: Step,
+    },
+}
+
+/// How far the stopping is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It has to be told.
+    Ask,
+    /// It has been told, and is killed then.
+    Wait { until: Instant },
+    /// It has been killed.
+    Killed,
+}
+
+/// What is to be done now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Start a loop, and report [`Agent::started`] or [`Agent::not_started`].
+    Start,
+    /// Ask this one to end, with its group.
+    Terminate(ProcessIdentity),
+    /// Kill it, with its group.
+    Kill(ProcessIdentity),
+}
+
+/// One agent.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    policy: Policy,
+    wanted: bool,
+    phase: Phase,
+    delays: ExponentialBackoff,
+    /// How often it was started again by itself since somebody asked for a start.
+    restarts: u32,
+}
+
+impl Agent {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self {
+            delays: policy.delays(),
+            policy,
+            wanted: false,
+            phase: Phase::Stopped,
+            restarts: 0,
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
+    /// What runs, be it that it shall end.
+    pub(crate) fn process(&self) -> Option<ProcessIdentity> {
+        match self.phase {
+            Phase::Running { process, .. } | Phase::Stopping { process, .. } => Some(process),
+            _ => None,
+        }
+    }
+
+    /// A loop was found that runs already.
+    pub(crate) fn adopt(&mut self, process: ProcessIdentity, restarts: u32, now: Instant) {
+        self.restarts = restarts;
+        self.phase = Phase::Running {
+            process,
+            since: now,
+        };
+    }
+
+    /// Somebody asks for it. One that runs goes on.
+    pub(crate) fn start(&mut self, now: Instant) {
+        self.wanted = true;
+        match self.phase {
+            Phase::Stopped | Phase::Ended | Phase::Failed | Phase::Waiting { .. } => {
+                self.afresh();
+                self.phase = Phase::Waiting { until: now };
+            }
+            // One that is ending is started when it has ended.
+            Phase::Starting | Phase::Running { .. } | Phase::Stopping { .. } => {}
+        }
+    }
+
+    /// Somebody asks for its end.
+    pub(crate) fn stop(&mut self) {
+        self.wanted = false;
+        match self.phase {
+            Phase::Running { process, .. } => self.end(process),
+            Phase::Stopped | Phase::Ended | Phase::Failed | Phase::Waiting { .. } => {
+                self.phase = Phase::Stopped;
+            }
+            Phase::Starting | Phase::Stopping { .. } => {}
+        }
+    }
+
+    /// Somebody asks for another loop in the place of the one that runs.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        if let Phase::Running { process, .. } = self.phase {
+            self.wanted = true;
+            self.afresh();
+            self.end(process);
+        } else {
+            self.start(now);
+        }
+    }
+
+    /// If it is to end, no more waiting for that.
+    pub(crate) fn hurry(&mut self, now: Instant) {
+        if let Phase::Stopping {
+            step: Step::Ask | Step::Wait { .. },
+            process,
+        } = self.phase
+        {
+            self.phase = Phase::Stopping {
+                process,
+                step: Step::Wait { until: now },
+            };
+        }
+    }
+
+    /// What is to be done now, if anything. To be asked until nothing is.
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Action> {
+        match self.phase {
+            Phase::Waiting { until } if until <= now => {
+                self.phase = Phase::Starting;
+                Some(Action::Start)
+            }
+            Phase::Stopping {
+                process,
+                step: Step::Ask,
+            } => {
+                self.phase = Phase::Stopping {
+                    process,
+                    step: Step::Wait {
+                        until: later(now, self.policy.grace),
+                    },
+                };
+                Some(Action::Terminate(process))
+            }
+            Phase::Stopping {
+                process,
+                step: Step::Wait { until },
+            } if until <= now => {
+                self.phase = Phase::Stopping {
+                    process,
+                    step: Step::Killed,
+                };
+                Some(Action::Kill(process))
+            }
+            _ => None,
+        }
+    }
+
+    /// When [`poll`](Self::poll) has something to say if nothing happens before.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Waiting { until }
+            | Phase::Stopping {
+                step: Step::Wait { until },
+                ..
+            } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// What [`Action::Start`] asked for runs.
+    pub(crate) fn started(&mut self, process: ProcessIdentity, now: Instant) {
+        self.phase = Phase::Running {
+            process,
+            since: now,
+        };
+        if !self.wanted {
+            self.end(process);
+        }
+    }
+
+    /// What [`Action::Start`] asked for does not run. `hopeless`: it will not, before something is put
+    /// right.
+    pub(crate) fn not_started(&mut self, hopeless: bool, now: Instant) {
+        self.phase = match (self.wanted, hopeless) {
+            (false, _) => Phase::Stopped,
+            (true, true) => Phase::Failed,
+            (true, false) => self.later(now),
+        };
+    }
+
+    /// This process has ended. Of another one than that of the agent nothing follows.
+    pub(crate) fn exited(&mut self, process: ProcessIdentity, exit: Exit, now: Instant) {
+        match self.phase {
+            Phase::Running {
+                process: running,
+                since,
+            } if running == process => {
+                self.phase = match exit {
+                    Exit::Code(IN_ORDER) => Phase::Ended,
+                    Exit::Code(UNUSABLE) => Phase::Failed,
+                    _ => {
+                        if now.saturating_duration_since(since) >= self.policy.settled_after {
+                            self.delays = self.policy.delays();
+                        }
+                        self.later(now)
+                    }
+                };
+            }
+            Phase::Stopping {
+                process: running, ..
+            } if running == process => {
+                self.phase = if self.wanted {
+                    Phase::Waiting { until: now }
+                } else {
+                    Phase::Stopped
+                };
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, process: ProcessIdentity) {
+        self.phase = Phase::Stopping {
+            process,
+            step: Step::Ask,
+        };
+    }
+
+    fn afresh(&mut self) {
+        self.delays = self.policy.delays();
+        self.restarts = 0;
+    }
+
+    fn later(&mut self, now: Instant) -> Phase {
+        self.restarts = self.restarts.saturating_add(1);
+        // It has no end.
+        let delay = self.delays.next().unwrap_or(self.policy.longest_delay);
+        Phase::Waiting {
+            until: later(now, delay),
+        }
+    }
+}
+
+/// A time so far off that it cannot be told is never reached either.
+fn later(now: Instant, delay: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_hours(24 * 365);
+    now.checked_add(delay).unwrap_or(now + YEAR)
+}
+
+#[cfg(test)]
+mod tests;

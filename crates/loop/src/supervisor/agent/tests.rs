@@ -1,0 +1,343 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const POLICY: Policy = Policy {
+    first_delay: Duration::from_secs(1),
+    longest_delay: Duration::from_mins(1),
+    settled_after: Duration::from_mins(5),
+    grace: Duration::from_secs(5),
+};
+
+fn process(pid: u32) -> ProcessIdentity {
+    ProcessIdentity::new(pid, Some(u64::from(pid) * 7))
+}
+
+/// A test clock: nothing here looks at the real one but for its beginning.
+struct Bench {
+    agent: Agent,
+    now: Instant,
+    next_pid: u32,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            agent: Agent::new(POLICY),
+            now: Instant::now(),
+            next_pid: 100,
+        }
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+    }
+
+    /// Starts what is to be started now.
+    fn run(&mut self) -> ProcessIdentity {
+        assert_eq!(self.agent.poll(self.now), Some(Action::Start));
+        let process = process(self.next_pid);
+        self.next_pid += 1;
+        self.agent.started(process, self.now);
+        process
+    }
+
+    fn crash(&mut self, process: ProcessIdentity) {
+        self.agent.exited(process, Exit::Code(1), self.now);
+    }
+
+    /// How long until something is to be done.
+    fn delay(&self) -> Option<u64> {
+        let due = self.agent.due()?;
+        Some(due.saturating_duration_since(self.now).as_secs())
+    }
+}
+
+#[test]
+fn a_crash_is_followed_by_longer_and_longer_delays_up_to_the_longest() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    let mut delays = Vec::new();
+    for _ in 0..9 {
+        let process = bench.run();
+        bench.crash(process);
+        let delay = bench.delay().unwrap();
+        assert_eq!(bench.agent.poll(bench.now), None);
+        delays.push(delay);
+        bench.pass(delay);
+    }
+    assert_eq!(delays, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    assert_eq!(bench.agent.restarts(), 9);
+}
+
+#[test]
+fn a_loop_that_ran_well_for_a_while_begins_with_the_first_delay() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    for expected in [1, 2, 4] {
+        let process = bench.run();
+        bench.pass(299);
+        bench.crash(process);
+        assert_eq!(bench.delay(), Some(expected));
+        bench.pass(expected);
+    }
+    let process = bench.run();
+    bench.pass(300);
+    bench.crash(process);
+    assert_eq!(bench.delay(), Some(1));
+    // How often it happened is still told.
+    assert_eq!(bench.agent.restarts(), 4);
+}
+
+#[test]
+fn one_that_ended_in_order_or_cannot_run_is_not_started_again() {
+    for (exit, phase) in [(0, Phase::Ended), (2, Phase::Failed)] {
+        let mut bench = Bench::new();
+        bench.agent.start(bench.now);
+        let process = bench.run();
+        bench.agent.exited(process, Exit::Code(exit), bench.now);
+        assert_eq!((bench.agent.phase(), bench.agent.due()), (phase, None));
+        bench.pass(100_000);
+        assert_eq!(bench.agent.poll(bench.now), None);
+        // But when it is asked for.
+        bench.agent.start(bench.now);
+        bench.run();
+    }
+}
+
+#[test]
+fn a_stop_asks_and_then_kills() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    let process = bench.run();
+    bench.agent.stop();
+    assert_eq!(
+        bench.agent.poll(bench.now),
+        Some(Action::Terminate(process))
+    );
+    assert_eq!(bench.agent.poll(bench.now), None);
+    // To ask again changes nothing.
+    bench.pass(4);
+    bench.agent.stop();
+    assert_eq!(bench.agent.poll(bench.now), None);
+    assert_eq!(bench.delay(), Some(1));
+    bench.pass(1);
+    assert_eq!(bench.agent.poll(bench.now), Some(Action::Kill(process)));
+    assert_eq!(bench.agent.poll(bench.now), None);
+    bench.agent.exited(process, Exit::Signal(9), bench.now);
+    assert_eq!(bench.agent.phase(), Phase::Stopped);
+    assert_eq!(bench.agent.poll(bench.now), None);
+}
+
+#[test]
+fn who_is_in_a_hurry_does_not_wait_for_the_grace() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    let process = bench.run();
+    bench.agent.hurry(bench.now);
+    assert_eq!(bench.agent.poll(bench.now), None);
+    bench.agent.stop();
+    bench.agent.hurry(bench.now);
+    assert_eq!(bench.agent.poll(bench.now), Some(Action::Kill(process)));
+    bench.agent.hurry(bench.now);
+    assert_eq!(bench.agent.poll(bench.now), None);
+}
+
+#[test]
+fn a_restart_ends_one_and_starts_one() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    let first = bench.run();
+    bench.agent.restart(bench.now);
+    assert_eq!(bench.agent.poll(bench.now), Some(Action::Terminate(first)));
+    // Whatever code it ends with.
+    bench.agent.exited(first, Exit::Code(2), bench.now);
+    let second = bench.run();
+    assert_ne!(first, second);
+    // A stop in the meantime wins.
+    bench.agent.restart(bench.now);
+    bench.agent.stop();
+    assert_eq!(bench.agent.poll(bench.now), Some(Action::Terminate(second)));
+    bench.agent.exited(second, Exit::Code(0), bench.now);
+    assert_eq!(bench.agent.phase(), Phase::Stopped);
+    // One that does not run is started by it.
+    bench.agent.restart(bench.now);
+    bench.run();
+}
+
+#[test]
+fn what_cannot_be_started_waits_or_fails() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    for expected in [1, 2] {
+        assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
+        bench.agent.not_started(false, bench.now);
+        assert_eq!(bench.delay(), Some(expected));
+        bench.pass(expected);
+    }
+    assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
+    bench.agent.not_started(true, bench.now);
+    assert_eq!(bench.agent.phase(), Phase::Failed);
+    bench.agent.stop();
+    assert_eq!(bench.agent.phase(), Phase::Stopped);
+}
+
+#[test]
+fn an_adopted_loop_is_one_like_any_other() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    bench.agent.adopt(process(7), 3, bench.now);
+    assert_eq!(bench.agent.poll(bench.now), None);
+    assert_eq!(bench.agent.process(), Some(process(7)));
+    // The end of a process that had the same id before it means nothing.
+    let before = ProcessIdentity::new(7, Some(1));
+    bench.agent.exited(before, Exit::Unknown, bench.now);
+    assert_eq!(bench.agent.process(), Some(process(7)));
+    bench.agent.exited(process(7), Exit::Unknown, bench.now);
+    assert_eq!(bench.delay(), Some(1));
+    assert_eq!(bench.agent.restarts(), 4);
+}
+
+#[test]
+fn how_it_ended_in_words() {
+    let text = |exit: Exit| exit.to_string();
+    assert_eq!(text(Exit::Code(0)), "ended by itself, in order");
+    assert_eq!(text(Exit::Code(127)), "ended with code 127");
+    assert_eq!(text(Exit::Signal(9)), "was ended by SIGKILL");
+    assert_eq!(text(Exit::Signal(64)), "was ended by signal 64");
+}
+
+/// What happens to an agent from outside.
+#[derive(Debug, Clone)]
+enum Input {
+    Start,
+    Stop,
+    Restart,
+    Hurry,
+    /// The process that runs ends.
+    Exit(Exit),
+    /// A process of before is reported, late.
+    LateExit,
+    /// The next starts fail.
+    Break(Option<bool>),
+    Pass(u64),
+}
+
+fn inputs() -> impl Strategy<Value = Vec<Input>> {
+    let exit = prop_oneof![
+        Just(Exit::Code(0)),
+        Just(Exit::Code(1)),
+        Just(Exit::Code(2)),
+        Just(Exit::Signal(9)),
+        Just(Exit::Unknown),
+    ];
+    let input = prop_oneof![
+        2 => Just(Input::Start),
+        2 => Just(Input::Stop),
+        1 => Just(Input::Restart),
+        1 => Just(Input::Hurry),
+        4 => exit.prop_map(Input::Exit),
+        1 => Just(Input::LateExit),
+        1 => prop::option::of(any::<bool>()).prop_map(Input::Break),
+        // Milliseconds.
+        4 => prop_oneof![0..2_000_u64, 0..70_000_u64, Just(400_000)].prop_map(Input::Pass),
+    ];
+    prop::collection::vec(input, 0..80)
+}
+
+proptest! {
+    #[test]
+    fn never_two_processes_and_no_start_that_nobody_asked_for(inputs in inputs()) {
+        let mut agent = Agent::new(POLICY);
+        let mut now = Instant::now();
+        let mut running: Option<ProcessIdentity> = None;
+        let mut ended: Option<ProcessIdentity> = None;
+        let mut asked = false;
+        let mut asked_to_end: Option<Instant> = None;
+        let mut broken = None;
+        let mut next_pid = 2;
+        let mut crashed_at: Option<Instant> = None;
+        for input in inputs {
+            match input {
+                Input::Start => {
+                    agent.start(now);
+                    asked = true;
+                    crashed_at = None;
+                }
+                Input::Restart => {
+                    agent.restart(now);
+                    asked = true;
+                    crashed_at = None;
+                }
+                Input::Stop => {
+                    agent.stop();
+                    asked = false;
+                    crashed_at = None;
+                }
+                Input::Hurry => agent.hurry(now),
+                Input::Exit(exit) => if let Some(process) = running.take() {
+                    let crash = matches!(agent.phase(), Phase::Running { .. });
+                    agent.exited(process, exit, now);
+                    ended = Some(process);
+                    asked_to_end = None;
+                    if crash {
+                        match exit {
+                            Exit::Code(0 | 2) => asked = false,
+                            _ => crashed_at = Some(now),
+                        }
+                    }
+                },
+                Input::LateExit => if let Some(process) = ended {
+                    let before = agent.phase();
+                    agent.exited(process, Exit::Code(1), now);
+                    prop_assert_eq!(before, agent.phase());
+                },
+                Input::Break(how) => broken = how,
+                Input::Pass(ms) => now += Duration::from_millis(ms),
+            }
+            let mut actions = 0;
+            while let Some(action) = agent.poll(now) {
+                actions += 1;
+                prop_assert!(actions < 10, "it does not come to rest");
+                match action {
+                    Action::Start => {
+                        prop_assert_eq!(running, None, "two at once");
+                        prop_assert!(asked, "nobody asked for it");
+                        if let Some(crashed_at) = crashed_at {
+                            let waited = now - crashed_at;
+                            prop_assert!(waited >= POLICY.first_delay, "too soon: {:?}", waited);
+                        }
+                        if let Some(hopeless) = broken {
+                            agent.not_started(hopeless, now);
+                            if hopeless {
+                                asked = false;
+                            } else {
+                                crashed_at = Some(now);
+                            }
+                        } else {
+                            let process = process(next_pid);
+                            next_pid += 1;
+                            agent.started(process, now);
+                            running = Some(process);
+                            crashed_at = None;
+                        }
+                    }
+                    Action::Terminate(process) => {
+                        prop_assert_eq!(running, Some(process));
+                        prop_assert_eq!(asked_to_end, None, "told twice");
+                        asked_to_end = Some(now);
+                    }
+                    Action::Kill(process) => prop_assert_eq!(running, Some(process)),
+                }
+            }
+            prop_assert_eq!(agent.process(), running);
+            if let Phase::Waiting { until } = agent.phase() {
+                let delay = until - now;
+                prop_assert!(delay <= POLICY.longest_delay, "{:?}", delay);
+            }
+            if let Some(due) = agent.due() {
+                prop_assert!(due > now, "what is due is done");
+            }
+        }
+    }
+}

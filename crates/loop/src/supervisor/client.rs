@@ -1,0 +1,93 @@
+//! Talks to a supervisor.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::Error;
+use super::place::Place;
+use super::protocol::{Command, Outcome, Request, Response, Status};
+use super::state::State;
+
+/// How long the supervisor may take for an answer: it may have many loops to start first.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A connection to the supervisor of a configuration.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<UnixStream>,
+}
+
+impl Client {
+    /// Connects to the supervisor of this configuration, which has not to be there to be asked for.
+    pub async fn connect(config: &Path) -> Result<Self, Error> {
+        let config = std::path::absolute(config)
+            .map_err(Error::disk("cannot find the directory of", config))?;
+        let nobody = || Error::NotRunning {
+            config: config.clone(),
+        };
+        let place = Place::of(&config);
+        let state = State::read(&place.state()).ok().flatten();
+        let socket = place
+            .socket()
+            .or_else(|| state.as_ref()?.socket.clone())
+            .ok_or_else(nobody)?;
+        let stream = match UnixStream::connect(&socket).await {
+            Ok(stream) => stream,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+                ) =>
+            {
+                return Err(nobody());
+            }
+            Err(error) => return Err(Error::disk("cannot connect to", &socket)(error)),
+        };
+        if let Some(state) = state
+            && !is_same(&state.config, &config)
+        {
+            return Err(Error::OtherConfig {
+                ours: config,
+                theirs: state.config,
+            });
+        }
+        Ok(Self {
+            stream: BufReader::new(stream),
+        })
+    }
+
+    /// Asks for something; how things stand then.
+    pub async fn ask(&mut self, command: Command) -> Result<Status, Error> {
+        let response = timeout(PATIENCE, self.exchange(command))
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            .map_err(Error::NoAnswer)?;
+        match response.outcome {
+            Outcome::Ok(status) => Ok(status),
+            Outcome::Error { code, message } => Err(Error::Refused { code, message }),
+        }
+    }
+
+    async fn exchange(&mut self, command: Command) -> io::Result<Response> {
+        let mut line = serde_json::to_vec(&Request::new(command))?;
+        line.push(b'\n');
+        self.stream.write_all(&line).await?;
+        let mut answer = String::new();
+        if self.stream.read_line(&mut answer).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_str(&answer)?)
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| -> PathBuf {
+        std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    };
+    one == other || real(one) == real(other)
+}

@@ -1,0 +1,301 @@
+//! `agents.config.json`: which agents there are.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The name of the file where none is given.
+pub const FILE_NAME: &str = "agents.config.json";
+/// The environment variable that names the file.
+pub const FILE_VARIABLE: &str = "AGENTS_CONFIG";
+
+/// Instruction files by what reads them.
+const CLAUDE_FILE: &str = "CLAUDE.md";
+const OTHERS_FILE: &str = "AGENTS.md";
+
+/// The agents of a company.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Config {
+    /// The file that it was read from, absolute.
+    pub file: PathBuf,
+    /// What the company is called.
+    pub company_name: Option<String>,
+    /// In the order of the file. No two have the same id or the same directory.
+    pub agents: Vec<AgentConfig>,
+}
+
+/// One agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AgentConfig {
+    /// By what it is named. It is the name of a folder.
+    pub id: String,
+    /// By what its colleagues call it, such as `@pm-bot`.
+    pub alias: Option<String>,
+    /// What it is there for.
+    pub role: Option<String>,
+    /// The adapter of its loop. Without one the loop's own default holds.
+    pub runtime: Option<String>,
+    /// Whether it has a browser; of the runtime `claude` only.
+    pub chrome: bool,
+    /// Where it works, absolute.
+    pub working_dir: PathBuf,
+    /// The file that tells it what to do, from `working_dir`.
+    pub instructions_file: Option<PathBuf>,
+}
+
+impl AgentConfig {
+    /// The variables that its loop gets beside those of the supervisor.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        let mut variables = Vec::new();
+        if let Some(runtime) = &self.runtime {
+            variables.push(("RUNTIME", runtime.clone()));
+        }
+        if self.has_chrome() {
+            variables.push(("CHROME", "1".to_owned()));
+        }
+        variables
+    }
+
+    /// Whether two loops of these are started in the same way.
+    pub(crate) fn starts_like(&self, other: &Self) -> bool {
+        self.working_dir == other.working_dir && self.environment() == other.environment()
+    }
+
+    fn has_chrome(&self) -> bool {
+        self.chrome && self.runtime.as_deref().is_none_or(|it| it == "claude")
+    }
+
+    /// Why it cannot be started as things are on the disk.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        let directory = self.working_dir.display();
+        match fs::metadata(&self.working_dir) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return Some(format!("{directory} is no directory")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Some(format!(
+                    "the directory {directory} is missing: create it, or name another one as \
+                     `workingDir`"
+                ));
+            }
+            Err(error) => return Some(format!("cannot look at {directory}: {error}")),
+        }
+        let names = self.instruction_files();
+        if names.iter().any(|it| self.working_dir.join(it).is_file()) {
+            return None;
+        }
+        let first = names.first().map(|it| it.display().to_string());
+        Some(format!(
+            "the instructions file {} is missing in {directory}: write it, or name another one as \
+             `instructionsFile`",
+            first.unwrap_or_default()
+        ))
+    }
+
+    /// One of these has to be there. The first is the right one; agents of other runtimes may have been
+    /// written for Claude.
+    fn instruction_files(&self) -> Vec<PathBuf> {
+        let first = match (&self.instructions_file, self.runtime.as_deref()) {
+            (Some(file), _) => file.clone(),
+            (None, Some("claude")) => CLAUDE_FILE.into(),
+            // The runtime may be set where only the loop reads it.
+            (None, None) => return vec![CLAUDE_FILE.into(), OTHERS_FILE.into()],
+            (None, Some(_)) => OTHERS_FILE.into(),
+        };
+        vec![first, CLAUDE_FILE.into()]
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{}: {message}", file.display(), Line(*line))]
+#[non_exhaustive]
+pub struct ConfigError {
+    /// The file.
+    pub file: PathBuf,
+    /// Where in it, counted from 1.
+    pub line: Option<usize>,
+    /// What is wrong, and what to write.
+    pub message: String,
+}
+
+struct Line(Option<usize>);
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(line) => write!(f, ":{line}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The file as it is written. What else is in it is for others.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    company_name: Option<String>,
+    agents_root: Option<PathBuf>,
+    // As they stand, so that their lines can be told.
+    #[serde(borrow)]
+    agents: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenAgent {
+    id: String,
+    alias: Option<String>,
+    role: Option<String>,
+    runtime: Option<String>,
+    chrome: Option<bool>,
+    working_dir: Option<PathBuf>,
+    instructions_file: Option<PathBuf>,
+}
+
+impl Config {
+    /// Reads the file.
+    pub fn read(file: &Path) -> Result<Self, ConfigError> {
+        let wrong = |message: String| ConfigError {
+            file: file.to_owned(),
+            line: None,
+            message,
+        };
+        let text = fs::read_to_string(file).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => wrong(format!(
+                "there is no such file: name one, or write one such as {}",
+                r#"{"agents": [{"id": "helper"}]}"#
+            )),
+            _ => wrong(format!("cannot read it: {error}")),
+        })?;
+        let absolute = std::path::absolute(file)
+            .map_err(|error| wrong(format!("cannot find its directory: {error}")))?;
+        Self::parse(&text, absolute)
+    }
+
+    /// What the text says that is in this file, which has an absolute path.
+    fn parse(text: &str, file: PathBuf) -> Result<Self, ConfigError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let wrong = |line: Option<usize>, message: String| ConfigError {
+            file: file.clone(),
+            line,
+            message,
+        };
+        let written: Written<'_> = serde_json::from_str(text)
+            .map_err(|error| wrong(line(&error, 0), explain(&error, ROOT)))?;
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        let root = written.agents_root.unwrap_or_else(|| "agents".into());
+        let root = tidy(&folder.join(root));
+        let mut agents: Vec<AgentConfig> = Vec::new();
+        let mut ids: HashMap<String, usize> = HashMap::new();
+        let mut directories: HashMap<PathBuf, usize> = HashMap::new();
+        for raw in written.agents {
+            let raw = raw.get();
+            // It is a part of the text.
+            let offset = (raw.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+            let before = text.get(..offset).unwrap_or_default().matches('\n').count();
+            let agent: WrittenAgent = serde_json::from_str(raw)
+                .map_err(|error| wrong(line(&error, before), explain(&error, AGENT)))?;
+            let here = before + 1;
+            if let Some(why) = unfit(&agent.id) {
+                let id = &agent.id;
+                return Err(wrong(
+                    Some(here),
+                    format!("the id {id:?} {why}: write a name such as \"pm-bot\""),
+                ));
+            }
+            if let Some(other) = ids.insert(agent.id.clone(), here) {
+                return Err(wrong(
+                    Some(here),
+                    format!(
+                        "the id {:?} is that of the agent in line {other} too: give this one another",
+                        agent.id
+                    ),
+                ));
+            }
+            let working_dir = match &agent.working_dir {
+                Some(directory) => tidy(&folder.join(directory)),
+                None => root.join(&agent.id),
+            };
+            let found = fs::canonicalize(&working_dir).unwrap_or_else(|_| working_dir.clone());
+            if let Some(other) = directories.insert(found, here) {
+                return Err(wrong(
+                    Some(here),
+                    format!(
+                        "the agent {:?} would work in the same directory as the one in line {other}: \
+                         give it another `workingDir`",
+                        agent.id
+                    ),
+                ));
+            }
+            agents.push(AgentConfig {
+                id: agent.id,
+                alias: agent.alias,
+                role: agent.role,
+                runtime: agent.runtime.filter(|runtime| !runtime.is_empty()),
+                chrome: agent.chrome.unwrap_or_default(),
+                working_dir,
+                instructions_file: agent.instructions_file,
+            });
+        }
+        Ok(Self {
+            file,
+            company_name: written.company_name,
+            agents,
+        })
+    }
+
+    /// The agent of this id.
+    pub fn agent(&self, id: &str) -> Option<&AgentConfig> {
+        self.agents.iter().find(|agent| agent.id == id)
+    }
+}
+
+/// What to write where the whole file has the wrong form.
+const ROOT: &str = r#"write an object such as {"agents": [{"id": "helper"}]}"#;
+/// The same for an agent.
+const AGENT: &str = r#"write an agent such as {"id": "pm-bot", "alias": "@pm-bot", "role": "Product Manager", "runtime": "claude"}"#;
+
+fn line(error: &serde_json::Error, before: usize) -> Option<usize> {
+    (error.line() > 0).then(|| before + error.line())
+}
+
+fn explain(error: &serde_json::Error, form: &str) -> String {
+    let text = error.to_string();
+    // Lines are told by ourselves, from the beginning of the file.
+    let text = text.split(" at line ").next().unwrap_or(&text);
+    if error.is_data() {
+        format!("{text}: {form}")
+    } else {
+        format!("this is no JSON: {text}")
+    }
+}
+
+/// Without `.` in the middle. `..` stays: the folder before it may be a link.
+fn tidy(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+/// Why this cannot be an id. It is the name of a folder, and a word on command lines.
+fn unfit(id: &str) -> Option<&'static str> {
+    match id {
+        "" => Some("is empty"),
+        "." | ".." => Some("is no name of a folder"),
+        _ if id.starts_with('-') => Some("would be read as an option"),
+        _ if id.contains(['/', '\\']) => Some("has a path separator in it"),
+        _ if id.chars().any(|c| c.is_whitespace() || c.is_control()) => {
+            Some("has a space or a control character in it")
+        }
+        _ if id.len() > 100 => Some("is longer than 100 bytes"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+use std::fs;
+
+use super::*;
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    Config::parse(text, "/company/agents.config.json".into())
+}
+
+/// The message of what is wrong, with its line.
+fn wrong(text: &str) -> (Option<usize>, String) {
+    let error = parse(text).unwrap_err();
+    (error.line, error.message)
+}
+
+#[test]
+fn a_configuration_as_others_have_it() {
+    let config = parse(
+        r#"{
+  "companyName": "Your Company",
+  "agentsRoot": "./agents",
+  "dashboard": {"port": 3000},
+  "agents": [
+    { "id": "pm-bot", "alias": "@pm-bot", "role": "Product Manager", "chrome": false, "team": 1 },
+    { "id": "marketing", "runtime": "claude", "chrome": true },
+    { "id": "qa", "runtime": "copilot", "chrome": true, "workingDir": "../qa",
+      "instructionsFile": "docs/QA.md" }
+  ]
+}"#,
+    )
+    .unwrap();
+    assert_eq!(config.company_name.as_deref(), Some("Your Company"));
+    let [pm, marketing, qa] = &config.agents[..] else {
+        panic!("{config:?}")
+    };
+    assert_eq!(pm.working_dir, Path::new("/company/agents/pm-bot"));
+    assert_eq!(
+        (pm.alias.as_deref(), pm.role.as_deref()),
+        (Some("@pm-bot"), Some("Product Manager"))
+    );
+    assert_eq!(pm.environment(), []);
+    assert_eq!(
+        marketing.environment(),
+        [("RUNTIME", "claude".into()), ("CHROME", "1".into())]
+    );
+    // The browser is Claude's.
+    assert_eq!(qa.environment(), [("RUNTIME", "copilot".into())]);
+    assert_eq!(qa.working_dir, Path::new("/company/../qa"));
+    assert_eq!(
+        qa.instruction_files(),
+        [Path::new("docs/QA.md"), Path::new("CLAUDE.md")]
+    );
+    assert_eq!(config.agent("qa").map(|it| &it.id), Some(&"qa".to_owned()));
+    assert_eq!(config.agent("nobody"), None);
+}
+
+#[test]
+fn without_a_root_it_is_agents() {
+    let config = parse(r#"{"agents": [{"id": "a"}]}"#).unwrap();
+    assert_eq!(config.agents[0].working_dir, Path::new("/company/agents/a"));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line_and_what_to_write() {
+    let (line, message) = wrong("{\n\"agents\": [\n{\"id\": \"a\"},,\n]}");
+    assert_eq!(line, Some(3));
+    assert!(message.starts_with("this is no JSON: "), "{message}");
+
+    assert_eq!(wrong("").0, Some(1));
+
+    let (line, message) = wrong("{\n\"agents\": {}}");
+    assert_eq!(line, Some(2));
+    assert!(
+        message.contains(r#"{"agents": [{"id": "helper"}]}"#),
+        "{message}"
+    );
+
+    let (_, message) = wrong("{}");
+    assert!(message.contains("missing field `agents`"), "{message}");
+
+    let (line, message) = wrong("{\"agents\": [\n{\"id\": \"a\"},\n{\n\"alias\": \"@b\"\n}\n]}");
+    // At the end of the agent, where the field is missed.
+    assert_eq!(line, Some(5));
+    assert!(
+        message.contains("missing field `id`") && message.contains("\"alias\": \"@pm-bot\""),
+        "{message}"
+    );
+
+    let (line, message) = wrong("{\"agents\": [\n{\"id\": \"a\",\n\"chrome\": \"yes\"}]}");
+    assert_eq!(line, Some(3));
+    assert!(message.contains("expected a boolean"), "{message}");
+}
+
+#[test]
+fn an_id_is_the_name_of_one_folder() {
+    for id in [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "a\\\\b",
+        "/etc",
+        "-a",
+        "a b",
+        "a\\u0000b",
+        "a\\nb",
+    ] {
+        let (line, message) = wrong(&format!("{{\"agents\": [\n{{\"id\": \"{id}\"}}]}}"));
+        assert_eq!(line, Some(2), "{id}");
+        assert!(message.contains("write a name such as"), "{id}: {message}");
+    }
+    assert!(parse(r#"{"agents": [{"id": "..a"}, {"id": "für.Alle_1"}]}"#).is_ok());
+}
+
+#[test]
+fn no_two_agents_share_an_id_or_a_directory() {
+    let (line, message) =
+        wrong("{\"agents\": [\n{\"id\": \"a\"},\n{\"id\": \"b\"},\n{\"id\": \"a\"}]}");
+    assert_eq!(line, Some(4));
+    assert!(message.contains("the agent in line 2"), "{message}");
+
+    let (line, message) = wrong(
+        "{\"agents\": [\n{\"id\": \"a\"},\n{\"id\": \"b\", \"workingDir\": \"agents/./a\"}]}",
+    );
+    assert_eq!(line, Some(3));
+    assert!(message.contains("same directory"), "{message}");
+}
+
+#[test]
+fn a_file_that_is_not_there_and_one_with_a_byte_order_mark() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join(FILE_NAME);
+    let error = Config::read(&file).unwrap_err();
+    assert!(error.to_string().starts_with(&file.display().to_string()));
+    assert!(error.message.contains("there is no such file"), "{error}");
+
+    fs::write(&file, "\u{feff}{\"agents\": []}").unwrap();
+    assert_eq!(Config::read(&file).unwrap().agents, []);
+    fs::write(&file, b"\xff").unwrap();
+    assert!(
+        Config::read(&file)
+            .unwrap_err()
+            .message
+            .contains("cannot read")
+    );
+    fs::write(&file, "{").unwrap();
+    let error = Config::read(&file).unwrap_err().to_string();
+    assert!(
+        error.contains("agents.config.json:1: this is no JSON"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_agent_without_its_directory_or_its_instructions_has_an_obstacle() {
+    let dir = tempfile::tempdir().unwrap();
+    let agent = |more: &str| {
+        let text = format!(r#"{{"agentsRoot": ".", "agents": [{{"id": "a"{more}}}]}}"#);
+        let config = Config::parse(&text, dir.path().join(FILE_NAME)).unwrap();
+        config.agents.into_iter().next().unwrap()
+    };
+    let folder = dir.path().join("a");
+    let obstacle = agent("").obstacle().unwrap();
+    assert!(obstacle.contains("is missing: create it"), "{obstacle}");
+    fs::write(&folder, "").unwrap();
+    assert!(agent("").obstacle().unwrap().contains("is no directory"));
+    fs::remove_file(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+
+    for (more, file) in [
+        ("", "CLAUDE.md"),
+        (r#", "runtime": "claude""#, "CLAUDE.md"),
+        (r#", "runtime": "copilot""#, "AGENTS.md"),
+        (r#", "instructionsFile": "TASK.md""#, "TASK.md"),
+    ] {
+        let obstacle = agent(more).obstacle().unwrap();
+        assert!(
+            obstacle.contains(&format!("the instructions file {file} is missing")),
+            "{more}: {obstacle}"
+        );
+        fs::write(folder.join(file), "").unwrap();
+        assert_eq!(agent(more).obstacle(), None, "{more}");
+        fs::remove_file(folder.join(file)).unwrap();
+    }
+    // Where only the loop knows the runtime, either will do.
+    fs::write(folder.join("AGENTS.md"), "").unwrap();
+    assert_eq!(agent("").obstacle(), None);
+    assert!(agent(r#", "runtime": "claude""#).obstacle().is_some());
+}

@@ -1,0 +1,66 @@
+//! What a supervisor tells of itself.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Something that has happened. Its text is for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// It is there.
+    Listening {
+        /// How many agents there are.
+        agents: usize,
+        /// Where it listens.
+        socket: PathBuf,
+    },
+    /// The loop of an agent was started.
+    Started {
+        /// Which.
+        agent: String,
+        /// Its process id.
+        pid: u32,
+    },
+    /// The loop of an agent was running already.
+    Adopted {
+        /// Which.
+        agent: String,
+        /// Its process id.
+        pid: u32,
+    },
+    /// The loop of an agent has ended as it was told to.
+    Stopped {
+        /// Which.
+        agent: String,
+    },
+    /// The loop of an agent has ended by itself, or was not started.
+    Trouble {
+        /// Which.
+        agent: String,
+        /// What happened, and what follows.
+        message: String,
+    },
+    /// The configuration was read again.
+    Reloaded {
+        /// How many agents there are now.
+        agents: usize,
+    },
+    /// Something did not go as it should.
+    Warning(String),
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listening { agents, socket } => {
+                write!(f, "{agents} agents; listening on {}", socket.display())
+            }
+            Self::Started { agent, pid } => write!(f, "{agent}: started, pid {pid}"),
+            Self::Adopted { agent, pid } => write!(f, "{agent}: runs already, pid {pid}"),
+            Self::Stopped { agent } => write!(f, "{agent}: stopped"),
+            Self::Trouble { agent, message } => write!(f, "{agent}: {message}"),
+            Self::Reloaded { agents } => write!(f, "configuration read again: {agents} agents"),
+            Self::Warning(message) => write!(f, "warning: {message}"),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `.orchestrator/last-start.json`: when the loop of an agent was started, and its process id.
+//!
+//! Dashboards count from it. It also tells of loops that another supervisor started.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use teamster_process::ProcessIdentity;
+
+use super::state::replace;
+
+/// How far the time in the file may be from that of the process, in milliseconds: the file is written
+/// after the start, and the machine's start is known to a second.
+const TOLERANCE_MS: u64 = 10_000;
+
+/// The content of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LastStart {
+    /// In milliseconds since the Unix epoch.
+    pub(crate) epoch_ms: u64,
+    pub(crate) pid: u32,
+}
+
+impl LastStart {
+    pub(crate) fn write(self, working_dir: &Path) -> io::Result<()> {
+        replace(&file(working_dir), &serde_json::to_vec_pretty(&self)?)
+    }
+
+    fn read(working_dir: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(file(working_dir)).ok()?).ok()
+    }
+
+    /// The loop that the file of this directory tells of, if it certainly still runs: the process was started
+    /// at that time and is in that directory. And when it was started.
+    pub(crate) fn running(working_dir: &Path) -> Option<(ProcessIdentity, u64)> {
+        let start = Self::read(working_dir)?;
+        let process = ProcessIdentity::of(start.pid)?;
+        let began = process.started_at_ms()?;
+        let there = process.directory()? == fs::canonicalize(working_dir).ok()?;
+        (there && began.abs_diff(start.epoch_ms) <= TOLERANCE_MS)
+            .then_some((process, start.epoch_ms))
+    }
+}
+
+fn file(working_dir: &Path) -> PathBuf {
+    working_dir
+        .join(crate::ORCHESTRATOR)
+        .join("last-start.json")
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::Command;
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn only_the_process_that_is_meant_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(crate::ORCHESTRATOR)).unwrap();
+        let mut child = Command::new("sleep")
+            .arg("60")
+            .current_dir(dir.path())
+            .spawn()
+            .unwrap();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let start = LastStart {
+            epoch_ms: now.as_millis().try_into().unwrap(),
+            pid: child.id(),
+        };
+        assert_eq!(LastStart::running(dir.path()), None);
+        start.write(dir.path()).unwrap();
+        let text = fs::read_to_string(file(dir.path())).unwrap();
+        assert!(text.starts_with("{\n  \"epoch_ms\": "), "{text}");
+        let found = LastStart::running(dir.path());
+        let identity = ProcessIdentity::of(child.id()).unwrap();
+        assert_eq!(found, Some((identity, start.epoch_ms)));
+
+        // The id was given to another process since.
+        let earlier = LastStart {
+            epoch_ms: start.epoch_ms - 3_600_000,
+            ..start
+        };
+        earlier.write(dir.path()).unwrap();
+        assert_eq!(LastStart::running(dir.path()), None);
+        // It is somewhere else.
+        let other = LastStart {
+            pid: std::process::id(),
+            ..start
+        };
+        other.write(dir.path()).unwrap();
+        assert_eq!(LastStart::running(dir.path()), None);
+
+        start.write(dir.path()).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(LastStart::running(dir.path()), None);
+    }
+}

@@ -1,0 +1,155 @@
+//! An agent with all that a supervisor knows of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::agent::{Agent, Phase, Policy};
+use super::config::AgentConfig;
+use super::offline::activity;
+use super::process::log_path;
+use super::protocol::{AgentState as Doing, AgentStatus};
+use super::state::{AgentState, ProcessState};
+use crate::Log;
+use crate::clock::SystemClock;
+
+/// The size at which the log of a loop begins anew, in bytes: the loop's own default.
+const LOG_MAX_BYTES: u64 = 10 << 20;
+
+#[derive(Debug)]
+pub(crate) struct Managed {
+    pub(crate) config: AgentConfig,
+    pub(crate) agent: Agent,
+    /// Its own switch.
+    pub(crate) enabled: bool,
+    /// What runs, as it is written down.
+    pub(crate) process: Option<ProcessState>,
+    /// It was started by somebody else.
+    pub(crate) adopted: bool,
+    /// What was told of it last.
+    pub(crate) reason: Option<String>,
+    /// It is no longer in the configuration, and goes when its loop has ended.
+    pub(crate) removed: bool,
+}
+
+impl Managed {
+    pub(crate) fn new(config: AgentConfig, policy: &Policy, enabled: bool) -> Self {
+        Self {
+            config,
+            agent: Agent::new(policy.clone()),
+            enabled,
+            process: None,
+            adopted: false,
+            reason: None,
+            removed: false,
+        }
+    }
+
+    /// A loop of an agent that is no longer in the configuration.
+    pub(crate) fn removed(id: &str, process: &ProcessState, policy: &Policy) -> Self {
+        let config = AgentConfig {
+            id: id.to_owned(),
+            alias: None,
+            role: None,
+            runtime: process.runtime.clone(),
+            chrome: process.chrome,
+            working_dir: process.working_dir.clone(),
+            instructions_file: None,
+        };
+        Self {
+            removed: true,
+            ..Self::new(config, policy, false)
+        }
+    }
+
+    /// What is written down of a process of this agent that starts now.
+    pub(crate) fn process_state(
+        &self,
+        process: teamster_process::ProcessIdentity,
+        started_at_ms: u64,
+    ) -> ProcessState {
+        ProcessState {
+            pid: process.pid(),
+            start_time: process.start_time(),
+            started_at_ms,
+            working_dir: self.config.working_dir.clone(),
+            runtime: self.config.runtime.clone(),
+            chrome: self.config.chrome,
+        }
+    }
+
+    /// Takes over a loop that runs.
+    pub(crate) fn adopt(&mut self, process: ProcessState, restarts: u32, now: Instant) {
+        self.agent.adopt(process.identity(), restarts, now);
+        self.process = Some(process);
+        self.adopted = true;
+    }
+
+    /// Whether the loop that runs was started as the configuration has it now.
+    pub(crate) fn is_up_to_date(&self) -> bool {
+        self.process.as_ref().is_none_or(|process| {
+            let was = AgentConfig {
+                runtime: process.runtime.clone(),
+                chrome: process.chrome,
+                working_dir: process.working_dir.clone(),
+                ..self.config.clone()
+            };
+            was.starts_like(&self.config)
+        })
+    }
+
+    /// Says it in the log of the loop too.
+    pub(crate) fn log(&self, message: &str) {
+        let clock = Arc::new(SystemClock::new());
+        let path = log_path(&self.config.working_dir);
+        // Where the loop has never been there is no folder for it, and it is made by a start.
+        Log::new(path, LOG_MAX_BYTES, clock).line(format_args!("supervisor: {message}"));
+    }
+
+    pub(crate) fn state(&self) -> AgentState {
+        AgentState {
+            enabled: self.enabled,
+            process: self.process.clone(),
+            restarts: self.agent.restarts(),
+            reason: self.reason.clone(),
+        }
+    }
+
+    pub(crate) fn status(&self, now: Instant, now_ms: u64) -> AgentStatus {
+        let mut retry_at_ms = None;
+        let state = match self.agent.phase() {
+            Phase::Stopped => Doing::Stopped,
+            Phase::Ended => Doing::Ended,
+            Phase::Failed => Doing::Failed,
+            Phase::Starting => Doing::Starting,
+            Phase::Waiting { until } => {
+                let left = until.saturating_duration_since(now);
+                if left.is_zero() {
+                    Doing::Starting
+                } else {
+                    let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+                    retry_at_ms = Some(now_ms.saturating_add(left));
+                    Doing::BackingOff
+                }
+            }
+            Phase::Running { .. } => Doing::Running,
+            Phase::Stopping { .. } => Doing::Stopping,
+        };
+        let started_at_ms = self.process.as_ref().map(|process| process.started_at_ms);
+        AgentStatus {
+            id: self.config.id.clone(),
+            alias: self.config.alias.clone(),
+            role: self.config.role.clone(),
+            runtime: self.config.runtime.clone(),
+            working_dir: self.config.working_dir.clone(),
+            enabled: self.enabled,
+            state,
+            pid: self.process.as_ref().map(|process| process.pid),
+            started_at_ms,
+            adopted: self.adopted && self.process.is_some(),
+            restarts: self.agent.restarts(),
+            retry_at_ms,
+            reason: self.reason.clone(),
+            activity: started_at_ms.and_then(|it| activity(&self.config.working_dir, it)),
+        }
+    }
+}

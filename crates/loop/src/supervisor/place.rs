@@ -1,0 +1,163 @@
+//! Where a supervisor keeps its files: beside the configuration.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// The folder beside the configuration.
+const FOLDER: &str = ".teamster";
+const SOCKET: &str = "supervisor.sock";
+/// The longest path of a socket that the system takes, in bytes without the zero at its end.
+const LONGEST_SOCKET: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
+
+/// The files of the supervisor of one folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    folder: PathBuf,
+}
+
+impl Place {
+    /// That of this configuration, which has an absolute path.
+    pub(crate) fn of(config: &Path) -> Self {
+        let beside = config.parent().unwrap_or(Path::new("/"));
+        // The same folder may be reached by several paths.
+        let beside = fs::canonicalize(beside).unwrap_or_else(|_| beside.to_owned());
+        Self {
+            folder: beside.join(FOLDER),
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What is wanted and what runs.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.join("supervisor.json")
+    }
+
+    /// Locked while a supervisor lives; its process id is in it.
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.folder.join("supervisor.lock")
+    }
+
+    /// The socket, where its path is short enough.
+    pub(crate) fn socket(&self) -> Option<PathBuf> {
+        let socket = self.folder.join(SOCKET);
+        (socket.as_os_str().len() <= LONGEST_SOCKET).then_some(socket)
+    }
+
+    /// Makes the folder, for this user alone.
+    pub(crate) fn create(&self) -> io::Result<()> {
+        private_folder(&self.folder)?;
+        let ignore = self.folder.join(".gitignore");
+        if !ignore.exists() {
+            fs::write(ignore, "*\n")?;
+        }
+        Ok(())
+    }
+
+    /// The socket's path; makes another private folder for it where the usual path is too long.
+    pub(crate) fn create_socket_folder(&self) -> io::Result<PathBuf> {
+        if let Some(socket) = self.socket() {
+            return Ok(socket);
+        }
+        let folder = self.short_folder(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
+        private_folder(&folder)?;
+        Ok(folder.join(SOCKET))
+    }
+
+    /// A folder with a short path that is this one's alone.
+    fn short_folder(&self, runtime: Option<PathBuf>) -> PathBuf {
+        use std::fmt::Write as _;
+
+        let mut name = format!("teamster-{}-", nix::unistd::geteuid());
+        for byte in &Sha256::digest(self.folder.as_os_str().as_bytes())[..8] {
+            // Writing to a text does not fail.
+            let _ = write!(name, "{byte:02x}");
+        }
+        let room = LONGEST_SOCKET - name.len() - SOCKET.len() - 2;
+        let runtime =
+            runtime.filter(|it| it.is_absolute() && it.is_dir() && it.as_os_str().len() <= room);
+        runtime.unwrap_or_else(|| "/tmp".into()).join(name)
+    }
+}
+
+/// Makes a folder that only this user can enter, or sees to it that one is.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    // A link would lead where somebody else is master.
+    let found = fs::symlink_metadata(folder)?;
+    if !found.is_dir() {
+        return Err(io::Error::other("it is no directory"));
+    }
+    if found.uid() != nix::unistd::geteuid().as_raw() {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    if found.mode() & 0o077 != 0 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn the_folder_is_for_this_user_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::of(&dir.path().join("agents.config.json"));
+        place.create().unwrap();
+        assert_eq!(mode(place.folder()), 0o700);
+        fs::set_permissions(place.folder(), fs::Permissions::from_mode(0o755)).unwrap();
+        place.create().unwrap();
+        assert_eq!(mode(place.folder()), 0o700);
+        assert_eq!(
+            fs::read_to_string(place.folder().join(".gitignore")).unwrap(),
+            "*\n"
+        );
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::of(&dir.path().join("agents.config.json"));
+        std::os::unix::fs::symlink(dir.path(), place.folder()).unwrap();
+        let error = place.create().unwrap_err();
+        assert_eq!(error.to_string(), "it is no directory");
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_for_a_socket_has_another_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("x".repeat(120));
+        fs::create_dir(&deep).unwrap();
+        let place = Place::of(&deep.join("agents.config.json"));
+        assert_eq!(place.socket(), None);
+        let short = place.short_folder(Some(dir.path().to_owned()));
+        assert!(short.starts_with(dir.path()), "{}", short.display());
+        assert!(short.join(SOCKET).as_os_str().len() <= LONGEST_SOCKET);
+        assert_eq!(short, place.short_folder(Some(dir.path().to_owned())));
+        let other = Place::of(&dir.path().join("agents.config.json"));
+        assert_ne!(short, other.short_folder(Some(dir.path().to_owned())));
+        // Where that is no place either.
+        for runtime in [None, Some("relative".into()), Some(deep)] {
+            assert!(place.short_folder(runtime).starts_with("/tmp"));
+        }
+        private_folder(&short).unwrap();
+        assert_eq!(mode(&short), 0o700);
+    }
+}

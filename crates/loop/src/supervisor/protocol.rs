@@ -1,0 +1,329 @@
+//! What is said over the socket: each request is one line of JSON, and so is each answer.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the protocol. A supervisor refuses requests of another one.
+pub const VERSION: u32 = 1;
+
+/// The longest request, in bytes.
+pub const LONGEST_REQUEST: usize = 64 << 10;
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Request {
+    /// [`VERSION`].
+    pub version: u32,
+    /// What is asked for.
+    #[serde(flatten)]
+    pub command: Command,
+}
+
+impl Request {
+    /// Asks for this.
+    pub fn new(command: Command) -> Self {
+        Self {
+            version: VERSION,
+            command,
+        }
+    }
+}
+
+/// What can be asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Command {
+    /// How all agents are.
+    Status,
+    /// Start these, and keep them running. Of all, it also turns on the master switch.
+    Start(Selection),
+    /// Stop these, until they are asked for again. Of all, it turns off the master switch.
+    Stop(Selection),
+    /// End the loops of these and start others in their place.
+    Restart(Selection),
+    /// End the sleep of these.
+    Wake(Selection),
+    /// Read the configuration again.
+    Reload,
+}
+
+/// Which agents are meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Selection {
+    /// These, by their ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
+    /// All of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+}
+
+impl Selection {
+    /// All agents.
+    pub fn all() -> Self {
+        Self {
+            agents: Vec::new(),
+            all: true,
+        }
+    }
+
+    /// These agents.
+    pub fn of(agents: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            agents: agents.into_iter().map(Into::into).collect(),
+            all: false,
+        }
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Response {
+    /// [`VERSION`].
+    pub version: u32,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl Response {
+    pub(crate) fn new(outcome: Outcome) -> Self {
+        Self {
+            version: VERSION,
+            outcome,
+        }
+    }
+
+    pub(crate) fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::new(Outcome::Error {
+            code,
+            message: message.into(),
+        })
+    }
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It was done, or is being done, and this is how things stand.
+    Ok(Status),
+    /// Nothing was done.
+    Error {
+        /// Why, for programs.
+        code: ErrorCode,
+        /// Why, for people.
+        message: String,
+    },
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// It is no request.
+    BadRequest,
+    /// It is of another version of the protocol.
+    UnsupportedVersion,
+    /// There is no such agent.
+    UnknownAgent,
+    /// An agent does not run.
+    NotRunning,
+    /// The configuration cannot be used.
+    BadConfig,
+    /// The supervisor is ending.
+    Ending,
+    /// Another one, of a later version.
+    #[serde(other)]
+    Other,
+}
+
+/// How things stand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Status {
+    /// The configuration.
+    pub config: PathBuf,
+    /// The supervisor; `None` if none runs.
+    pub supervisor: Option<SupervisorStatus>,
+    /// The master switch: while it is off, no agent is started.
+    pub enabled: bool,
+    /// In the order of the configuration.
+    pub agents: Vec<AgentStatus>,
+}
+
+/// The supervisor itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SupervisorStatus {
+    /// Its process id.
+    pub pid: u32,
+    /// When it was started, in milliseconds since the Unix epoch.
+    pub started_at_ms: u64,
+    /// How long a loop may take to end before it is killed, in milliseconds.
+    pub grace_ms: u64,
+}
+
+/// One agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AgentStatus {
+    /// Its id.
+    pub id: String,
+    /// By what its colleagues call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// What it is there for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The adapter of its loop, if the configuration names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// Where it works.
+    pub working_dir: PathBuf,
+    /// Its own switch.
+    pub enabled: bool,
+    /// What its loop does.
+    pub state: AgentState,
+    /// The process id of its loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// When its loop was started, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at_ms: Option<u64>,
+    /// The loop was started by an earlier supervisor.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
+    /// How often it was started again by itself since somebody asked for a start.
+    pub restarts: u32,
+    /// When it is started again, in milliseconds since the Unix epoch; of one that crashed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at_ms: Option<u64>,
+    /// What was told of it last, such as how its loop ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What the loop itself says of it, while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+}
+
+/// What the loop of an agent is in the eyes of the supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AgentState {
+    /// It runs.
+    Running,
+    /// It is being started.
+    Starting,
+    /// It was told to end.
+    Stopping,
+    /// It crashed, and is started again after a delay.
+    BackingOff,
+    /// It was stopped, or never started.
+    Stopped,
+    /// It ended in order without being told to by this supervisor, and is not started again by itself.
+    Ended,
+    /// It cannot run until something is put right.
+    Failed,
+    /// Another one, of a later version.
+    #[serde(other)]
+    Other,
+}
+
+/// `sleep.json`: what the loop says that it does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Activity {
+    /// `sleeping` or `tick`.
+    pub state: String,
+    /// The length of this sleep, or of the one before, in seconds.
+    #[serde(default)]
+    pub current_sleep_seconds: u64,
+    /// Why it does that.
+    #[serde(default)]
+    pub reason: String,
+    /// When it said so, in seconds since the Unix epoch.
+    #[serde(default)]
+    pub updated_at_epoch: u64,
+    /// Until when it sleeps, in seconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sleep_until_epoch: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_form_of_requests() {
+        for (command, form) in [
+            (Command::Status, json!({"version": 1, "command": "status"})),
+            (
+                Command::Start(Selection::of(["a", "b"])),
+                json!({"version": 1, "command": "start", "agents": ["a", "b"]}),
+            ),
+            (
+                Command::Stop(Selection::all()),
+                json!({"version": 1, "command": "stop", "all": true}),
+            ),
+            (Command::Reload, json!({"version": 1, "command": "reload"})),
+        ] {
+            let request = Request::new(command);
+            assert_eq!(serde_json::to_value(&request).unwrap(), form);
+            assert_eq!(serde_json::from_value::<Request>(form).unwrap(), request);
+        }
+        for form in [
+            json!({"command": "status"}),
+            json!({"version": 1}),
+            json!({"version": 1, "command": "explode"}),
+            json!({"version": 1, "command": "stop", "agents": "a"}),
+            json!([1]),
+        ] {
+            assert!(
+                serde_json::from_value::<Request>(form.clone()).is_err(),
+                "{form}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_form_of_answers() {
+        let refused = Response::refused(ErrorCode::UnknownAgent, "there is no agent `x`");
+        assert_eq!(
+            serde_json::to_value(&refused).unwrap(),
+            json!({"version": 1, "result": "error", "code": "unknown_agent",
+                "message": "there is no agent `x`"})
+        );
+        let done = Response::new(Outcome::Ok(Status {
+            config: "/c/agents.config.json".into(),
+            supervisor: None,
+            enabled: true,
+            agents: Vec::new(),
+        }));
+        assert_eq!(
+            serde_json::to_value(&done).unwrap(),
+            json!({"version": 1, "result": "ok", "config": "/c/agents.config.json",
+                "supervisor": null, "enabled": true, "agents": []})
+        );
+        // What a later version adds.
+        let later = json!({"version": 1, "result": "error", "code": "new", "message": "m", "x": 1});
+        let Outcome::Error { code, .. } =
+            serde_json::from_value::<Response>(later).unwrap().outcome
+        else {
+            panic!()
+        };
+        assert_eq!(code, ErrorCode::Other);
+    }
+}

@@ -1,0 +1,207 @@
+//! What a supervisor answers.
+
+use std::time::Instant;
+
+use teamster_process::ProcessSignal;
+
+use super::config::{Config, ConfigError};
+use super::event::Event;
+use super::managed::Managed;
+use super::protocol::{Command, ErrorCode, Outcome, Response, Selection, Status, SupervisorStatus};
+use super::task::Supervisor;
+use super::{agent::Phase, epoch_ms};
+
+impl Supervisor {
+    /// Does what is asked for as far as that needs no waiting.
+    pub(super) fn answer(&mut self, command: Command) -> Response {
+        let done = match command {
+            Command::Status => Ok(()),
+            _ if self.ending.is_some() => {
+                Err((ErrorCode::Ending, "the supervisor is ending".to_owned()))
+            }
+            Command::Start(selection) => self.start_these(&selection),
+            Command::Stop(selection) => self.stop_these(&selection),
+            Command::Restart(selection) => self.restart_these(&selection),
+            Command::Wake(selection) => self.wake(&selection),
+            Command::Reload => self
+                .reload()
+                .map_err(|error| (ErrorCode::BadConfig, error.to_string())),
+        };
+        match done {
+            Ok(()) => Response::new(Outcome::Ok(self.status())),
+            Err((code, message)) => Response::refused(code, message),
+        }
+    }
+
+    /// The answer with how things stand now.
+    pub(super) fn up_to_date(&self, response: Response) -> Response {
+        match response.outcome {
+            Outcome::Ok(_) => Response::new(Outcome::Ok(self.status())),
+            Outcome::Error { .. } => response,
+        }
+    }
+
+    fn status(&self) -> Status {
+        let (now, now_ms) = (Instant::now(), epoch_ms());
+        Status {
+            config: self.config.file.clone(),
+            supervisor: Some(SupervisorStatus {
+                pid: std::process::id(),
+                started_at_ms: self.started_at_ms,
+                grace_ms: u64::try_from(self.settings.policy.grace.as_millis()).unwrap_or(u64::MAX),
+            }),
+            enabled: self.enabled,
+            agents: self
+                .agents
+                .iter()
+                .map(|it| it.status(now, now_ms))
+                .collect(),
+        }
+    }
+
+    /// The places of these agents.
+    fn find(&self, selection: &Selection) -> Result<Vec<usize>, (ErrorCode, String)> {
+        let present = || (0..).zip(&self.agents).filter(|(_, it)| !it.removed);
+        if selection.all {
+            return Ok(present().map(|(index, _)| index).collect());
+        }
+        if selection.agents.is_empty() {
+            return Err((
+                ErrorCode::BadRequest,
+                "no agent is named: name some as `agents`, or set `all`".to_owned(),
+            ));
+        }
+        let find = |id: &String| {
+            let found = present().find(|(_, it)| it.config.id == *id);
+            found.map(|(index, _)| index).ok_or_else(|| {
+                let known: Vec<&str> = present().map(|(_, it)| &*it.config.id).collect();
+                (
+                    ErrorCode::UnknownAgent,
+                    format!("there is no agent {id:?}; there is: {}", known.join(", ")),
+                )
+            })
+        };
+        selection.agents.iter().map(find).collect()
+    }
+
+    fn start_these(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
+        let chosen = self.find(selection)?;
+        self.turn_on(&chosen);
+        let now = Instant::now();
+        for index in chosen {
+            self.agents[index].agent.start(now);
+        }
+        Ok(())
+    }
+
+    fn stop_these(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
+        let chosen = self.find(selection)?;
+        if selection.all {
+            self.enabled = false;
+        }
+        for index in chosen {
+            let managed = &mut self.agents[index];
+            if !selection.all {
+                managed.enabled = false;
+            }
+            managed.agent.stop();
+        }
+        Ok(())
+    }
+
+    fn restart_these(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
+        let mut chosen = self.find(selection)?;
+        if selection.all {
+            // Those that were stopped are to stay so.
+            chosen.retain(|index| self.wants(self.agents[*index].enabled));
+        } else {
+            self.turn_on(&chosen);
+        }
+        let now = Instant::now();
+        for index in chosen {
+            self.agents[index].agent.restart(now);
+        }
+        Ok(())
+    }
+
+    /// Turns on their switches. While the master switch is off it means that of all agents these shall run,
+    /// and no other.
+    fn turn_on(&mut self, chosen: &[usize]) {
+        if !self.enabled {
+            for managed in &mut self.agents {
+                managed.enabled = false;
+            }
+            self.enabled = true;
+        }
+        for index in chosen {
+            self.agents[*index].enabled = true;
+        }
+    }
+
+    fn wake(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
+        let chosen = self.find(selection)?;
+        let mut processes = Vec::new();
+        for index in chosen {
+            let managed = &self.agents[index];
+            match managed.agent.phase() {
+                Phase::Running { process, .. } => processes.push(process),
+                _ if selection.all => {}
+                _ => {
+                    let id = &managed.config.id;
+                    return Err((
+                        ErrorCode::NotRunning,
+                        format!("{id} does not run: `teamster agents start {id}` starts it"),
+                    ));
+                }
+            }
+        }
+        for process in processes {
+            // To itself, not to its group: what it has running is not to be disturbed.
+            if let Err(error) = process.signal(ProcessSignal::User1) {
+                let warning = format!("cannot signal pid {}: {error}", process.pid());
+                self.event(Event::Warning(warning));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the configuration again and does what follows from it.
+    pub(super) fn reload(&mut self) -> Result<(), ConfigError> {
+        let config = Config::read(&self.config.file)?;
+        let now = Instant::now();
+        let mut before = std::mem::take(&mut self.agents);
+        for new in &config.agents {
+            let Some(place) = before.iter().position(|it| it.config.id == new.id) else {
+                let mut managed = Managed::new(new.clone(), &self.settings.policy, true);
+                if self.wants(true) {
+                    managed.agent.start(now);
+                }
+                self.agents.push(managed);
+                continue;
+            };
+            let mut managed = before.remove(place);
+            managed.config = new.clone();
+            let back = std::mem::take(&mut managed.removed);
+            managed.enabled |= back;
+            if self.wants(managed.enabled) {
+                match managed.agent.phase() {
+                    // What was wrong may have been put right.
+                    Phase::Failed => managed.agent.start(now),
+                    _ if back => managed.agent.start(now),
+                    _ if !managed.is_up_to_date() => managed.agent.restart(now),
+                    _ => {}
+                }
+            }
+            self.agents.push(managed);
+        }
+        for mut managed in before {
+            managed.removed = true;
+            managed.agent.stop();
+            self.agents.push(managed);
+        }
+        let agents = config.agents.len();
+        self.config = config;
+        self.event(Event::Reloaded { agents });
+        Ok(())
+    }
+}

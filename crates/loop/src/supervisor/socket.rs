@@ -1,0 +1,275 @@
+//! The socket of a supervisor, and the lock that says that there is one.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixListener as StdListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+
+use super::protocol::{Command, ErrorCode, LONGEST_REQUEST, Request, Response, VERSION};
+
+/// How many may talk to the supervisor at once. The next ones wait.
+const MOST_CONNECTIONS: usize = 64;
+/// How long somebody who says nothing, or reads nothing, keeps his place.
+const SILENCE: Duration = Duration::from_mins(5);
+
+/// One request, and where its answer goes.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) command: Command,
+    pub(crate) answer: oneshot::Sender<Response>,
+}
+
+/// The right to be the supervisor of a folder. No crash leaves it behind.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+/// Somebody else is the supervisor.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// His process id, if he has written it down yet.
+    pub(crate) pid: Option<u32>,
+}
+
+impl Lock {
+    /// Takes it. Somebody else may have it.
+    pub(crate) fn take(path: &Path) -> io::Result<Result<Self, Taken>> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                file.read_to_string(&mut text)?;
+                return Ok(Err(Taken {
+                    pid: text.trim().parse().ok(),
+                }));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        file.set_len(0)?;
+        file.rewind()?;
+        writeln!(file, "{}", std::process::id())?;
+        Ok(Ok(Self(file)))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // By name, not by closing: a program that is being started has the file open as well, for a
+        // moment. If this fails, closing does it.
+        let _ = self.0.unlock();
+    }
+}
+
+/// The socket. It is gone when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Socket {
+    /// Listens at this path, in a folder that only this user can enter. What is there already is that of a
+    /// supervisor that was killed: the caller has the lock.
+    pub(crate) fn bind(path: PathBuf) -> io::Result<Self> {
+        // Under another name until it has its mode: at no moment can others use the real one. No longer
+        // than that one, because there is a limit.
+        let new = path.with_file_name("new.sock");
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = StdListener::bind(&new)?;
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        fs::rename(&new, &path)?;
+        Ok(Self {
+            path,
+            listener: UnixListener::from_std(listener)?,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Hands on every request that comes. Cancel-safe: those who talk already are heard out.
+    pub(crate) async fn serve(&self, requests: mpsc::Sender<Asked>) {
+        /// After a failure: too many files are open, say.
+        const PAUSE: Duration = Duration::from_millis(100);
+
+        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    let requests = requests.clone();
+                    tokio::spawn(async move {
+                        // Whoever asked is gone.
+                        let _ = converse(stream, requests).await;
+                        drop(place);
+                    });
+                }
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // Nobody listens there any more; the next one replaces it.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Answers the requests of one who asks, one after the other.
+async fn converse(mut stream: UnixStream, requests: mpsc::Sender<Asked>) -> io::Result<()> {
+    let (read, mut write) = stream.split();
+    let mut read = BufReader::new(read);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let limit = LONGEST_REQUEST as u64 + 1;
+        let mut bounded = (&mut read).take(limit);
+        let Ok(count) = timeout(SILENCE, bounded.read_until(b'\n', &mut line)).await else {
+            return Ok(());
+        };
+        if count? == 0 {
+            return Ok(());
+        }
+        let too_long = line.len() > LONGEST_REQUEST;
+        let response = if too_long {
+            Response::refused(
+                ErrorCode::BadRequest,
+                format!("a request has at most {LONGEST_REQUEST} bytes"),
+            )
+        } else if line.trim_ascii().is_empty() {
+            continue;
+        } else {
+            match understand(&line) {
+                Ok(command) => ask(command, &requests).await,
+                Err(refusal) => refusal,
+            }
+        };
+        let mut text = serde_json::to_vec(&response)?;
+        text.push(b'\n');
+        match timeout(SILENCE, write.write_all(&text)).await {
+            Ok(written) => written?,
+            Err(_) => return Ok(()),
+        }
+        if too_long {
+            // Where the next one begins is not known.
+            return Ok(());
+        }
+    }
+}
+
+fn understand(line: &[u8]) -> Result<Command, Response> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        version: u32,
+    }
+
+    let bad = |error: &serde_json::Error| {
+        Response::refused(
+            ErrorCode::BadRequest,
+            format!(
+                "this is no request: {error}; write one such as \
+                 {{\"version\": {VERSION}, \"command\": \"status\"}}"
+            ),
+        )
+    };
+    // First the version: another one may have other commands.
+    let head: Head = serde_json::from_slice(line).map_err(|error| bad(&error))?;
+    if head.version != VERSION {
+        return Err(Response::refused(
+            ErrorCode::UnsupportedVersion,
+            format!(
+                "the supervisor speaks version {VERSION} and not {}: use the teamster that it was started \
+                 with, or start it anew",
+                head.version
+            ),
+        ));
+    }
+    let request: Request = serde_json::from_slice(line).map_err(|error| bad(&error))?;
+    Ok(request.command)
+}
+
+async fn ask(command: Command, requests: &mpsc::Sender<Asked>) -> Response {
+    let (answer, answered) = oneshot::channel();
+    if requests.send(Asked { command, answer }).await.is_ok()
+        && let Ok(response) = answered.await
+    {
+        return response;
+    }
+    Response::refused(ErrorCode::Ending, "the supervisor is ending")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_has_the_lock_and_the_other_learns_who() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        fs::write(&path, "a text that is longer than a process id\n").unwrap();
+        let lock = Lock::take(&path).unwrap().unwrap();
+        let taken = Lock::take(&path).unwrap().unwrap_err();
+        assert_eq!(taken.pid, Some(std::process::id()));
+        drop(lock);
+        assert!(Lock::take(&path).unwrap().is_ok());
+    }
+
+    #[tokio::test]
+    async fn the_socket_of_a_dead_one_is_replaced_and_is_for_this_user_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("supervisor.sock");
+        for name in ["supervisor.sock", "new.sock"] {
+            // Its listener is gone at once, its file is not.
+            drop(StdListener::bind(dir.path().join(name)).unwrap());
+        }
+        let socket = Socket::bind(path.clone()).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(StdListener::bind(&path).is_err());
+        std::os::unix::net::UnixStream::connect(&path).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        drop(socket);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_no_request_is_answered() {
+        let code = |line: &str| match understand(line.as_bytes()).unwrap_err().outcome {
+            super::super::protocol::Outcome::Error { code, .. } => code,
+            other => panic!("{other:?}"),
+        };
+        for line in [
+            "",
+            "x",
+            "{}",
+            "null",
+            "{\"version\":1,\"command\":\"explode\"}",
+        ] {
+            assert_eq!(code(line), ErrorCode::BadRequest, "{line}");
+        }
+        let later = "{\"version\":2,\"command\":\"explode\"}";
+        assert_eq!(code(later), ErrorCode::UnsupportedVersion);
+        let status = understand(b"{\"version\":1,\"command\":\"status\"}\n");
+        assert_eq!(status.unwrap(), Command::Status);
+    }
+}

@@ -1,0 +1,196 @@
+//! What is wanted and what runs, as it is kept on the disk.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use teamster_process::{ProcessIdentity, process_space};
+
+/// The form of the file.
+const VERSION: u32 = 1;
+
+/// What one supervisor leaves to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct State {
+    version: u32,
+    /// The configuration that it is about.
+    pub(crate) config: PathBuf,
+    /// Where the supervisor listens.
+    pub(crate) socket: Option<PathBuf>,
+    /// The master switch.
+    pub(crate) enabled: bool,
+    /// What the process ids are valid in.
+    space: Option<String>,
+    #[serde(default)]
+    pub(crate) agents: BTreeMap<String, AgentState>,
+}
+
+/// The same of one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AgentState {
+    /// Its own switch.
+    pub(crate) enabled: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) process: Option<ProcessState>,
+    #[serde(default)]
+    pub(crate) restarts: u32,
+    /// What was told of it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+}
+
+/// A loop that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProcessState {
+    pub(crate) pid: u32,
+    /// In clock ticks since the machine's start.
+    pub(crate) start_time: Option<u64>,
+    /// In milliseconds since the Unix epoch.
+    pub(crate) started_at_ms: u64,
+    pub(crate) working_dir: PathBuf,
+    #[serde(default)]
+    pub(crate) runtime: Option<String>,
+    #[serde(default)]
+    pub(crate) chrome: bool,
+}
+
+impl ProcessState {
+    pub(crate) fn identity(&self) -> ProcessIdentity {
+        ProcessIdentity::new(self.pid, self.start_time)
+    }
+}
+
+impl State {
+    pub(crate) fn new(config: &Path) -> Self {
+        Self {
+            version: VERSION,
+            config: config.to_owned(),
+            socket: None,
+            enabled: true,
+            space: process_space(),
+            agents: BTreeMap::new(),
+        }
+    }
+
+    /// Reads the file; `None` if there is none. Processes of before the machine's start, or of another
+    /// container, are left out.
+    pub(crate) fn read(file: &Path) -> io::Result<Option<Self>> {
+        let text = match fs::read(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut state: Self = serde_json::from_slice(&text)?;
+        if state.version != VERSION {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("it has the form {}, and not {VERSION}", state.version),
+            ));
+        }
+        let space = process_space();
+        if state.space != space {
+            for agent in state.agents.values_mut() {
+                agent.process = None;
+            }
+            state.space = space;
+        }
+        Ok(Some(state))
+    }
+
+    /// Puts it in the place of the file. A reader never sees a half of it.
+    pub(crate) fn write(&self, file: &Path) -> io::Result<()> {
+        replace(file, &serde_json::to_vec_pretty(self)?)
+    }
+}
+
+/// Replaces a file by one that only this user can read.
+pub(crate) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    // Its mode is 0600.
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(content)?;
+    new.write_all(b"\n")?;
+    // Else it may be empty after the power failed.
+    new.as_file().sync_data()?;
+    new.persist(file)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn example() -> State {
+        let mut state = State::new(Path::new("/company/agents.config.json"));
+        state.agents.insert(
+            "a".into(),
+            AgentState {
+                enabled: false,
+                process: Some(ProcessState {
+                    pid: 7,
+                    start_time: Some(8),
+                    started_at_ms: 9,
+                    working_dir: "/company/agents/a".into(),
+                    runtime: Some("claude".into()),
+                    chrome: true,
+                }),
+                restarts: 3,
+                reason: Some("ended with code 1".into()),
+            },
+        );
+        state
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_is_for_this_user_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("supervisor.json");
+        assert_eq!(State::read(&file).unwrap(), None);
+        let state = example();
+        state.write(&file).unwrap();
+        assert_eq!(State::read(&file).unwrap(), Some(state));
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn process_ids_of_another_start_of_the_machine_mean_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("supervisor.json");
+        let mut state = example();
+        state.space = Some("another".into());
+        state.write(&file).unwrap();
+        let read = State::read(&file).unwrap().unwrap();
+        assert_eq!(read.agents["a"].process, None);
+        assert!(!read.agents["a"].enabled);
+        assert_eq!(read.space, process_space());
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("supervisor.json");
+        let whole = serde_json::to_string(&example()).unwrap();
+        for text in [
+            "",
+            "{",
+            "[]",
+            &whole[..whole.len() / 2],
+            &whole.replace("\"version\":1", "\"version\":2"),
+        ] {
+            fs::write(&file, text).unwrap();
+            assert!(State::read(&file).is_err(), "{text}");
+        }
+        // More than is known is no obstacle.
+        fs::write(&file, whole.replacen('{', "{\"later\":{},", 1)).unwrap();
+        assert_eq!(State::read(&file).unwrap(), Some(example()));
+    }
+}

@@ -1,0 +1,395 @@
+//! The supervisor itself: one task that does everything, one thing after the other.
+
+use std::future::{Future, pending};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use teamster_process::{ProcessIdentity, ProcessSignal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep_until;
+
+use super::agent::{Action, Exit, Phase};
+use super::config::Config;
+use super::event::Event;
+use super::last_start::LastStart;
+use super::managed::Managed;
+use super::place::Place;
+use super::process::{Gated, Program, adopted_exit, child_exit, clear_up};
+use super::protocol::Response;
+use super::socket::{Asked, Lock, Socket};
+use super::state::{ProcessState, State};
+use super::{Error, Settings, epoch_ms};
+
+/// How long killed loops may take to disappear at the end. Only one that hangs in the kernel takes longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How many requests may wait.
+const REQUESTS: usize = 64;
+
+/// Keeps the loops of the agents of one configuration running.
+#[derive(Debug)]
+pub struct Supervisor {
+    pub(super) settings: Settings,
+    pub(super) config: Config,
+    /// In the order of the configuration; then those that are no longer in it.
+    pub(super) agents: Vec<Managed>,
+    /// The master switch.
+    pub(super) enabled: bool,
+    pub(super) ending: Option<Instant>,
+    pub(super) started_at_ms: u64,
+    pub(super) place: Place,
+    pub(super) socket: Option<Socket>,
+    /// As it was written last.
+    pub(super) written: Option<State>,
+    /// What could not be written was told.
+    unwritten: bool,
+    events: Vec<Event>,
+    tell: mpsc::UnboundedSender<Order>,
+    orders: mpsc::UnboundedReceiver<Order>,
+    // The last to go: then the next one may come.
+    _lock: Lock,
+}
+
+/// What comes from outside, but for the requests.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    Exited(ProcessIdentity, Exit),
+    Reload,
+    End,
+}
+
+/// Tells a supervisor what to do.
+#[derive(Debug, Clone)]
+pub struct Handle(mpsc::UnboundedSender<Order>);
+
+impl Handle {
+    /// Reads the configuration again.
+    pub fn reload(&self) {
+        // One that has ended needs none.
+        let _ = self.0.send(Order::Reload);
+    }
+
+    /// Ends the supervisor and, unless they are to be kept, its loops. The second time they are killed at
+    /// once. None of that is remembered: the next supervisor starts them again.
+    pub fn end(&self) {
+        // It has ended already.
+        let _ = self.0.send(Order::End);
+    }
+}
+
+impl Supervisor {
+    /// Becomes the supervisor of this configuration, and finds what runs already. Nothing is started yet.
+    ///
+    /// To be called within a Tokio runtime with I/O and time.
+    pub fn open(config: &Path, settings: Settings) -> Result<Self, Error> {
+        let config = Config::read(config)?;
+        let place = Place::of(&config.file);
+        (place.create()).map_err(Error::disk("cannot use the folder", place.folder()))?;
+        let lock = Lock::take(&place.lock())
+            .map_err(Error::disk("cannot lock", &place.lock()))?
+            .map_err(|taken| Error::AlreadyRunning {
+                folder: place.folder().parent().unwrap_or(place.folder()).to_owned(),
+                pid: taken.pid,
+            })?;
+        let path = place.create_socket_folder().map_err(Error::disk(
+            "cannot make a place for the socket of",
+            place.folder(),
+        ))?;
+        let socket = Socket::bind(path.clone()).map_err(Error::disk("cannot listen on", &path))?;
+        let (tell, orders) = mpsc::unbounded_channel();
+        let mut supervisor = Self {
+            settings,
+            config,
+            agents: Vec::new(),
+            enabled: true,
+            ending: None,
+            started_at_ms: epoch_ms(),
+            place,
+            socket: Some(socket),
+            written: None,
+            unwritten: false,
+            events: Vec::new(),
+            tell,
+            orders,
+            _lock: lock,
+        };
+        let state = supervisor.read_state()?;
+        supervisor.take_over(&state);
+        supervisor
+            .write_state()
+            .map_err(Error::disk("cannot write", &supervisor.place.state()))?;
+        Ok(supervisor)
+    }
+
+    /// By what it is told what to do.
+    pub fn handle(&self) -> Handle {
+        Handle(self.tell.clone())
+    }
+
+    /// Does its work until its [`Handle`] ends it. `report` gets what happens.
+    pub async fn run(mut self, mut report: impl FnMut(Event)) {
+        let (ask, mut requests) = mpsc::channel(REQUESTS);
+        let mut listening = None;
+        if let Some(socket) = self.socket.take() {
+            let path = self.written.as_ref().and_then(|it| it.socket.clone());
+            listening = Some(tokio::spawn(async move { socket.serve(ask).await }));
+            self.event(Event::Listening {
+                agents: self.config.agents.len(),
+                socket: path.unwrap_or_default(),
+            });
+        }
+        let mut answers: Vec<(oneshot::Sender<Response>, Response)> = Vec::new();
+        loop {
+            self.act().await;
+            self.agents
+                .retain(|it| !it.removed || it.agent.process().is_some());
+            self.save();
+            for (answer, response) in answers.drain(..) {
+                // With what has come of it by now.
+                let _ = answer.send(self.up_to_date(response));
+            }
+            self.events.drain(..).for_each(&mut report);
+            if self.has_ended() {
+                break;
+            }
+            let due = self.due();
+            tokio::select! {
+                Some(order) = self.orders.recv() => self.obey(order),
+                Some(Asked { command, answer }) = requests.recv() => {
+                    let response = self.answer(command);
+                    answers.push((answer, response));
+                }
+                () = at(due) => {}
+            }
+        }
+        if let Some(listening) = listening {
+            listening.abort();
+            // The socket is gone then.
+            let _ = listening.await;
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Exited(process, exit) => self.exited(process, exit),
+            Order::Reload => {
+                if let Err(error) = self.reload() {
+                    self.event(Event::Warning(format!("{error}; nothing is changed")));
+                }
+            }
+            Order::End => {
+                let now = Instant::now();
+                let again = self.ending.is_some();
+                self.ending.get_or_insert(now);
+                if self.settings.keep_agents {
+                    return;
+                }
+                for managed in &mut self.agents {
+                    managed.agent.stop();
+                    if again {
+                        managed.agent.hurry(now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        let Some(since) = self.ending else {
+            return false;
+        };
+        self.settings.keep_agents
+            || self.agents.iter().all(|it| it.agent.process().is_none())
+            || since.elapsed() > self.settings.policy.grace.saturating_add(PATIENCE)
+    }
+
+    /// When there is something to do if nothing happens before.
+    fn due(&self) -> Option<Instant> {
+        let end = self
+            .ending
+            .and_then(|it| it.checked_add(self.settings.policy.grace.saturating_add(PATIENCE)));
+        self.agents
+            .iter()
+            .filter_map(|it| it.agent.due())
+            .chain(end)
+            .min()
+    }
+
+    /// Does all that is to be done now.
+    async fn act(&mut self) {
+        if self.ending.is_some() && self.settings.keep_agents {
+            return;
+        }
+        for index in 0..self.agents.len() {
+            while let Some(action) = self.agents[index].agent.poll(Instant::now()) {
+                let (process, signal) = match action {
+                    Action::Start => {
+                        self.start(index).await;
+                        continue;
+                    }
+                    Action::Terminate(process) => (process, ProcessSignal::Terminate),
+                    Action::Kill(process) => (process, ProcessSignal::Kill),
+                };
+                if let Err(error) = process.signal_group(signal) {
+                    let id = &self.agents[index].config.id;
+                    let warning = format!("{id}: cannot signal pid {}: {error}", process.pid());
+                    self.event(Event::Warning(warning));
+                }
+            }
+        }
+    }
+
+    async fn start(&mut self, index: usize) {
+        let managed = &mut self.agents[index];
+        if let Some(obstacle) = managed.config.obstacle() {
+            managed.agent.not_started(true, Instant::now());
+            self.trouble(index, obstacle);
+            return;
+        }
+        if let Some((process, started_at_ms)) = LastStart::running(&managed.config.working_dir) {
+            // Somebody else has started it meanwhile.
+            let process = managed.process_state(process, started_at_ms);
+            self.adopt(index, process, 0);
+            return;
+        }
+        let program = Program {
+            path: self.settings.program.clone(),
+            args: self.settings.args.clone(),
+        };
+        let gated = match Gated::start(&program, &managed.config).await {
+            Ok(gated) => gated,
+            Err(error) => {
+                managed.agent.not_started(false, Instant::now());
+                self.trouble(index, format!("not started: {error}"));
+                return;
+            }
+        };
+        let process = gated.identity;
+        let started_at_ms = epoch_ms();
+        managed.process = Some(managed.process_state(process, started_at_ms));
+        managed.adopted = false;
+        // Else it would run without anybody's knowing if we were killed. Dropped, it does not begin.
+        if let Err(error) = self.write_state() {
+            let managed = &mut self.agents[index];
+            managed.process = None;
+            managed.agent.not_started(false, Instant::now());
+            let file = self.place.state();
+            let message = format!("not started: cannot write {}: {error}", file.display());
+            self.trouble(index, message);
+            return;
+        }
+        let managed = &mut self.agents[index];
+        let start = LastStart {
+            epoch_ms: started_at_ms,
+            pid: process.pid(),
+        };
+        let told = start.write(&managed.config.working_dir);
+        managed.log(&format!("started, pid {}", process.pid()));
+        managed.agent.started(process, Instant::now());
+        let child = gated.release().await;
+        self.watch(process, child_exit(child));
+        let agent = self.agents[index].config.id.clone();
+        if let Err(error) = told {
+            let warning = format!("{agent}: cannot write last-start.json: {error}");
+            self.event(Event::Warning(warning));
+        }
+        self.event(Event::Started {
+            agent,
+            pid: process.pid(),
+        });
+    }
+
+    /// Takes over a loop that runs.
+    pub(super) fn adopt(&mut self, index: usize, process: ProcessState, restarts: u32) {
+        let identity = process.identity();
+        let managed = &mut self.agents[index];
+        managed.adopt(process, restarts, Instant::now());
+        let agent = managed.config.id.clone();
+        self.watch(identity, adopted_exit(identity));
+        self.event(Event::Adopted {
+            agent,
+            pid: identity.pid(),
+        });
+    }
+
+    fn watch(&self, process: ProcessIdentity, exit: impl Future<Output = Exit> + Send + 'static) {
+        let tell = self.tell.clone();
+        tokio::spawn(async move {
+            let exit = exit.await;
+            // Nobody is left to hear it.
+            let _ = tell.send(Order::Exited(process, exit));
+        });
+    }
+
+    fn exited(&mut self, process: ProcessIdentity, exit: Exit) {
+        let found = (self.agents.iter()).position(|it| it.agent.process() == Some(process));
+        let Some(index) = found else {
+            return;
+        };
+        if let Err(error) = clear_up(process, exit) {
+            let warning = format!("cannot end what pid {} has left: {error}", process.pid());
+            self.event(Event::Warning(warning));
+        }
+        let now = Instant::now();
+        let managed = &mut self.agents[index];
+        let told = matches!(managed.agent.phase(), Phase::Stopping { .. });
+        managed.agent.exited(process, exit, now);
+        managed.process = None;
+        if told {
+            managed.reason = Some(match exit {
+                Exit::Signal(9) => "stopped; it had to be killed".to_owned(),
+                _ => "stopped".to_owned(),
+            });
+            managed.log("stopped");
+            let agent = managed.config.id.clone();
+            self.event(Event::Stopped { agent });
+        } else {
+            let next = match managed.agent.phase() {
+                Phase::Waiting { until } => {
+                    let delay = until.saturating_duration_since(now).as_secs_f64();
+                    format!("; started again in {delay:.1}s")
+                }
+                _ => String::new(),
+            };
+            self.trouble(index, format!("{exit}{next}"));
+        }
+    }
+
+    fn trouble(&mut self, index: usize, message: String) {
+        let managed = &mut self.agents[index];
+        // Without what follows, which will be past when it is read.
+        let what = message.split_once("; started again");
+        managed.reason = Some(what.map_or(&*message, |(what, _)| what).to_owned());
+        managed.log(&message);
+        let agent = managed.config.id.clone();
+        self.event(Event::Trouble { agent, message });
+    }
+
+    pub(super) fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Whether an agent with this switch is to run.
+    pub(super) fn wants(&self, own: bool) -> bool {
+        own && self.enabled && self.ending.is_none()
+    }
+
+    fn save(&mut self) {
+        match self.write_state() {
+            Ok(()) => self.unwritten = false,
+            Err(_) if self.unwritten => {}
+            Err(error) => {
+                self.unwritten = true;
+                let file = self.place.state();
+                let warning = format!("cannot write {}: {error}", file.display());
+                self.event(Event::Warning(warning));
+            }
+        }
+    }
+}
+
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due.into()).await,
+        None => pending().await,
+    }
+}

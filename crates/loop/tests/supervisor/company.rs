@@ -1,0 +1,190 @@
+//! A folder with a configuration and agents, and a supervisor of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use teamster_loop::supervisor::protocol::{AgentState, AgentStatus, Command, Selection, Status};
+use teamster_loop::supervisor::{Client, Error, Event, Handle, Settings, Supervisor};
+use teamster_process::{ProcessIdentity, ProcessSignal};
+use teamster_testkit::proc::wait_until;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+use crate::LIMIT;
+
+pub(crate) const GOOD: &str = "trap 'exit 0' TERM\nwhile :; do sleep 0.02; done\n";
+
+/// Agents, each with the script of its loop. Whatever runs of them is killed at the end.
+pub(crate) struct Company {
+    dir: TempDir,
+    runtime: Runtime,
+}
+
+impl Company {
+    pub(crate) fn new<'a>(agents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let company = Self {
+            dir: tempfile::tempdir().unwrap(),
+            runtime: Runtime::new().unwrap(),
+        };
+        let mut ids = Vec::new();
+        for (id, script) in agents {
+            company.add(id, script);
+            ids.push(json!({"id": id}));
+        }
+        company.configure(&json!({"agents": ids}));
+        company
+    }
+
+    /// Makes the folder of an agent. Every start leaves its process id in `starts`.
+    pub(crate) fn add(&self, id: &str, script: &str) {
+        let folder = self.folder(id);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("CLAUDE.md"), "").unwrap();
+        fs::write(
+            folder.join("loop.sh"),
+            format!("echo $$ >>starts\n{script}"),
+        )
+        .unwrap();
+    }
+
+    pub(crate) fn configure(&self, config: &Value) {
+        fs::write(self.config(), config.to_string()).unwrap();
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.dir.path().join("agents.config.json")
+    }
+
+    pub(crate) fn folder(&self, id: &str) -> PathBuf {
+        self.dir.path().join("agents").join(id)
+    }
+
+    /// A file of the supervisor's own.
+    pub(crate) fn own(&self, name: &str) -> PathBuf {
+        self.dir.path().join(".teamster").join(name)
+    }
+
+    pub(crate) fn state(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.own("supervisor.json")).unwrap()).unwrap()
+    }
+
+    /// The process ids of all starts of this agent.
+    pub(crate) fn starts(&self, id: &str) -> Vec<u32> {
+        numbers(&self.folder(id).join("starts"))
+    }
+
+    pub(crate) fn supervise(&self) -> Running<'_> {
+        self.supervise_with(&settings()).unwrap()
+    }
+
+    pub(crate) fn supervise_with(&self, settings: &Settings) -> Result<Running<'_>, Error> {
+        let _context = self.runtime.enter();
+        let supervisor = Supervisor::open(&self.config(), settings.clone())?;
+        let handle = supervisor.handle();
+        let (tell, events) = std::sync::mpsc::channel();
+        let task = self.runtime.spawn(supervisor.run(move |event| {
+            // Nobody listens at the end of a test.
+            let _ = tell.send(event);
+        }));
+        Ok(Running {
+            company: self,
+            handle,
+            events,
+            task,
+        })
+    }
+
+    pub(crate) fn ask(&self, command: Command) -> Result<Status, Error> {
+        self.runtime.block_on(async {
+            let mut client = Client::connect(&self.config()).await?;
+            client.ask(command).await
+        })
+    }
+
+    pub(crate) fn agent(&self, id: &str) -> AgentStatus {
+        let status = self.ask(Command::Status).unwrap();
+        status.agents.into_iter().find(|it| it.id == id).unwrap()
+    }
+
+    /// Waits until this holds for the agent.
+    pub(crate) fn wait(&self, id: &str, what: impl Fn(&AgentStatus) -> bool) -> AgentStatus {
+        let mut last = self.agent(id);
+        let held = wait_until(LIMIT, || {
+            last = self.agent(id);
+            what(&last)
+        });
+        assert!(held, "{last:?}");
+        last
+    }
+
+    /// Waits until the script of a loop runs, and not only the shell before it.
+    pub(crate) fn running(&self, id: &str) -> u32 {
+        let status = self.wait(id, |it| {
+            it.state == AgentState::Running && self.starts(id).last() == it.pid.as_ref()
+        });
+        status.pid.unwrap()
+    }
+}
+
+impl Drop for Company {
+    fn drop(&mut self) {
+        let agents = fs::read_dir(self.dir.path().join("agents"));
+        for agent in agents.into_iter().flatten().flatten() {
+            for pid in numbers(&agent.path().join("starts")) {
+                let Some(process) = ProcessIdentity::of(pid) else {
+                    continue;
+                };
+                // Not a stranger that has the id by now.
+                if process.directory() == fs::canonicalize(agent.path()).ok() {
+                    let _ = process.signal_group(ProcessSignal::Kill);
+                }
+            }
+        }
+    }
+}
+
+/// A supervisor in this process.
+pub(crate) struct Running<'a> {
+    company: &'a Company,
+    pub(crate) handle: Handle,
+    pub(crate) events: std::sync::mpsc::Receiver<Event>,
+    task: JoinHandle<()>,
+}
+
+impl Running<'_> {
+    /// Ends it and waits until it has ended.
+    pub(crate) fn end(self) {
+        self.handle.end();
+        let ended = async { tokio::time::timeout(LIMIT, self.task).await };
+        self.company.runtime.block_on(ended).unwrap().unwrap();
+    }
+
+    /// Waits for something that happens.
+    pub(crate) fn event(&self, what: impl Fn(&Event) -> bool) -> Event {
+        loop {
+            let event = self.events.recv_timeout(LIMIT).unwrap();
+            if what(&event) {
+                return event;
+            }
+        }
+    }
+}
+
+/// Loops are `loop.sh` in the directory of the agent.
+pub(crate) fn settings() -> Settings {
+    let mut settings = Settings::new("/bin/sh", ["./loop.sh"]);
+    settings.policy.first_delay = Duration::from_millis(50);
+    settings
+}
+
+pub(crate) fn of(id: &str) -> Selection {
+    Selection::of([id])
+}
+
+pub(crate) fn numbers(file: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().map(|line| line.parse().unwrap()).collect()
+}

@@ -1,0 +1,224 @@
+//! Wakes; supervisors that are killed, and what the next one finds.
+
+use std::fs;
+use std::process::{Child, Command as Process};
+use std::time::Duration;
+
+use serde_json::json;
+use teamster_loop::supervisor::protocol::{AgentState, Command, Selection};
+use teamster_loop::supervisor::{Event, offline_status};
+use teamster_process::{ProcessIdentity, ProcessSignal};
+use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
+
+use crate::LIMIT;
+use crate::company::{Company, GOOD, of, settings};
+use crate::stand_ins;
+
+/// A supervisor in a process of its own, which is killed at the end.
+struct Supervisor(Child);
+
+impl Supervisor {
+    fn start(company: &Company) -> Self {
+        let mut command = stand_ins::supervisor(company.config());
+        let supervisor = Self(command.spawn().unwrap());
+        let pid = supervisor.0.id();
+        assert!(wait_until(LIMIT, || {
+            let status = company.ask(Command::Status);
+            status.is_ok_and(|it| it.supervisor.is_some_and(|it| it.pid == pid))
+        }));
+        supervisor
+    }
+
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        // Gone already in a test that passed.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_wake_reaches_the_loop_and_not_its_group() {
+    let company = Company::new([("a", "")]);
+    company.configure(&json!({"agents": [{"id": "a", "runtime": "claude", "chrome": true}]}));
+    let supervisor = company.supervise_with(&stand_ins::wakeable()).unwrap();
+    let pid = company.running("a");
+    let told = || fs::read_to_string(company.folder("a").join("told")).unwrap_or_default();
+    assert!(wait_until(LIMIT, || told().contains("ready\n")));
+    assert!(
+        told().starts_with("RUNTIME=claude\nCHROME=1\n"),
+        "{}",
+        told()
+    );
+    for count in 1..=2 {
+        company.ask(Command::Wake(of("a"))).unwrap();
+        assert!(wait_until(LIMIT, || told().matches("woken").count() == count));
+    }
+    assert_eq!(company.running("a"), pid);
+    supervisor.end();
+    assert!(told().ends_with("woken\nended\n"), "{}", told());
+}
+
+#[test]
+fn a_wake_that_comes_early_ends_nothing() {
+    // It has no handler at all, and USR1 would end it.
+    let company = Company::new([("a", GOOD)]);
+    let supervisor = company.supervise();
+    for _ in 0..20 {
+        company.ask(Command::Restart(of("a"))).unwrap();
+        let status = company.wait("a", |it| it.state == AgentState::Running);
+        company.ask(Command::Wake(Selection::all())).unwrap();
+        let group = Process::new("kill")
+            .args(["-USR1", &status.pid.unwrap().to_string()])
+            .status();
+        assert!(group.unwrap().success());
+    }
+    company.running("a");
+    assert_eq!(company.agent("a").restarts, 0);
+    supervisor.end();
+}
+
+#[test]
+fn the_loops_of_a_killed_supervisor_go_on_and_the_next_one_has_them() {
+    let company = Company::new([("a", GOOD), ("b", GOOD), ("off", GOOD)]);
+    let first = Supervisor::start(&company);
+    let pids = [company.running("a"), company.running("b")];
+    company.running("off");
+    company.ask(Command::Stop(of("off"))).unwrap();
+    company.wait("off", |it| it.state == AgentState::Stopped);
+    let off = company.starts("off");
+    first.kill();
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    // Without one, the files tell.
+    let config = teamster_loop::supervisor::Config::read(&company.config()).unwrap();
+    let status = offline_status(&config);
+    assert_eq!(status.supervisor, None);
+    assert_eq!(status.agents[0].pid, Some(pids[0]));
+    assert_eq!(status.agents[2].state, AgentState::Stopped);
+
+    let second = Supervisor::start(&company);
+    for (id, pid) in ["a", "b"].into_iter().zip(pids) {
+        let status = company.wait(id, |it| it.state == AgentState::Running);
+        assert_eq!(
+            (status.pid, status.adopted, status.restarts),
+            (Some(pid), true, 0)
+        );
+        assert_eq!(company.starts(id), [pid]);
+    }
+    assert_eq!(company.starts("off"), off);
+    // It is as good as its own: it is missed when it is gone, and stopped when that is asked for.
+    let process = ProcessIdentity::of(pids[0]).unwrap();
+    process.signal(ProcessSignal::Kill).unwrap();
+    company.wait("a", |it| it.pid.is_some_and(|pid| pid != pids[0]));
+    let new = company.running("a");
+    let status = company.agent("a");
+    assert_eq!((status.adopted, status.restarts), (false, 1));
+    company.ask(Command::Stop(of("b"))).unwrap();
+    company.wait("b", |it| it.state == AgentState::Stopped);
+    assert!(!is_alive(pids[1]));
+
+    let own = ProcessIdentity::of(second.0.id()).unwrap();
+    own.signal(ProcessSignal::Terminate).unwrap();
+    assert!(wait_gone(own.pid(), LIMIT));
+    assert!(!is_alive(new));
+}
+
+#[test]
+fn supervisors_that_are_killed_at_any_moment_never_have_two_loops_of_an_agent() {
+    let company = Company::new([("a", GOOD), ("b", GOOD), ("c", GOOD)]);
+    for round in 0..12 {
+        let mut command = stand_ins::supervisor(company.config());
+        let supervisor = Supervisor(command.spawn().unwrap());
+        // Into the middle of its start, most of the time.
+        std::thread::sleep(Duration::from_millis(round * 4));
+        supervisor.kill();
+    }
+    let supervisor = company.supervise();
+    for id in ["a", "b", "c"] {
+        let pid = company.running(id);
+        let mut alive = company.starts(id);
+        alive.retain(|pid| is_alive(*pid));
+        assert_eq!(alive, [pid], "{id}");
+    }
+    supervisor.end();
+    for id in ["a", "b", "c"] {
+        assert!(company.starts(id).iter().all(|pid| !is_alive(*pid)));
+    }
+}
+
+#[test]
+fn a_process_that_only_has_the_same_id_is_left_alone() {
+    let company = Company::new([("a", GOOD)]);
+    let stranger = Process::new("sleep").arg("1000").spawn().unwrap();
+    let mut stranger = Supervisor(stranger);
+    let supervisor = company.supervise();
+    supervisor.end();
+    let mut state = company.state();
+    let before = company.starts("a");
+    let start_time = ProcessIdentity::of(stranger.0.id()).unwrap().start_time();
+    state["agents"]["a"]["process"] = json!({
+        "pid": stranger.0.id(),
+        "startTime": start_time.unwrap() - 1,
+        "startedAtMs": 1,
+        "workingDir": company.folder("a"),
+    });
+    fs::write(company.own("supervisor.json"), state.to_string()).unwrap();
+    let supervisor = company.supervise();
+    let pid = company.running("a");
+    assert_ne!(pid, stranger.0.id());
+    assert_eq!(company.starts("a").len(), before.len() + 1);
+    supervisor.end();
+    assert!(stranger.0.try_wait().unwrap().is_none());
+}
+
+#[test]
+fn a_state_that_is_half_there_is_put_aside_and_running_loops_are_found_all_the_same() {
+    let company = Company::new([("a", GOOD), ("b", GOOD)]);
+    let mut keep = settings();
+    keep.keep_agents = true;
+    let supervisor = company.supervise_with(&keep).unwrap();
+    let pids = [company.running("a"), company.running("b")];
+    supervisor.end();
+    let text = fs::read_to_string(company.own("supervisor.json")).unwrap();
+    fs::write(company.own("supervisor.json"), &text[..text.len() / 2]).unwrap();
+
+    let supervisor = company.supervise();
+    let event = supervisor.event(|it| matches!(it, Event::Warning(_)));
+    assert!(
+        event.to_string().contains("cannot be understood"),
+        "{event}"
+    );
+    assert_eq!([company.running("a"), company.running("b")], pids);
+    assert_eq!(company.starts("a"), [pids[0]]);
+    let aside = fs::read_to_string(company.own("supervisor.json.broken")).unwrap();
+    assert_eq!(aside, text[..text.len() / 2]);
+    supervisor.end();
+    assert!(pids.iter().all(|pid| !is_alive(*pid)));
+}
+
+#[test]
+fn what_changed_while_no_supervisor_was_there_is_put_right() {
+    let company = Company::new([("stays", GOOD), ("changes", GOOD), ("goes", GOOD)]);
+    let mut keep = settings();
+    keep.keep_agents = true;
+    let supervisor = company.supervise_with(&keep).unwrap();
+    let pids = ["stays", "changes", "goes"].map(|id| company.running(id));
+    supervisor.end();
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    company.configure(&json!({"agents": [
+        {"id": "stays", "role": "another"},
+        {"id": "changes", "runtime": "claude"},
+    ]}));
+    let supervisor = company.supervise();
+    assert!(wait_gone(pids[2], LIMIT));
+    company.wait("changes", |it| it.pid.is_some_and(|pid| pid != pids[1]));
+    assert_eq!(company.running("stays"), pids[0]);
+    assert!(!is_alive(pids[1]));
+    supervisor.end();
+}

@@ -1,0 +1,100 @@
+//! Programs that tests start: this one, in other roles. Run as tests they do nothing.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use teamster_loop::supervisor::{Settings, Supervisor};
+use tokio::signal::unix::{SignalKind, signal};
+
+const ROLE: &str = "TEAMSTER_TEST_ROLE";
+const CONFIG: &str = "TEAMSTER_TEST_CONFIG";
+
+/// A loop that writes down when it is woken.
+pub(crate) fn wakeable() -> Settings {
+    let program = std::env::current_exe().unwrap();
+    let mut settings = Settings::new(
+        "/usr/bin/env",
+        [
+            format!("{ROLE}=loop"),
+            program.display().to_string(),
+            "--exact".into(),
+            "stand_ins::a_loop".into(),
+        ],
+    );
+    settings.policy.first_delay = Duration::from_millis(50);
+    settings
+}
+
+/// A supervisor as a program, whose loops are `loop.sh` in the directory of the agent.
+pub(crate) fn supervisor(config: PathBuf) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "stand_ins::a_supervisor"])
+        .env(ROLE, "supervisor")
+        .env(CONFIG, config)
+        .stdout(std::process::Stdio::null());
+    command
+}
+
+fn is(role: &str) -> bool {
+    std::env::var(ROLE).is_ok_and(|it| it == role)
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Runtime::new().unwrap()
+}
+
+#[test]
+fn a_loop() {
+    if !is("loop") {
+        return;
+    }
+    let tell = |what: &str| {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open("told")
+            .unwrap();
+        writeln!(file, "{what}").unwrap();
+    };
+    let starts = OpenOptions::new().create(true).append(true).open("starts");
+    writeln!(starts.unwrap(), "{}", std::process::id()).unwrap();
+    runtime().block_on(async {
+        let mut wake = signal(SignalKind::user_defined1()).unwrap();
+        let mut end = signal(SignalKind::terminate()).unwrap();
+        for name in ["RUNTIME", "CHROME"] {
+            tell(&format!(
+                "{name}={}",
+                std::env::var(name).unwrap_or_default()
+            ));
+        }
+        tell("ready");
+        loop {
+            tokio::select! {
+                _ = wake.recv() => tell("woken"),
+                _ = end.recv() => break,
+            }
+        }
+    });
+    tell("ended");
+}
+
+#[test]
+fn a_supervisor() {
+    if !is("supervisor") {
+        return;
+    }
+    let config = PathBuf::from(std::env::var_os(CONFIG).unwrap());
+    runtime().block_on(async {
+        let supervisor = Supervisor::open(&config, crate::company::settings()).unwrap();
+        let handle = supervisor.handle();
+        tokio::spawn(async move {
+            signal(SignalKind::terminate()).unwrap().recv().await;
+            handle.end();
+        });
+        supervisor.run(drop).await;
+    });
+}
