@@ -1,17 +1,348 @@
-//! OpenCode's files. None is read yet.
+//! OpenCode's messages: in its database `opencode.db`, and of older versions in files
+//! `storage/message/<session>/msg_<id>.json`.
+//!
+//! A fork's messages are copies under new ids; their times and figures stay, and so a request is known by
+//! those. A sub-agent is a session that has a parent. A cost of 0 says only that the CLI knows no price.
+//! The request for a title is not there.
 
-use std::{fs, io};
+mod database;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use memchr::memmem::Finder;
+use serde::Deserialize;
+use teamster_core::Usage;
 
 use crate::places::Places;
-use crate::source::{Sink, Source, Sources};
+use crate::source::{Shared, Sink, Source, Sources};
+use crate::{Key, Provider, Record};
 
-/// All that is in these places.
-pub(crate) fn sources(_places: &Places, _found: &mut Sources) {}
+/// What every message with figures has in it.
+static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\""));
 
-/// What is kept of one session.
-pub(crate) fn of_session(_places: &Places, _session: &str, _found: &mut Sources) {}
+/// The largest message of an older version that is read, in bytes.
+const LARGEST: u64 = 64 << 20;
 
-/// Reads one source.
-pub(crate) fn read(source: &Source, _sink: &mut Sink<'_>) -> io::Result<()> {
-    fs::metadata(&source.path).map(drop)
+/// The databases, and the folders of the sessions of older versions.
+pub(crate) fn sources(places: &Places, found: &mut Sources) {
+    databases(places, found);
+    if let Some(data) = &places.opencode {
+        let sessions = fs::read_dir(data.join("storage/message"));
+        for session in sessions.into_iter().flatten().flatten() {
+            folder(session.path(), found);
+        }
+    }
 }
+
+/// Where a session can be: in all databases, or in a folder of its own. Its sub-agents' folders are not
+/// known by their names: those versions are no longer in use where agents are in loops.
+pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
+    databases(places, found);
+    if let Some(data) = &places.opencode {
+        folder(data.join("storage/message").join(session), found);
+    }
+}
+
+fn folder(path: PathBuf, found: &mut Sources) {
+    if let Ok(metadata) = path.metadata()
+        && metadata.is_dir()
+    {
+        found.add(Provider::OpenCode, path, &metadata);
+    }
+}
+
+/// The database that is set, in the folder of data if it is set by its name only; or else those that
+/// the CLI makes: of most of its releases one, and of any other channel one that is named after it.
+fn databases(places: &Places, found: &mut Sources) {
+    let paths = match (&places.opencode_db, &places.opencode) {
+        (Some(database), Some(data)) => vec![data.join(database)],
+        (Some(database), None) => vec![database.clone()],
+        (None, Some(data)) => {
+            let entries = fs::read_dir(data).into_iter().flatten().flatten();
+            let paths = entries.map(|entry| entry.path());
+            paths.filter(|path| is_database(path)).collect()
+        }
+        (None, None) => Vec::new(),
+    };
+    for path in paths {
+        let Ok(metadata) = path.metadata() else {
+            continue;
+        };
+        // What was written last is beside the database until it is taken over.
+        let log = database::beside(&path, "-wal").metadata().ok();
+        let modified = |metadata: &Metadata| metadata.modified().ok();
+        let newer = log
+            .as_ref()
+            .filter(|log| modified(log) > modified(&metadata));
+        found.add(Provider::OpenCode, path, newer.unwrap_or(&metadata));
+    }
+}
+
+fn is_database(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.and_then(|name| name.strip_suffix(".db"))
+        .is_some_and(|name| name == "opencode" || name.starts_with("opencode-"))
+}
+
+/// What is known of a session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Session {
+    parent: Option<String>,
+    directory: Option<String>,
+    /// Milliseconds since 1970.
+    created: Option<i64>,
+}
+
+/// All sessions by their ids.
+pub(super) type Sessions = HashMap<String, Session>;
+
+/// A message, as it is in the database and in the files.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message<'a> {
+    // The two ids are as the CLI writes them.
+    #[serde(borrow, rename = "modelID")]
+    model_id: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "providerID")]
+    provider_id: Option<Cow<'a, str>>,
+    time: Option<Times>,
+    cost: Option<f64>,
+    tokens: Option<Tokens>,
+    #[serde(borrow)]
+    path: Option<Folders<'a>>,
+}
+
+/// In milliseconds since 1970.
+#[derive(Deserialize)]
+struct Times {
+    created: Option<f64>,
+    completed: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Folders<'a> {
+    #[serde(borrow)]
+    cwd: Option<Cow<'a, str>>,
+}
+
+/// Input is without what was read from or written to a cache; output is without reasoning.
+#[derive(Deserialize)]
+struct Tokens {
+    input: Option<u64>,
+    output: Option<u64>,
+    reasoning: Option<u64>,
+    cache: Option<Cache>,
+}
+
+#[derive(Deserialize)]
+struct Cache {
+    read: Option<u64>,
+    write: Option<u64>,
+}
+
+impl Tokens {
+    /// The CLI writes 0 for what its service has no word for.
+    fn usage(&self) -> Usage {
+        let told = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
+        let cache = self.cache.as_ref();
+        Usage {
+            input_tokens: self.input,
+            output_tokens: self
+                .output
+                .map(|output| output.saturating_add(self.reasoning.unwrap_or(0))),
+            cache_read_tokens: told(cache.and_then(|cache| cache.read)),
+            cache_write_tokens: told(cache.and_then(|cache| cache.write)),
+            reasoning_tokens: told(self.reasoning),
+        }
+    }
+}
+
+/// Reads a database, or a session's folder.
+pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    if source.path.metadata()?.is_dir() {
+        read_folder(&source.path, sink)
+    } else {
+        database::read(source, sink)
+    }
+}
+
+/// Reads the messages of a session of an older version.
+fn read_folder(folder: &Path, sink: &mut Sink<'_>) -> io::Result<()> {
+    let Some(id) = folder.file_name().and_then(|name| name.to_str()) else {
+        return Ok(());
+    };
+    let mut sessions = Sessions::new();
+    let storage = folder.parent().and_then(Path::parent);
+    if let Some(storage) = storage {
+        files_of_session(&storage.join("session"), id, &mut sessions);
+    }
+    let mut reader = Reader::new(sessions, None);
+    let mut files: Vec<_> = fs::read_dir(folder)?.flatten().map(|e| e.path()).collect();
+    files.sort_unstable();
+    for file in files {
+        let is_message = file
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        match file.metadata() {
+            Ok(metadata) if is_message && metadata.len() <= LARGEST => {}
+            Ok(_) if is_message => {
+                sink.diagnostics.oversize_lines += 1;
+                continue;
+            }
+            _ => continue,
+        }
+        match fs::read(&file) {
+            Ok(bytes) => {
+                sink.diagnostics.bytes += bytes.len() as u64;
+                reader.message(id, &bytes, sink);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => sink.diagnostics.unreadable(&file),
+        }
+    }
+    Ok(())
+}
+
+/// A session and those above it, from `session/<project>/<session>.json`.
+fn files_of_session(folder: &Path, id: &str, sessions: &mut Sessions) {
+    #[derive(Deserialize)]
+    struct Written {
+        #[serde(rename = "parentID")]
+        parent: Option<String>,
+        directory: Option<String>,
+        time: Option<Times>,
+    }
+    let projects: Vec<_> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect();
+    let mut next = Some(id.to_owned());
+    while let Some(id) = next.take() {
+        let file = projects
+            .iter()
+            .find_map(|project| fs::read(project.path().join(format!("{id}.json"))).ok());
+        let written = file.and_then(|bytes| serde_json::from_slice::<Written>(&bytes).ok());
+        let Some(written) = written.filter(|_| !sessions.contains_key(&id)) else {
+            return;
+        };
+        next.clone_from(&written.parent);
+        let session = Session {
+            parent: written.parent,
+            directory: written.directory,
+            created: written.time.and_then(|time| milliseconds(time.created)),
+        };
+        sessions.insert(id, session);
+    }
+}
+
+/// What remains from message to message.
+pub(super) struct Reader {
+    sessions: Sessions,
+    /// The only session that is wanted, with its sub-agents.
+    only: Option<String>,
+    root: Shared,
+    model: Shared,
+    directory: Shared,
+}
+
+impl Reader {
+    fn new(sessions: Sessions, only: Option<String>) -> Self {
+        Self {
+            sessions,
+            only,
+            root: Shared::default(),
+            model: Shared::default(),
+            directory: Shared::default(),
+        }
+    }
+
+    /// The session that started a session, or itself.
+    fn root<'a>(&'a self, session: &'a str) -> &'a str {
+        let mut root = session;
+        // No chain is longer than there are sessions, unless it is a circle.
+        for _ in 0..self.sessions.len() {
+            match self.sessions.get(root).and_then(|s| s.parent.as_deref()) {
+                Some(parent) => root = parent,
+                None => break,
+            }
+        }
+        root
+    }
+
+    /// The sessions that are wanted, if not all are.
+    fn wanted(&self) -> Option<Vec<String>> {
+        let only = self.only.as_deref()?;
+        let below = |id: &&String| self.root(id) == only && *id != only;
+        let mut wanted: Vec<_> = self.sessions.keys().filter(below).cloned().collect();
+        wanted.push(only.to_owned());
+        wanted.sort_unstable();
+        Some(wanted)
+    }
+
+    /// Takes a message if it has figures.
+    fn message(&mut self, session: &str, bytes: &[u8], sink: &mut Sink<'_>) {
+        sink.diagnostics.lines += 1;
+        if FIGURES.find(bytes).is_none() {
+            return;
+        }
+        let Ok(message) = serde_json::from_slice::<Message<'_>>(bytes) else {
+            sink.diagnostics.malformed_lines += 1;
+            return;
+        };
+        let Some(tokens) = message.tokens else {
+            return;
+        };
+        let usage = tokens.usage();
+        if usage.total_tokens().is_none_or(|tokens| tokens == 0) {
+            // An answer that is being written, or was broken off.
+            return;
+        }
+        let created = message.time.as_ref().and_then(|t| milliseconds(t.created));
+        let completed = message
+            .time
+            .as_ref()
+            .and_then(|t| milliseconds(t.completed));
+        let at = created.and_then(|created| Timestamp::from_millisecond(created).ok());
+        let (Some(created), Some(at)) = (created, at) else {
+            sink.diagnostics.malformed_lines += 1;
+            return;
+        };
+        let root = self.root(session).to_owned();
+        let known = self.sessions.get(session).cloned().unwrap_or_default();
+        let mut record = Record::new(Provider::OpenCode, self.root.of(&root), at);
+        let figures = format!("{created} {completed:?} {usage:?}");
+        let texts = [&message.provider_id, &message.model_id].map(|t| t.as_deref().unwrap_or(""));
+        record.key = Some(Key::of(Provider::OpenCode, &[texts[0], texts[1], &figures]));
+        record.model = message.model_id.map(|model| self.model.of(&model));
+        let cwd = message.path.and_then(|path| path.cwd);
+        record.directory = match (&known.directory, &cwd) {
+            (Some(directory), _) => Some(self.directory.of(directory)),
+            (None, Some(cwd)) => Some(self.directory.of(cwd)),
+            (None, None) => None,
+        };
+        record.usage = usage;
+        record.cost_usd = message.cost.filter(|cost| *cost > 0.0);
+        record.subagent = root != session;
+        record.copied = known.created.is_some_and(|begun| begun > created);
+        sink.record(record);
+    }
+}
+
+/// Milliseconds, which are whole numbers but for hand-made files.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "`as` takes the nearest there is"
+)]
+fn milliseconds(number: Option<f64>) -> Option<i64> {
+    number.map(|number| number as i64)
+}
+
+#[cfg(test)]
+mod tests;

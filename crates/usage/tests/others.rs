@@ -1,4 +1,5 @@
 //! The accounts of what real Copilot, Gemini and OpenCode left, against what the model's service reported.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
 

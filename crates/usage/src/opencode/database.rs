@@ -1,0 +1,162 @@
+//! OpenCode's database, which is read while the CLI may be writing to it: nothing is created, nothing is
+//! written, and no writer has to wait.
+//!
+//! What was written last may be in the write-ahead log beside the database, also when no process lives any
+//! more. Three cases: without a log the database is read as one that does not change. With the log and its
+//! index it is read with the index as it is. With a log alone, as in a copy, SQLite would have to make an
+//! index; so a copy of both is read.
+
+use std::ffi::OsString;
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+
+use super::{Reader, Session, Sessions};
+use crate::source::{Sink, Source};
+
+/// How many messages are read at once. Between two times, the CLI may shorten its log.
+const PAGE: i64 = 512;
+
+/// All messages, in the order in which they came.
+const ALL: &str = "SELECT rowid, session_id, data FROM message WHERE rowid > ?1 \
+                   ORDER BY rowid LIMIT ?2";
+/// A session's.
+const ONE: &str = "SELECT rowid, session_id, data FROM message WHERE rowid > ?1 AND session_id = ?3 \
+                   ORDER BY rowid LIMIT ?2";
+const SESSIONS: &str = "SELECT id, parent_id, directory, time_created FROM session";
+
+/// Reads a database.
+pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    let beside = |suffix| beside(&source.path, suffix);
+    let is_there = |path: &Path| path.metadata().is_ok_and(|metadata| metadata.len() > 0);
+    // Lives until all is read.
+    let folder;
+    let url = if !is_there(&beside("-wal")) {
+        url(&source.path, "mode=ro&immutable=1")?
+    } else if is_there(&beside("-shm")) {
+        url(&source.path, "mode=ro&readonly_shm=1")?
+    } else {
+        folder = tempfile::tempdir()?;
+        let copy = folder.path().join("opencode.db");
+        fs::copy(&source.path, &copy)?;
+        fs::copy(beside("-wal"), folder.path().join("opencode.db-wal"))?;
+        url(&copy, "mode=ro")?
+    };
+    sink.diagnostics.bytes += source.size;
+    block_on(messages(&url, source.session.clone(), sink)).map_err(io::Error::other)
+}
+
+/// The path of a file that SQLite keeps beside a database.
+pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut path = OsString::from(database);
+    path.push(suffix);
+    path.into()
+}
+
+/// A database as SQLite names it where it takes parameters.
+fn url(path: &Path, parameters: &str) -> io::Result<String> {
+    let path = path
+        .to_str()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path is not UTF-8"))?;
+    let mut url = String::from("file:");
+    for character in path.chars() {
+        match character {
+            '%' => url.push_str("%25"),
+            '?' => url.push_str("%3f"),
+            '#' => url.push_str("%23"),
+            other => url.push(other),
+        }
+    }
+    Ok(format!("{url}?{parameters}"))
+}
+
+async fn messages(
+    url: &str,
+    session: Option<String>,
+    sink: &mut Sink<'_>,
+) -> Result<(), sqlx::Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(url)
+        .read_only(true)
+        .disable_statement_logging();
+    let mut connection = options.connect().await?;
+    let sessions = sessions(&mut connection).await?;
+    let mut reader = Reader::new(sessions, session);
+    match reader.wanted() {
+        None => pages(ALL, None, &mut connection, &mut reader, sink).await?,
+        Some(wanted) => {
+            for session in &wanted {
+                pages(ONE, Some(session), &mut connection, &mut reader, sink).await?;
+            }
+        }
+    }
+    connection.close().await
+}
+
+async fn sessions(connection: &mut SqliteConnection) -> Result<Sessions, sqlx::Error> {
+    type Row = (String, Option<String>, Option<String>, Option<i64>);
+    let rows: Vec<Row> = sqlx::query_as(SESSIONS).fetch_all(connection).await?;
+    let session = |(id, parent, directory, created)| {
+        let session = Session {
+            parent,
+            directory,
+            created,
+        };
+        (id, session)
+    };
+    Ok(rows.into_iter().map(session).collect())
+}
+
+async fn pages(
+    query: &'static str,
+    session: Option<&str>,
+    connection: &mut SqliteConnection,
+    reader: &mut Reader,
+    sink: &mut Sink<'_>,
+) -> Result<(), sqlx::Error> {
+    let mut after = i64::MIN;
+    loop {
+        let mut page = sqlx::query_as::<_, (i64, String, String)>(query)
+            .bind(after)
+            .bind(PAGE);
+        if let Some(session) = session {
+            page = page.bind(session);
+        }
+        let rows = page.fetch_all(&mut *connection).await?;
+        let Some((last, ..)) = rows.last() else {
+            return Ok(());
+        };
+        after = *last;
+        for (_, session, data) in &rows {
+            reader.message(session, data.as_bytes(), sink);
+        }
+    }
+}
+
+/// Waits for a future on this thread. SQLite works on a thread of its own that needs no runtime, and this
+/// may be called from within one.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

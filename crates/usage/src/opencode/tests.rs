@@ -1,0 +1,162 @@
+//! Messages made up for this, in the form of real ones.
+
+use super::*;
+use crate::source::Found;
+
+fn read(sessions: Sessions, messages: &[(&str, &str)]) -> (Vec<Record>, u64) {
+    let mut found = Vec::new();
+    let mut take = |what| {
+        if let Found::Record(record) = what {
+            found.push(record);
+        }
+    };
+    let mut sink = Sink::new(&mut take);
+    let mut reader = Reader::new(sessions, None);
+    for (session, message) in messages {
+        reader.message(session, message.as_bytes(), &mut sink);
+    }
+    let malformed = sink.diagnostics.malformed_lines;
+    (found, malformed)
+}
+
+fn message(created: i64, output: u64, cost: f64) -> String {
+    format!(
+        r#"{{"role":"assistant","modelID":"m","providerID":"p","cost":{cost},"tokens":{{"input":5,"output":{output},"reasoning":3,"cache":{{"read":7,"write":0}}}},"time":{{"created":{created},"completed":{created}}},"path":{{"cwd":"/w"}}}}"#
+    )
+}
+
+fn child_of(parent: &str) -> Session {
+    Session {
+        parent: Some(parent.to_owned()),
+        ..Session::default()
+    }
+}
+
+#[test]
+fn reasoning_is_output_and_a_cost_of_nothing_is_none() {
+    let (found, malformed) = read(
+        Sessions::new(),
+        &[("s", &message(1, 10, 0.0)), ("s", &message(2, 10, 0.5))],
+    );
+    let expected = Usage {
+        input_tokens: Some(5),
+        output_tokens: Some(13),
+        cache_read_tokens: Some(7),
+        cache_write_tokens: None,
+        reasoning_tokens: Some(3),
+    };
+    assert_eq!((found[0].usage, malformed), (expected, 0));
+    assert_eq!(found[0].directory.as_deref(), Some("/w"));
+    let costs: Vec<_> = found.iter().map(|record| record.cost_usd).collect();
+    assert_eq!(costs, [None, Some(0.5)]);
+}
+
+#[test]
+fn a_copy_has_the_key_of_what_it_is_a_copy_of() {
+    let begun = Session {
+        created: Some(2),
+        ..Session::default()
+    };
+    let sessions = Sessions::from([("fork".to_owned(), begun)]);
+    let (found, _) = read(
+        sessions,
+        &[
+            ("fork", &message(1, 10, 1.0)),
+            ("s", &message(1, 10, 1.0)),
+            ("fork", &message(3, 10, 1.0)),
+        ],
+    );
+    assert_eq!(found[0].key, found[1].key);
+    assert_ne!(found[0].key, found[2].key);
+    let copied: Vec<_> = found.iter().map(|record| record.copied).collect();
+    assert_eq!(copied, [true, false, false]);
+}
+
+#[test]
+fn sub_agents_count_for_the_session_above_all_and_a_circle_ends() {
+    let sessions = Sessions::from([
+        ("c".to_owned(), child_of("b")),
+        ("b".to_owned(), child_of("a")),
+        ("x".to_owned(), child_of("y")),
+        ("y".to_owned(), child_of("x")),
+    ]);
+    let text = message(1, 10, 1.0);
+    let (found, _) = read(sessions, &[("c", &text), ("a", &text), ("x", &text)]);
+    let told: Vec<_> = found.iter().map(|r| (&*r.session, r.subagent)).collect();
+    assert_eq!(told[..2], [("a", true), ("a", false)]);
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
+fn what_has_no_figures_is_nothing_and_what_cannot_be_understood_is_told() {
+    let (found, malformed) = read(
+        Sessions::new(),
+        &[
+            ("s", r#"{"role":"user"}"#),
+            (
+                "s",
+                r#"{"tokens":{"input":0,"output":0},"time":{"created":1}}"#,
+            ),
+            ("s", r#"{"tokens":{"input":1}}"#),
+            ("s", r#"{"tokens":"#),
+        ],
+    );
+    assert_eq!((found.len(), malformed), (0, 2));
+}
+
+#[test]
+fn files_of_an_older_version_are_read_with_what_is_known_of_their_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = folder.path().join("storage");
+    let write = |path: &str, text: &str| {
+        let path = storage.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(
+        "session/p1/ses_a.json",
+        r#"{"id":"ses_a","directory":"/a","time":{"created":0}}"#,
+    );
+    write(
+        "session/p1/ses_b.json",
+        r#"{"id":"ses_b","parentID":"ses_a","directory":"/a"}"#,
+    );
+    write("message/ses_a/msg_1.json", &message(1, 10, 1.0));
+    write("message/ses_a/msg_2.txt", "no message");
+    write("message/ses_b/msg_3.json", &message(2, 20, 1.0));
+    let places = Places {
+        opencode: Some(folder.path().to_owned()),
+        ..Places::default()
+    };
+    let mut found = Sources::new(None);
+    sources(&places, &mut found);
+    found.found.sort_by(|a, b| a.path.cmp(&b.path));
+    let mut records = Vec::new();
+    let mut take = |what| {
+        if let Found::Record(record) = what {
+            records.push(record);
+        }
+    };
+    let mut sink = Sink::new(&mut take);
+    for source in &found.found {
+        super::read(source, &mut sink).unwrap();
+    }
+    let told: Vec<_> = records
+        .iter()
+        .map(|r| {
+            (
+                &*r.session,
+                r.subagent,
+                r.directory.as_deref(),
+                r.usage.output_tokens,
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("ses_a", false, Some("/a"), Some(13)),
+            ("ses_a", true, Some("/a"), Some(23)),
+        ]
+    );
+}

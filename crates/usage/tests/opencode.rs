@@ -1,0 +1,189 @@
+//! The accounts of the databases that the real OpenCode left, against what the model's service reported:
+//! however the database stands there, and without a trace in its folder.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use teamster_usage::{Dimension, Places, Provider, TickMeter};
+use tempfile::TempDir;
+
+use common::{counted, scan, scenarios, truth};
+
+const DATA: &str = ".local/share/opencode";
+
+/// A home folder with an empty one for OpenCode's data.
+fn home() -> (TempDir, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join(DATA);
+    fs::create_dir_all(&data).unwrap();
+    (home, data)
+}
+
+/// The database of a scenario, with its log as long as it is open.
+async fn database(folder: &Path, scenario: &Path) -> SqliteConnection {
+    let dump = fs::read_to_string(scenario.join("opencode.sql")).unwrap();
+    let mut open = SqliteConnectOptions::new()
+        .filename(folder.join("opencode.db"))
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .connect()
+        .await
+        .unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(dump))
+        .execute(&mut open)
+        .await
+        .unwrap();
+    open
+}
+
+/// All files of a folder and what is in them.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| (path.clone(), fs::read(&path).unwrap()))
+        .collect()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    files(folder).keys().map(name).collect()
+}
+
+#[tokio::test]
+async fn opencode_comes_to_what_was_used_however_its_database_stands_there() {
+    let scenarios = scenarios(Provider::OpenCode);
+    assert!(scenarios.len() >= 5, "{}", scenarios.len());
+    for (scenario, known) in scenarios {
+        let (open_home, open) = home();
+        let connection = database(&open, &scenario).await;
+        let all = ["opencode.db", "opencode.db-shm", "opencode.db-wal"];
+        assert_eq!(names(&open), all);
+        let (killed_home, killed) = home();
+        let (copy_home, copy) = home();
+        for name in all {
+            fs::copy(open.join(name), killed.join(name)).unwrap();
+            if name != "opencode.db-shm" {
+                fs::copy(open.join(name), copy.join(name)).unwrap();
+            }
+        }
+        let check = |home: &TempDir, data: &Path, shared: bool| {
+            let files = || {
+                let mut files = files(data);
+                // The connections of one process share the index, and write to it.
+                files.retain(|path, _| !shared || !path.ends_with("opencode.db-shm"));
+                files
+            };
+            let before = files();
+            let accounts = scan(home.path());
+            assert_eq!(counted(&accounts), truth(&known), "{}", scenario.display());
+            let found = accounts.diagnostics();
+            assert_eq!((found.malformed_lines, found.unreadable), (0, 0));
+            assert!(before == files(), "{:?}", names(data));
+        };
+        check(&open_home, &open, true);
+        check(&killed_home, &killed, false);
+        check(&copy_home, &copy, false);
+        connection.close().await.unwrap();
+        assert_eq!(names(&open), ["opencode.db"]);
+        check(&open_home, &open, false);
+    }
+}
+
+#[tokio::test]
+async fn what_opencode_made_of_its_prices_is_the_reported_cost() {
+    for (scenario, known) in scenarios(Provider::OpenCode) {
+        let (home, data) = home();
+        let _open = database(&data, &scenario).await;
+        for model in scan(home.path()).by(Dimension::Model) {
+            let totals = known["total"].as_array().unwrap().iter();
+            let of_model = totals.filter(|total| total["model"].as_str() == model.name.as_deref());
+            let cost: f64 = of_model.filter_map(|total| total["costUsd"].as_f64()).sum();
+            let reported = model.figures.reported_cost_usd;
+            if model.name.as_deref() == Some("m2") {
+                assert_eq!(reported, None, "the CLI knows no price of it");
+            } else {
+                assert!(
+                    (reported.unwrap() - cost).abs() < 1e-9,
+                    "{reported:?} {cost}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_writer_does_not_wait_for_a_scan() {
+    let (home, data) = home();
+    let all = scenarios(Provider::OpenCode);
+    let mut open = database(&data, &all[0].0).await;
+    for round in 0..20 {
+        let requests = scan(home.path()).total().requests;
+        assert!(requests > 0, "{round}");
+        sqlx::query("UPDATE message SET time_updated = time_updated + 1")
+            .execute(&mut open)
+            .await
+            .unwrap();
+        let (busy, ..): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)")
+            .fetch_one(&mut open)
+            .await
+            .unwrap();
+        assert_eq!(busy, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_meter_tells_what_a_session_and_its_sub_agents_used() {
+    let all = scenarios(Provider::OpenCode);
+    let (scenario, known) = all.iter().find(|(f, _)| f.ends_with("fork")).unwrap();
+    let (home, data) = home();
+    let places = Places::of_home(home.path());
+    let session = known["total"][0]["session"].as_str().unwrap();
+    let mut open = database(&data, scenario).await;
+    let meter = TickMeter::new(Provider::OpenCode, places);
+    assert_eq!(meter.read(Some(session)), [], "it was long ago");
+    // As if it were now.
+    for query in [
+        "UPDATE message SET data = json_set(data, '$.time.created', json_extract(data, '$.time.created') + ?1)",
+        "UPDATE session SET time_created = time_created + ?1",
+    ] {
+        let (first,): (i64,) = sqlx::query_as("SELECT min(time_created) FROM message")
+            .fetch_one(&mut open)
+            .await
+            .unwrap();
+        let now = jiff::Timestamp::now().as_millisecond();
+        sqlx::query(query)
+            .bind(now - first)
+            .execute(&mut open)
+            .await
+            .unwrap();
+    }
+    let models = meter.read(Some(session));
+    let expected = truth(known)[&(session.to_owned(), "m1".to_owned())];
+    let told = models.iter().map(|model| (model.requests, model.usage));
+    assert_eq!(told.collect::<Vec<_>>(), [expected]);
+}
+
+#[tokio::test]
+async fn what_is_no_database_is_told() {
+    let (home, data) = home();
+    fs::write(
+        data.join("opencode.db"),
+        "This is no database, but it is long enough for one.".repeat(40),
+    )
+    .unwrap();
+    let accounts = scan(home.path());
+    assert_eq!(accounts.diagnostics().unreadable, 1);
+    assert!(accounts.is_empty());
+    let (home, data) = self::home();
+    fs::write(data.join("opencode.db"), "").unwrap();
+    assert!(scan(home.path()).is_empty());
+}
