@@ -1,12 +1,15 @@
 //! The loop itself: does what the [machine](crate::machine) says.
 
+mod account;
+mod files;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_core::{
     AgentError, AgentEvent, EventStream, Id, NoticeLevel, RunAssembler, RunResult, RunStatus,
 };
-use teamster_usage::{ModelTick, TickMeter};
+use teamster_usage::TickMeter;
 
 use crate::adapter::{Adapter, tick_end};
 use crate::agent::write_session_settings;
@@ -16,9 +19,8 @@ use crate::folder::{AgentFolder, Flag};
 use crate::log::Log;
 use crate::machine::{Machine, Prompt, Seen, Sleep, Start, Step, TickEnd};
 use crate::prompts::Prompts;
-use crate::settings::Settings;
+use crate::settings::{AdapterKind, Settings};
 use crate::status::{SessionFile, SleepFile};
-use crate::tick_usage::{self, Known, UsageRecord};
 
 /// How long an agent may take to empty its context.
 const CLEAR_LIMIT: Duration = Duration::from_secs(30);
@@ -322,12 +324,16 @@ impl AgentLoop {
         let clock = self.clock.clone();
         let mut limit = clock.sleep(self.settings.turn_limit);
         let control = self.control.clone();
+        let mut said = Said::default();
         let result = loop {
             tokio::select! {
                 biased;
                 event = stream.next() => match event {
                     Some(AgentEvent::Done(done)) => break *done.result,
-                    Some(event) => self.event(&event),
+                    Some(event) => {
+                        said.event(&event);
+                        self.event(&event);
+                    }
                     None => break RunResult::default(),
                 },
                 () = control.stopping() => {
@@ -345,8 +351,10 @@ impl AgentLoop {
             }
         };
         // The text of a process that stays is in its session; of one that goes, this is all that is left.
-        if self.settings.adapter_kind() == crate::AdapterKind::Cold {
-            self.log.lines("> ", &result.text);
+        if self.settings.adapter_kind() == AdapterKind::Cold {
+            for message in said.0 {
+                self.log.lines("> ", &message.1);
+            }
         }
         played.result = result;
         played
@@ -376,57 +384,6 @@ impl AgentLoop {
         }
     }
 
-    /// What the agent did by itself since the last tick is read first: it belongs to nobody's turn.
-    async fn mark(&mut self) {
-        while let Some(stream) = self.adapter.unasked() {
-            let limit = self.clock.sleep(self.settings.turn_limit);
-            let result = tokio::select! {
-                result = stream.result() => result,
-                () = limit => break,
-                () = self.control.stopping() => break,
-            };
-            self.log.line("the agent played a turn by itself");
-            let session = self.adapter.session();
-            self.account(&result, session.as_ref()).await;
-        }
-        let session = self.adapter.session();
-        if let Some(mut meter) = self.meter.take() {
-            // Files are read, and for a database there is a runtime of its own.
-            let marked = tokio::task::spawn_blocking(move || {
-                meter.mark(session.as_deref());
-                meter
-            });
-            self.meter = marked.await.ok();
-        }
-    }
-
-    async fn account(&mut self, result: &RunResult, session: Option<&Id>) {
-        let measured = self.measured(session.cloned()).await;
-        let known = Known {
-            provider: self.settings.runtime.parse().ok(),
-            result,
-            measured: &measured,
-            session: session.map(|id| &**id),
-            now: self.clock.now(),
-        };
-        let records = tick_usage::records(&known);
-        self.log.line(tick_usage::line(&known, &records));
-        if !records.is_empty()
-            && let Err(error) = (self.folder).append_json_lines(UsageRecord::NAME, &records)
-        {
-            self.failed(UsageRecord::NAME, &error);
-        }
-    }
-
-    async fn measured(&self, session: Option<Id>) -> Vec<ModelTick> {
-        // Without an id other agents' sessions would be counted.
-        let (Some(meter), Some(session)) = (self.meter.clone(), session) else {
-            return Vec::new();
-        };
-        let read = tokio::task::spawn_blocking(move || meter.read(Some(&session)));
-        read.await.unwrap_or_default()
-    }
-
     async fn sleep(&mut self, sleep: Sleep) {
         let Sleep { seconds, reason } = sleep;
         self.log.line(format!("sleeping {seconds} s: {reason}"));
@@ -441,50 +398,25 @@ impl AgentLoop {
         }
         self.machine.rested();
     }
+}
 
-    /// Writes down which session goes on if the loop is cut off now.
-    fn note_session(&mut self, session: Option<Id>) {
-        if self.written && self.written_session == session {
-            return;
+/// What the agent itself said, message by message.
+#[derive(Default)]
+struct Said(Vec<(Option<Id>, String)>);
+
+impl Said {
+    fn event(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::Text(text) if text.parent_tool_id.is_none() => match self.0.last_mut() {
+                Some((id, said)) if *id == text.message_id => said.push_str(&text.text),
+                _ => self.0.push((text.message_id.clone(), text.text.clone())),
+            },
+            AgentEvent::Retract(retract) => {
+                self.0
+                    .retain(|(id, _)| id.as_ref() != Some(&retract.message_id));
+            }
+            _ => {}
         }
-        let file = SessionFile {
-            runtime: self.settings.runtime.clone(),
-            session_id: session.as_deref().map(str::to_owned),
-            pid: std::process::id(),
-            updated_at_epoch: self.clock.now().as_second(),
-        };
-        match self.folder.write_json(SessionFile::NAME, &file) {
-            Ok(()) => (self.written, self.written_session) = (true, session),
-            Err(error) => self.failed(SessionFile::NAME, &error),
-        }
-    }
-
-    fn write_sleep(&self, file: &SleepFile) {
-        if let Err(error) = self.folder.write_json(SleepFile::NAME, file) {
-            self.failed(SleepFile::NAME, &error);
-        }
-    }
-
-    fn is_set(&self, flag: Flag) -> bool {
-        self.folder.is_set(flag) && !self.stuck.contains(&flag)
-    }
-
-    fn take(&mut self, flag: Flag) -> bool {
-        self.folder.take(flag).unwrap_or_else(|error| {
-            self.failed(flag.file_name(), &error);
-            self.stuck.push(flag);
-            false
-        })
-    }
-
-    fn done(&self, flag: Flag) {
-        if let Err(error) = self.folder.done(flag) {
-            self.failed(flag.file_name(), &error);
-        }
-    }
-
-    fn failed(&self, name: &str, error: &std::io::Error) {
-        self.log.line(format!(".orchestrator/{name}: {error}"));
     }
 }
 

@@ -52,7 +52,8 @@ impl Log {
         let stamp = stamp(self.0.clock.now()).to_string();
         let mut written = String::new();
         for line in text.lines() {
-            let line = teamster_core::excerpt(line.trim_end(), LONGEST_LINE);
+            let line = anstream::adapter::strip_str(line.trim_end()).to_string();
+            let line = teamster_core::excerpt(&line, LONGEST_LINE);
             written.extend(["[", &stamp, "] ", before]);
             // Nothing that an agent says moves the cursor of whoever looks at it.
             written.extend(line.chars().map(|c| match c {
@@ -108,13 +109,10 @@ mod tests {
     async fn lines_have_their_time_and_no_control_characters() {
         let (_directory, path, log) = log(1 << 20);
         log.line("tick begin");
-        log.lines("> ", "one\r\n\x1b[31mtwo\tx\n");
+        log.lines("> ", "one\r\n\x1b[31mtwo\tx\x07\n");
         let text = fs::read_to_string(path).unwrap();
         let at = "[2026-11-21T20:00:00Z]";
-        assert_eq!(
-            text,
-            format!("{at} tick begin\n{at} > one\n{at} > \u{fffd}[31mtwo x\n")
-        );
+        assert_eq!(text, format!("{at} tick begin\n{at} > one\n{at} > two x\n"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -96,11 +96,17 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
         only.reported(result.total_cost_usd);
     }
     for record in &mut records {
-        if let (None, Some(provider), Some(model)) =
-            (record.cost_usd, known.provider, &record.model)
-        {
-            let estimate = prices::estimate_sum(provider, model, &record.usage(), None, known.now);
-            record.estimated(estimate);
+        if let (None, Some(provider)) = (record.cost_usd, known.provider) {
+            let estimate = |model: &str| {
+                prices::estimate_sum(provider, model, &record.usage(), None, known.now)
+            };
+            let cost = record.model.as_deref().and_then(estimate);
+            // Where the stream tells what was asked for, such as `auto`, the files tell who answered.
+            let cost = cost.or_else(|| match known.measured {
+                [only] => only.model.as_deref().and_then(estimate),
+                _ => None,
+            });
+            record.estimated(cost);
         }
     }
     records

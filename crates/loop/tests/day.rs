@@ -3,6 +3,8 @@
 //! The agent is made up: it has work by chance, takes its time, sets flags, dies, hangs, and keeps an account
 //! of all that it sees. Loop, files and flags are the real ones.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -234,7 +236,10 @@ async fn day(directory: &Path, seed: u64, idle: bool) -> (Account, Vec<Duration>
     let at = woken.clone();
     let asks = control.clone();
     tokio::spawn(async move {
-        while !idle {
+        if idle {
+            return;
+        }
+        loop {
             let pause = chance.lock().unwrap().below(7200);
             sleep(Duration::from_secs(pause)).await;
             at.lock().unwrap().push(begun.elapsed());
@@ -274,10 +279,10 @@ async fn a_day_of_ticks() {
         // A wake is answered by a tick as soon as none is being played: at most as long as a turn may take.
         for wake in &woken {
             let answer = account.ticks.iter().find(|(at, _)| at >= wake);
-            let late = Duration::from_secs(600);
+            let late = Duration::from_mins(10);
             match answer {
-                Some((at, _)) => assert!(*at - *wake <= late, "seed {seed}: {wake:?} {at:?}"),
-                None => assert!(DAY - *wake <= late, "seed {seed}: {wake:?}"),
+                Some((at, _)) => assert!(*at <= *wake + late, "seed {seed}: {wake:?} {at:?}"),
+                None => assert!(DAY <= *wake + late, "seed {seed}: {wake:?}"),
             }
         }
 
@@ -320,7 +325,7 @@ async fn a_day_of_ticks() {
         let stale = files(directory.path());
         let stale = stale
             .iter()
-            .filter(|name| name.ends_with(".taken") || name.starts_with(".new"));
+            .filter(|name| name.contains(".taken") || name.starts_with(".new"));
         assert_eq!(stale.count(), 0, "seed {seed}");
         assert!(!directory.path().join(".orchestrator/session.json").exists());
     }

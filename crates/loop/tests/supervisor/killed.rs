@@ -132,11 +132,11 @@ fn the_loops_of_a_killed_supervisor_go_on_and_the_next_one_has_them() {
 #[test]
 fn supervisors_that_are_killed_at_any_moment_never_have_two_loops_of_an_agent() {
     let company = Company::new([("a", GOOD), ("b", GOOD), ("c", GOOD)]);
-    for round in 0..12 {
+    for round in 0..40 {
         let mut command = stand_ins::supervisor(company.config());
         let supervisor = Supervisor(command.spawn().unwrap());
         // Into the middle of its start, most of the time.
-        std::thread::sleep(Duration::from_millis(round * 4));
+        std::thread::sleep(Duration::from_millis(5 + round));
         supervisor.kill();
     }
     let supervisor = company.supervise();

@@ -1,0 +1,54 @@
+//! What the loop leaves for others, and takes from them.
+
+use teamster_core::Id;
+
+use super::AgentLoop;
+use crate::folder::Flag;
+use crate::status::{SessionFile, SleepFile};
+
+impl AgentLoop {
+    /// Writes down which session goes on if the loop is cut off now.
+    pub(super) fn note_session(&mut self, session: Option<Id>) {
+        if self.written && self.written_session == session {
+            return;
+        }
+        let file = SessionFile {
+            runtime: self.settings.runtime.clone(),
+            session_id: session.as_deref().map(str::to_owned),
+            pid: std::process::id(),
+            updated_at_epoch: self.clock.now().as_second(),
+        };
+        match self.folder.write_json(SessionFile::NAME, &file) {
+            Ok(()) => (self.written, self.written_session) = (true, session),
+            Err(error) => self.failed(SessionFile::NAME, &error),
+        }
+    }
+
+    pub(super) fn write_sleep(&self, file: &SleepFile) {
+        if let Err(error) = self.folder.write_json(SleepFile::NAME, file) {
+            self.failed(SleepFile::NAME, &error);
+        }
+    }
+
+    pub(super) fn is_set(&self, flag: Flag) -> bool {
+        self.folder.is_set(flag) && !self.stuck.contains(&flag)
+    }
+
+    pub(super) fn take(&mut self, flag: Flag) -> bool {
+        self.folder.take(flag).unwrap_or_else(|error| {
+            self.failed(flag.file_name(), &error);
+            self.stuck.push(flag);
+            false
+        })
+    }
+
+    pub(super) fn done(&self, flag: Flag) {
+        if let Err(error) = self.folder.done(flag) {
+            self.failed(flag.file_name(), &error);
+        }
+    }
+
+    pub(super) fn failed(&self, name: &str, error: &std::io::Error) {
+        self.log.line(format!(".orchestrator/{name}: {error}"));
+    }
+}
