@@ -24,6 +24,10 @@ use wire::{Context, Count, Kind, Meta, Settings, Started, Tokens, Used, Wrapped}
 /// Where rollouts lie in the CLI's home, and how deep: year, month, day.
 const FOLDERS: [(&str, usize); 2] = [("sessions", 4), ("archived_sessions", 4)];
 
+/// How much is looked at of what stands before the place from which a file is read, in bytes. A turn's
+/// first lines may be before it, and all of its output between.
+const WARM_UP: u64 = 1 << 20;
+
 /// All rollouts.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     walk(places, found, &|_| true);
@@ -55,6 +59,9 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
         only: source.session.as_deref(),
         ..Reader::of_file(&source.path)
     };
+    if source.start > 0 {
+        reader.go_on(source)?;
+    }
     lines::read(
         &source.path,
         source.start,
@@ -102,6 +109,19 @@ impl Reader<'_> {
             named: id.map(str::to_owned),
             ..Self::default()
         }
+    }
+
+    /// Takes in what holds where reading goes on: the model, and the total that is counted.
+    fn go_on(&mut self, source: &Source) -> io::Result<()> {
+        let mut before = |_| {};
+        let mut nowhere = Sink::new(&mut before);
+        lines::read_before(&source.path, source.start, WARM_UP, &mut |line| {
+            if let Some(kind) = Kind::of(line)
+                && kind != Kind::Meta
+            {
+                let _ = self.take(kind, line, &mut nowhere);
+            }
+        })
     }
 
     fn line(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {

@@ -20,7 +20,8 @@ pub(crate) struct Line<'a> {
     pub(crate) complete: bool,
 }
 
-/// Calls `each` with every line of a file from `start` on, and counts them in `sink`.
+/// Calls `each` with every line of a file from `start` on, and counts them in `sink`. If `start` is in a
+/// line, it is of that line's beginning.
 pub(crate) fn read(
     path: &Path,
     start: u64,
@@ -29,12 +30,55 @@ pub(crate) fn read(
 ) -> io::Result<()> {
     let mut file = File::open(path)?;
     if start > 0 {
+        let start = beginning_of_line(&mut file, start)?;
         file.seek(SeekFrom::Start(start))?;
     }
     read_limited(&mut file, LONGEST, each, sink)
 }
 
-/// The same of anything, with lines of at most `longest` bytes.
+/// Calls `each` with the lines of the `size` bytes before `start`, or of the last of them: what a reader
+/// that goes on from `start` has to know. Nothing is counted.
+pub(crate) fn read_before(
+    path: &Path,
+    start: u64,
+    size: u64,
+    each: &mut dyn FnMut(&[u8]),
+) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let start = beginning_of_line(&mut file, start)?;
+    let from = start.saturating_sub(size);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(start - from).read_to_end(&mut bytes)?;
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    if from > 0 {
+        // The end of a line.
+        lines.next();
+    }
+    lines.for_each(each);
+    Ok(())
+}
+
+/// Where the line begins in which a place of a file is. A file that is shorter by now ends there.
+fn beginning_of_line(file: &mut File, place: u64) -> io::Result<u64> {
+    const BLOCK: u64 = 64 << 10;
+    let mut end = place.min(file.metadata()?.len());
+    let limit = end.saturating_sub(LONGEST as u64);
+    let mut block = Vec::new();
+    while end > limit {
+        let from = end.saturating_sub(BLOCK);
+        file.seek(SeekFrom::Start(from))?;
+        block.clear();
+        file.take(end - from).read_to_end(&mut block)?;
+        if let Some(newline) = memchr::memrchr(b'\n', &block) {
+            return Ok(from + newline as u64 + 1);
+        }
+        end = from;
+    }
+    Ok(end)
+}
+
+/// Calls `each` with the lines of anything that can be read, of at most `longest` bytes.
 fn read_limited(
     file: &mut dyn Read,
     longest: usize,
@@ -111,3 +155,6 @@ fn read_limited(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,7 +56,11 @@ impl TickMeter {
     /// Sets the mark to now. `session` is the one that goes on, where there is one; no other's files are
     /// looked at.
     pub fn mark(&mut self, session: Option<&str>) {
-        self.at = Timestamp::now();
+        self.mark_at(session, Timestamp::now());
+    }
+
+    fn mark_at(&mut self, session: Option<&str>, at: Timestamp) {
+        self.at = at;
         self.lengths = match session {
             Some(session) if self.provider.reads_on() => {
                 let mut sources = Sources::new(None);
@@ -117,3 +121,6 @@ impl TickMeter {
         (models.into_values().collect(), diagnostics)
     }
 }
+
+#[cfg(test)]
+mod tests;
