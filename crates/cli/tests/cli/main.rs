@@ -6,6 +6,7 @@
 )]
 
 mod again;
+mod agent_loop;
 mod attempts;
 mod chat;
 mod demo;

@@ -9,7 +9,7 @@ use teamster_core::{
     AgentEvent, Decision, ErrorCode, ErrorKind, PermissionAnswer, PermissionPolicy, RunStatus,
     SessionCapabilities, SessionOptions, Timeouts, Turn,
 };
-use teamster_process::{CliRuntime, PoolConfig, SessionPool};
+use teamster_process::{CliRuntime, LineObserver, PoolConfig, SessionPool};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
 use crate::{LIMIT, Story, finish};
@@ -175,6 +175,22 @@ async fn an_end_between_two_turns_is_told_with_the_next() {
     } else {
         assert_eq!(say(&*session, "id").await.result.text, "fresh");
     }
+}
+
+#[tokio::test]
+async fn what_it_writes_beside_its_events_is_told_at_once_also_between_turns() {
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let mut prepared = prepared();
+    // The receiver is there to the end.
+    let observer = LineObserver::new(move |line| drop(tell.send(line.to_owned())));
+    prepared.config.observer = Some(observer);
+    let session = prepared.open();
+    say(&*session, "warn").await;
+    for line in ["first", "second after it"] {
+        let next = tokio::time::timeout(LIMIT, told.recv()).await;
+        assert_eq!(next.unwrap().unwrap(), line);
+    }
+    assert!(session.is_hot());
 }
 
 #[tokio::test]

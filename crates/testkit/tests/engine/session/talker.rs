@@ -35,6 +35,7 @@ while IFS= read -r line; do
     *'"prompt":"die"'*) exit 3 ;;
     *'"prompt":"leave"'*) say $$; end; exit 0 ;;
     *'"prompt":"ask"'*) printf '{"ask":"Write"}\n' ;;
+    *'"prompt":"warn"'*) echo first >&2; say $$; end; echo "second after it" >&2 ;;
     *'"prompt":"later"'*) say now; end; sleep 0.05; say "by the way"; end ;;
     *'"prompt":"child"'*) sleep 1000 >/dev/null 2>&1 & say "$!"; end ;;
     *'"prompt":"args"'*) say "$*"; end ;;

@@ -1,0 +1,338 @@
+//! `teamster loop`, with a stand-in for Claude Code.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use teamster::agent_loop::{SleepFile, UsageRecord};
+use teamster_testkit::proc::{wait_gone, wait_until};
+use teamster_testkit::stand_in::witness::{self, Kind, What};
+use teamster_testkit::stand_in::{Act, Plan, StandIn};
+use tempfile::TempDir;
+
+use crate::{LIMIT, Running, TEAMSTER, run, teamster};
+
+/// An agent in its directory, with a home and a CLI that are its own.
+struct Agent {
+    root: TempDir,
+    plan: Plan,
+}
+
+impl Agent {
+    /// One that does what it is told.
+    fn new(plan: impl FnOnce(Plan) -> Plan) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let plan = plan(Plan::new(StandIn::Claude, root.path().join("state")));
+        for folder in ["agent", "home", "state"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        let command = format!("'{TEAMSTER}' fake-agent");
+        plan.install(&root.path().join("bin"), &command).unwrap();
+        Self { root, plan }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.root.path().join("agent")
+    }
+
+    /// A file in `.orchestrator`.
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory().join(".orchestrator").join(name)
+    }
+
+    /// The loop, with long sleeps.
+    fn command(&self) -> Command {
+        let path = self.root.path().join("bin");
+        let mut command = teamster(["loop"]);
+        command
+            .arg(self.directory())
+            .env("PATH", format!("{}:/usr/bin:/bin", path.display()))
+            .env("HOME", self.root.path().join("home"))
+            .env("IS_SANDBOX", "1")
+            .env("MIN_SLEEP", "3600");
+        command
+    }
+
+    fn seen(&self) -> Vec<What> {
+        let seen = witness::read(self.plan.witness()).unwrap();
+        seen.into_iter().map(|seen| seen.what).collect()
+    }
+
+    /// The prompts that came.
+    fn prompts(&self) -> Vec<Kind> {
+        let kind = |what| match what {
+            What::Message { kind, .. } => Some(kind),
+            _ => None,
+        };
+        self.seen().into_iter().filter_map(kind).collect()
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        let seen = witness::read(self.plan.witness()).unwrap();
+        let starts = seen.iter().filter_map(|seen| match &seen.what {
+            What::Start { .. } => Some(seen.pid),
+            What::Child { child } => Some(*child),
+            _ => None,
+        });
+        starts.collect()
+    }
+
+    fn sleeps(&self) -> bool {
+        self.json("sleep.json")["state"] == "sleeping"
+    }
+
+    fn json(&self, name: &str) -> Value {
+        let text = fs::read(self.path(name)).unwrap_or_else(|_| b"null".to_vec());
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.path("agent-loop.log")).unwrap()
+    }
+
+    fn waits_for(&self, what: &str, condition: impl FnMut() -> bool) {
+        assert!(wait_until(LIMIT, condition), "{what}: {}", self.log());
+    }
+
+    fn nothing_is_left(&self) {
+        for pid in self.pids() {
+            assert!(wait_gone(pid, LIMIT), "{pid}: {}", self.log());
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_told() {
+    let ended = run(&mut teamster(["loop", "/nowhere/at/all"]));
+    assert_eq!(ended.code, Some(2));
+    assert_eq!(
+        ended.stderr,
+        "error: the agent's directory /nowhere/at/all cannot be used: No such file or directory (os error 2)\n"
+    );
+    assert_eq!(ended.stdout, "");
+}
+
+#[test]
+fn a_setting_that_cannot_be_is_told_before_anything_starts() {
+    let agent = Agent::new(|plan| plan);
+    for (name, value, message) in [
+        (
+            "RUNTIME",
+            "cluade",
+            "RUNTIME: there is no provider `cluade`; there is: claude, codex, copilot, gemini, opencode",
+        ),
+        (
+            "MIN_SLEEP",
+            "soon",
+            "MIN_SLEEP: a whole number of seconds is needed, there is `soon`",
+        ),
+    ] {
+        let ended = run(agent.command().env(name, value));
+        assert_eq!(ended.code, Some(2));
+        assert_eq!(ended.stderr, format!("error: {message}\n"));
+    }
+    assert!(agent.seen().is_empty());
+}
+
+#[test]
+fn a_tick_from_its_beginning_to_its_end() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork, Act::Tools, Act::Status]));
+    fs::write(
+        agent.directory().join(".env"),
+        "# of mine\nMIN_SLEEP=7\nIDLE_STEP='5'\n",
+    )
+    .unwrap();
+    fs::write(agent.directory().join(".mcp.json"), "{\"mcpServers\":{}}").unwrap();
+    fs::create_dir(agent.path("")).unwrap();
+    for stale in ["did-work", "clear-session", "reset-session", "tools.json"] {
+        fs::write(agent.path(stale), "").unwrap();
+    }
+    let ended = run(agent
+        .command()
+        .env_remove("MIN_SLEEP")
+        .args(["--ticks", "1"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stderr, "");
+    assert_eq!(ended.stdout, agent.log());
+
+    assert_eq!(agent.prompts(), [Kind::Full]);
+    let argv = agent.seen().into_iter().find_map(|what| match what {
+        What::Start { argv, resumes, .. } => Some((argv, resumes)),
+        _ => None,
+    });
+    let (argv, resumes) = argv.unwrap();
+    assert_eq!(resumes, None);
+    for words in [
+        &["-p"][..],
+        &["--verbose"],
+        &["--input-format=stream-json"],
+        &["--output-format=stream-json"],
+        &["--include-partial-messages"],
+        &["--permission-mode=bypassPermissions"],
+        &["--model=opusplan"],
+        &["--mcp-config", ".mcp.json", "--strict-mcp-config"],
+        &["--settings", ".orchestrator/session-settings.json"],
+    ] {
+        assert!(
+            argv.windows(words.len()).any(|found| found == words),
+            "{words:?}: {argv:?}"
+        );
+    }
+
+    assert_eq!(
+        fs::read_to_string(agent.directory().join("MEMORY.md")).unwrap(),
+        ""
+    );
+    assert!(agent.json("tools.json").is_object());
+    let sleep: SleepFile = serde_json::from_value(agent.json("sleep.json")).unwrap();
+    assert_eq!(sleep.current_sleep_seconds, 7);
+    assert_eq!(sleep.sleep_until_epoch, Some(sleep.updated_at_epoch + 7));
+    assert!(!agent.path("did-work").exists());
+    let record: UsageRecord =
+        serde_json::from_str(&fs::read_to_string(agent.path("usage.jsonl")).unwrap()).unwrap();
+    let told = agent.seen().into_iter().find_map(|what| match what {
+        What::Result(told) => Some(told),
+        _ => None,
+    });
+    let told = told.unwrap();
+    assert_eq!(record.session_id.as_deref(), Some(&*told.session));
+    assert_eq!(record.input_tokens, told.input_tokens);
+    assert_eq!(record.output_tokens, told.output_tokens);
+    assert_eq!(record.cache_read_tokens, told.cache_read_tokens);
+    assert_eq!(json!(record.cost_source), "reported");
+    agent.nothing_is_left();
+}
+
+#[test]
+fn a_wake_ends_a_sleep_and_one_in_a_tick_is_remembered() {
+    let agent = Agent::new(|mut plan| {
+        plan.turn_ms = [400, 400];
+        plan
+    });
+    let mut running = Running::start(&mut agent.command());
+    agent.waits_for("the first sleep", || agent.sleeps());
+    running.signal(Signal::SIGUSR1);
+    agent.waits_for("the second tick", || agent.prompts().len() == 2);
+    // In the tick: it is not disturbed, and the next one follows without a sleep.
+    running.signal(Signal::SIGUSR1);
+    agent.waits_for("the third tick", || agent.prompts().len() == 3);
+    agent.waits_for("its end", || agent.sleeps());
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+    assert_eq!(agent.prompts(), [Kind::Full, Kind::Light, Kind::Light]);
+    let sleeps = agent.log().matches("sleeping ").count();
+    assert_eq!(sleeps, 2, "{}", agent.log());
+    assert!(agent.log().ends_with("agent-loop exit\n"));
+    assert!(!agent.path("session.json").exists());
+    agent.nothing_is_left();
+}
+
+#[test]
+fn a_turn_that_overruns_is_interrupted_and_what_it_says_late_is_not_the_next_ones() {
+    let agent = Agent::new(|plan| plan.turn([Act::Late]).turn([Act::DidWork]));
+    let mut command = agent.command();
+    command.env("TIMEOUT_SECS", "1").env("MIN_SLEEP", "0");
+    command.env("IDLE_STEP", "0").args(["--ticks", "2"]);
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(0));
+    let log = agent.log();
+    assert!(log.contains("tick 1 interrupted after "), "{log}");
+    assert!(log.contains("tick 2 ok in "), "{log}");
+    assert!(agent.seen().contains(&What::Interrupted));
+    // The second tick has its own figures.
+    let usage = fs::read_to_string(agent.path("usage.jsonl")).unwrap();
+    let last: UsageRecord = serde_json::from_str(usage.lines().last().unwrap()).unwrap();
+    let told = agent.seen().into_iter().rev().find_map(|what| match what {
+        What::Result(told) => Some(told),
+        _ => None,
+    });
+    let told = told.unwrap();
+    assert!(!told.interrupted);
+    assert_eq!(last.input_tokens, told.input_tokens);
+    agent.nothing_is_left();
+}
+
+#[test]
+fn an_end_in_a_tick_breaks_it_off() {
+    let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Hang]));
+    let mut running = Running::start(&mut agent.command());
+    agent.waits_for("the tick", || agent.pids().len() == 2);
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+    assert!(agent.log().contains("tick 1 broken off"), "{}", agent.log());
+    agent.nothing_is_left();
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_an_agent_that_does_not_obey() {
+    let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Deaf]));
+    let mut running = Running::start(&mut agent.command());
+    agent.waits_for("the tick", || agent.pids().len() == 2);
+    running.signal(Signal::SIGTERM);
+    running.signal(Signal::SIGINT);
+    assert_eq!(running.wait().code(), Some(130));
+    agent.nothing_is_left();
+}
+
+#[test]
+fn a_second_loop_in_the_same_directory_is_refused() {
+    let agent = Agent::new(|plan| plan);
+    let mut running = Running::start(&mut agent.command());
+    agent.waits_for("the first sleep", || agent.sleeps());
+    let ended = run(&mut agent.command());
+    assert_eq!(ended.code, Some(2));
+    let pid = format!("(pid {})", running.child.id());
+    assert!(
+        ended.stderr.contains("a loop is running in "),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains(&pid), "{}", ended.stderr);
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+}
+
+#[test]
+fn what_stdout_gets_is_not_in_the_log_twice() {
+    let agent = Agent::new(|plan| plan);
+    fs::create_dir(agent.path("")).unwrap();
+    let log = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(agent.path("agent-loop.log"))
+        .unwrap();
+    let status = agent
+        .command()
+        .args(["--ticks", "1"])
+        .stdout(log)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert_eq!(agent.log().matches("agent-loop start").count(), 1);
+}
+
+#[test]
+fn prompts_of_ones_own() {
+    let agent = Agent::new(|plan| plan);
+    fs::write(agent.directory().join("full.md"), "Do as ./MEMORY.md says.").unwrap();
+    let mut command = agent.command();
+    command
+        .env("FULL_PROMPT_FILE", "full.md")
+        .args(["--ticks", "1"]);
+    assert_eq!(run(&mut command).code, Some(0));
+    let text = agent.seen().into_iter().find_map(|what| match what {
+        What::Message { text, .. } => Some(text),
+        _ => None,
+    });
+    assert_eq!(text.as_deref(), Some("Do as ./MEMORY.md says."));
+    let ended = run(agent.command().env("LIGHT_PROMPT_FILE", "none.md"));
+    assert_eq!(ended.code, Some(2));
+    let missing = agent.directory().join("none.md");
+    assert!(
+        ended.stderr.contains(missing.to_str().unwrap()),
+        "{}",
+        ended.stderr
+    );
+}
