@@ -1,6 +1,7 @@
 //! What was used, each request once.
 
 mod entry;
+mod history;
 mod report;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use crate::source::Found;
 use crate::{Diagnostics, Key, Record};
 use entry::{Entry, Names};
 
+pub use history::{Joined, PastRun, Witness};
 pub use report::{Dimension, Figures, Group};
 
 /// What was used, each request once, whatever the order in which its records came.

@@ -22,7 +22,7 @@ mod record;
 mod scan;
 mod source;
 
-pub use accounts::{Accounts, Dimension, Figures, Group};
+pub use accounts::{Accounts, Dimension, Figures, Group, Joined, PastRun, Witness};
 pub use meter::{ModelTick, TickMeter};
 pub use places::Places;
 pub use provider::{Provider, UnknownProvider};

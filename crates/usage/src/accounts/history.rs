@@ -1,0 +1,252 @@
+//! What others have kept account of: the history of runs, and what agents' loops wrote down.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use teamster_core::{CostSource, Usage};
+
+use super::Accounts;
+use crate::lines;
+use crate::source::Sink;
+use crate::{Provider, Record};
+
+/// Where a loop writes down what its ticks used, in the agent's directory.
+const TICKS: &str = ".orchestrator/usage.jsonl";
+
+/// Who has kept account of a run. Of two that tell of the same session, the earlier one here counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Witness {
+    /// The history of runs.
+    History,
+    /// The loop of an agent.
+    Loop,
+}
+
+/// A run, or a tick of an agent, as somebody else than its CLI has kept account of it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct PastRun {
+    /// What it is known by; the name of its session where that is not known.
+    pub id: String,
+    /// Who tells of it.
+    pub witness: Witness,
+    /// The CLI.
+    pub provider: Provider,
+    /// The session in which it was.
+    pub session: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// The directory in which it was.
+    pub directory: Option<String>,
+    /// When it began.
+    pub at: Timestamp,
+    /// What it used.
+    pub usage: Option<Usage>,
+    /// What it cost, in USD, as the CLI reported it.
+    pub cost_usd: Option<f64>,
+    /// Requests to models, as far as they are known.
+    pub requests: Option<u64>,
+}
+
+impl PastRun {
+    /// A run of which nothing more is known.
+    pub fn new(id: impl Into<String>, witness: Witness, provider: Provider, at: Timestamp) -> Self {
+        Self {
+            id: id.into(),
+            witness,
+            provider,
+            session: None,
+            model: None,
+            directory: None,
+            at,
+            usage: None,
+            cost_usd: None,
+            requests: None,
+        }
+    }
+}
+
+/// What became of runs that others had kept account of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Joined {
+    /// Runs of which the CLIs' files know nothing: they count as the witness tells it.
+    pub only_there: u64,
+    /// Runs whose tokens are in the CLIs' files and whose cost the witness tells.
+    pub with_cost: u64,
+}
+
+impl Accounts {
+    /// Takes in what others have kept account of, so that nothing counts twice.
+    ///
+    /// Of a session that the CLIs' files know, the tokens are theirs; only the cost of the runs is taken,
+    /// unless the files tell one themselves. Of any other, both are the witness's.
+    pub fn join(&mut self, runs: impl IntoIterator<Item = PastRun>) -> Joined {
+        let mut joined = Joined::default();
+        let (known, unknown): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| {
+            let session = run.session.as_deref();
+            session.is_some_and(|session| self.knows_session(session))
+        });
+        let records: Vec<_> = self.costs(known).chain(first_witness(unknown)).collect();
+        for (run, is_known) in records {
+            if is_known {
+                joined.with_cost += 1;
+            } else {
+                joined.only_there += 1;
+            }
+            self.add(run);
+        }
+        joined
+    }
+
+    /// The costs of runs whose session is known.
+    fn costs(&self, runs: Vec<PastRun>) -> impl Iterator<Item = (Record, bool)> + use<> {
+        let runs: Vec<_> = runs
+            .into_iter()
+            .filter(|run| run.cost_usd.is_some())
+            .collect();
+        let sessions: BTreeSet<&str> = runs.iter().filter_map(|r| r.session.as_deref()).collect();
+        let mut models = HashMap::<Arc<str>, BTreeSet<Arc<str>>>::new();
+        let mut told = HashSet::<Arc<str>>::new();
+        if !sessions.is_empty() {
+            let mut look = |record: &Record| {
+                if !sessions.contains(&*record.session) {
+                    return;
+                }
+                if record.cost_usd.is_some() {
+                    told.insert(record.session.clone());
+                }
+                if let Some(model) = &record.model {
+                    let models = models.entry(record.session.clone()).or_default();
+                    models.insert(model.clone());
+                }
+            };
+            self.keyed
+                .values()
+                .for_each(|entry| look(&entry.record(&self.names)));
+            self.loose.iter().for_each(look);
+        }
+        let runs = first(runs).into_iter().filter_map(move |run| {
+            let session: Arc<str> = run.session.as_deref()?.into();
+            if told.contains(&session) {
+                return None;
+            }
+            let mut record = Record::new(run.provider, session, run.at);
+            record.model = models
+                .get(&record.session)
+                .and_then(|models| as_the_files_write(run.model.as_deref(), models))
+                .or_else(|| run.model.as_deref().map(Arc::from));
+            record.cost_usd = run.cost_usd;
+            record.requests = 0;
+            Some((record, true))
+        });
+        runs.collect::<Vec<_>>().into_iter()
+    }
+
+    /// What the loops of the agents that are known here have written down of the cost of their ticks, in
+    /// the directories in which their sessions began.
+    pub fn ticks(&self) -> Vec<PastRun> {
+        let directories: BTreeSet<_> = self.began.values().map(|(_, d)| d.clone()).collect();
+        let keyed = self
+            .keyed
+            .values()
+            .map(|entry| (entry.session, entry.provider));
+        let loose = self.loose.iter().filter_map(|record| {
+            let session = self.names.get(&record.session)?;
+            Some((session, record.provider))
+        });
+        let providers: HashMap<u32, Provider> = keyed.chain(loose).collect();
+        let mut runs = Vec::new();
+        for directory in directories {
+            ticks_of(&directory, &mut |tick: Tick| {
+                let session = self.names.get(&tick.session_id)?;
+                let id = format!("{directory}/{TICKS}");
+                let at = tick.ts.parse().ok()?;
+                let mut run = PastRun::new(id, Witness::Loop, *providers.get(&session)?, at);
+                run.cost_usd = Some(tick.cost_usd?);
+                run.session = Some(tick.session_id);
+                run.model = tick.model;
+                (tick.cost_source == Some(CostSource::Reported)).then(|| runs.push(run))
+            });
+        }
+        runs
+    }
+}
+
+/// One of `usage.jsonl`, as far as it matters here.
+#[derive(Deserialize)]
+struct Tick {
+    ts: String,
+    session_id: String,
+    model: Option<String>,
+    cost_usd: Option<f64>,
+    cost_source: Option<CostSource>,
+}
+
+/// Calls `each` with all ticks that an agent's loop has written down. A file that cannot be read has none.
+fn ticks_of(directory: &str, each: &mut dyn FnMut(Tick) -> Option<()>) {
+    let path = Path::new(directory).join(TICKS);
+    // Anybody may have put anything there, such as a pipe.
+    if !fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+        return;
+    }
+    let mut nothing = |_| {};
+    let mut line = |line: lines::Line<'_>, _: &mut Sink<'_>| {
+        // What other programs write there has no cost, and no session where that is not known.
+        if let Ok(tick) = serde_json::from_slice(line.bytes) {
+            each(tick);
+        }
+    };
+    // What cannot be read tells no cost: the tokens are counted all the same.
+    let _ = lines::read(&path, 0, &mut line, &mut Sink::new(&mut nothing));
+}
+
+/// The runs of which only a witness knows.
+fn first_witness(runs: Vec<PastRun>) -> impl Iterator<Item = (Record, bool)> {
+    first(runs).into_iter().filter_map(|run| {
+        let usage = run.usage.unwrap_or_default();
+        if usage.is_empty() && run.cost_usd.is_none() {
+            return None;
+        }
+        let session = run.session.unwrap_or(run.id);
+        let mut record = Record::new(run.provider, session.into(), run.at);
+        record.model = run.model.map(Into::into);
+        record.directory = run.directory.map(Into::into);
+        record.usage = usage;
+        record.cost_usd = run.cost_usd;
+        record.requests = run.requests.unwrap_or(0);
+        Some((record, false))
+    })
+}
+
+/// Of the runs of each session those that its first witness tells of.
+fn first(mut runs: Vec<PastRun>) -> Vec<PastRun> {
+    let mut witness = HashMap::<String, Witness>::new();
+    for run in &runs {
+        if let Some(session) = &run.session {
+            let first = witness.entry(session.clone()).or_insert(run.witness);
+            *first = (*first).min(run.witness);
+        }
+    }
+    runs.retain(|run| match &run.session {
+        Some(session) => witness.get(session) == Some(&run.witness),
+        None => true,
+    });
+    runs
+}
+
+/// A model's name as a session's files have it: a run may know it with the size of its window.
+fn as_the_files_write(name: Option<&str>, models: &BTreeSet<Arc<str>>) -> Option<Arc<str>> {
+    let plain = |name: &str| name.split('[').next().unwrap_or_default().to_owned();
+    let same = |model: &&Arc<str>| name.is_some_and(|name| plain(name) == plain(model));
+    let only = (models.len() == 1).then(|| models.first()).flatten();
+    models.iter().find(same).or(only).cloned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use jiff::tz::TimeZone;
+
+use super::*;
+use crate::{Dimension, Key};
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn tokens(n: u64) -> Usage {
+    Usage {
+        input_tokens: Some(n),
+        ..Usage::default()
+    }
+}
+
+/// Accounts with one request of a session.
+fn accounts(session: &str, cost: Option<f64>) -> Accounts {
+    let mut accounts = Accounts::new(None, None, TimeZone::UTC);
+    let mut record = Record::new(Provider::Claude, session.into(), at(10));
+    record.key = Some(Key::of(Provider::Claude, &[session]));
+    record.model = Some("claude-opus-4-8".into());
+    record.usage = tokens(5);
+    record.cost_usd = cost;
+    record.directory = Some("/agent".into());
+    accounts.add(record);
+    accounts
+}
+
+fn run(id: &str, session: Option<&str>, usage: u64, cost: Option<f64>) -> PastRun {
+    let mut run = PastRun::new(id, Witness::History, Provider::Claude, at(9));
+    run.session = session.map(str::to_owned);
+    run.usage = Some(tokens(usage));
+    run.cost_usd = cost;
+    run.model = Some("claude-opus-4-8[1m]".to_owned());
+    run.requests = Some(3);
+    run
+}
+
+fn joined(only_there: u64, with_cost: u64) -> Joined {
+    Joined {
+        only_there,
+        with_cost,
+    }
+}
+
+#[test]
+fn of_a_session_that_the_files_know_only_the_cost_is_taken() {
+    let mut accounts = accounts("s", None);
+    let runs = [
+        run("1", Some("s"), 100, Some(0.25)),
+        run("2", Some("s"), 100, Some(0.5)),
+    ];
+    assert_eq!(accounts.join(runs), joined(0, 2));
+    let total = accounts.total();
+    assert_eq!((total.requests, total.usage), (1, tokens(5)));
+    assert_eq!(total.reported_cost_usd, Some(0.75));
+    assert_eq!(total.unpriced_requests, 0, "a cost is no request");
+    // The cost is that of the model as the files write it, and of the agent in whose directory it was.
+    let models = accounts.by(Dimension::Model);
+    assert_eq!(models.len(), 1);
+    assert_eq!(models[0].name.as_deref(), Some("claude-opus-4-8"));
+    let agents = accounts.by(Dimension::Agent);
+    assert_eq!(agents[0].figures.reported_cost_usd, Some(0.75));
+}
+
+#[test]
+fn runs_of_which_the_files_know_nothing_count_as_the_history_tells() {
+    let mut accounts = accounts("s", None);
+    let runs = [
+        run("1", Some("t"), 100, Some(0.25)),
+        run("2", Some("t"), 10, None),
+        run("3", None, 1, None),
+        PastRun::new("4", Witness::History, Provider::Codex, at(9)),
+    ];
+    assert_eq!(accounts.join(runs), joined(3, 0));
+    let total = accounts.total();
+    assert_eq!((total.requests, total.usage), (10, tokens(116)));
+    assert_eq!(total.reported_cost_usd, Some(0.25));
+    let sessions = accounts.by(Dimension::Session);
+    let names: Vec<_> = sessions.iter().filter_map(|s| s.name.as_deref()).collect();
+    assert_eq!(names, ["3", "s", "t"]);
+}
+
+#[test]
+fn a_cost_that_the_files_tell_is_not_counted_again() {
+    let mut accounts = accounts("s", Some(2.0));
+    assert_eq!(
+        accounts.join([run("1", Some("s"), 100, Some(0.25))]),
+        joined(0, 0)
+    );
+    assert_eq!(accounts.total().reported_cost_usd, Some(2.0));
+}
+
+#[test]
+fn of_two_witnesses_of_a_session_one_counts() {
+    for known in ["s", "other"] {
+        let mut accounts = accounts(known, None);
+        let mut tick = run("tick", Some("s"), 100, Some(0.5));
+        tick.witness = Witness::Loop;
+        accounts.join([tick.clone(), run("1", Some("s"), 100, Some(0.25)), tick]);
+        assert_eq!(accounts.total().reported_cost_usd, Some(0.25), "{known}");
+    }
+}
+
+#[test]
+fn only_runs_of_the_time_that_is_asked_for_count() {
+    let mut accounts = Accounts::new(Some(at(5)), Some(at(9)), TimeZone::UTC);
+    assert_eq!(accounts.join([run("1", None, 100, None)]), joined(1, 0));
+    assert_eq!(
+        accounts.total().requests,
+        0,
+        "it began at 9, which is too late"
+    );
+}
+
+#[test]
+fn what_an_agents_loop_wrote_down_is_the_cost_of_its_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join(".orchestrator")).unwrap();
+    let line = |session: &str, cost: &str, source: &str| {
+        format!(
+            r#"{{"ts":"2026-11-22T19:00:00Z","session_id":{session},"model":"m","input_tokens":1,"output_tokens":1,"cache_read_tokens":0,"cache_write_tokens":0,"reasoning_tokens":0,"premium_requests":0.0,"cost_usd":{cost},"cost_source":{source}}}"#
+        )
+    };
+    let text = [
+        line("\"s\"", "0.5", "\"reported\""),
+        line("\"s\"", "7.0", "\"estimated\""),
+        line("\"unknown\"", "7.0", "\"reported\""),
+        line("null", "7.0", "\"reported\""),
+        line("\"s\"", "null", "null"),
+        // As a program of others writes it.
+        r#"{"ts":"2026-11-22T19:00:00Z","session_id":"s","model":"m","input_tokens":1}"#.to_owned(),
+        "no JSON".to_owned(),
+        line("\"s\"", "0.25", "\"reported\""),
+    ];
+    fs::write(folder.path().join(TICKS), text.join("\n")).unwrap();
+    let mut accounts = accounts("s", None);
+    let mut record = Record::new(Provider::Claude, "s".into(), at(1));
+    record.key = Some(Key::of(Provider::Claude, &["first"]));
+    record.directory = Some(folder.path().to_str().unwrap().into());
+    accounts.add(record);
+    let ticks = accounts.ticks();
+    let costs: Vec<_> = ticks.iter().map(|tick| tick.cost_usd).collect();
+    assert_eq!(costs, [Some(0.5), Some(0.25)]);
+    assert_eq!(accounts.join(ticks), joined(0, 2));
+    assert_eq!(accounts.total().reported_cost_usd, Some(0.75));
+}
