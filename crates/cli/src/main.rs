@@ -1,5 +1,6 @@
 //! The program `teamster`: runs coding-agent CLIs from a terminal or a script.
 
+mod agents;
 mod args;
 mod chat;
 mod demo;
@@ -19,6 +20,7 @@ mod run;
 mod runs;
 mod signals;
 mod store;
+mod supervise;
 mod words;
 
 use std::ffi::OsString;
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         Command::Chat(args) => chat::main(&args),
         Command::Runs(args) => runs::main(&args.command),
         Command::Loop(args) => loop_run::main(&args),
+        Command::Supervise(args) => supervise::main(&args),
+        Command::Agents(args) => agents::main(&args),
         Command::Doctor(args) => doctor::main(&args),
         Command::Mcp(args) => mcp::main(&args.command),
         Command::Demo(args) => demo::main(&args),

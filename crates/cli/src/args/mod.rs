@@ -8,6 +8,7 @@ mod prompt;
 mod provider;
 mod run;
 mod store;
+mod supervise;
 mod value;
 
 use std::ffi::OsString;
@@ -29,6 +30,9 @@ pub(crate) use run::{
 pub(crate) use store::{
     RunsArgs, RunsCommand, RunsForgetArgs, RunsListArgs, RunsShowArgs, Status, StoreArgs,
 };
+pub(crate) use supervise::{
+    AgentsArgs, AgentsCommand, AgentsLogsArgs, AgentsSelection, AgentsStatusArgs, SuperviseArgs,
+};
 pub(crate) use value::EnvVar;
 
 use crate::exit_code;
@@ -44,6 +48,7 @@ Examples:
   teamster chat claude                           talk with an agent, in one process
   teamster runs list                             what ran here, how it ended and what it cost
   teamster loop ~/agents/triage                  an agent that works by itself, tick by tick
+  teamster supervise agents.config.json          many of them, restarted when they crash
   teamster mcp check                             do the MCP servers of ./.mcp.json work
   teamster mock-model hello.toml                 a scripted model, to try and test without a key";
 
@@ -85,6 +90,8 @@ pub(crate) enum Command {
     Chat(Box<ChatArgs>),
     Runs(RunsArgs),
     Loop(LoopArgs),
+    Supervise(SuperviseArgs),
+    Agents(AgentsArgs),
     Doctor(DoctorArgs),
     Mcp(McpCommandArgs),
     Demo(DemoArgs),

@@ -39,7 +39,7 @@ pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
 }
 
 /// A time in the zone of this machine.
-fn local(ms: u64, format: &str) -> String {
+pub(crate) fn local(ms: u64, format: &str) -> String {
     i64::try_from(ms)
         .ok()
         .and_then(|ms| Timestamp::from_millisecond(ms).ok())

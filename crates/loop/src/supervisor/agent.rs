@@ -64,7 +64,8 @@ impl fmt::Display for Exit {
             Self::Code(UNUSABLE) => {
                 write!(
                     f,
-                    "ended with code 2: its directory or its settings are wrong"
+                    "ended with code 2: its directory or a setting cannot be used, or another loop runs \
+                     there; its log says which"
                 )
             }
             Self::Code(code) => write!(f, "ended with code {code}"),

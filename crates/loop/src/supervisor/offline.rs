@@ -6,9 +6,9 @@ use std::path::Path;
 use super::config::{AgentConfig, Config};
 use super::last_start::LastStart;
 use super::place::Place;
-use super::protocol::{Activity, AgentState as Doing, AgentStatus, Status};
+use super::protocol::{AgentState as Doing, AgentStatus, Status};
 use super::state::{AgentState, State};
-use crate::ORCHESTRATOR;
+use crate::{ORCHESTRATOR, SleepFile};
 
 /// How the agents are when no supervisor answers.
 pub fn status(config: &Config) -> Status {
@@ -55,9 +55,10 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
 }
 
 /// What the loop in this directory says of itself, if that is of the one which was started then.
-pub(crate) fn activity(working_dir: &Path, started_at_ms: u64) -> Option<Activity> {
-    let file = working_dir.join(ORCHESTRATOR).join("sleep.json");
-    let activity: Activity = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+pub(crate) fn activity(working_dir: &Path, started_at_ms: u64) -> Option<SleepFile> {
+    let file = working_dir.join(ORCHESTRATOR).join(SleepFile::NAME);
+    let activity: SleepFile = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
     // What an earlier one has left. The file counts in seconds.
-    (activity.updated_at_epoch >= started_at_ms / 1000).then_some(activity)
+    let started = i64::try_from(started_at_ms / 1000).unwrap_or(i64::MAX);
+    (activity.updated_at_epoch >= started).then_some(activity)
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::SleepFile;
+
 /// The version of the protocol. A supervisor refuses requests of another one.
 pub const VERSION: u32 = 1;
 
@@ -214,7 +216,7 @@ pub struct AgentStatus {
     pub reason: Option<String>,
     /// What the loop itself says of it, while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub activity: Option<Activity>,
+    pub activity: Option<SleepFile>,
 }
 
 /// What the loop of an agent is in the eyes of the supervisor.
@@ -239,26 +241,6 @@ pub enum AgentState {
     /// Another one, of a later version.
     #[serde(other)]
     Other,
-}
-
-/// `sleep.json`: what the loop says that it does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Activity {
-    /// `sleeping` or `tick`.
-    pub state: String,
-    /// The length of this sleep, or of the one before, in seconds.
-    #[serde(default)]
-    pub current_sleep_seconds: u64,
-    /// Why it does that.
-    #[serde(default)]
-    pub reason: String,
-    /// When it said so, in seconds since the Unix epoch.
-    #[serde(default)]
-    pub updated_at_epoch: u64,
-    /// Until when it sleeps, in seconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sleep_until_epoch: Option<u64>,
 }
 
 #[cfg(test)]

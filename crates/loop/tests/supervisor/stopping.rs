@@ -149,9 +149,10 @@ fn one_that_ends_in_order_or_cannot_run_is_left_alone() {
     let status = company.wait("order", |it| it.state == AgentState::Ended);
     assert_eq!(status.reason.as_deref(), Some("ended by itself, in order"));
     let status = company.wait("unusable", |it| it.state == AgentState::Failed);
-    assert_eq!(
-        status.reason.as_deref(),
-        Some("ended with code 2: its directory or its settings are wrong")
+    let reason = status.reason.unwrap();
+    assert!(
+        reason.starts_with("ended with code 2: its directory or a setting"),
+        "{reason}"
     );
     supervisor.end();
     assert_eq!(company.starts("order").len(), 1);

@@ -1,0 +1,206 @@
+//! `teamster agents logs`.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use teamster::agent_loop::supervisor::{Config, log_path};
+use tokio::time::sleep;
+
+use super::{Failure, check};
+use crate::args::AgentsLogsArgs;
+use crate::{exit_code, words};
+
+/// How often is looked for more.
+const LOOK: Duration = Duration::from_millis(200);
+/// How much is read at once.
+const PIECE: usize = 64 << 10;
+/// A line of more bytes is shown in pieces.
+const LONGEST_LINE: usize = 1 << 20;
+/// How much of the end is searched for the beginning of the lines that are asked for.
+const MOST_BYTES: u64 = 64 << 20;
+
+pub(super) async fn main(args: &AgentsLogsArgs, config: &Config) -> Result<u8, Failure> {
+    check(config, [&args.agent])?;
+    let Some(agent) = config.agent(&args.agent) else {
+        return Ok(exit_code::USAGE);
+    };
+    let path = log_path(&agent.working_dir);
+    let mut out = Output::new(io::stdout(), io::stdout().is_terminal());
+    let shown = show(&path, args, &mut out).await;
+    match shown {
+        Ok(()) => Ok(exit_code::SUCCESS),
+        Err(Trouble::Output) => Ok(exit_code::ABORTED),
+        Err(Trouble::Log(error)) => {
+            let path = path.display();
+            let message = if error.kind() == io::ErrorKind::NotFound {
+                format!("there is no log of {} yet: {path} is missing", agent.id)
+            } else {
+                format!("cannot read {path}: {error}")
+            };
+            crate::fail(&anyhow::Error::msg(message));
+            Ok(exit_code::AGENT_ERROR)
+        }
+    }
+}
+
+enum Trouble {
+    /// Nobody reads it any more.
+    Output,
+    Log(io::Error),
+}
+
+async fn show<W: Write>(
+    path: &Path,
+    args: &AgentsLogsArgs,
+    out: &mut Output<W>,
+) -> Result<(), Trouble> {
+    let mut file = File::open(path).map_err(Trouble::Log)?;
+    let mut at = beginning(&mut file, args.lines).map_err(Trouble::Log)?;
+    file.seek(SeekFrom::Start(at)).map_err(Trouble::Log)?;
+    loop {
+        let mut piece = vec![0; PIECE];
+        let length = file.read(&mut piece).map_err(Trouble::Log)?;
+        if length > 0 {
+            at += length as u64;
+            out.write(&piece[..length]).map_err(|_| Trouble::Output)?;
+            continue;
+        }
+        if !args.follow {
+            return out.end().map_err(|_| Trouble::Output);
+        }
+        out.flush().map_err(|_| Trouble::Output)?;
+        sleep(LOOK).await;
+        // It may have begun anew under its name, or have been cut.
+        let now = file.metadata().map_err(Trouble::Log)?;
+        if now.len() < at {
+            at = file.seek(SeekFrom::Start(0)).map_err(Trouble::Log)?;
+        } else if now.len() == at
+            && let Ok(new) = File::open(path)
+            && let Ok(found) = new.metadata()
+            && (found.dev(), found.ino()) != (now.dev(), now.ino())
+        {
+            (file, at) = (new, 0);
+        }
+    }
+}
+
+/// Where the last lines of a file begin.
+fn beginning(file: &mut File, lines: usize) -> io::Result<u64> {
+    let end = file.metadata()?.len();
+    let mut at = end;
+    let mut found = 0;
+    let mut piece = vec![0; PIECE];
+    while at > 0 && end - at < MOST_BYTES {
+        let length = at.min(PIECE as u64);
+        at -= length;
+        let piece = &mut piece[..usize::try_from(length).unwrap_or(PIECE)];
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(piece)?;
+        for (index, _) in piece.iter().enumerate().rev().filter(|(_, b)| **b == b'\n') {
+            let behind = at + index as u64 + 1;
+            // The one at the end of the file ends the last line.
+            if behind < end {
+                found += 1;
+            }
+            if found == lines || (lines == 0) {
+                return Ok(if lines == 0 { end } else { behind });
+            }
+        }
+    }
+    Ok(if lines == 0 { end } else { at })
+}
+
+/// Writes whole lines: as they are, or as a terminal may have them.
+struct Output<W: Write> {
+    to: W,
+    terminal: bool,
+    /// The beginning of a line.
+    rest: Vec<u8>,
+}
+
+impl<W: Write> Output<W> {
+    fn new(to: W, terminal: bool) -> Self {
+        Self {
+            to,
+            terminal,
+            rest: Vec::new(),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.terminal {
+            return self.to.write_all(bytes);
+        }
+        self.rest.extend_from_slice(bytes);
+        // Characters and escape sequences lie within a line.
+        let whole = match self.rest.iter().rposition(|byte| *byte == b'\n') {
+            Some(last) => last + 1,
+            None if self.rest.len() > LONGEST_LINE => self.rest.len(),
+            None => return Ok(()),
+        };
+        let rest = self.rest.split_off(whole);
+        let text = std::mem::replace(&mut self.rest, rest);
+        let text = words::printable(&String::from_utf8_lossy(&text));
+        self.to.write_all(text.as_bytes())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let rest = std::mem::take(&mut self.rest);
+        let text = words::printable(&String::from_utf8_lossy(&rest));
+        self.to.write_all(text.as_bytes())?;
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last(text: &str, lines: usize) -> String {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let at = beginning(&mut file, lines).unwrap();
+        text[usize::try_from(at).unwrap()..].to_owned()
+    }
+
+    #[test]
+    fn the_last_lines() {
+        assert_eq!(last("a\nb\nc\n", 2), "b\nc\n");
+        assert_eq!(last("a\nb\nc", 2), "b\nc");
+        assert_eq!(last("a\nb\nc\n", 3), "a\nb\nc\n");
+        assert_eq!(last("a\nb\nc\n", 9), "a\nb\nc\n");
+        assert_eq!(last("a\n\n\n", 2), "\n\n");
+        assert_eq!(last("a\nb\n", 0), "");
+        assert_eq!(last("a", 0), "");
+        assert_eq!(last("", 5), "");
+        // More than one piece.
+        let long = format!("{}\n", "x".repeat(PIECE));
+        assert_eq!(
+            last(&format!("{long}{long}{long}"), 2),
+            format!("{long}{long}")
+        );
+    }
+
+    #[test]
+    fn a_terminal_gets_no_escape_sequences_and_a_file_gets_the_bytes() {
+        let text = "a\u{1b}[2Jb\nfür\n\u{9b}31m".as_bytes();
+        let shown = |terminal| {
+            let mut bytes = Vec::new();
+            let mut out = Output::new(&mut bytes, terminal);
+            for byte in text {
+                out.write(&[*byte]).unwrap();
+            }
+            out.end().unwrap();
+            bytes
+        };
+        assert_eq!(shown(false), text);
+        assert_eq!(shown(true), "a[2Jb\nfür\n31m".as_bytes());
+    }
+}

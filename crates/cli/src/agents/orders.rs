@@ -1,0 +1,149 @@
+//! What a supervisor is told to do, and what comes of it.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use teamster::agent_loop::supervisor::protocol::{
+    AgentState, AgentStatus, Command, Selection, Status,
+};
+use teamster::agent_loop::supervisor::{Client, Config};
+use tokio::time::sleep;
+
+use super::{Failure, ask};
+use crate::args::AgentsSelection;
+use crate::{exit_code, words};
+
+/// How often is looked whether it has come to what it was told.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long that may take beside what the supervisor gives a loop for its end.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Who is meant. Whether they are there is for the supervisor to say: it may have read another
+/// configuration.
+fn selection(args: &AgentsSelection) -> Selection {
+    if args.all {
+        Selection::all()
+    } else {
+        Selection::of(args.agents.iter().map(String::as_str))
+    }
+}
+
+pub(super) async fn start(args: &AgentsSelection, config: &Config) -> Result<u8, Failure> {
+    let status = follow(config, args, Command::Start(selection(args)), |_, agent| {
+        !matches!(agent.state, AgentState::Starting | AgentState::Stopping)
+    });
+    Ok(tell(&status.await?, args, true))
+}
+
+pub(super) async fn stop(args: &AgentsSelection, config: &Config) -> Result<u8, Failure> {
+    let status = follow(config, args, Command::Stop(selection(args)), |_, agent| {
+        agent.pid.is_none()
+    });
+    Ok(tell(&status.await?, args, false))
+}
+
+pub(super) async fn restart(args: &AgentsSelection, config: &Config) -> Result<u8, Failure> {
+    let status = follow(
+        config,
+        args,
+        Command::Restart(selection(args)),
+        |before, agent| {
+            let another = before.is_none() || before != agent.pid;
+            let settled = !matches!(agent.state, AgentState::Starting | AgentState::Stopping);
+            settled && another
+        },
+    );
+    Ok(tell(&status.await?, args, true))
+}
+
+pub(super) async fn wake(args: &AgentsSelection, config: &Config) -> Result<u8, Failure> {
+    let status = ask(&config.file, Command::Wake(selection(args))).await?;
+    let woken = |agent: &&AgentStatus| agent.state == AgentState::Running;
+    let lines = chosen(&status, args)
+        .filter(woken)
+        .map(|agent| format!("{}: woken", agent.id));
+    Ok(print(lines))
+}
+
+pub(super) async fn reload(config: &Config) -> Result<u8, Failure> {
+    let status = ask(&config.file, Command::Reload).await?;
+    let agents = words::plural(status.agents.len() as u64, "agent");
+    Ok(print([format!("configuration read again: {agents}")]))
+}
+
+/// Asks for something and waits until it has come to pass for all that are meant. What is looked at is the
+/// agent, and the process that it had before.
+async fn follow(
+    config: &Config,
+    args: &AgentsSelection,
+    command: Command,
+    done: impl Fn(Option<u32>, &AgentStatus) -> bool,
+) -> Result<Status, Failure> {
+    let mut client = Client::connect(&config.file).await?;
+    let before = client.ask(Command::Status).await?;
+    let mut status = client.ask(command).await?;
+    let grace = status.supervisor.as_ref().map_or(0, |it| it.grace_ms);
+    let patience = PATIENCE.saturating_add(Duration::from_millis(grace));
+    let began = Instant::now();
+    loop {
+        let had = |id: &str| before.agents.iter().find(|it| it.id == id)?.pid;
+        let all = chosen(&status, args).all(|agent| {
+            // What is off is left as it is by a request for all.
+            !wanted(&status, agent) && agent.pid.is_none() || done(had(&agent.id), agent)
+        });
+        if all || began.elapsed() > patience {
+            return Ok(status);
+        }
+        sleep(LOOK).await;
+        status = client.ask(Command::Status).await?;
+    }
+}
+
+fn wanted(status: &Status, agent: &AgentStatus) -> bool {
+    status.enabled && agent.enabled
+}
+
+fn chosen<'a>(
+    status: &'a Status,
+    args: &'a AgentsSelection,
+) -> impl Iterator<Item = &'a AgentStatus> {
+    (status.agents.iter()).filter(|agent| args.all || args.agents.contains(&agent.id))
+}
+
+/// Says what came of it; whether that is what was asked for.
+fn tell(status: &Status, args: &AgentsSelection, run: bool) -> u8 {
+    let mut good = true;
+    let lines: Vec<String> = chosen(status, args)
+        .map(|agent| {
+            let id = &agent.id;
+            let reason = agent.reason.as_deref().unwrap_or("no reason is known");
+            let was_meant = !run || wanted(status, agent);
+            good &= !was_meant || (agent.state == AgentState::Running) == run;
+            match (agent.state, agent.pid) {
+                (AgentState::Running, Some(pid)) => format!("{id}: runs, pid {pid}"),
+                (AgentState::Stopping, Some(pid)) => format!("{id}: is still ending, pid {pid}"),
+                (AgentState::BackingOff, _) => {
+                    format!("{id}: crashed and will be started again: {reason}")
+                }
+                (AgentState::Failed, _) => format!("{id}: cannot run: {reason}"),
+                (AgentState::Ended, _) => format!("{id}: {reason}"),
+                (AgentState::Starting, _) => format!("{id}: is being started"),
+                _ => format!("{id}: stopped"),
+            }
+        })
+        .collect();
+    match print(lines) {
+        exit_code::SUCCESS if !good => exit_code::AGENT_ERROR,
+        code => code,
+    }
+}
+
+fn print(lines: impl IntoIterator<Item = String>) -> u8 {
+    let mut out = io::stdout().lock();
+    for line in lines {
+        if writeln!(out, "{}", words::one_line(&line)).is_err() {
+            return exit_code::ABORTED;
+        }
+    }
+    exit_code::SUCCESS
+}

@@ -1,0 +1,161 @@
+//! `teamster agents status`.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use teamster::agent_loop::LoopState;
+use teamster::agent_loop::supervisor::protocol::{AgentState, AgentStatus, Command, Status};
+use teamster::agent_loop::supervisor::{Config, Error, offline_status};
+
+use super::{Failure, ask, check};
+use crate::args::AgentsStatusArgs;
+use crate::runs::local;
+use crate::{drive, exit_code, words};
+
+pub(super) async fn main(args: &AgentsStatusArgs, config: &Config) -> Result<u8, Failure> {
+    check(config, &args.agents)?;
+    let mut status = match ask(&config.file, Command::Status).await {
+        Ok(status) => status,
+        Err(error @ Error::NotRunning { .. }) => {
+            let note = words::one_line(&error.to_string());
+            // On stdout would be what a script takes for an agent.
+            let _ = writeln!(anstream::stderr(), "{note}");
+            offline_status(config)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !args.agents.is_empty() {
+        (status.agents).retain(|agent| args.agents.contains(&agent.id));
+    }
+    let printed = if args.json {
+        serde_json::to_string_pretty(&status)
+            .map_err(io::Error::from)
+            .and_then(|text| writeln!(io::stdout(), "{text}"))
+    } else {
+        if !status.enabled {
+            let note = "all agents are switched off: `teamster agents start --all` turns them on";
+            let _ = writeln!(anstream::stderr(), "{note}");
+        }
+        table(&status, drive::clock(), &mut anstream::stdout())
+    };
+    Ok(match printed {
+        Ok(()) => exit_code::SUCCESS,
+        Err(_) => exit_code::ABORTED,
+    })
+}
+
+fn table(status: &Status, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
+    const HEAD: [&str; 7] = ["AGENT", "ALIAS", "STATE", "PID", "SINCE", "RESTARTS", ""];
+    if status.agents.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<[String; 7]> = status.agents.iter().map(|it| row(it, now_ms)).collect();
+    let mut widths = HEAD.map(str::len);
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(console::measure_text_width(cell));
+        }
+    }
+    let dim = Style::new().dimmed();
+    write_row(out, &HEAD.map(str::to_owned), widths, [dim; 7])?;
+    for (agent, row) in status.agents.iter().zip(&rows) {
+        let mut styles = [Style::new(); 7];
+        styles[2] = style(agent.state);
+        styles[6] = dim;
+        write_row(out, row, widths, styles)?;
+    }
+    Ok(())
+}
+
+fn write_row(
+    out: &mut impl Write,
+    cells: &[String; 7],
+    widths: [usize; 7],
+    styles: [Style; 7],
+) -> io::Result<()> {
+    let used = cells.iter().rposition(|cell| !cell.is_empty()).unwrap_or(0);
+    for index in 0..=used {
+        let (cell, style) = (&cells[index], styles[index]);
+        write!(out, "{style}{cell}{style:#}")?;
+        if index < used {
+            let fill = widths[index].saturating_sub(console::measure_text_width(cell)) + 2;
+            write!(out, "{:fill$}", "")?;
+        }
+    }
+    writeln!(out)
+}
+
+fn style(state: AgentState) -> Style {
+    let color = match state {
+        AgentState::Running => AnsiColor::Green,
+        AgentState::BackingOff | AgentState::Failed => AnsiColor::Red,
+        AgentState::Stopped | AgentState::Ended => AnsiColor::Yellow,
+        _ => AnsiColor::Cyan,
+    };
+    Style::new().fg_color(Some(color.into()))
+}
+
+fn row(agent: &AgentStatus, now_ms: u64) -> [String; 7] {
+    let up = agent.started_at_ms.map(|started| {
+        let up = words::duration_ms(now_ms.saturating_sub(started));
+        format!("{} ({up})", local(started, "%Y-%m-%d %H:%M:%S"))
+    });
+    [
+        words::one_line(&agent.id),
+        words::one_line(agent.alias.as_deref().unwrap_or_default()),
+        state(agent, now_ms),
+        agent.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+        up.unwrap_or_default(),
+        agent.restarts.to_string(),
+        teamster::excerpt(&words::one_line(note(agent)), 100),
+    ]
+}
+
+/// What it does, in the loop's own words where it runs.
+fn state(agent: &AgentStatus, now_ms: u64) -> String {
+    match (agent.state, &agent.activity) {
+        (AgentState::Running, Some(activity)) => match activity.state {
+            LoopState::Tick => "tick".to_owned(),
+            LoopState::Sleeping => {
+                let until = activity
+                    .sleep_until_epoch
+                    .and_then(|it| u64::try_from(it).ok());
+                match until {
+                    Some(until) => {
+                        let until = until.saturating_mul(1000);
+                        format!("sleeping until {}", local(until, "%H:%M:%S"))
+                    }
+                    None => "sleeping".to_owned(),
+                }
+            }
+            _ => "running".to_owned(),
+        },
+        (AgentState::Running, None) => "running".to_owned(),
+        (AgentState::Starting, _) => "starting".to_owned(),
+        (AgentState::Stopping, _) => "stopping".to_owned(),
+        (AgentState::BackingOff, _) => {
+            let left = agent.retry_at_ms.map(|at| at.saturating_sub(now_ms));
+            match left.map(words::duration_ms) {
+                Some(left) => format!("backing off, {left}"),
+                None => "backing off".to_owned(),
+            }
+        }
+        (AgentState::Stopped, _) if agent.enabled => "not running".to_owned(),
+        (AgentState::Stopped, _) => "stopped".to_owned(),
+        (AgentState::Ended, _) => "ended".to_owned(),
+        (AgentState::Failed, _) => "failed".to_owned(),
+        _ => "?".to_owned(),
+    }
+}
+
+/// Why it does that.
+fn note(agent: &AgentStatus) -> &str {
+    let told = agent.reason.as_deref().unwrap_or_default();
+    match (agent.state, &agent.activity) {
+        (AgentState::Running, Some(activity)) => &activity.reason,
+        // Of the loop before this one.
+        (AgentState::Running, None) if agent.restarts == 0 => "",
+        (AgentState::Stopped, _) if told == "stopped" => "",
+        _ => told,
+    }
+}

@@ -1,0 +1,122 @@
+//! The arguments of `teamster supervise` and `teamster agents`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use teamster::agent_loop::supervisor::{FILE_NAME, FILE_VARIABLE};
+
+const SUPERVISE_EXAMPLES: &str = "\
+Examples:
+  teamster supervise                             the agents of ./agents.config.json
+  teamster supervise ~/company/agents.config.json
+  teamster agents status                         in another terminal: what they do
+
+The least that a configuration can be, for an agent in ./agents/helper with its CLAUDE.md:
+  {\"agents\": [{\"id\": \"helper\"}]}
+
+Signals: SIGTERM and SIGINT end it with its loops, a second one at once; SIGHUP reads the
+configuration again.
+
+Exit codes:
+    0  it was asked to end
+    1  something failed in teamster itself
+    2  the configuration cannot be used, or another supervisor is running in its folder";
+
+/// Keeps the loops of many agents running.
+///
+/// Starts `teamster loop` for every agent of the configuration. A loop that crashes is started again,
+/// after a delay that grows from 1 second to 5 minutes; one that ends in order, or whose directory or
+/// settings cannot be used, is not. `teamster agents` tells it what to do. What was stopped stays stopped,
+/// also for the next supervisor. If this one is killed, the loops go on, and the next one takes them over.
+#[derive(Debug, Args)]
+#[command(after_help = SUPERVISE_EXAMPLES)]
+pub(crate) struct SuperviseArgs {
+    /// The configuration
+    #[arg(value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME)]
+    pub(crate) config: PathBuf,
+    /// Leave the loops running at the end, for the next supervisor
+    #[arg(long)]
+    pub(crate) keep_agents: bool,
+}
+
+const AGENTS_EXAMPLES: &str = "\
+Examples:
+  teamster agents status                 what each of them does
+  teamster agents stop qa-bot            until it is started again
+  teamster agents wake pm-bot            the next tick, now
+  teamster agents logs pm-bot --follow
+  teamster agents stop --all             all of them, until `start --all`";
+
+/// Shows the agents of a supervisor, and tells it what to do.
+///
+/// It is asked over a Unix socket beside the configuration, which only its own user can reach. `status`
+/// and `logs` read the files where no supervisor is running.
+#[derive(Debug, Args)]
+#[command(after_help = AGENTS_EXAMPLES, arg_required_else_help = true, subcommand_required = true)]
+pub(crate) struct AgentsArgs {
+    /// The configuration
+    #[arg(long, value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, global = true)]
+    pub(crate) config: PathBuf,
+    #[command(subcommand)]
+    pub(crate) command: AgentsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    Status(AgentsStatusArgs),
+    /// Starts agents, and waits until they run
+    Start(AgentsSelection),
+    /// Stops agents, until they are started again
+    ///
+    /// With --all nothing is started any more, whatever the switches of single agents say, until
+    /// `start --all`. To start one of them then turns off all others.
+    Stop(AgentsSelection),
+    /// Ends the loops of agents and starts new ones
+    ///
+    /// With --all only of those that are not stopped.
+    Restart(AgentsSelection),
+    /// Ends the sleep of agents: the next tick begins now
+    ///
+    /// One that is in a tick begins the next one when that is over.
+    Wake(AgentsSelection),
+    /// Has the configuration read again
+    Reload,
+    Logs(AgentsLogsArgs),
+}
+
+/// Shows what the agents do.
+#[derive(Debug, Args)]
+pub(crate) struct AgentsStatusArgs {
+    /// Only these
+    #[arg(value_name = "ID")]
+    pub(crate) agents: Vec<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which agents are meant.
+#[derive(Debug, Args)]
+#[group(id = "selection", required = true, multiple = false)]
+pub(crate) struct AgentsSelection {
+    /// These
+    #[arg(value_name = "ID", group = "selection", num_args = 1..)]
+    pub(crate) agents: Vec<String>,
+    /// All of them
+    #[arg(long, group = "selection")]
+    pub(crate) all: bool,
+}
+
+/// Shows what the loop of an agent has written.
+#[derive(Debug, Args)]
+pub(crate) struct AgentsLogsArgs {
+    /// Which
+    #[arg(value_name = "ID")]
+    pub(crate) agent: String,
+    /// How many lines from the end
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    pub(crate) lines: usize,
+    /// Show what comes, too
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+}

@@ -1,0 +1,59 @@
+//! `teamster supervise`.
+
+use std::io::Write;
+
+use anyhow::Context;
+use teamster::agent_loop::supervisor::{Error, Event, Handle, Settings, Supervisor};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::SuperviseArgs;
+use crate::{exit_code, tokio_runtime, words};
+
+/// Supervises until it is told to end; the exit code.
+pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
+    // As it is called now: after an update the loops that are started are those of the new version.
+    let program = std::env::current_exe().context("cannot find the program that this is")?;
+    let mut settings = Settings::new(program, ["loop"]);
+    settings.keep_agents = args.keep_agents;
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let code = runtime.block_on(async {
+        let supervisor = match Supervisor::open(&args.config, settings) {
+            Ok(supervisor) => supervisor,
+            Err(error @ (Error::Config(_) | Error::AlreadyRunning { .. })) => {
+                crate::fail(&error.into());
+                return Ok(exit_code::USAGE);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        listen(supervisor.handle()).context("cannot listen for signals")?;
+        supervisor.run(|event| tell(&event)).await;
+        Ok(exit_code::SUCCESS)
+    });
+    // What is kept is still being waited for.
+    runtime.shutdown_background();
+    code
+}
+
+/// From now on, signals are what they are to a supervisor.
+fn listen(handle: Handle) -> std::io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => handle.end(),
+                _ = terminate.recv() => handle.end(),
+                _ = hang_up.recv() => handle.reload(),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// For people, and for the journal of the system, which adds the time.
+fn tell(event: &Event) {
+    let text = words::one_line(&event.to_string());
+    // Nobody is left to tell if it is gone, and the agents are to go on all the same.
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
