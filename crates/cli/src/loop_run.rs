@@ -140,8 +140,8 @@ fn prepare(args: &LoopArgs, control: Control) -> anyhow::Result<(AgentLoop, Log,
 
 /// The variables of the agent's file; `None` if there is none.
 fn variables(path: &Path) -> anyhow::Result<Option<BTreeMap<String, String>>> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(dotenv::parse(&text))),
+    match fs::read(path) {
+        Ok(text) => Ok(Some(dotenv::parse(&String::from_utf8_lossy(&text)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| path.display().to_string()),
     }

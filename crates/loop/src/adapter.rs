@@ -31,6 +31,9 @@ pub trait Adapter: Send {
     /// Whether it knows in one tick what it was told in the one before.
     fn keeps_context(&self) -> bool;
 
+    /// Whether [`clear`](Self::clear) leaves the process as it is. Only then clears are held back.
+    fn clears_in_session(&self) -> bool;
+
     /// Empties the context. On an error nobody knows what is in it.
     fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>>;
 

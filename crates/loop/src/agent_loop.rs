@@ -82,7 +82,11 @@ impl AgentLoop {
         }
         let recovered = cut_off.and_then(|file| file.session_id);
         let recovered = recovered.as_deref().map(Id::from);
-        let machine = Machine::new(settings.pace, adapter.keeps_context(), recovered);
+        let mut pace = settings.pace;
+        if !adapter.clears_in_session() {
+            pace.clear_min_gap = 0;
+        }
+        let machine = Machine::new(pace, adapter.keeps_context(), recovered);
         Ok(Self {
             folder,
             settings,
@@ -207,6 +211,8 @@ impl AgentLoop {
         let cleared = tokio::select! {
             cleared = self.adapter.clear() => cleared.map_err(|error| error.message),
             () = limit => Err(format!("no answer within {} s", CLEAR_LIMIT.as_secs())),
+            // The next loop begins anew in any case.
+            () = self.control.stopping() => return,
         };
         match cleared {
             Ok(()) => {

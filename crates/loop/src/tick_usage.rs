@@ -30,6 +30,7 @@ pub struct UsageRecord {
     /// Reasoning tokens, a part of the output.
     pub reasoning_tokens: u64,
     /// Premium requests, which Copilot counts.
+    #[serde(serialize_with = "number")]
     pub premium_requests: f64,
     /// What it cost, in USD, if anybody knows.
     pub cost_usd: Option<f64>,
@@ -40,6 +41,20 @@ pub struct UsageRecord {
 impl UsageRecord {
     /// The name of the file.
     pub const NAME: &str = "usage.jsonl";
+}
+
+/// A whole number without a point, as whoever reads these files is used to.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "only what is whole and small"
+)]
+fn number<S: serde::Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        serializer.serialize_i64(*number as i64)
+    } else {
+        serializer.serialize_f64(*number)
+    }
 }
 
 /// What is known of a tick.

@@ -96,6 +96,10 @@ impl Adapter for Agent {
         true
     }
 
+    fn clears_in_session(&self) -> bool {
+        true
+    }
+
     fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
         self.account.lock().unwrap().clears += 1;
         *self.session.lock().unwrap() = None;

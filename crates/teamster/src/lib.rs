@@ -294,3 +294,8 @@ struct OrchestratorPage;
 #[cfg(all(doctest, feature = "acp"))]
 #[doc = include_str!("../../../docs/acp.md")]
 struct AcpPage;
+
+/// And those of the page on the agent loop.
+#[cfg(all(doctest, feature = "loop"))]
+#[doc = include_str!("../../../docs/agent-loop.md")]
+struct AgentLoopPage;

@@ -45,6 +45,10 @@ impl Adapter for ColdAdapter {
         true
     }
 
+    fn clears_in_session(&self) -> bool {
+        false
+    }
+
     fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
         self.session = None;
         Box::pin(std::future::ready(Ok(())))

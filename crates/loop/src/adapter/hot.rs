@@ -51,12 +51,16 @@ impl Adapter for HotAdapter {
         true
     }
 
+    fn clears_in_session(&self) -> bool {
+        self.runtime.session_capabilities().clear
+    }
+
     fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
         Box::pin(async move {
             let Some(session) = &self.session else {
                 return Ok(());
             };
-            if self.runtime.session_capabilities().clear {
+            if self.clears_in_session() {
                 session.clear().await?;
                 // If the process was gone, the next turn begins with a new one.
                 self.played &= session.is_hot();

@@ -53,11 +53,11 @@ fn one_record_a_model_with_the_fields_that_dashboards_read() {
         json!([
             {"ts": "2026-11-21T20:00:00Z", "session_id": "s", "model": "made-up-a",
              "input_tokens": 10, "output_tokens": 2, "cache_read_tokens": 0,
-             "cache_write_tokens": 0, "reasoning_tokens": 0, "premium_requests": 0.0,
+             "cache_write_tokens": 0, "reasoning_tokens": 0, "premium_requests": 0,
              "cost_usd": 0.5, "cost_source": "reported"},
             {"ts": "2026-11-21T20:00:00Z", "session_id": "s", "model": "made-up-b",
              "input_tokens": 1, "output_tokens": 1, "cache_read_tokens": 0,
-             "cache_write_tokens": 0, "reasoning_tokens": 0, "premium_requests": 0.0,
+             "cache_write_tokens": 0, "reasoning_tokens": 0, "premium_requests": 0,
              "cost_usd": null, "cost_source": null},
         ])
     );
