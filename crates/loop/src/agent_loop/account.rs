@@ -12,6 +12,8 @@ use crate::tick_usage::{self, Known, UsageRecord};
 /// message some 0.1 s after it has said it.
 const LOOKS_AT_FILES: u32 = 10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// The same if they tell nothing: it may be that there are none.
+const LOOKS_FOR_FILES: u32 = 2;
 
 impl AgentLoop {
     /// What the agent did by itself since the last tick is read first: it belongs to nobody's turn.
@@ -65,12 +67,13 @@ impl AgentLoop {
         };
         let told = result.usage.and_then(|usage| usage.output_tokens);
         let mut measured = Vec::new();
-        for look in 0..=LOOKS_AT_FILES {
+        for look in 1..=LOOKS_AT_FILES {
             let (meter, session) = (meter.clone(), session.clone());
             let read = tokio::task::spawn_blocking(move || meter.read(Some(&session)));
             measured = read.await.unwrap_or_default();
             let outputs = measured.iter().filter_map(|tick| tick.usage.output_tokens);
-            if outputs.sum::<u64>() >= told.unwrap_or(0) || look == LOOKS_AT_FILES {
+            let enough = outputs.sum::<u64>() >= told.unwrap_or(0);
+            if enough || (measured.is_empty() && look == LOOKS_FOR_FILES) {
                 break;
             }
             self.clock.sleep(BETWEEN_LOOKS).await;
