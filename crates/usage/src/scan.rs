@@ -170,3 +170,6 @@ fn enter(batch: &mut Vec<Found>, accounts: &Mutex<Accounts>) {
 fn lock(accounts: &Mutex<Accounts>) -> std::sync::MutexGuard<'_, Accounts> {
     accounts.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

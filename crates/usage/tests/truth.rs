@@ -116,3 +116,32 @@ fn all_sessions_worked_where_they_were_started() {
         }
     }
 }
+
+/// Claude's own costs come from a table of its own, one that it has in the program.
+#[test]
+fn estimates_are_what_claude_itself_reports() {
+    let mut compared = 0;
+    for (folder, known) in scenarios(Provider::Claude) {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        // Of a hot process each result has the sum so far, and a summary is not on the disk.
+        if matches!(name, "clear" | "compact") {
+            continue;
+        }
+        let results = known["results"].as_array().unwrap().iter();
+        let reported: f64 = results
+            .map(|result| result["costUsd"].as_f64().unwrap())
+            .sum();
+        let total = scan(&folder.join("home")).total();
+        let estimated = total.estimated_cost_usd.unwrap();
+        assert!(
+            (estimated - reported).abs() < 1e-9,
+            "{name}: {estimated} {reported}"
+        );
+        assert_eq!(
+            (total.unpriced_requests, total.reported_cost_usd),
+            (0, None)
+        );
+        compared += 1;
+    }
+    assert!(compared >= 5, "{compared}");
+}

@@ -1,0 +1,293 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Dimension, Figures, Group};
+
+const DIMENSIONS: [Dimension; 5] = [
+    Dimension::Day,
+    Dimension::Model,
+    Dimension::Agent,
+    Dimension::Session,
+    Dimension::Provider,
+];
+
+/// The homes that real CLIs left.
+fn homes() -> Vec<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let homes = ["claude", "codex"].map(|cli| {
+        walkdir::WalkDir::new(data.join(cli))
+            .max_depth(3)
+            .into_iter()
+            .flatten()
+            .map(walkdir::DirEntry::into_path)
+            .filter(|path| path.ends_with("home"))
+    });
+    homes.into_iter().flatten().collect()
+}
+
+/// What is found in all of them.
+fn found() -> Vec<Found> {
+    let mut all = Vec::new();
+    for home in homes() {
+        let mut sources = Sources::new(None);
+        for provider in [Provider::Claude, Provider::Codex] {
+            provider.sources(&Places::of_home(&home), &mut sources);
+        }
+        for source in sources.found {
+            read(&source, &mut |found| all.push(found));
+        }
+    }
+    all
+}
+
+fn accounts(found: impl IntoIterator<Item = Found>) -> Accounts {
+    let mut accounts = Accounts::new(None, None, TimeZone::UTC);
+    found.into_iter().for_each(|found| accounts.take(found));
+    accounts
+}
+
+fn all_groups(accounts: &Accounts) -> Vec<Vec<Group>> {
+    DIMENSIONS.map(|dimension| accounts.by(dimension)).into()
+}
+
+/// The figures of which there must not be more than there are.
+fn figures(figures: &Figures) -> [Option<u64>; 7] {
+    let usage = figures.usage;
+    [
+        Some(figures.requests),
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+        usage.reasoning_tokens,
+        figures.cache_write_1h_tokens,
+    ]
+}
+
+/// A scan of a file that stands where its CLI would have it.
+fn scan_file(provider: Provider, name: &str, bytes: &[u8]) -> Accounts {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(match provider {
+        Provider::Claude => ".claude/projects/-tmp-box-ws",
+        _ => ".codex/sessions/2026/11/22",
+    });
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(name), bytes).unwrap();
+    Scan::new(Places::of_home(home.path()))
+        .zone(TimeZone::UTC)
+        .run()
+}
+
+/// A recorded file of each kind: with sub-agents' results, with a fork, with the history of a parent.
+fn files() -> Vec<(Provider, String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for home in homes() {
+        for (provider, folder) in [(Provider::Claude, ".claude"), (Provider::Codex, ".codex")] {
+            for entry in walkdir::WalkDir::new(home.join(folder))
+                .into_iter()
+                .flatten()
+            {
+                let name = entry.file_name().to_str().unwrap().to_owned();
+                if crate::source::is_jsonl(entry.path()) {
+                    files.push((provider, name, fs::read(entry.path()).unwrap()));
+                }
+            }
+        }
+    }
+    files
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_order_of_what_is_found_does_not_matter(seed in any::<u64>()) {
+        let expected = all_groups(&accounts(found()));
+        let mut shuffled = found();
+        shuffle(&mut shuffled, seed);
+        prop_assert_eq!(all_groups(&accounts(shuffled)), expected);
+    }
+
+    #[test]
+    fn what_is_found_twice_counts_once(seed in any::<u64>(), many in 0_usize..400) {
+        let expected = all_groups(&accounts(found()));
+        let mut again = found();
+        shuffle(&mut again, seed);
+        again.truncate(many);
+        let mut all = found();
+        all.extend(again);
+        shuffle(&mut all, seed.wrapping_add(1));
+        prop_assert_eq!(all_groups(&accounts(all)), expected);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_has_no_more_than_the_whole_one(
+        file in any::<prop::sample::Index>(),
+        place in any::<prop::sample::Index>(),
+    ) {
+        let files = files();
+        let (provider, name, bytes) = file.get(&files);
+        let whole = scan_file(*provider, name, bytes);
+        let cut = scan_file(*provider, name, &bytes[..place.index(bytes.len() + 1)]);
+        for (part, all) in figures(&cut.total()).into_iter().zip(figures(&whole.total())) {
+            prop_assert!(part <= all, "{:?} of {:?}", part, all);
+        }
+        prop_assert_eq!(cut.diagnostics().malformed_lines, 0);
+    }
+
+    #[test]
+    fn no_file_is_too_bad_to_be_read(
+        file in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..200),
+    ) {
+        let files = files();
+        let (provider, name, bytes) = file.get(&files);
+        let mut bytes = bytes.clone();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let accounts = scan_file(*provider, name, &bytes);
+        all_groups(&accounts);
+        prop_assert_eq!(accounts.diagnostics().files, 1);
+    }
+}
+
+/// Fisher and Yates, with numbers of Knuth's.
+fn shuffle<T>(items: &mut [T], mut seed: u64) {
+    for place in (1..items.len()).rev() {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let other = usize::try_from(seed >> 33).unwrap() % (place + 1);
+        items.swap(place, other);
+    }
+}
+
+#[test]
+fn a_transcript_that_was_copied_counts_once() {
+    for home in homes() {
+        let places = Places::of_home(&home);
+        let once = Scan::new(places.clone()).zone(TimeZone::UTC).run();
+        let copy = tempfile::tempdir().unwrap();
+        // The same folder with all files twice, as after a backup.
+        for entry in walkdir::WalkDir::new(&home).into_iter().flatten() {
+            if entry.file_type().is_file() {
+                let path = copy.path().join(entry.path().strip_prefix(&home).unwrap());
+                let folder = path.parent().unwrap();
+                fs::create_dir_all(folder.join("copy")).unwrap();
+                fs::copy(entry.path(), &path).unwrap();
+                // Rollouts lie at one depth only.
+                let second = if path.extension().is_some_and(|e| e == "jsonl") {
+                    let name = path.file_name().unwrap().to_str().unwrap();
+                    let name = name.replacen("rollout-2026", "rollout-2027", 1);
+                    folder.join(if name.starts_with("rollout") {
+                        name
+                    } else {
+                        format!("a{name}")
+                    })
+                } else {
+                    continue;
+                };
+                fs::copy(entry.path(), second).unwrap();
+            }
+        }
+        let twice = Scan::new(Places::of_home(copy.path()))
+            .zone(TimeZone::UTC)
+            .run();
+        assert_eq!(all_groups(&twice), all_groups(&once), "{}", home.display());
+        assert_eq!(twice.diagnostics().files, 2 * once.diagnostics().files);
+    }
+}
+
+#[test]
+fn the_parts_of_a_time_are_the_whole() {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/claude/2.1.197/fork/home");
+    let scan = Scan::new(Places::of_home(&home)).zone(TimeZone::UTC);
+    let whole = scan.run().total();
+    assert_eq!(whole.requests, 8);
+    let mut between = 0;
+    for millisecond in (0..5000).step_by(37) {
+        let start: Timestamp = "2026-11-22T19:01:41Z".parse().unwrap();
+        let at = start + jiff::SignedDuration::from_millis(millisecond);
+        let early = scan.clone().until(at).run().total();
+        // The files' own times are those of the checkout.
+        let mut late = Accounts::new(Some(at), None, TimeZone::UTC);
+        let mut sources = Sources::new(None);
+        Provider::Claude.sources(&Places::of_home(&home), &mut sources);
+        for source in sources.found {
+            read(&source, &mut |found| late.take(found));
+        }
+        let late = late.total();
+        assert_eq!(early.requests + late.requests, whole.requests, "{at}");
+        assert_eq!(early.usage.plus(late.usage), whole.usage, "{at}");
+        between += u32::from(early.requests > 0 && late.requests > 0);
+    }
+    assert!(between > 50, "{between}");
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_rest_is_counted() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join(".claude/projects/-w");
+    fs::create_dir_all(&project).unwrap();
+    // Made by hand: what is no JSON, what has no time, what is of another kind, and an answer.
+    let lines = [
+        r#"{"type":"assistant","usage":{"#,
+        r#"{"type":"assistant","sessionId":"s","message":{"id":"m","usage":{"output_tokens":1}}}"#,
+        r#"{"type":"assistant","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"id":"m","usage":{"output_tokens":-1}}}"#,
+        r#"{"type":"user","toolUseResult":"Error","x":{"usage":{}}}"#,
+        r#"{"type":"assistant","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"id":"m","model":"<synthetic>","usage":{"output_tokens":0}}}"#,
+        r#"{"type":"assistant","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"id":"m","model":"n","usage":{"output_tokens":7}}}"#,
+        r#"{"type":"assistant","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"id":"m2","usage":{"outp"#,
+    ];
+    fs::write(project.join("s.jsonl"), lines.join("\n")).unwrap();
+    fs::write(project.join("binary.jsonl"), [0xff, 0, b'\n', b'"']).unwrap();
+    fs::create_dir(project.join("folder.jsonl")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", project.join("gone.jsonl")).unwrap();
+    let accounts = Scan::new(Places::of_home(home.path())).run();
+    let total = accounts.total();
+    assert_eq!((total.requests, total.usage.output_tokens), (1, Some(7)));
+    // Nobody has told it.
+    assert_eq!(
+        (total.usage.input_tokens, total.reported_cost_usd),
+        (None, None)
+    );
+    assert_eq!(
+        (total.estimated_cost_usd, total.unpriced_requests),
+        (None, 1)
+    );
+    let found = accounts.diagnostics();
+    assert_eq!((found.files, found.malformed_lines), (2, 3));
+    assert_eq!(found.unreadable, 0);
+}
+
+#[test]
+fn a_machine_without_agents_has_used_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let accounts = Scan::new(Places::of_home(home.path())).run();
+    assert!(accounts.is_empty());
+    assert_eq!(accounts.total(), Figures::default());
+    assert_eq!(*accounts.diagnostics(), Diagnostics::default());
+    assert_eq!(
+        Scan::new(Places::default()).run().total(),
+        Figures::default()
+    );
+}
+
+#[test]
+fn files_older_than_the_time_that_is_asked_for_are_not_read() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join(".claude/projects/-w");
+    fs::create_dir_all(&project).unwrap();
+    let old = fs::File::create(project.join("old.jsonl")).unwrap();
+    old.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    fs::write(project.join("new.jsonl"), "{}\n").unwrap();
+    let since = "2026-01-01T00:00:00Z".parse().unwrap();
+    let accounts = Scan::new(Places::of_home(home.path())).since(since).run();
+    let found = accounts.diagnostics();
+    assert_eq!((found.files, found.old_files), (1, 1));
+}
