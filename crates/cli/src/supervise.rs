@@ -15,6 +15,7 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
     let program = std::env::current_exe().context("cannot find the program that this is")?;
     let mut settings = Settings::new(program, ["loop"]);
     settings.keep_agents = args.keep_agents;
+    settings.policy.grace = args.grace;
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(async {
         let supervisor = match Supervisor::open(&args.config, settings) {

@@ -49,7 +49,11 @@ fn table(status: &Status, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     if status.agents.is_empty() {
         return Ok(());
     }
-    let rows: Vec<[String; 7]> = status.agents.iter().map(|it| row(it, now_ms)).collect();
+    let rows: Vec<[String; 7]> = status
+        .agents
+        .iter()
+        .map(|it| row(it, status.enabled, now_ms))
+        .collect();
     let mut widths = HEAD.map(str::len);
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -95,7 +99,7 @@ fn style(state: AgentState) -> Style {
     Style::new().fg_color(Some(color.into()))
 }
 
-fn row(agent: &AgentStatus, now_ms: u64) -> [String; 7] {
+fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 7] {
     let up = agent.started_at_ms.map(|started| {
         let up = words::duration_ms(now_ms.saturating_sub(started));
         format!("{} ({up})", local(started, "%Y-%m-%d %H:%M:%S"))
@@ -103,16 +107,16 @@ fn row(agent: &AgentStatus, now_ms: u64) -> [String; 7] {
     [
         words::one_line(&agent.id),
         words::one_line(agent.alias.as_deref().unwrap_or_default()),
-        state(agent, now_ms),
+        state(agent, enabled, now_ms),
         agent.pid.map(|pid| pid.to_string()).unwrap_or_default(),
         up.unwrap_or_default(),
         agent.restarts.to_string(),
-        teamster::excerpt(&words::one_line(note(agent)), 100),
+        teamster::excerpt(&words::one_line(note(agent)), 200),
     ]
 }
 
-/// What it does, in the loop's own words where it runs.
-fn state(agent: &AgentStatus, now_ms: u64) -> String {
+/// What it does, in the loop's own words where it runs. `enabled`: the master switch.
+fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
     match (agent.state, &agent.activity) {
         (AgentState::Running, Some(activity)) => match activity.state {
             LoopState::Tick => "tick".to_owned(),
@@ -140,7 +144,7 @@ fn state(agent: &AgentStatus, now_ms: u64) -> String {
                 None => "backing off".to_owned(),
             }
         }
-        (AgentState::Stopped, _) if agent.enabled => "not running".to_owned(),
+        (AgentState::Stopped, _) if enabled && agent.enabled => "not running".to_owned(),
         (AgentState::Stopped, _) => "stopped".to_owned(),
         (AgentState::Ended, _) => "ended".to_owned(),
         (AgentState::Failed, _) => "failed".to_owned(),

@@ -1,9 +1,12 @@
 //! The arguments of `teamster supervise` and `teamster agents`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use teamster::agent_loop::supervisor::{FILE_NAME, FILE_VARIABLE};
+
+use super::value;
 
 const SUPERVISE_EXAMPLES: &str = "\
 Examples:
@@ -34,6 +37,9 @@ pub(crate) struct SuperviseArgs {
     /// The configuration
     #[arg(value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME)]
     pub(crate) config: PathBuf,
+    /// How long a loop that is stopped may take to end before it is killed, such as 5s or 1m
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = value::limit)]
+    pub(crate) grace: Duration,
     /// Leave the loops running at the end, for the next supervisor
     #[arg(long)]
     pub(crate) keep_agents: bool,

@@ -1,0 +1,215 @@
+//! A folder with agents, a supervisor of them, and what is asked of it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use teamster::process::{ProcessIdentity, ProcessSignal};
+use teamster_testkit::proc::wait_until;
+use teamster_testkit::stand_in::{Plan, StandIn};
+use tempfile::TempDir;
+
+use crate::LIMIT;
+
+const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
+
+pub(crate) struct Company {
+    dir: TempDir,
+}
+
+/// What a command printed and how it ended.
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Company {
+    /// Agents of Claude, whose stand-in does what the plan says.
+    pub(crate) fn new<'a>(
+        agents: impl IntoIterator<Item = &'a str>,
+        plan: impl FnOnce(Plan) -> Plan,
+    ) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let company = Self { dir };
+        for folder in ["home", "state", "tmp"] {
+            fs::create_dir(company.path(folder)).unwrap();
+        }
+        let mut entries = Vec::new();
+        for id in agents {
+            let folder = company.folder(id);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("CLAUDE.md"), "Be patient.\n").unwrap();
+            fs::write(folder.join(".env"), "MIN_SLEEP=1000\nIDLE_STEP=1000\n").unwrap();
+            entries.push(
+                serde_json::json!({"id": id, "alias": format!("@{id}"), "runtime": "claude"}),
+            );
+        }
+        let config = serde_json::json!({"companyName": "Example", "agents": entries});
+        fs::write(company.config(), config.to_string()).unwrap();
+        let plan = plan(Plan::new(StandIn::Claude, company.path("state")));
+        plan.install(&company.path("bin"), &format!("'{TEAMSTER}' fake-agent"))
+            .unwrap();
+        company
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.path("agents.config.json")
+    }
+
+    pub(crate) fn folder(&self, id: &str) -> PathBuf {
+        self.path("agents").join(id)
+    }
+
+    pub(crate) fn teamster<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let path = format!("{}:/usr/bin:/bin", self.path("bin").display());
+        let mut command = Command::new(TEAMSTER);
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.path("home"))
+            .env("TMPDIR", self.path("tmp"))
+            .env("IS_SANDBOX", "1")
+            .env("TZ", "UTC")
+            .current_dir(self.dir.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Ended {
+        let output = self.teamster(args).output().unwrap();
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// What is printed by one that has to go well.
+    pub(crate) fn good<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> String {
+        let ended = self.run(args);
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        ended.stdout
+    }
+
+    pub(crate) fn supervise<'a>(&self, more: impl IntoIterator<Item = &'a str>) -> Supervisor {
+        let told = self.path("told");
+        let begun = || {
+            let text = fs::read_to_string(&told).unwrap_or_default();
+            text.matches("listening on").count()
+        };
+        let before = begun();
+        let file = File::options().create(true).append(true).open(&told);
+        let mut command = self.teamster(["supervise"]);
+        command.args(more).stderr(file.unwrap());
+        let supervisor = Supervisor(command.spawn().unwrap());
+        assert!(wait_until(LIMIT, || begun() > before), "{}", self.told());
+        supervisor
+    }
+
+    /// What supervisors have said.
+    pub(crate) fn told(&self) -> String {
+        fs::read_to_string(self.path("told")).unwrap()
+    }
+
+    /// One agent, as `status --json` has it.
+    pub(crate) fn agent(&self, id: &str) -> Value {
+        let status = self.good(["agents", "status", id, "--json"]);
+        let mut status: Value = serde_json::from_str(&status).unwrap();
+        assert_eq!(status["agents"].as_array().unwrap().len(), 1, "{status}");
+        status["agents"][0].take()
+    }
+
+    /// Waits until this holds for the agent.
+    pub(crate) fn wait(&self, id: &str, what: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        let held = wait_until(LIMIT, || {
+            last = self.agent(id);
+            what(&last)
+        });
+        assert!(held, "{last}\n{}", self.log(id));
+        last
+    }
+
+    /// Waits until its loop sleeps after a tick; its process id.
+    pub(crate) fn asleep(&self, id: &str) -> u32 {
+        let agent = self.wait(id, |it| it["activity"]["state"] == "sleeping");
+        pid(&agent).unwrap()
+    }
+
+    pub(crate) fn log(&self, id: &str) -> String {
+        let file = self.folder(id).join(".orchestrator/agent-loop.log");
+        fs::read_to_string(file).unwrap_or_default()
+    }
+
+    /// The processes that work in the folders of agents: loops, their CLIs, and what those started.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let agents = fs::canonicalize(self.path("agents")).unwrap();
+        let processes = fs::read_dir("/proc").unwrap();
+        let working = |pid: &u32| {
+            let directory = fs::read_link(format!("/proc/{pid}/cwd"));
+            let alive = teamster_testkit::proc::is_alive(*pid);
+            alive && directory.is_ok_and(|it| it.starts_with(&agents))
+        };
+        processes
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter(working)
+            .collect()
+    }
+}
+
+impl Drop for Company {
+    fn drop(&mut self) {
+        for pid in self.processes() {
+            if let Some(process) = ProcessIdentity::of(pid) {
+                // Gone already in a test that passed.
+                let _ = process.signal(ProcessSignal::Kill);
+            }
+        }
+    }
+}
+
+pub(crate) fn pid(agent: &Value) -> Option<u32> {
+    agent["pid"].as_u64()?.try_into().ok()
+}
+
+/// A supervisor, which is killed at the end.
+pub(crate) struct Supervisor(Child);
+
+impl Supervisor {
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.0.id().cast_signed()), signal).unwrap();
+    }
+
+    /// Waits for its end; its exit code.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        assert!(wait_until(LIMIT, || self.0.try_wait().unwrap().is_some()));
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        // Gone already in a test that passed.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether the file is there and only its user can do anything with it.
+pub(crate) fn is_private(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 == 0)
+}

@@ -1,0 +1,228 @@
+//! What a supervisor is told, with and without one.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use nix::sys::signal::Signal;
+use teamster_testkit::proc::{is_alive, wait_until};
+use teamster_testkit::stand_in::Act;
+
+use crate::LIMIT;
+use crate::company::{Company, pid};
+
+#[test]
+fn start_stop_wake_restart() {
+    let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    let first = company.asleep("a");
+    let other = company.asleep("b");
+
+    let table = company.good(["agents", "status"]);
+    let lines: Vec<_> = table.lines().collect();
+    assert!(lines[0].starts_with("AGENT  ALIAS  STATE"), "{table}");
+    assert!(
+        lines[1].starts_with("a      @a     sleeping until "),
+        "{table}"
+    );
+    assert!(lines[1].contains(&first.to_string()), "{table}");
+
+    let ticks = |id: &str| company.log(id).matches(" begin (").count();
+    assert_eq!(ticks("a"), 1);
+    assert_eq!(company.good(["agents", "wake", "a"]), "a: woken\n");
+    assert!(
+        wait_until(LIMIT, || ticks("a") == 2),
+        "{}",
+        company.log("a")
+    );
+    assert_eq!(ticks("b"), 1);
+    company.asleep("a");
+
+    assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
+    assert!(!is_alive(first) && is_alive(other));
+    let ended = company.run(["agents", "wake", "a"]);
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(
+        ended.stderr,
+        "error: a does not run: `teamster agents start a` starts it\n"
+    );
+    let started = company.good(["agents", "start", "a"]);
+    let second = pid(&company.agent("a")).unwrap();
+    assert_eq!(started, format!("a: runs, pid {second}\n"));
+    // That of one that runs is no error, and changes nothing.
+    assert_eq!(company.good(["agents", "start", "a"]), started);
+    let restarted = company.good(["agents", "restart", "a", "b"]);
+    let now = ["a", "b"].map(|id| pid(&company.agent(id)).unwrap());
+    assert_eq!(
+        restarted,
+        format!("a: runs, pid {}\nb: runs, pid {}\n", now[0], now[1])
+    );
+    assert!(!is_alive(second) && !is_alive(other));
+
+    let stopped = company.good(["agents", "stop", "--all"]);
+    assert_eq!(stopped, "a: stopped\nb: stopped\n");
+    // The switch outlives the supervisor.
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+    let supervisor = company.supervise([]);
+    assert_eq!(company.agent("a")["state"], "stopped");
+    let ended = company.run(["agents", "status"]);
+    assert!(
+        ended.stderr.starts_with("all agents are switched off"),
+        "{}",
+        ended.stderr
+    );
+    company.good(["agents", "start", "--all"]);
+    for id in ["a", "b"] {
+        company.asleep(id);
+    }
+    assert_eq!(
+        company.good(["agents", "reload"]),
+        "configuration read again: 2 agents\n"
+    );
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn one_that_cannot_run_is_told_and_is_an_error() {
+    let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
+    fs::remove_file(company.folder("b").join("CLAUDE.md")).unwrap();
+    let supervisor = company.supervise([]);
+    company.asleep("a");
+    let ended = company.run(["agents", "start", "a", "b"]);
+    assert_eq!(ended.code, Some(1));
+    let told: Vec<_> = ended.stdout.lines().collect();
+    assert!(told[0].starts_with("a: runs, pid "), "{told:?}");
+    assert!(
+        told[1].starts_with("b: cannot run: the instructions file CLAUDE.md is missing in "),
+        "{told:?}"
+    );
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn without_a_supervisor_the_files_tell_and_the_rest_says_what_to_do() {
+    let company = Company::new(["a", "b"], |plan| plan);
+    let ended = company.run(["agents", "status"]);
+    assert_eq!(ended.code, Some(0));
+    assert!(
+        ended.stderr.starts_with("no supervisor is running for "),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stdout.contains("a      @a     not running"),
+        "{}",
+        ended.stdout
+    );
+
+    for order in ["start", "stop", "restart", "wake"] {
+        let ended = company.run(["agents", order, "a"]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{order}");
+        assert!(
+            ended.stderr.contains("start one with `teamster supervise "),
+            "{}",
+            ended.stderr
+        );
+        // Without anybody's name.
+        assert_eq!(company.run(["agents", order]).code, Some(2), "{order}");
+    }
+    for args in [["status", "x"], ["logs", "x"]] {
+        let ended = company.run(["agents", args[0], args[1]]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+        assert!(
+            ended.stderr.contains("there is no agent \"x\" in "),
+            "{}",
+            ended.stderr
+        );
+        assert!(
+            ended.stderr.ends_with("; there is: a, b\n"),
+            "{}",
+            ended.stderr
+        );
+    }
+    let ended = company.run(["agents", "logs", "a"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(
+        ended.stderr.contains("there is no log of a yet"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn an_unknown_agent_is_told_with_the_known_ones() {
+    let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    for order in ["start", "stop", "restart", "wake"] {
+        let ended = company.run(["agents", order, "a", "x"]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{order}");
+        assert_eq!(
+            ended.stderr,
+            "error: there is no agent \"x\"; there is: a, b\n"
+        );
+    }
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn the_log_to_its_end_and_beyond() {
+    let company = Company::new(["a"], |plan| plan);
+    let folder = company.folder("a").join(".orchestrator");
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("agent-loop.log");
+    fs::write(&file, "one\ntwo \u{1b}[31m\nthree\n").unwrap();
+    // No terminal: as it is.
+    assert_eq!(
+        company.good(["agents", "logs", "a"]),
+        "one\ntwo \u{1b}[31m\nthree\n"
+    );
+    assert_eq!(company.good(["agents", "logs", "a", "-n", "1"]), "three\n");
+
+    let mut command = company.teamster(["agents", "logs", "a", "-n1", "--follow"]);
+    let mut following = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    assert_eq!(next(), "three");
+    let append = |text: &str| {
+        let mut log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&file)
+            .unwrap();
+        log.write_all(text.as_bytes()).unwrap();
+    };
+    append("four\n");
+    assert_eq!(next(), "four");
+    // It begins anew, as the loop has it.
+    fs::rename(&file, folder.join("agent-loop.log.1")).unwrap();
+    append("five\n");
+    assert_eq!(next(), "five");
+    append("six\n");
+    assert_eq!(next(), "six");
+    following.kill().unwrap();
+    following.wait().unwrap();
+}
+
+#[test]
+fn another_configuration_in_the_same_folder_is_not_meant() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    fs::write(company.path("other.json"), r#"{"agents": [{"id": "a"}]}"#).unwrap();
+    let ended = company.run(["agents", "--config", "other.json", "stop", "a"]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(
+        ended.stderr.contains("has the configuration "),
+        "{}",
+        ended.stderr
+    );
+    let mut command = company.teamster(["agents", "status", "--json"]);
+    command.env("AGENTS_CONFIG", "other.json");
+    assert_eq!(command.output().unwrap().status.code(), Some(2));
+    company.asleep("a");
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}

@@ -1,0 +1,170 @@
+//! The supervisor: its signals, its end, and the one after it.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use serde_json::json;
+use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
+use teamster_testkit::stand_in::Act;
+
+use crate::LIMIT;
+use crate::company::{Company, is_private, pid};
+
+#[test]
+fn it_ends_with_all_that_it_has_started() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
+        let supervisor = company.supervise([]);
+        let pids = [company.asleep("a"), company.asleep("b")];
+        assert!(is_private(&company.path(".teamster")));
+        assert!(is_private(&company.path(".teamster/supervisor.sock")));
+        supervisor.signal(signal);
+        assert_eq!(supervisor.end(), Some(0));
+        assert!(pids.iter().all(|pid| !is_alive(*pid)));
+        let left = || company.processes();
+        assert!(wait_until(LIMIT, || left().is_empty()), "{:?}", left());
+        for id in ["a", "b"] {
+            let log = company.log(id);
+            assert!(log.contains("agent-loop exit"), "in order: {log}");
+            assert!(log.ends_with("supervisor: stopped\n"), "{log}");
+            // Its stdout is the log, and it writes there itself.
+            assert_eq!(log.matches("agent-loop start").count(), 1, "{log}");
+        }
+    }
+}
+
+#[test]
+fn it_is_killed_and_the_next_one_takes_its_loops_over() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    let first = company.asleep("a");
+    supervisor.signal(Signal::SIGKILL);
+    assert_eq!(supervisor.end(), None);
+    assert!(is_alive(first));
+    let agent = company.agent("a");
+    assert_eq!(
+        (pid(&agent), &agent["state"]),
+        (Some(first), &json!("running"))
+    );
+
+    let supervisor = company.supervise([]);
+    let agent = company.agent("a");
+    assert_eq!(
+        (pid(&agent), &agent["adopted"]),
+        (Some(first), &json!(true))
+    );
+    assert!(
+        company
+            .told()
+            .contains(&format!("a: runs already, pid {first}"))
+    );
+    assert_eq!(company.log("a").matches("agent-loop start").count(), 1);
+    assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
+    assert!(!is_alive(first));
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn a_loop_that_is_killed_is_started_again_and_its_agent_does_not_live_on() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    let first = company.asleep("a");
+    let before = company.processes();
+    assert!(before.len() >= 2, "the loop and its CLI: {before:?}");
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(first.cast_signed()),
+        Signal::SIGKILL,
+    )
+    .unwrap();
+    company.wait("a", |it| pid(it).is_some_and(|pid| pid != first));
+    for pid in before {
+        assert!(wait_gone(pid, LIMIT), "{pid} lives on");
+    }
+    let agent = company.wait("a", |it| it["activity"]["state"] == "sleeping");
+    assert_eq!(
+        (&agent["restarts"], &agent["reason"]),
+        (&json!(1), &json!("was ended by SIGKILL"))
+    );
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn agents_can_be_kept() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise(["--keep-agents"]);
+    let first = company.asleep("a");
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+    assert!(is_alive(first));
+    let supervisor = company.supervise([]);
+    assert_eq!(pid(&company.agent("a")), Some(first));
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+    assert!(!is_alive(first));
+}
+
+#[test]
+fn a_hang_up_has_the_configuration_read_again() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    let first = company.asleep("a");
+    fs::create_dir(company.folder("b")).unwrap();
+    fs::write(company.folder("b").join("AGENTS.md"), "").unwrap();
+    let config = json!({"agents": [{"id": "a", "runtime": "claude"}, {"id": "b"}]});
+    fs::write(company.config(), config.to_string()).unwrap();
+    supervisor.signal(Signal::SIGHUP);
+    assert!(wait_until(LIMIT, || {
+        company
+            .told()
+            .contains("configuration read again: 2 agents")
+    }));
+    company.wait("b", |it| it["state"] == "running");
+    assert_eq!(pid(&company.agent("a")), Some(first));
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn it_is_refused_where_it_cannot_be() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    let ended = company.run(["supervise"]);
+    assert_eq!(ended.code, Some(2));
+    let pid = supervisor.pid();
+    assert!(
+        ended.stderr.contains(
+            &format!(
+                "already running in {}, pid {pid}",
+                company.path("").display()
+            )
+            .replace("/,", ",")
+        ),
+        "{}",
+        ended.stderr
+    );
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+
+    for (text, message) in [
+        (
+            "{\"agents\": [\n{\"id\": \"a\"},\n{\"id\": \"a/b\"}]}",
+            ":3: the id \"a/b\" has a path separator",
+        ),
+        ("{\"agents\": [\n", ":2: this is no JSON"),
+    ] {
+        fs::write(company.config(), text).unwrap();
+        let ended = company.run(["supervise"]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+        assert!(ended.stderr.contains(message), "{}", ended.stderr);
+        assert_eq!(company.run(["agents", "status"]).code, Some(2));
+    }
+    let ended = company.run(["supervise", "nowhere.json"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.stderr.contains("nowhere.json: there is no such file"),
+        "{}",
+        ended.stderr
+    );
+}
