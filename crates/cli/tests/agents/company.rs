@@ -211,5 +211,5 @@ impl Drop for Supervisor {
 /// Whether the file is there and only its user can do anything with it.
 pub(crate) fn is_private(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 == 0)
+    fs::metadata(path).is_ok_and(|file| matches!(file.permissions().mode() & 0o777, 0o600 | 0o700))
 }
