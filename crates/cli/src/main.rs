@@ -21,6 +21,7 @@ mod runs;
 mod signals;
 mod store;
 mod supervise;
+mod usage;
 mod words;
 
 use std::ffi::OsString;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Chat(args) => chat::main(&args),
         Command::Runs(args) => runs::main(&args.command),
+        Command::Usage(args) => usage::main(&args),
         Command::Loop(args) => loop_run::main(&args),
         Command::Supervise(args) => supervise::main(&args),
         Command::Agents(args) => agents::main(&args),

@@ -9,6 +9,7 @@ mod provider;
 mod run;
 mod store;
 mod supervise;
+mod usage;
 mod value;
 
 use std::ffi::OsString;
@@ -33,6 +34,7 @@ pub(crate) use store::{
 pub(crate) use supervise::{
     AgentsArgs, AgentsCommand, AgentsLogsArgs, AgentsSelection, AgentsStatusArgs, SuperviseArgs,
 };
+pub(crate) use usage::{By, UsageArgs};
 pub(crate) use value::EnvVar;
 
 use crate::exit_code;
@@ -47,6 +49,7 @@ Examples:
   teamster run claude \"List the crates\" --json   every event as one line of JSON
   teamster chat claude                           talk with an agent, in one process
   teamster runs list                             what ran here, how it ended and what it cost
+  teamster usage --since 7d                      what all agents used here, and what it cost
   teamster loop ~/agents/triage                  an agent that works by itself, tick by tick
   teamster supervise agents.config.json          many of them, restarted when they crash
   teamster mcp check                             do the MCP servers of ./.mcp.json work
@@ -89,6 +92,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Chat(Box<ChatArgs>),
     Runs(RunsArgs),
+    Usage(UsageArgs),
     Loop(LoopArgs),
     Supervise(SuperviseArgs),
     Agents(AgentsArgs),

@@ -25,7 +25,7 @@ pub(crate) use current::{Before, Current};
 pub(crate) use json::Json;
 pub(crate) use narrator::Narrator;
 pub(crate) use plain::Plain;
-pub(crate) use spinner::TermSpinner;
+pub(crate) use spinner::{Spinner, TermSpinner};
 pub(crate) use terminal::Terminal;
 
 /// Shows the events of one run.

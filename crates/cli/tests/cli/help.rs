@@ -27,6 +27,7 @@ help!(
     ["runs", "forget", "--help"],
     "snapshots/runs_forget.txt"
 );
+help!(usage, ["usage", "--help"], "snapshots/usage.txt");
 help!(doctor, ["doctor", "--help"], "snapshots/doctor.txt");
 help!(mcp, ["mcp", "--help"], "snapshots/mcp.txt");
 help!(

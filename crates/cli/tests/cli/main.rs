@@ -22,6 +22,7 @@ mod run;
 mod runs;
 mod stop;
 mod terminal;
+mod usage;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

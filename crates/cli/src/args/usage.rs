@@ -1,0 +1,253 @@
+//! The arguments of `teamster usage`.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use jiff::civil::{Date, DateTime, Time};
+use jiff::{Span, Timestamp, Zoned};
+use teamster::usage::{Dimension, Provider};
+
+use super::{StoreArgs, value};
+
+const EXAMPLES: &str = "\
+Examples:
+  teamster usage                               tokens and cost by day
+  teamster usage --by model --since 7d
+  teamster usage --by agent --since today      which agents, told apart by their directories
+  teamster usage --by session --since \"2026-11-22 09:00\" --until \"2026-11-22 12:00\"
+  teamster usage --provider claude --since yesterday --until yesterday
+  teamster usage --since 30d --json | jq .total.estimatedCostUsd";
+
+/// Shows what agent CLIs have used on this machine, and what it cost.
+///
+/// The figures are those of the CLIs' own files, such as the transcripts of Claude Code, so that what
+/// was used without teamster is among them. Each request counts once, however many copies of it are
+/// there. Runs of which the files know nothing are taken from the history of runs. A cost is what a CLI
+/// reported, or an estimate by the services' list prices, which has a `~` before it: of a subscription
+/// it is not what was paid. Nothing is written, and nothing is sent anywhere.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct UsageArgs {
+    /// What the figures are grouped by
+    #[arg(long, value_name = "WHAT", default_value = "day")]
+    pub(crate) by: By,
+    /// Only from then on: a date, a time, `today`, `yesterday`, or how long ago, such as 24h or 7d
+    #[arg(long, value_name = "WHEN", value_parser = When::parse)]
+    pub(crate) since: Option<When>,
+    /// Only before then; a day counts to its end
+    #[arg(long, value_name = "WHEN", value_parser = When::parse)]
+    pub(crate) until: Option<When>,
+    /// Only this CLI; may be given several times
+    #[arg(long = "provider", value_name = "NAME", value_parser = provider())]
+    pub(crate) providers: Vec<Provider>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// What figures are grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// The day, in the time zone of this machine
+    Day,
+    /// The model, as its CLI writes it
+    Model,
+    /// The agent: the directory in which its session began
+    Agent,
+    /// The session
+    Session,
+    /// The CLI
+    Provider,
+}
+
+impl By {
+    pub(crate) fn dimension(self) -> Dimension {
+        match self {
+            Self::Day => Dimension::Day,
+            Self::Model => Dimension::Model,
+            Self::Agent => Dimension::Agent,
+            Self::Session => Dimension::Session,
+            Self::Provider => Dimension::Provider,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Model => "model",
+            Self::Agent => "agent",
+            Self::Session => "session",
+            Self::Provider => "provider",
+        }
+    }
+}
+
+fn provider() -> impl TypedValueParser<Value = Provider> {
+    PossibleValuesParser::new(Provider::ALL.map(Provider::id))
+        .try_map(|name| name.parse::<Provider>())
+}
+
+/// A point in time, or a day, as somebody says it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum When {
+    /// So many days before today.
+    DaysAgo(i64),
+    /// A day.
+    Day(Date),
+    /// A time of this machine's zone.
+    Local(DateTime),
+    /// A time anywhere.
+    At(Timestamp),
+    /// So many milliseconds ago.
+    Ago(i64),
+}
+
+impl When {
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            "expected a date such as 2026-11-22, a time such as \"2026-11-22 09:30\", `today`, \
+             `yesterday`, or how long ago, such as 24h or 7d"
+                .to_owned()
+        };
+        match text {
+            "today" => return Ok(Self::DaysAgo(0)),
+            "yesterday" => return Ok(Self::DaysAgo(1)),
+            // What a length of time may be elsewhere: no limit.
+            "off" | "0" => return Err(wrong()),
+            _ => {}
+        }
+        // A number alone could be a year as well as seconds.
+        let is_number = text.chars().all(|c| c.is_ascii_digit());
+        if !is_number && let Ok(ago) = value::limit(text) {
+            let ago = i64::try_from(ago.as_millis()).map_err(|_| wrong())?;
+            return Ok(Self::Ago(ago));
+        }
+        if is_number || !text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(wrong());
+        }
+        if let Ok(at) = text.parse() {
+            return Ok(Self::At(at));
+        }
+        match text.parse::<DateTime>() {
+            Ok(at) if !text.contains(':') => Ok(Self::Day(at.date())),
+            Ok(at) => Ok(Self::Local(at)),
+            Err(_) => Err(wrong()),
+        }
+    }
+
+    /// The moment that is meant: of a day, its beginning. `None` if there is none, such as before the
+    /// first year.
+    pub(crate) fn begin(&self, now: &Zoned) -> Option<Timestamp> {
+        let zone = now.time_zone();
+        let day = |date: Date| {
+            let midnight = date.to_datetime(Time::midnight());
+            Some(midnight.to_zoned(zone.clone()).ok()?.timestamp())
+        };
+        match self {
+            Self::DaysAgo(days) => day(now
+                .date()
+                .checked_sub(Span::new().try_days(*days).ok()?)
+                .ok()?),
+            Self::Day(date) => day(*date),
+            Self::Local(at) => Some(at.to_zoned(zone.clone()).ok()?.timestamp()),
+            Self::At(at) => Some(*at),
+            Self::Ago(ms) => {
+                let span = Span::new().try_milliseconds(*ms).ok()?;
+                now.timestamp().checked_sub(span).ok()
+            }
+        }
+    }
+
+    /// The same of an end: of a day, the beginning of the next one.
+    pub(crate) fn end(&self, now: &Zoned) -> Option<Timestamp> {
+        let next = |date: Date| Self::Day(date.tomorrow().ok()?).begin(now);
+        match self {
+            Self::DaysAgo(days) => {
+                let today = now.date();
+                next(today.checked_sub(Span::new().try_days(*days).ok()?).ok()?)
+            }
+            Self::Day(date) => next(*date),
+            _ => self.begin(now),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As if it were half past ten in Berlin.
+    fn now() -> Zoned {
+        let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(1));
+        let now: Timestamp = "2026-11-22T09:30:00Z".parse().unwrap();
+        now.to_zoned(zone)
+    }
+
+    fn begin(text: &str) -> String {
+        When::parse(text)
+            .unwrap()
+            .begin(&now())
+            .unwrap()
+            .to_string()
+    }
+
+    fn end(text: &str) -> String {
+        When::parse(text).unwrap().end(&now()).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_beginning() {
+        for (text, expected) in [
+            ("today", "2026-11-21T23:00:00Z"),
+            ("yesterday", "2026-11-20T23:00:00Z"),
+            ("2026-11-20", "2026-11-19T23:00:00Z"),
+            ("2026-11-20 08:15", "2026-11-20T07:15:00Z"),
+            ("2026-11-20T08:15:30", "2026-11-20T07:15:30Z"),
+            ("2026-11-20T08:15:30Z", "2026-11-20T08:15:30Z"),
+            ("2026-11-20T08:15:30+02:00", "2026-11-20T06:15:30Z"),
+            ("24h", "2026-11-21T09:30:00Z"),
+            ("7d", "2026-11-15T09:30:00Z"),
+            ("1h30m", "2026-11-22T08:00:00Z"),
+        ] {
+            assert_eq!(begin(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_end_takes_a_day_as_a_whole() {
+        for (text, expected) in [
+            ("today", "2026-11-22T23:00:00Z"),
+            ("yesterday", "2026-11-21T23:00:00Z"),
+            ("2026-11-20", "2026-11-20T23:00:00Z"),
+            ("2026-11-20 08:15", "2026-11-20T07:15:00Z"),
+            ("24h", "2026-11-21T09:30:00Z"),
+        ] {
+            assert_eq!(end(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time() {
+        for text in [
+            "",
+            "0",
+            "off",
+            "7",
+            "2026",
+            "2026-13-01",
+            "7x",
+            "-7d",
+            "tomorrow",
+            "09:30",
+            "2026-11-20 25:00",
+        ] {
+            assert!(When::parse(text).is_err(), "{text}");
+        }
+        // There is no such day, or no such time ago, and no panic.
+        for text in ["9999-12-31", "99999999d", "-009999-01-01"] {
+            let when = When::parse(text);
+            let _ = when.map(|when| (when.begin(&now()), when.end(&now())));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The history of runs, as the accounts take it.
+
+use std::io::Write;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use teamster::store::{RunFilter, RunRecord, Store, StoreError};
+use teamster::usage::{PastRun, Provider, Witness};
+
+use super::TimeSpan;
+use crate::args::StoreArgs;
+use crate::{store, tokio_runtime, words};
+
+/// Runs of the history.
+#[derive(Default)]
+pub(super) struct Runs {
+    /// Those of CLIs whose files are known.
+    pub(super) known: Vec<PastRun>,
+    /// How many there are of others that used something.
+    pub(super) of_others: u64,
+}
+
+/// The runs that began in this time. The store is only asked if there is one; if it is the user's own and
+/// cannot be read, that is said, and there are none.
+pub(super) fn runs(
+    args: &StoreArgs,
+    span: TimeSpan,
+    providers: &[Provider],
+) -> anyhow::Result<Runs> {
+    let Some(place) = store::place(args) else {
+        return Ok(Runs::default());
+    };
+    let mut filter = RunFilter::default();
+    filter.since_ms = span.since.map(milliseconds);
+    filter.until_ms = span.until.map(milliseconds);
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runs = runtime.block_on(async {
+        let store = Store::open_existing(&place).await?;
+        let runs = store.runs(&filter).await;
+        store::close(&store).await;
+        runs
+    });
+    match runs {
+        Ok(runs) => Ok(of(&runs, providers)),
+        Err(StoreError::Missing { .. }) if args.url.is_none() => Ok(Runs::default()),
+        Err(error) if args.url.is_none() => {
+            let error = words::printable(&error.to_string());
+            // Nobody is left to tell if stderr is gone.
+            let _ = writeln!(
+                anstream::stderr(),
+                "without the history of runs, which cannot be read: {error}"
+            );
+            Ok(Runs::default())
+        }
+        Err(error) => Err(error).context("--store or TEAMSTER_STORE"),
+    }
+}
+
+fn of(records: &[RunRecord], providers: &[Provider]) -> Runs {
+    let mut runs = Runs::default();
+    for record in records {
+        match record.provider.parse::<Provider>() {
+            Ok(provider) if providers.contains(&provider) => {
+                runs.known.extend(past_run(record, provider));
+            }
+            Ok(_) => {}
+            // Other agents are left out when some CLIs are chosen.
+            Err(_) if providers.len() < Provider::ALL.len() => {}
+            Err(_) => {
+                let used = record.usage.is_some_and(|usage| !usage.is_empty());
+                runs.of_others += u64::from(used || record.cost_usd.is_some());
+            }
+        }
+    }
+    runs
+}
+
+fn past_run(record: &RunRecord, provider: Provider) -> Option<PastRun> {
+    let at = i64::try_from(record.started_at).ok()?;
+    let at = Timestamp::from_millisecond(at).ok()?;
+    let mut run = PastRun::new(&*record.run_id, Witness::History, provider, at);
+    run.session.clone_from(&record.session_id);
+    run.model.clone_from(&record.model);
+    let directory = record.working_directory.as_ref();
+    run.directory = directory.map(|directory| directory.to_string_lossy().into_owned());
+    run.usage = record.usage;
+    run.cost_usd = record.cost_usd;
+    run.requests = record.num_turns.map(u64::from);
+    Some(run)
+}
+
+fn milliseconds(at: Timestamp) -> u64 {
+    u64::try_from(at.as_millisecond()).unwrap_or_default()
+}

@@ -1,0 +1,158 @@
+//! What was used, for programs. The fields are described in `docs/usage.md`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use jiff::{Timestamp, Zoned};
+use serde::Serialize;
+use teamster::Usage;
+use teamster::usage::{Figures, Group};
+
+use super::Report;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    by: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+    time_zone: String,
+    groups: Vec<WrittenGroup<'a>>,
+    total: WrittenFigures,
+    unpriced: Vec<Unpriced<'a>>,
+    prices: Prices,
+    history: History,
+    diagnostics: Diagnostics<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenGroup<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(flatten)]
+    figures: WrittenFigures,
+    providers: Vec<&'static str>,
+    models: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directory: Option<&'a str>,
+    first: Timestamp,
+    last: Timestamp,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenFigures {
+    requests: u64,
+    subagent_requests: u64,
+    usage: Usage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_write_1h_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reported_cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated_cost_usd: Option<f64>,
+    unpriced_requests: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    premium_requests: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Unpriced<'a> {
+    model: &'a str,
+    requests: u64,
+}
+
+#[derive(Serialize)]
+struct Prices {
+    source: &'static str,
+    date: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct History {
+    /// Runs that the CLIs' files do not know.
+    only_there: u64,
+    /// Runs whose cost stands beside what the files tell.
+    with_cost: u64,
+    /// Runs of agents whose files are not known.
+    of_other_agents: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Diagnostics<'a> {
+    files: u64,
+    bytes: u64,
+    malformed_lines: u64,
+    oversize_lines: u64,
+    sessions_without_figures: u64,
+    unreadable: u64,
+    unreadable_examples: &'a [PathBuf],
+}
+
+pub(super) fn print(report: &Report<'_>, now: &Zoned, out: &mut impl Write) -> io::Result<()> {
+    let (source, date) = Report::prices();
+    let found = report.accounts.diagnostics();
+    let written = Written {
+        by: report.by.name(),
+        since: report.span.since,
+        until: report.span.until,
+        // A zone without a name is known by how far it is from UTC.
+        time_zone: (now.time_zone().iana_name())
+            .map_or_else(|| now.offset().to_string(), str::to_owned),
+        groups: report.groups.iter().map(group).collect(),
+        total: figures(&report.total),
+        unpriced: (report.unpriced.iter())
+            .map(|(model, requests)| Unpriced {
+                model,
+                requests: *requests,
+            })
+            .collect(),
+        prices: Prices { source, date },
+        history: History {
+            only_there: report.joined.only_there,
+            with_cost: report.joined.with_cost,
+            of_other_agents: report.of_others,
+        },
+        diagnostics: Diagnostics {
+            files: found.files,
+            bytes: found.bytes,
+            malformed_lines: found.malformed_lines,
+            oversize_lines: found.oversize_lines,
+            sessions_without_figures: found.sessions_without_figures,
+            unreadable: found.unreadable,
+            unreadable_examples: &found.unreadable_examples,
+        },
+    };
+    serde_json::to_writer_pretty(&mut *out, &written)?;
+    writeln!(out)
+}
+
+fn group(group: &Group) -> WrittenGroup<'_> {
+    WrittenGroup {
+        name: group.name.as_deref(),
+        figures: figures(&group.figures),
+        providers: group.providers.iter().map(|p| p.id()).collect(),
+        models: group.models.iter().map(|model| &**model).collect(),
+        directory: group.directory.as_deref(),
+        first: group.first,
+        last: group.last,
+    }
+}
+
+fn figures(figures: &Figures) -> WrittenFigures {
+    WrittenFigures {
+        requests: figures.requests,
+        subagent_requests: figures.subagent_requests,
+        usage: figures.usage,
+        cache_write_1h_tokens: figures.cache_write_1h_tokens,
+        reported_cost_usd: figures.reported_cost_usd,
+        estimated_cost_usd: figures.estimated_cost_usd,
+        unpriced_requests: figures.unpriced_requests,
+        premium_requests: figures.premium_requests,
+    }
+}

@@ -1,0 +1,195 @@
+//! `teamster usage`: what agent CLIs have used.
+
+mod history;
+mod json;
+mod table;
+
+use std::io::{self, IsTerminal};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use jiff::{Timestamp, Zoned};
+use teamster::usage::{
+    Accounts, Dimension, Figures, Group, Joined, Places, Provider, Scan, prices,
+};
+
+use crate::args::{By, UsageArgs};
+use crate::render::{Spinner, TermSpinner};
+use crate::{exit_code, fail, words};
+
+/// How long nothing is said of how far it is.
+const PATIENCE: Duration = Duration::from_millis(700);
+/// How often it is said.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// Shows what was used; the exit code.
+pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
+    let now = Zoned::now();
+    let span = match span(args, &now) {
+        Ok(span) => span,
+        Err(error) => {
+            fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    let providers = match &*args.providers {
+        [] => Provider::ALL.to_vec(),
+        some => some.to_vec(),
+    };
+    let mut accounts = read(args, span, &now, &providers)?;
+    let runs = history::runs(&args.store, span, &providers)?;
+    let ticks = accounts.ticks();
+    let joined = accounts.join(runs.known.into_iter().chain(ticks));
+    let report = Report::new(&accounts, args.by, span, joined, runs.of_others);
+    let printed = if args.json {
+        json::print(&report, &now, &mut io::stdout())
+    } else if report.groups.is_empty() {
+        table::nothing(&report, &mut anstream::stderr())
+    } else {
+        table::print(&report, &mut anstream::stdout())
+    };
+    Ok(match printed {
+        Ok(()) => exit_code::SUCCESS,
+        Err(_) => exit_code::ABORTED,
+    })
+}
+
+/// From when on, and until when.
+#[derive(Debug, Clone, Copy, Default)]
+struct TimeSpan {
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+}
+
+fn span(args: &UsageArgs, now: &Zoned) -> anyhow::Result<TimeSpan> {
+    let since = args.since.as_ref().map(|since| {
+        let since = since.begin(now);
+        since.context("--since: there is no such time")
+    });
+    let until = args.until.as_ref().map(|until| {
+        let until = until.end(now);
+        until.context("--until: there is no such time")
+    });
+    let span = TimeSpan {
+        since: since.transpose()?,
+        until: until.transpose()?,
+    };
+    if let (Some(since), Some(until)) = (span.since, span.until)
+        && since >= until
+    {
+        bail!("--until is not after --since: there is nothing between them");
+    }
+    Ok(span)
+}
+
+/// Reads what the CLIs have left, and says at a terminal how far it is.
+fn read(
+    args: &UsageArgs,
+    span: TimeSpan,
+    now: &Zoned,
+    providers: &[Provider],
+) -> anyhow::Result<Accounts> {
+    let mut scan = Scan::new(Places::from_env())
+        .zone(now.time_zone().clone())
+        .providers(providers.iter().copied());
+    if let Some(since) = span.since {
+        scan = scan.since(since);
+    }
+    if let Some(until) = span.until {
+        scan = scan.until(until);
+    }
+    let progress = scan.progress();
+    let (done, is_done) = channel();
+    let reading = thread::spawn(move || {
+        let accounts = scan.run();
+        // Whoever waits is gone only if this program ends.
+        let _ = done.send(());
+        accounts
+    });
+    if io::stderr().is_terminal() && !args.json {
+        let mut spinner = TermSpinner::new();
+        let mut wait = PATIENCE;
+        while is_done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+            wait = FRAME;
+            let all = progress.bytes.load(Ordering::Relaxed);
+            let read = progress.bytes_read.load(Ordering::Relaxed);
+            spinner.show(&how_far(read, all));
+        }
+        spinner.hide();
+    }
+    reading
+        .join()
+        .map_err(|_| anyhow::anyhow!("the files of the CLIs could not be read"))
+}
+
+fn how_far(read: u64, all: u64) -> String {
+    if all == 0 {
+        return "looking for the files of the CLIs".to_owned();
+    }
+    let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
+    format!("reading {} of {} MB", megabytes(read), megabytes(all))
+}
+
+/// What is shown.
+struct Report<'a> {
+    by: By,
+    span: TimeSpan,
+    groups: Vec<Group>,
+    total: Figures,
+    /// Models without a price, and how many requests there were to them.
+    unpriced: Vec<(String, u64)>,
+    joined: Joined,
+    /// Runs of agents whose files are not known.
+    of_others: u64,
+    accounts: &'a Accounts,
+}
+
+impl<'a> Report<'a> {
+    fn new(accounts: &'a Accounts, by: By, span: TimeSpan, joined: Joined, of_others: u64) -> Self {
+        let mut groups = accounts.by(by.dimension());
+        match by {
+            By::Day => {}
+            // The one that was used last comes last, where a terminal shows it.
+            By::Session => groups.sort_by_key(|group| group.last),
+            By::Model | By::Agent | By::Provider => groups.sort_by(|a, b| {
+                let cost = |group: &Group| {
+                    let figures = &group.figures;
+                    let cost = figures.estimated_cost_usd.or(figures.reported_cost_usd);
+                    cost.unwrap_or_default()
+                };
+                let tokens = |group: &Group| group.figures.usage.total_tokens();
+                cost(b)
+                    .total_cmp(&cost(a))
+                    .then_with(|| tokens(b).cmp(&tokens(a)))
+            }),
+        }
+        let models = accounts.by(Dimension::Model).into_iter();
+        let unpriced = models
+            .filter(|model| model.figures.unpriced_requests > 0)
+            .map(|model| {
+                let name = model
+                    .name
+                    .as_deref()
+                    .map_or_else(String::new, words::one_line);
+                (name, model.figures.unpriced_requests)
+            });
+        Self {
+            by,
+            span,
+            groups,
+            total: accounts.total(),
+            unpriced: unpriced.collect(),
+            joined,
+            of_others,
+            accounts,
+        }
+    }
+
+    /// What the estimates are made with.
+    fn prices() -> (&'static str, &'static str) {
+        (prices::source(), prices::date())
+    }
+}

@@ -1,0 +1,238 @@
+//! What was used, for people.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use teamster::usage::{Figures, Group};
+
+use super::Report;
+use crate::args::By;
+use crate::words;
+
+/// How many models without a price are named.
+const NAMED: usize = 5;
+
+/// The columns with figures.
+const HEAD: [&str; 7] = [
+    "REQUESTS",
+    "INPUT",
+    "OUTPUT",
+    "CACHE READ",
+    "CACHE WRITE",
+    "REPORTED",
+    "ESTIMATED",
+];
+
+/// A friendly word in the place of a table.
+pub(super) fn nothing(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
+    if report.span.since.is_some() || report.span.until.is_some() {
+        writeln!(
+            out,
+            "nothing was used in this time, as far as the CLIs' files tell"
+        )?;
+    } else {
+        writeln!(
+            out,
+            "nothing was used here yet: no agent CLI has left files, and no run is in the history. \
+             `teamster doctor` shows which CLIs are here"
+        )?;
+    }
+    notes(report, out)
+}
+
+pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
+    let names: &[&str] = match report.by {
+        By::Day => &["DAY"],
+        By::Model => &["MODEL", "CLI"],
+        By::Agent => &["AGENT", "CLI"],
+        By::Session => &["SESSION", "CLI", "LAST", "DIRECTORY"],
+        By::Provider => &["CLI", "MODELS"],
+    };
+    let named = names.len();
+    let mut rows: Vec<Vec<String>> = Vec::with_capacity(report.groups.len() + 2);
+    rows.push(
+        names
+            .iter()
+            .chain(&HEAD)
+            .map(|&name| name.to_owned())
+            .collect(),
+    );
+    for group in &report.groups {
+        let mut row = naming(report.by, group);
+        row.extend(figures(&group.figures));
+        rows.push(row);
+    }
+    if report.groups.len() > 1 {
+        let mut row = vec![String::new(); named];
+        "total".clone_into(&mut row[0]);
+        row.extend(figures(&report.total));
+        rows.push(row);
+    }
+    let mut widths = vec![0; named + HEAD.len()];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(console::measure_text_width(cell));
+        }
+    }
+    // A column in which nobody has a figure only takes room.
+    let shown: Vec<usize> = (0..widths.len())
+        .filter(|column| rows.iter().skip(1).any(|row| !row[*column].is_empty()))
+        .collect();
+    let last = rows.len() - 1;
+    for (number, row) in rows.iter().enumerate() {
+        let style = if number == 0 {
+            Style::new().dimmed()
+        } else if number == last && report.groups.len() > 1 {
+            Style::new().bold()
+        } else {
+            Style::new()
+        };
+        let mut line = String::new();
+        for &column in &shown {
+            let cell = &row[column];
+            let fill = widths[column].saturating_sub(console::measure_text_width(cell));
+            if !line.is_empty() {
+                line.push_str("  ");
+            }
+            let fill = " ".repeat(fill);
+            // Names on the left, figures on the right.
+            let parts = if column < named {
+                [cell, &fill]
+            } else {
+                [&fill, cell]
+            };
+            parts.into_iter().for_each(|part| line.push_str(part));
+        }
+        writeln!(out, "{style}{}{style:#}", line.trim_end())?;
+    }
+    writeln!(out)?;
+    notes(report, out)
+}
+
+/// What tells a group from the others.
+fn naming(by: By, group: &Group) -> Vec<String> {
+    let name = group.name.as_deref().unwrap_or("(unknown)");
+    let name = words::one_line(name);
+    let providers: Vec<_> = group.providers.iter().map(|p| p.id()).collect();
+    let providers = providers.join(", ");
+    match by {
+        By::Day => vec![name],
+        By::Model | By::Agent => vec![name, providers],
+        By::Session => {
+            let last = group.last.to_zoned(jiff::tz::TimeZone::system());
+            let directory = group.directory.as_deref().unwrap_or_default();
+            vec![
+                name,
+                providers,
+                last.strftime("%Y-%m-%d %H:%M").to_string(),
+                words::one_line(directory),
+            ]
+        }
+        By::Provider => {
+            let models: Vec<_> = group.models.iter().map(|m| words::one_line(m)).collect();
+            vec![name, models.join(", ")]
+        }
+    }
+}
+
+fn figures(figures: &Figures) -> [String; 7] {
+    let tokens = |tokens: Option<u64>| tokens.map(words::count).unwrap_or_default();
+    let usage = &figures.usage;
+    let estimated = |usd: f64| format!("~{}", words::usd(usd));
+    [
+        match figures.requests {
+            // Costs alone.
+            0 => String::new(),
+            requests => words::count(requests),
+        },
+        tokens(usage.input_tokens),
+        tokens(usage.output_tokens),
+        tokens(usage.cache_read_tokens),
+        tokens(usage.cache_write_tokens),
+        figures
+            .reported_cost_usd
+            .map(words::usd)
+            .unwrap_or_default(),
+        figures
+            .estimated_cost_usd
+            .map(estimated)
+            .unwrap_or_default(),
+    ]
+}
+
+/// What has to be known to read the figures.
+fn notes(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
+    let dim = Style::new().dimmed();
+    let mut note = |text: String| writeln!(out, "{dim}{text}{dim:#}");
+    let found = report.accounts.diagnostics();
+    if report.total.estimated_cost_usd.is_some() {
+        let (source, date) = Report::prices();
+        note(format!(
+            "~ is an estimate by list prices of {date} ({source})."
+        ))?;
+    }
+    if report.total.reported_cost_usd.is_some() {
+        note(
+            "REPORTED is what the CLIs said themselves, for those runs of which they said it."
+                .into(),
+        )?;
+    }
+    if !report.unpriced.is_empty() {
+        let requests = report.unpriced.iter().map(|(_, requests)| requests).sum();
+        let names = report.unpriced.iter().map(|(name, _)| match name.as_str() {
+            "" => "an unknown model",
+            name => name,
+        });
+        let mut names: Vec<&str> = names.take(NAMED).collect();
+        if report.unpriced.len() > NAMED {
+            names.push("...");
+        }
+        let requests = words::plural(requests, "request");
+        note(format!(
+            "Without a price, and not in the estimate: {requests} to {}.",
+            names.join(", ")
+        ))?;
+    }
+    if let Some(premium) = report
+        .total
+        .premium_requests
+        .filter(|premium| *premium > 0.0)
+    {
+        note(format!("Premium requests of Copilot: {premium}."))?;
+    }
+    if report.joined.only_there > 0 {
+        let runs = words::plural(report.joined.only_there, "run");
+        note(format!(
+            "From the history, because the CLIs' files know nothing of them: {runs}."
+        ))?;
+    }
+    if report.of_others > 0 {
+        let runs = words::plural(report.of_others, "run");
+        note(format!(
+            "Not counted: {runs} of other agents. `teamster runs list` shows them."
+        ))?;
+    }
+    if found.sessions_without_figures > 0 {
+        let sessions = words::plural(found.sessions_without_figures, "session");
+        note(format!(
+            "Unknown: what {sessions} used whose CLI was ended before it wrote that, or still runs."
+        ))?;
+    }
+    let unclear = found.malformed_lines + found.oversize_lines;
+    if unclear > 0 {
+        let lines = words::plural(unclear, "line");
+        note(format!(
+            "Not counted: {lines} that could not be understood."
+        ))?;
+    }
+    if found.unreadable > 0 {
+        let files = words::plural(found.unreadable, "file");
+        let example = found.unreadable_examples.first();
+        let example = example.map(|path| words::one_line(&path.display().to_string()));
+        note(format!(
+            "Not counted: {files} that could not be read, such as {}.",
+            example.unwrap_or_default()
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! What was used: over files that real CLIs left (`crates/usage/tests/data`), and with the history of runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use snapbox::{assert_data_eq, str};
+use tempfile::TempDir;
+
+use crate::{Claude, Ended, done, run, teamster};
+
+/// A home folder with what real CLIs left in these recorded scenarios.
+fn home(scenarios: &[&str]) -> TempDir {
+    let home = tempfile::tempdir().unwrap();
+    for scenario in scenarios {
+        copy(&recorded(scenario).join("home"), home.path());
+    }
+    home
+}
+
+fn recorded(scenario: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../usage/tests/data");
+    folder.join(scenario)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// `teamster usage` in a home folder, with the days of UTC.
+fn usage<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) -> Ended {
+    run(&mut command(home, args))
+}
+
+fn command<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = teamster(["usage"]);
+    command.args(args).env("HOME", home).env("TZ", "UTC");
+    command
+}
+
+fn json<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) -> Value {
+    let ended = usage(home, ["--json"].into_iter().chain(args));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+const ALL: [&str; 4] = [
+    "claude/2.1.197/fork",
+    "codex/0.169.0/resume",
+    "copilot/1.0.102/resume",
+    "gemini/0.61.0/resume",
+];
+
+#[test]
+fn by_model() {
+    let ended = usage(home(&ALL).path(), ["--by", "model"]);
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    assert_data_eq!(
+        ended.stdout,
+        str![[r#"
+MODEL                      CLI             REQUESTS  INPUT  OUTPUT  CACHE READ  CACHE WRITE  ESTIMATED
+gpt-5.5                    codex, copilot         7    11k    3.0k         11k         1.5k   ~$0.1569
+claude-sonnet-4-5          claude                 6     49     457         62k         3.7k   ~$0.0428
+gpt-5.4                    copilot                3   7.8k     576        5.1k          726   ~$0.0313
+gemini-2.5-pro             gemini                 2   2.5k     818        2.6k                ~$0.0117
+gemini-2.5-flash           gemini                 3   3.8k    1.2k        3.9k                ~$0.0043
+claude-haiku-4-5-20251001  claude                 2     11     115         10k          900   ~$0.0029
+total                                            23    25k    6.2k         95k         6.7k   ~$0.2499
+
+~ is an estimate by list prices of [..] (@pydantic/genai-prices [..]).
+
+"#]]
+    );
+}
+
+#[test]
+fn by_session_with_where_it_was() {
+    let ended = usage(home(&ALL[..1]).path(), ["--by=session"]);
+    assert_data_eq!(
+        ended.stdout,
+        str![[r#"
+SESSION                               CLI     LAST              DIRECTORY    REQUESTS  INPUT  OUTPUT  CACHE READ  CACHE WRITE  ESTIMATED
+a0552142-5e78-42bf-868e-f9e0bbf646f8  claude  2026-11-22 19:01  /tmp/box/ws         2     17     157         22k         1.3k   ~$0.0150
+203a716f-b913-43e5-b7d7-833e5d1fc814  claude  2026-11-22 19:01  /tmp/box/ws         5     32     319         34k         2.5k   ~$0.0206
+42783f6c-8f18-47b8-a3bd-96ee9863714e  claude  2026-11-22 19:01  /tmp/box/ws         1     11      96         16k          780   ~$0.0101
+total                                                                               8     60     572         72k         4.6k   ~$0.0457
+
+~ is an estimate by list prices of [..] (@pydantic/genai-prices [..]).
+
+"#]]
+    );
+}
+
+#[test]
+fn by_day_agent_and_provider() {
+    let home = home(&ALL);
+    for (by, names) in [
+        ("day", vec!["2026-11-22"]),
+        ("agent", vec!["/tmp/box/ws"]),
+        ("provider", vec!["codex", "copilot", "claude", "gemini"]),
+    ] {
+        let report = json(home.path(), ["--by", by]);
+        assert_eq!(report["by"], by);
+        let mut found: Vec<_> = groups(&report).iter().map(|g| g["name"].clone()).collect();
+        let mut names = names;
+        found.sort_by_key(ToString::to_string);
+        names.sort_unstable();
+        assert_eq!(found, names);
+    }
+}
+
+fn groups(report: &Value) -> &[Value] {
+    report["groups"].as_array().unwrap()
+}
+
+/// The figures of the model's service, by which the accounts are measured.
+fn truth(scenario: &str, figure: &str) -> u64 {
+    let truth = fs::read(recorded(scenario).join("truth.json")).unwrap();
+    let truth: Value = serde_json::from_slice(&truth).unwrap();
+    let total = truth["total"].as_array().unwrap().iter();
+    total.filter_map(|t| t["usage"][figure].as_u64()).sum()
+}
+
+#[test]
+fn the_sum_is_what_the_models_reported() {
+    let home = home(&ALL);
+    let total = &json(home.path(), [])["total"];
+    for figure in [
+        "inputTokens",
+        "outputTokens",
+        "cacheReadTokens",
+        "cacheWriteTokens",
+        "reasoningTokens",
+    ] {
+        let expected: u64 = ALL.iter().map(|scenario| truth(scenario, figure)).sum();
+        assert_eq!(total["usage"][figure], expected, "{figure}");
+    }
+    let claude = json(home.path(), ["--provider=claude", "--provider=gemini"]);
+    let output = truth(ALL[0], "outputTokens") + truth(ALL[3], "outputTokens");
+    assert_eq!(claude["total"]["usage"]["outputTokens"], output);
+}
+
+#[test]
+fn what_claude_says_of_its_cost_is_what_the_table_of_prices_comes_to() {
+    let truth = fs::read(recorded(ALL[0]).join("truth.json")).unwrap();
+    let truth: Value = serde_json::from_slice(&truth).unwrap();
+    let results = truth["results"].as_array().unwrap().iter();
+    let said: f64 = results
+        .filter_map(|result| result["costUsd"].as_f64())
+        .sum();
+    let total = &json(home(&ALL[..1]).path(), [])["total"];
+    let estimated = total["estimatedCostUsd"].as_f64().unwrap();
+    assert!((said - estimated).abs() < 1e-9, "{said} {estimated}");
+    assert_eq!(
+        total["reportedCostUsd"],
+        Value::Null,
+        "its files do not say it"
+    );
+}
+
+#[test]
+fn only_what_was_in_a_time() {
+    let home = home(&ALL);
+    let requests = |args: [&str; 2]| json(home.path(), args)["total"]["requests"].clone();
+    let all = json(home.path(), [])["total"]["requests"].as_u64().unwrap();
+    assert_eq!(requests(["--since=2026-11-22", "--until=2026-11-22"]), all);
+    assert_eq!(requests(["--since=2026-11-23", "--until=2026-11-24"]), 0);
+    let early = ["--since=2026-11-22 19:01", "--until=2026-11-22T19:02:00Z"];
+    let late = ["--since=2026-11-22T20:02:00+01:00", "--until=2026-11-22"];
+    let (early, late) = (requests(early).as_u64(), requests(late).as_u64());
+    assert_eq!(early.unwrap() + late.unwrap(), all);
+    assert!(early.unwrap() > 0 && late.unwrap() > 0);
+    let nothing = usage(home.path(), ["--until=2020-01-01"]);
+    assert_eq!((nothing.code, &*nothing.stdout), (Some(0), ""));
+    assert_data_eq!(
+        nothing.stderr,
+        str![[r#"
+nothing was used in this time, as far as the CLIs' files tell
+
+"#]]
+    );
+}
+
+#[test]
+fn where_nothing_is_a_friendly_word_is() {
+    let home = tempfile::tempdir().unwrap();
+    let ended = usage(home.path(), []);
+    assert_eq!((ended.code, &*ended.stdout), (Some(0), ""));
+    assert_data_eq!(
+        ended.stderr,
+        str![[r#"
+nothing was used here yet: no agent CLI has left files, and no run is in the history. `teamster doctor` shows which CLIs are here
+
+"#]]
+    );
+    let report = json(home.path(), []);
+    assert_eq!(groups(&report).len(), 0);
+    assert_eq!(report["total"]["requests"], 0);
+    assert_eq!(report["total"]["usage"], serde_json::json!({}));
+    let none = fs::read_dir(home.path()).unwrap().count();
+    assert_eq!(none, 0, "nothing is made");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    for args in [
+        ["--since", "never"],
+        ["--since", "0"],
+        ["--provider", "aider"],
+        ["--by", "moon"],
+    ] {
+        let ended = usage(home.path(), args);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{args:?}");
+    }
+    let ended = usage(home.path(), ["--since=today", "--until=yesterday"]);
+    assert_eq!(ended.code, Some(2));
+    assert_data_eq!(
+        ended.stderr,
+        str![[r#"
+error: --until is not after --since: there is nothing between them
+
+"#]]
+    );
+    let ended = usage(home.path(), ["--store=/nonexistent/store.db"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+}
+
+#[test]
+fn files_that_are_broken_are_told_and_the_rest_counts() {
+    let home = home(&ALL[..1]);
+    let projects = home.path().join(".claude/projects/-tmp-box-ws");
+    fs::write(projects.join("broken.jsonl"), "{\"usage\":{broken\n").unwrap();
+    let ended = usage(home.path(), []);
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let told = "Not counted: 1 line that could not be understood.\n";
+    assert!(ended.stdout.ends_with(told), "{}", ended.stdout);
+    let report = json(home.path(), []);
+    assert_eq!(report["diagnostics"]["malformedLines"], 1);
+    let output = truth(ALL[0], "outputTokens");
+    assert_eq!(report["total"]["usage"]["outputTokens"], output);
+}
+
+#[test]
+fn a_run_of_the_history_counts_once_whether_the_files_know_it_or_not() {
+    let claude = Claude::plays("tool_shell_ok", 0);
+    let store = claude.path("state/store.db");
+    let home = tempfile::tempdir().unwrap();
+    let ran = run(claude
+        .run(["hi", "--json"])
+        .env("HOME", home.path())
+        .env("TEAMSTER_STORE", &store));
+    let result = done(&ran.stdout);
+    let report = |args: &[&str]| -> Value {
+        let args = ["--json"].iter().chain(args).copied();
+        let ended = run(command(home.path(), args).env("TEAMSTER_STORE", &store));
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        serde_json::from_str(&ended.stdout).unwrap()
+    };
+    let cost = result.total_cost_usd.unwrap();
+    let output = result.usage.unwrap().output_tokens.unwrap();
+
+    let unknown = report(&[]);
+    assert_eq!(unknown["total"]["usage"]["outputTokens"], output);
+    let reported = |figures: &Value| figures["reportedCostUsd"].as_f64().unwrap();
+    assert!((reported(&unknown["total"]) - cost).abs() < 1e-9);
+    assert_eq!(unknown["history"]["onlyThere"], 1);
+    assert_eq!(report(&["--store=off"])["total"]["requests"], 0);
+    assert_eq!(report(&["--provider=codex"])["total"]["requests"], 0);
+    assert_eq!(report(&["--until=2020-01-01"])["history"]["onlyThere"], 0);
+
+    // A transcript as a real one left it, but for the session's id.
+    let recorded = recorded("claude/2.1.197/text");
+    let known: Value =
+        serde_json::from_slice(&fs::read(recorded.join("truth.json")).unwrap()).unwrap();
+    let id = known["total"][0]["session"].as_str().unwrap();
+    let file = format!("home/.claude/projects/-tmp-box-ws/{id}.jsonl");
+    let text = fs::read_to_string(recorded.join(file)).unwrap();
+    let session = result.session_id.unwrap();
+    let folder = home.path().join(".claude/projects/-tmp-box-ws");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(
+        folder.join(format!("{session}.jsonl")),
+        text.replace(id, &session),
+    )
+    .unwrap();
+
+    let known = report(&["--by=session"]);
+    assert_eq!(groups(&known).len(), 1);
+    let group = &groups(&known)[0];
+    assert_eq!(group["name"], *session);
+    let of_the_file = truth("claude/2.1.197/text", "outputTokens");
+    assert_eq!(group["usage"]["outputTokens"], of_the_file);
+    assert_eq!(group["requests"], 1);
+    assert!((reported(group) - cost).abs() < 1e-9);
+    assert!(group["estimatedCostUsd"].as_f64().unwrap() > 0.0);
+    assert_eq!(known["history"]["onlyThere"], 0);
+    assert_eq!(known["history"]["withCost"], 1);
+}
