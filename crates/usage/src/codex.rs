@@ -1,11 +1,11 @@
 //! Codex's rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl`, and those in
 //! `archived_sessions`.
 //!
-//! A request leaves a `token_usage_record` (since 0.160 or so) and a `token_count` with the total of the
-//! thread; the latter is often repeated. So a `token_count` counts only if its total is a new one. A
-//! resumed thread goes on in its file. A fork's file refers to the history before it or begins with a copy
-//! of it, with new times; what is copied is known by the turn, whose id tells that it is older than the
-//! thread.
+//! A request leaves a `token_count` with the total of the thread, which is often repeated, and in newer
+//! versions a `token_usage_record` before it. So a `token_count` counts only if its total is a new one. A
+//! resumed thread goes on in its file. A fork's file refers to the history before it, or in older versions
+//! begins with a copy of it that has new times. What is copied is known by the turn, whose id tells that
+//! it is older than the thread.
 
 mod wire;
 
@@ -189,7 +189,10 @@ impl Reader<'_> {
         self.other = self.only.is_some() && self.session.as_deref() != self.only;
         self.forked = meta.forked_from_id.is_some();
         self.copied = self.forked;
-        self.writes_records = meta.history_mode.is_some();
+        self.writes_records = meta
+            .history_mode
+            .as_deref()
+            .is_some_and(|mode| mode != "legacy");
         set(&mut self.directory, meta.cwd.as_deref());
         self.thread = line.at().map(|at| (meta.id.clone().into_owned(), at));
     }

@@ -88,7 +88,7 @@ pub(super) struct Meta<'a> {
     pub(super) forked_from_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     parent_thread_id: Option<Cow<'a, str>>,
-    /// Where the history is; versions that say it write records.
+    /// How the history is kept; versions that keep it in another way than `legacy` write records.
     #[serde(borrow)]
     pub(super) history_mode: Option<Cow<'a, str>>,
     #[serde(borrow)]
