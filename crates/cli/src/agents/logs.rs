@@ -6,10 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use teamster::agent_loop::supervisor::{Config, log_path};
+use teamster::agent_loop::supervisor::log_path;
 use tokio::time::sleep;
 
-use super::{Failure, check};
+use super::{Failure, status_with};
 use crate::args::AgentsLogsArgs;
 use crate::{exit_code, words};
 
@@ -22,9 +22,9 @@ const LONGEST_LINE: usize = 1 << 20;
 /// How much of the end is searched for the beginning of the lines that are asked for.
 const MOST_BYTES: u64 = 64 << 20;
 
-pub(super) async fn main(args: &AgentsLogsArgs, config: &Config) -> Result<u8, Failure> {
-    check(config, [&args.agent])?;
-    let Some(agent) = config.agent(&args.agent) else {
+pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failure> {
+    let status = status_with(file, [&args.agent]).await?;
+    let Some(agent) = status.agents.iter().find(|it| it.id == args.agent) else {
         return Ok(exit_code::USAGE);
     };
     let path = log_path(&agent.working_dir);

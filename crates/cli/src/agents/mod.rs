@@ -7,8 +7,8 @@ mod status;
 use std::path::Path;
 
 use anyhow::Context;
-use teamster::agent_loop::supervisor::protocol::{Command, ErrorCode};
-use teamster::agent_loop::supervisor::{Config, Error};
+use teamster::agent_loop::supervisor::protocol::{Command, ErrorCode, Status};
+use teamster::agent_loop::supervisor::{Client, Config, Error, offline_status};
 
 use crate::args::{AgentsArgs, AgentsCommand};
 use crate::{exit_code, tokio_runtime};
@@ -17,15 +17,15 @@ use crate::{exit_code, tokio_runtime};
 pub(crate) fn main(args: &AgentsArgs) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let done = runtime.block_on(async {
-        let config = Config::read(&args.config)?;
+        let file = &args.config;
         match &args.command {
-            AgentsCommand::Status(args) => status::main(args, &config).await,
-            AgentsCommand::Logs(args) => logs::main(args, &config).await,
-            AgentsCommand::Start(agents) => orders::start(agents, &config).await,
-            AgentsCommand::Stop(agents) => orders::stop(agents, &config).await,
-            AgentsCommand::Restart(agents) => orders::restart(agents, &config).await,
-            AgentsCommand::Wake(agents) => orders::wake(agents, &config).await,
-            AgentsCommand::Reload => orders::reload(&config).await,
+            AgentsCommand::Status(args) => status::main(args, file).await,
+            AgentsCommand::Logs(args) => logs::main(args, file).await,
+            AgentsCommand::Start(agents) => orders::start(agents, file).await,
+            AgentsCommand::Stop(agents) => orders::stop(agents, file).await,
+            AgentsCommand::Restart(agents) => orders::restart(agents, file).await,
+            AgentsCommand::Wake(agents) => orders::wake(agents, file).await,
+            AgentsCommand::Reload => orders::reload(file).await,
         }
     });
     match done {
@@ -62,26 +62,40 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// That these agents are in the configuration.
-fn check<'a>(config: &Config, ids: impl IntoIterator<Item = &'a String>) -> Result<(), Failure> {
+/// Connects to the supervisor of this configuration.
+async fn connect(file: &Path) -> Result<Client, Error> {
+    match Client::connect(file).await {
+        Err(error @ Error::NotRunning { .. }) => {
+            // What is wrong with it is to be put right first.
+            Config::read(file)?;
+            Err(error)
+        }
+        connected => connected,
+    }
+}
+
+/// Asks the supervisor of this configuration.
+async fn ask(file: &Path, command: Command) -> Result<Status, Error> {
+    connect(file).await?.ask(command).await
+}
+
+/// How things stand, with these agents among them. Where no supervisor is running the files tell.
+async fn status_with<'a>(
+    file: &Path,
+    ids: impl IntoIterator<Item = &'a String>,
+) -> Result<Status, Failure> {
+    let status = match ask(file, Command::Status).await {
+        Err(Error::NotRunning { .. }) => offline_status(&Config::read(file)?),
+        answer => answer?,
+    };
     for id in ids {
-        if config.agent(id).is_none() {
-            let known: Vec<&str> = config.agents.iter().map(|agent| &*agent.id).collect();
+        if !status.agents.iter().any(|agent| agent.id == *id) {
+            let known: Vec<&str> = status.agents.iter().map(|agent| &*agent.id).collect();
             return Err(Failure::Unknown(format!(
-                "there is no agent {id:?} in {}; there is: {}",
-                config.file.display(),
+                "there is no agent {id:?}; there is: {}",
                 known.join(", ")
             )));
         }
     }
-    Ok(())
-}
-
-/// Asks the supervisor of this configuration.
-async fn ask(
-    config: &Path,
-    command: Command,
-) -> Result<teamster::agent_loop::supervisor::protocol::Status, Error> {
-    let mut client = teamster::agent_loop::supervisor::Client::connect(config).await?;
-    client.ask(command).await
+    Ok(status)
 }

@@ -1,15 +1,15 @@
 //! What a supervisor is told to do, and what comes of it.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use teamster::agent_loop::supervisor::protocol::{
     AgentState, AgentStatus, Command, Selection, Status,
 };
-use teamster::agent_loop::supervisor::{Client, Config};
 use tokio::time::sleep;
 
-use super::{Failure, ask};
+use super::{Failure, ask, connect};
 use crate::args::AgentsSelection;
 use crate::{exit_code, words};
 
@@ -18,8 +18,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long that may take beside what the supervisor gives a loop for its end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Who is meant. Whether they are there is for the supervisor to say: it may have read another
-/// configuration.
+/// Who is meant. Whether they are there is for the supervisor to say.
 fn selection(args: &AgentsSelection) -> Selection {
     if args.all {
         Selection::all()
@@ -28,23 +27,23 @@ fn selection(args: &AgentsSelection) -> Selection {
     }
 }
 
-pub(super) async fn start(args: &AgentsSelection, config: &Config) -> Result<u8, Failure> {
-    let status = follow(config, args, Command::Start(selection(args)), |_, agent| {
+pub(super) async fn start(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
+    let status = follow(file, args, Command::Start(selection(args)), |_, agent| {
         !matches!(agent.state, AgentState::Starting | AgentState::Stopping)
     });
     Ok(tell(&status.await?, args, true))
 }
 
-pub(super) async fn stop(args: &AgentsSelection, config: &Config) -> Result<u8, Failure> {
-    let status = follow(config, args, Command::Stop(selection(args)), |_, agent| {
+pub(super) async fn stop(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
+    let status = follow(file, args, Command::Stop(selection(args)), |_, agent| {
         agent.pid.is_none()
     });
     Ok(tell(&status.await?, args, false))
 }
 
-pub(super) async fn restart(args: &AgentsSelection, config: &Config) -> Result<u8, Failure> {
+pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
     let status = follow(
-        config,
+        file,
         args,
         Command::Restart(selection(args)),
         |before, agent| {
@@ -56,8 +55,8 @@ pub(super) async fn restart(args: &AgentsSelection, config: &Config) -> Result<u
     Ok(tell(&status.await?, args, true))
 }
 
-pub(super) async fn wake(args: &AgentsSelection, config: &Config) -> Result<u8, Failure> {
-    let status = ask(&config.file, Command::Wake(selection(args))).await?;
+pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
+    let status = ask(file, Command::Wake(selection(args))).await?;
     let woken = |agent: &&AgentStatus| agent.state == AgentState::Running;
     let lines = chosen(&status, args)
         .filter(woken)
@@ -65,8 +64,8 @@ pub(super) async fn wake(args: &AgentsSelection, config: &Config) -> Result<u8, 
     Ok(print(lines))
 }
 
-pub(super) async fn reload(config: &Config) -> Result<u8, Failure> {
-    let status = ask(&config.file, Command::Reload).await?;
+pub(super) async fn reload(file: &Path) -> Result<u8, Failure> {
+    let status = ask(file, Command::Reload).await?;
     let agents = words::plural(status.agents.len() as u64, "agent");
     Ok(print([format!("configuration read again: {agents}")]))
 }
@@ -74,12 +73,12 @@ pub(super) async fn reload(config: &Config) -> Result<u8, Failure> {
 /// Asks for something and waits until it has come to pass for all that are meant. What is looked at is the
 /// agent, and the process that it had before.
 async fn follow(
-    config: &Config,
+    file: &Path,
     args: &AgentsSelection,
     command: Command,
     done: impl Fn(Option<u32>, &AgentStatus) -> bool,
 ) -> Result<Status, Failure> {
-    let mut client = Client::connect(&config.file).await?;
+    let mut client = connect(file).await?;
     let before = client.ask(Command::Status).await?;
     let mut status = client.ask(command).await?;
     let grace = status.supervisor.as_ref().map_or(0, |it| it.grace_ms);

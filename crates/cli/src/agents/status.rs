@@ -1,29 +1,26 @@
 //! `teamster agents status`.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use teamster::agent_loop::LoopState;
-use teamster::agent_loop::supervisor::protocol::{AgentState, AgentStatus, Command, Status};
-use teamster::agent_loop::supervisor::{Config, Error, offline_status};
+use teamster::agent_loop::supervisor::Error;
+use teamster::agent_loop::supervisor::protocol::{AgentState, AgentStatus, Status};
 
-use super::{Failure, ask, check};
+use super::{Failure, status_with};
 use crate::args::AgentsStatusArgs;
 use crate::runs::local;
 use crate::{drive, exit_code, words};
 
-pub(super) async fn main(args: &AgentsStatusArgs, config: &Config) -> Result<u8, Failure> {
-    check(config, &args.agents)?;
-    let mut status = match ask(&config.file, Command::Status).await {
-        Ok(status) => status,
-        Err(error @ Error::NotRunning { .. }) => {
-            let note = words::one_line(&error.to_string());
-            // On stdout would be what a script takes for an agent.
-            let _ = writeln!(anstream::stderr(), "{note}");
-            offline_status(config)
-        }
-        Err(error) => return Err(error.into()),
-    };
+pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Failure> {
+    let mut status = status_with(file, &args.agents).await?;
+    if status.supervisor.is_none() {
+        let config = status.config.clone();
+        let note = words::one_line(&Error::NotRunning { config }.to_string());
+        // On stdout would be what a script takes for an agent.
+        let _ = writeln!(anstream::stderr(), "{note}");
+    }
     if !args.agents.is_empty() {
         (status.agents).retain(|agent| args.agents.contains(&agent.id));
     }

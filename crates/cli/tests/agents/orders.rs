@@ -133,7 +133,7 @@ fn without_a_supervisor_the_files_tell_and_the_rest_says_what_to_do() {
         let ended = company.run(["agents", args[0], args[1]]);
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
         assert!(
-            ended.stderr.contains("there is no agent \"x\" in "),
+            ended.stderr.contains("there is no agent \"x\"; "),
             "{}",
             ended.stderr
         );

@@ -127,6 +127,32 @@ fn a_hang_up_has_the_configuration_read_again() {
 }
 
 #[test]
+fn a_configuration_that_has_become_wrong_does_not_keep_anybody_from_a_stop() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    let loop_pid = company.asleep("a");
+    fs::write(company.config(), "{").unwrap();
+    let ended = company.run(["agents", "reload"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended
+            .stderr
+            .contains("agents.config.json:1: this is no JSON"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(pid(&company.agent("a")), Some(loop_pid));
+    assert!(
+        company
+            .good(["agents", "logs", "a"])
+            .contains("agent-loop start")
+    );
+    assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
 fn it_is_refused_where_it_cannot_be() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);

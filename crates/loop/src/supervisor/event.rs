@@ -53,14 +53,28 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listening { agents, socket } => {
-                write!(f, "{agents} agents; listening on {}", socket.display())
+                write!(f, "{}; listening on {}", Agents(*agents), socket.display())
             }
             Self::Started { agent, pid } => write!(f, "{agent}: started, pid {pid}"),
             Self::Adopted { agent, pid } => write!(f, "{agent}: runs already, pid {pid}"),
             Self::Stopped { agent } => write!(f, "{agent}: stopped"),
             Self::Trouble { agent, message } => write!(f, "{agent}: {message}"),
-            Self::Reloaded { agents } => write!(f, "configuration read again: {agents} agents"),
+            Self::Reloaded { agents } => {
+                write!(f, "configuration read again: {}", Agents(*agents))
+            }
             Self::Warning(message) => write!(f, "warning: {message}"),
+        }
+    }
+}
+
+/// So many agents.
+struct Agents(usize);
+
+impl fmt::Display for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => write!(f, "1 agent"),
+            count => write!(f, "{count} agents"),
         }
     }
 }
