@@ -124,3 +124,5 @@ impl TickMeter {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod whole_files;

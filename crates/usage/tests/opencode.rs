@@ -140,6 +140,21 @@ async fn a_writer_does_not_wait_for_a_scan() {
     }
 }
 
+/// Moves all that happened by so many milliseconds.
+async fn later(open: &mut SqliteConnection, by: i64) {
+    for query in [
+        "UPDATE message SET data = \
+         json_set(data, '$.time.created', json_extract(data, '$.time.created') + ?1)",
+        "UPDATE session SET time_created = time_created + ?1",
+    ] {
+        sqlx::query(query)
+            .bind(by)
+            .execute(&mut *open)
+            .await
+            .unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_meter_tells_what_a_session_and_its_sub_agents_used() {
     let all = scenarios(Provider::OpenCode);
@@ -148,24 +163,17 @@ async fn a_meter_tells_what_a_session_and_its_sub_agents_used() {
     let places = Places::of_home(home.path());
     let session = known["total"][0]["session"].as_str().unwrap();
     let mut open = database(&data, scenario).await;
+    let (first,): (i64,) = sqlx::query_as("SELECT min(time_created) FROM message")
+        .fetch_one(&mut open)
+        .await
+        .unwrap();
+    // As if it were an hour ago, and then as if it were now.
+    let hour = 3_600_000;
     let meter = TickMeter::new(Provider::OpenCode, places);
-    assert_eq!(meter.read(Some(session)), [], "it was long ago");
-    // As if it were now.
-    for query in [
-        "UPDATE message SET data = json_set(data, '$.time.created', json_extract(data, '$.time.created') + ?1)",
-        "UPDATE session SET time_created = time_created + ?1",
-    ] {
-        let (first,): (i64,) = sqlx::query_as("SELECT min(time_created) FROM message")
-            .fetch_one(&mut open)
-            .await
-            .unwrap();
-        let now = jiff::Timestamp::now().as_millisecond();
-        sqlx::query(query)
-            .bind(now - first)
-            .execute(&mut open)
-            .await
-            .unwrap();
-    }
+    let now = jiff::Timestamp::now().as_millisecond();
+    later(&mut open, now - hour - first).await;
+    assert_eq!(meter.read(Some(session)), []);
+    later(&mut open, hour).await;
     let models = meter.read(Some(session));
     let expected = truth(known)[&(session.to_owned(), "m1".to_owned())];
     let told = models.iter().map(|model| (model.requests, model.usage));

@@ -3,9 +3,14 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
 use teamster_usage::{Dimension, Provider};
 
-use common::{counted, scan, scenarios, truth};
+use common::{Sum, counted, scan, scenarios, truth};
 
 #[test]
 fn gemini_comes_to_what_was_used() {
@@ -53,6 +58,129 @@ fn all_sessions_worked_where_they_were_started() {
             let agents = scan(&folder.join("home")).by(Dimension::Agent);
             let names: Vec<_> = agents.iter().map(|agent| agent.name.as_deref()).collect();
             assert_eq!(names, [known["directory"].as_str()], "{}", folder.display());
+        }
+    }
+}
+
+/// Each figure of what was counted, summed up.
+fn sums(counted: &BTreeMap<(String, String), Sum>) -> [u64; 6] {
+    counted.values().fold([0; 6], |sums, (requests, usage)| {
+        let figures = [
+            Some(*requests),
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cache_read_tokens,
+            usage.cache_write_tokens,
+            usage.reasoning_tokens,
+        ];
+        std::array::from_fn(|n| sums[n] + figures[n].unwrap_or(0))
+    })
+}
+
+/// The files of a home folder that hold what was used.
+fn files(home: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in walkdir::WalkDir::new(home).into_iter().flatten() {
+        if entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "jsonl")
+        {
+            found.push(entry.into_path());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_file_that_breaks_off_anywhere_never_counts_more() {
+    for provider in [Provider::Copilot, Provider::Gemini] {
+        for (folder, known) in scenarios(provider) {
+            let home = folder.join("home");
+            let all = sums(&truth(&known));
+            for file in files(&home) {
+                let copies = tempfile::tempdir().unwrap();
+                let bytes = fs::read(&file).unwrap();
+                let copy = copies.path().join(file.strip_prefix(&home).unwrap());
+                fs::create_dir_all(copy.parent().unwrap()).unwrap();
+                let mut before = [0; 6];
+                for end in (0..bytes.len()).step_by(bytes.len() / 40 + 1) {
+                    fs::write(&copy, &bytes[..end]).unwrap();
+                    let accounts = scan(copies.path());
+                    let now = sums(&counted(&accounts));
+                    for (n, now) in now.into_iter().enumerate() {
+                        assert!(before[n] <= now && now <= all[n], "{}", file.display());
+                    }
+                    assert_eq!(
+                        accounts.diagnostics().malformed_lines,
+                        0,
+                        "only the last is cut"
+                    );
+                    before = now;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_that_stand_there_twice_count_once() {
+    for provider in [Provider::Copilot, Provider::Gemini] {
+        for (folder, known) in scenarios(provider) {
+            let home = folder.join("home");
+            let copies = tempfile::tempdir().unwrap();
+            for file in files(&home) {
+                let text = fs::read_to_string(&file).unwrap();
+                let twice: String = text
+                    .lines()
+                    .flat_map(|line| [line, "\n", line, "\n"])
+                    .collect();
+                let copy = copies.path().join(file.strip_prefix(&home).unwrap());
+                fs::create_dir_all(copy.parent().unwrap()).unwrap();
+                fs::write(&copy, twice).unwrap();
+            }
+            let accounts = scan(copies.path());
+            assert_eq!(counted(&accounts), truth(&known), "{}", folder.display());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Figures of any kind where figures stand, and anything at all: no panic, and no more requests.
+    #[test]
+    fn what_is_no_figure_breaks_nothing(
+        seed in 0_usize..1000,
+        with in prop_oneof![
+            Just("-1".to_owned()), Just("1e300".to_owned()), Just("null".to_owned()),
+            Just("18446744073709551615".to_owned()), Just("\"x\"".to_owned()),
+            Just("{}".to_owned()), Just("[[[[".to_owned()), ".{0,8}",
+        ],
+    ) {
+        for provider in [Provider::Copilot, Provider::Gemini] {
+            let all = scenarios(provider);
+            let (folder, known) = &all[seed % all.len()];
+            let home = folder.join("home");
+            let file = files(&home).remove(0);
+            let text = fs::read_to_string(&file).unwrap();
+            // A number behind a colon, somewhere.
+            let numbers: Vec<_> = text
+                .match_indices(':')
+                .map(|(place, _)| place + 1)
+                .filter(|place| text[*place..].starts_with(|c: char| c.is_ascii_digit()))
+                .collect();
+            let start = numbers[(seed * 7919) % numbers.len()];
+            let rest = text[start..].trim_start_matches(|c: char| c.is_ascii_digit());
+            let changed = format!("{}{with}{rest}", &text[..start]);
+            let copies = tempfile::tempdir().unwrap();
+            let copy = copies.path().join(file.strip_prefix(&home).unwrap());
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::write(&copy, changed).unwrap();
+            let requests = scan(copies.path()).total().requests;
+            let expected: u64 = truth(known).values().map(|sum| sum.0).sum();
+            // A line may fall out, and a sum at the end of a Copilot session then tells of it again.
+            prop_assert!(requests <= expected, "{requests} of {expected}");
         }
     }
 }

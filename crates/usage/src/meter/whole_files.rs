@@ -1,0 +1,93 @@
+//! Meters of the CLIs whose files are read as a whole: what comes before the mark is left out by its time.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::*;
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+/// The times at which the runs of a recorded scenario began, by what the lines have in them that tell it.
+fn begins(text: &str, first: &str, time: &str) -> Vec<Timestamp> {
+    let lines = text.lines().filter(|line| line.contains(first));
+    let begun = lines.map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        at(line[time].as_str().unwrap())
+    });
+    begun.collect()
+}
+
+/// What is told of each run, and of all later ones, against what the service reported.
+fn check(provider: Provider, scenario: &str, file: &str, first: &str, time: &str) {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let folder = data.join(scenario);
+    let truth = fs::read(folder.join("truth.json")).unwrap();
+    let truth: Value = serde_json::from_slice(&truth).unwrap();
+    let requests = truth["requests"].as_array().unwrap();
+    let session = requests[0]["session"].as_str().unwrap();
+    let file = file
+        .replace("SESSION", session)
+        .replace("SHORT", &session[..8]);
+    let text = fs::read_to_string(folder.join("home").join(&file)).unwrap();
+    let begins = begins(&text, first, time);
+    assert_eq!(begins.len(), 3, "{scenario}");
+    let home = tempfile::tempdir().unwrap();
+    let copy = home.path().join(&file);
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    fs::write(&copy, text).unwrap();
+    // Whatever this machine's clock says, it was changed after it was written.
+    let late = at("2027-01-01T00:00:00Z");
+    let written = fs::File::options().write(true).open(&copy).unwrap();
+    written.set_modified(SystemTime::from(late)).unwrap();
+    let mut meter = TickMeter::new(provider, Places::of_home(home.path()));
+    meter.mark_at(Some(session), late);
+    assert_eq!(meter.read(Some(session)), [], "it was before");
+    for (number, begun) in begins.into_iter().enumerate() {
+        meter.mark_at(Some(session), begun);
+        let mut expected = BTreeMap::<String, (u64, Usage)>::new();
+        for request in requests {
+            if request["run"].as_u64().unwrap() > number as u64 {
+                let model = request["model"].as_str().unwrap().to_owned();
+                let usage: Usage = serde_json::from_value(request["usage"].clone()).unwrap();
+                let sum = expected.entry(model).or_default();
+                *sum = (sum.0 + 1, sum.1.plus(usage));
+            }
+        }
+        let told = |session| -> BTreeMap<_, _> {
+            let ticks = meter.read(session).into_iter();
+            ticks
+                .map(|tick| (tick.model.unwrap().to_string(), (tick.requests, tick.usage)))
+                .collect()
+        };
+        assert_eq!(told(Some(session)), expected, "{scenario}, run {number}");
+        assert_eq!(told(None), expected);
+        assert_eq!(told(Some("another")), BTreeMap::new());
+    }
+}
+
+#[test]
+fn of_copilot() {
+    let file = ".copilot/session-state/SESSION/events.jsonl";
+    for scenario in ["resume", "killed"] {
+        let scenario = format!("copilot/1.0.102/{scenario}");
+        let first = "\"user.message\"";
+        check(Provider::Copilot, &scenario, file, first, "timestamp");
+    }
+}
+
+#[test]
+fn of_gemini() {
+    let file = ".gemini/tmp/ws/chats/session-2026-11-22T19-02-SHORT.jsonl";
+    let first = "\"projectHash\"";
+    check(
+        Provider::Gemini,
+        "gemini/0.61.0/resume",
+        file,
+        first,
+        "startTime",
+    );
+}
