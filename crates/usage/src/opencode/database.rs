@@ -15,6 +15,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+use std::time::Duration;
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
@@ -33,24 +34,46 @@ const ONE: &str = "SELECT rowid, session_id, data FROM message WHERE rowid > ?1 
                    ORDER BY rowid LIMIT ?2";
 const SESSIONS: &str = "SELECT id, parent_id, directory, time_created FROM session";
 
+/// How often a database is read whose files have changed under our hands.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// Reads a database.
 pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
-    let beside = |suffix| beside(&source.path, suffix);
-    let is_there = |path: &Path| path.metadata().is_ok_and(|metadata| metadata.len() > 0);
+    sink.diagnostics.bytes += source.size;
+    let mut tries = 1;
+    loop {
+        // What was given on before counts once: each message has a key.
+        match read_once(source, sink) {
+            Err(error) if tries < TRIES && error.kind() != io::ErrorKind::NotFound => {
+                tries += 1;
+                thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
+
+fn read_once(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    let length = |suffix| {
+        beside(&source.path, suffix)
+            .metadata()
+            .map(|m| m.len())
+            .ok()
+    };
     // Lives until all is read.
     let folder;
-    let url = if !is_there(&beside("-wal")) {
-        url(&source.path, "mode=ro&immutable=1")?
-    } else if is_there(&beside("-shm")) {
-        url(&source.path, "mode=ro&readonly_shm=1")?
-    } else {
-        folder = tempfile::tempdir()?;
-        let copy = folder.path().join("opencode.db");
-        fs::copy(&source.path, &copy)?;
-        fs::copy(beside("-wal"), folder.path().join("opencode.db-wal"))?;
-        url(&copy, "mode=ro")?
+    let url = match (length("-wal"), length("-shm")) {
+        (Some(_), Some(_)) => url(&source.path, "mode=ro&readonly_shm=1")?,
+        (None | Some(0), _) => url(&source.path, "mode=ro&immutable=1")?,
+        (Some(_), None) => {
+            folder = tempfile::tempdir()?;
+            let copy = folder.path().join("opencode.db");
+            fs::copy(&source.path, &copy)?;
+            fs::copy(beside(&source.path, "-wal"), beside(&copy, "-wal"))?;
+            url(&copy, "mode=ro")?
+        }
     };
-    sink.diagnostics.bytes += source.size;
     block_on(messages(&url, source.session.clone(), sink)).map_err(io::Error::other)
 }
 
