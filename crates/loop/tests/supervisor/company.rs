@@ -38,16 +38,18 @@ impl Company {
         company
     }
 
-    /// Makes the folder of an agent. Every start leaves its process id in `starts`.
+    /// Makes the folder of an agent. Every start leaves its process id in `starts`, once the traps in the
+    /// first line of the script are set.
     pub(crate) fn add(&self, id: &str, script: &str) {
         let folder = self.folder(id);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("CLAUDE.md"), "").unwrap();
-        fs::write(
-            folder.join("loop.sh"),
-            format!("echo $$ >>starts\n{script}"),
-        )
-        .unwrap();
+        let (traps, rest) = match script.split_once('\n') {
+            Some((first, rest)) if first.starts_with("trap ") => (first, rest),
+            _ => ("", script),
+        };
+        let script = format!("{traps}\necho $$ >>starts\n{rest}");
+        fs::write(folder.join("loop.sh"), script).unwrap();
     }
 
     pub(crate) fn configure(&self, config: &Value) {
