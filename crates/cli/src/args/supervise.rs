@@ -1,8 +1,10 @@
 //! The arguments of `teamster supervise` and `teamster agents`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use teamster::agent_loop::supervisor::{FILE_NAME, FILE_VARIABLE};
 
@@ -35,9 +37,10 @@ Exit codes:
 #[command(after_help = SUPERVISE_EXAMPLES)]
 pub(crate) struct SuperviseArgs {
     /// The configuration
-    #[arg(value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME)]
+    #[arg(value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = file())]
     pub(crate) config: PathBuf,
-    /// How long a loop that is stopped may take to end before it is killed, such as 5s or 1m
+    /// How long a loop that is stopped may take to end before it is killed, such as 5s or 1m; `off` for as long as
+    /// it takes
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = value::limit)]
     pub(crate) grace: Duration,
     /// Leave the loops running at the end, for the next supervisor
@@ -51,7 +54,12 @@ Examples:
   teamster agents stop qa-bot            until it is started again
   teamster agents wake pm-bot            the next tick, now
   teamster agents logs pm-bot --follow
-  teamster agents stop --all             all of them, until `start --all`";
+  teamster agents stop --all             all of them, until `start --all`
+
+Exit codes:
+    0  it was done
+    1  an agent does not do what was asked for, or no supervisor is running
+    2  there is no such agent, or the configuration cannot be used";
 
 /// Shows the agents of a supervisor, and tells it what to do.
 ///
@@ -61,7 +69,7 @@ Examples:
 #[command(after_help = AGENTS_EXAMPLES, arg_required_else_help = true, subcommand_required = true)]
 pub(crate) struct AgentsArgs {
     /// The configuration
-    #[arg(long, value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, global = true)]
+    #[arg(long, value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = file(), global = true)]
     pub(crate) config: PathBuf,
     #[command(subcommand)]
     pub(crate) command: AgentsCommand,
@@ -125,4 +133,15 @@ pub(crate) struct AgentsLogsArgs {
     /// Show what comes, too
     #[arg(long, short)]
     pub(crate) follow: bool,
+}
+
+/// A file's path. A variable that is empty is as good as none.
+fn file() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(|path: OsString| {
+        if path.is_empty() {
+            FILE_NAME.into()
+        } else {
+            path.into()
+        }
+    })
 }

@@ -222,6 +222,9 @@ fn another_configuration_in_the_same_folder_is_not_meant() {
     let mut command = company.teamster(["agents", "status", "--json"]);
     command.env("AGENTS_CONFIG", "other.json");
     assert_eq!(command.output().unwrap().status.code(), Some(2));
+    // One that is empty is none.
+    command.env("AGENTS_CONFIG", "");
+    assert_eq!(command.output().unwrap().status.code(), Some(0));
     company.asleep("a");
     supervisor.signal(Signal::SIGTERM);
     assert_eq!(supervisor.end(), Some(0));

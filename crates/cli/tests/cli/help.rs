@@ -27,6 +27,27 @@ help!(
     ["runs", "forget", "--help"],
     "snapshots/runs_forget.txt"
 );
+help!(
+    supervise,
+    ["supervise", "--help"],
+    "snapshots/supervise.txt"
+);
+help!(agents, ["agents", "--help"], "snapshots/agents.txt");
+help!(
+    agents_status,
+    ["agents", "status", "--help"],
+    "snapshots/agents_status.txt"
+);
+help!(
+    agents_stop,
+    ["agents", "stop", "--help"],
+    "snapshots/agents_stop.txt"
+);
+help!(
+    agents_logs,
+    ["agents", "logs", "--help"],
+    "snapshots/agents_logs.txt"
+);
 help!(usage, ["usage", "--help"], "snapshots/usage.txt");
 help!(doctor, ["doctor", "--help"], "snapshots/doctor.txt");
 help!(mcp, ["mcp", "--help"], "snapshots/mcp.txt");
