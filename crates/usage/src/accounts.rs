@@ -3,9 +3,9 @@
 mod entry;
 mod history;
 mod report;
+mod requests;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -14,23 +14,24 @@ use jiff::tz::TimeZone;
 use crate::source::Found;
 use crate::{Diagnostics, Key, Record};
 use entry::{Entry, Names};
+use requests::{ByKey, Requests};
 
 pub use history::{Joined, PastRun, Witness};
 pub use report::{Dimension, Figures, Group};
 
 /// What was used, each request once, whatever the order in which its records came.
 ///
-/// A request that has a [`Key`] takes 64 bytes here, and with what a hash table keeps free 75 to 150:
-/// 75 to 150 MB for a million requests.
+/// A request that has a [`Key`] takes 65 bytes here, and with what hash tables keep free 75 to 150: 75 to
+/// 150 MB for a million requests.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
     names: Names,
-    keyed: HashMap<Key, Entry, BuildHasherDefault<AlreadyHashed>>,
+    keyed: Requests,
     loose: Vec<Record>,
     /// Which request an alias means.
-    aliases: HashMap<Key, Key, BuildHasherDefault<AlreadyHashed>>,
+    aliases: ByKey<Key>,
     /// The output tokens of requests that are known by an alias.
-    amendments: HashMap<Key, u64, BuildHasherDefault<AlreadyHashed>>,
+    amendments: ByKey<u64>,
     /// The directory in which each session began, and when that was told.
     began: HashMap<u32, (Timestamp, Arc<str>)>,
     since: Option<Timestamp>,
@@ -82,14 +83,7 @@ impl Accounts {
             *means = (*means).min(key);
         }
         let entry = Entry::of(&record, session, &mut self.names);
-        match self.keyed.entry(key) {
-            std::collections::hash_map::Entry::Occupied(mut known) => {
-                known.get_mut().merge(&entry, &self.names);
-            }
-            std::collections::hash_map::Entry::Vacant(place) => {
-                place.insert(entry);
-            }
-        }
+        self.keyed.add(key, entry, &self.names);
     }
 
     /// Takes in that a request which is known by an alias had at least so many output tokens. It makes no
@@ -107,25 +101,5 @@ impl Accounts {
     /// What was read for this and what was wrong with it.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
-    }
-}
-
-/// The hash of a key, which is one.
-#[derive(Debug, Clone, Default)]
-struct AlreadyHashed(u64);
-
-impl Hasher for AlreadyHashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
     }
 }

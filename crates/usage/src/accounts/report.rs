@@ -127,7 +127,7 @@ impl Accounts {
             .iter()
             .filter_map(|(alias, output)| Some((*self.aliases.get(alias)?, *output)))
             .collect();
-        for (key, entry) in &self.keyed {
+        for (key, entry) in self.keyed.iter() {
             let mut record = entry.record(&self.names);
             if let Some(output) = amended.get(key) {
                 let output_tokens = &mut record.usage.output_tokens;

@@ -1,0 +1,69 @@
+//! Requests by their keys.
+
+use std::collections::HashMap;
+use std::collections::hash_map;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::entry::{Entry, Names};
+use crate::Key;
+
+/// A table by keys, which are hashes themselves.
+pub(super) type ByKey<T> = HashMap<Key, T, BuildHasherDefault<AlreadyHashed>>;
+
+/// How many tables there are. A table that grows needs its old place and its new one for a while; of many
+/// small tables only one at a time does.
+const TABLES: usize = 64;
+
+/// Requests, each once.
+#[derive(Debug, Clone)]
+pub(super) struct Requests(Vec<ByKey<Entry>>);
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self(vec![ByKey::default(); TABLES])
+    }
+}
+
+impl Requests {
+    /// Takes in what is said of a request.
+    pub(super) fn add(&mut self, key: Key, entry: Entry, names: &Names) {
+        // Bits in the middle: tables take the lowest ones for a place and the highest to compare.
+        let table = usize::try_from(key.0 >> 32).unwrap_or(0) % TABLES;
+        match self.0[table].entry(key) {
+            hash_map::Entry::Occupied(mut known) => known.get_mut().merge(&entry, names),
+            hash_map::Entry::Vacant(place) => {
+                place.insert(entry);
+            }
+        }
+    }
+
+    /// All requests, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Entry)> {
+        self.0.iter().flatten()
+    }
+
+    /// What is known of them, in no order.
+    pub(super) fn values(&self) -> impl Iterator<Item = &Entry> {
+        self.iter().map(|(_, entry)| entry)
+    }
+}
+
+/// The hash of a key, which is one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AlreadyHashed(u64);
+
+impl Hasher for AlreadyHashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
