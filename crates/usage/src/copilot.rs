@@ -319,6 +319,13 @@ impl Reader {
         };
         record.premium_requests = call.cost;
         record.subagent = entry.agent_id.is_some();
+        // A sub-agent's requests are counted under an id of its own.
+        let source = call
+            .accounting
+            .as_ref()
+            .map(|known| &*known.source_session_id);
+        let is_own = |source| record.subagent || source == &*record.session;
+        record.copied = !source.is_none_or(is_own);
         sink.record(record);
         let known = self.known.entry(call.model?.into_owned()).or_default();
         known.tokens = known.tokens.plus(call.tokens);

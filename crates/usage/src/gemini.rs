@@ -3,7 +3,8 @@
 //!
 //! An answer that calls tools is written again with their results, under the same id. A resumed session
 //! goes on in its file and begins with its messages once more, without figures. So a request is known by
-//! its message's id. What the choice of a model uses (`auto`) is not in the files.
+//! its message's id. A session that is imported (`--session-file`) begins with copies of the other one's
+//! messages, with their ids and times. What the choice of a model uses (`auto`) is not in the files.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -81,6 +82,8 @@ struct Entry<'a> {
     #[serde(borrow)]
     session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
+    start_time: Option<Cow<'a, str>>,
+    #[serde(borrow)]
     kind: Option<Cow<'a, str>>,
     #[serde(flatten, borrow)]
     message: Message<'a>,
@@ -101,6 +104,8 @@ struct Set<'a> {
 struct Chat<'a> {
     #[serde(borrow)]
     session_id: Cow<'a, str>,
+    #[serde(borrow)]
+    start_time: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
     messages: Vec<Message<'a>>,
 }
@@ -163,6 +168,8 @@ struct Reader {
     /// The session that started this one, if this is a sub-agent's.
     parent: Option<String>,
     session: Option<Arc<str>>,
+    /// When the session began. What is older was copied from another one.
+    begun: Option<Timestamp>,
     model: Shared,
     directory: Option<Arc<str>>,
     subagent: bool,
@@ -206,6 +213,7 @@ impl Reader {
             if self.parent.is_none() {
                 self.session = Some(session.as_ref().into());
             }
+            self.begin(entry.start_time);
         }
         let changed = entry.set.map(|set| set.messages).unwrap_or_default();
         let understood = std::iter::once(entry.message)
@@ -214,6 +222,12 @@ impl Reader {
         if !understood {
             sink.malformed(line);
         }
+    }
+
+    /// Takes the time at which the session began, which the file says again when it is resumed.
+    fn begin(&mut self, time: Option<Cow<'_, str>>) {
+        let time = time.and_then(|time| time.parse().ok());
+        self.begun = self.begun.or(time);
     }
 
     /// A whole file of an older version.
@@ -233,6 +247,7 @@ impl Reader {
             return Ok(());
         };
         self.session = Some(chat.session_id.as_ref().into());
+        self.begin(chat.start_time);
         for message in chat.messages {
             if !self.message(message, sink) {
                 sink.diagnostics.malformed_lines += 1;
@@ -258,6 +273,7 @@ impl Reader {
         record.directory.clone_from(&self.directory);
         record.usage = tokens.usage();
         record.subagent = self.subagent;
+        record.copied = self.begun.is_some_and(|begun| at < begun);
         sink.record(record);
         true
     }
