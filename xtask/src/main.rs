@@ -7,6 +7,7 @@ mod generated;
 mod prices;
 mod replay;
 mod schema;
+mod soak;
 mod tidy;
 
 use std::io::{self, BufWriter, Write};
@@ -41,6 +42,7 @@ enum Task {
     /// Play every scenario with the real CLIs and compare their stories.
     Conformance(delegate::Args),
     Prices(prices::Args),
+    Loop(soak::Args),
     Replay(replay::Args),
     /// Let runs of the real CLIs fail and go on: never a side effect twice.
     Resilience(delegate::Args),
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
         Task::Prices(args) => prices::run(&args, &mut out),
+        Task::Loop(args) => soak::run(&args),
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Resilience(args) => delegate::run("resilience", &args),
         Task::Schema(args) => schema::run(args, &mut out),

@@ -449,7 +449,6 @@ impl Claude {
         }
         self.total = self.total.plus(usage);
         let turns = if command.is_empty() { 1 } else { 2 };
-        // Before it is told: what comes after that comes after this.
         self.state.saw(What::Result(Told {
             turn,
             session: self.session.clone(),
@@ -460,6 +459,7 @@ impl Claude {
             cost_micro_usd: usage.micro_usd(),
         }))?;
         self.result(&format!("Turn {turn} is done."), usage, turns, interrupted);
+        self.state.saw(What::Ended { turn })?;
         Ok(None)
     }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::act::Act;
+use super::chance::Chance;
 use super::lines::Tokens;
 use super::signals::{self, Ears};
 use super::state::State;
@@ -24,14 +25,13 @@ const MODEL: &str = "mock-model";
 struct Record {
     file: PathBuf,
     session: String,
-    /// Counts lines, for their ids.
-    lines: u64,
+    /// Of lines.
+    ids: Chance,
 }
 
 impl Record {
     fn line(&mut self, kind: &str, data: &Value) -> Value {
-        self.lines += 1;
-        let id = format!("00000000-0000-4000-8000-{:012x}", self.lines);
+        let id = self.ids.uuid();
         json!({"type": kind, "data": data, "id": id, "timestamp": iso(now_ms()), "parentId": null})
     }
 
@@ -182,7 +182,7 @@ pub(super) fn run(mut state: State) -> Ending {
     *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Record {
         file: folder.join("events.jsonl"),
         session: session.clone(),
-        lines: 0,
+        ids: state.ids(),
     });
     let run = Run {
         state,
@@ -291,6 +291,7 @@ impl Run {
             record.result();
             Ok(())
         })?;
+        self.state.saw(What::Ended { turn })?;
         Ok(0)
     }
 

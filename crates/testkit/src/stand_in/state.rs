@@ -195,11 +195,15 @@ impl State {
 
     /// A session has begun: from now on it can be resumed.
     pub(super) fn remember(&self, session: &str) -> Result<(), String> {
-        fs::write(
-            self.session(session),
-            self.folder.as_os_str().as_encoded_bytes(),
-        )
-        .map_err(|error| format!("cannot remember the session: {error}"))
+        if self.knows(session) {
+            return Ok(());
+        }
+        // Whole or not at all: it may be killed in the middle of this.
+        let (file, folder) = (self.session(session), self.folder.as_os_str());
+        let new = file.with_extension(format!("{}", std::process::id()));
+        fs::write(&new, folder.as_encoded_bytes())
+            .and_then(|()| fs::rename(&new, &file))
+            .map_err(|error| format!("cannot remember the session: {error}"))
     }
 
     fn session(&self, id: &str) -> PathBuf {
@@ -209,6 +213,12 @@ impl State {
             .map(|c| if c.is_alphanumeric() { c } else { '-' })
             .collect();
         self.plan.state.join("sessions").join(name)
+    }
+
+    /// Ids that no other process gives.
+    pub(super) fn ids(&mut self) -> Chance {
+        let seed = self.ids.number();
+        Chance::of(seed, OF_IDS, self.start)
     }
 
     pub(super) fn uuid(&mut self) -> String {

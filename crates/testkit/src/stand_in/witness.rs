@@ -81,8 +81,13 @@ pub enum What {
         /// The session since.
         to: String,
     },
-    /// It told the end of a turn.
+    /// It is about to tell the end of a turn.
     Result(Told),
+    /// It has told the end of a turn.
+    Ended {
+        /// Which.
+        turn: u64,
+    },
     /// Something was done from outside, by whoever tests.
     Outside {
         /// What, in words of its own.
@@ -95,7 +100,7 @@ pub enum What {
     },
 }
 
-/// What was told at the end of a turn. All figures are the turn's own.
+/// What is told at the end of a turn. All figures are the turn's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// Which turn, as in its message.

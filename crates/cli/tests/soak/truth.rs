@@ -1,0 +1,523 @@
+//! What must be so, by what the agents saw.
+
+use std::collections::BTreeMap;
+
+use teamster_testkit::stand_in::Act;
+use teamster_testkit::stand_in::witness::{Kind, Seen, Told, What};
+
+/// How a loop is set, as far as it decides what must be so.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Set {
+    /// One process for all ticks.
+    pub(crate) hot: bool,
+    pub(crate) min_sleep: u64,
+    pub(crate) idle_step: u64,
+    pub(crate) max_sleep: u64,
+    pub(crate) clear_min_gap_ms: u64,
+}
+
+/// What the test does, as it is in the witness.
+pub(crate) const STARTED: &str = "the loop is started";
+pub(crate) const KILLED: &str = "the loop is killed";
+pub(crate) const ENDED: &str = "the loop has ended";
+pub(crate) const AGENT_KILLED: &str = "the agent is killed";
+pub(crate) const TOUCHED: &str = "touched ";
+
+/// A flag that was set and not answered yet.
+#[derive(Debug, Clone)]
+struct Asked {
+    at_ms: u64,
+    /// The session that is to be left.
+    session: Option<String>,
+    /// The process that is to be left.
+    pid: u32,
+}
+
+/// How the last turn of a process is going.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    None,
+    Open {
+        whole: bool,
+    },
+    /// It overran, as it was to.
+    Overran,
+    /// Its end may or may not have been told.
+    Ending {
+        whole: bool,
+    },
+    Ended,
+    Interrupted,
+}
+
+#[derive(Debug, Clone)]
+struct Process {
+    pid: u32,
+    session: Option<String>,
+    turn: Turn,
+    /// It was killed from outside, maybe when a message was on its way.
+    killed: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Truth {
+    set: Set,
+    /// What should not have been.
+    pub(crate) wrong: Vec<String>,
+    pub(crate) counts: BTreeMap<&'static str, u64>,
+    process: Option<Process>,
+    clear: Option<Asked>,
+    reset: Option<Asked>,
+    /// A clear may come: somebody was about to ask for one.
+    clear_may_come: bool,
+    /// When the last clear was.
+    cleared_at: Option<u64>,
+    /// It was in this process.
+    cleared_here: bool,
+    /// When the agent was last killed.
+    killed_at: u64,
+    /// The context that was told everything: of this process if it is kept, and of this session.
+    told: Option<(u32, Option<String>)>,
+    /// A session that the loop must know: a message came in it after the end of a turn.
+    known: Option<String>,
+    ended_in: Option<String>,
+    /// The session that failed, and how often in a row: at least, and at most.
+    failed: Option<(String, [u32; 2])>,
+    /// The session in which the last message came, or that it was cleared to.
+    last: Vec<String>,
+    /// Whether the context was told everything is not known for sure.
+    told_is_open: bool,
+    /// How the last turn of the process before ended.
+    over: Turn,
+    /// A new session may begin.
+    may_be_fresh: bool,
+    /// A message came in this loop.
+    same_loop: bool,
+    /// Every turn whose end was told, and whether its loop sent another message after that.
+    pub(crate) turns: Vec<(Told, bool)>,
+    work: bool,
+    /// It was before the last rest, in which it was answered.
+    worked: bool,
+    /// Whether `did-work` is known to be set or not.
+    work_is_known: bool,
+    sleep: u64,
+    /// The turn since the last rest was not looked at yet.
+    rested: bool,
+}
+
+impl Truth {
+    pub(crate) fn new(set: Set) -> Self {
+        Self {
+            set,
+            wrong: Vec::new(),
+            counts: BTreeMap::new(),
+            process: None,
+            clear: None,
+            reset: None,
+            clear_may_come: false,
+            cleared_at: None,
+            cleared_here: false,
+            killed_at: 0,
+            told: None,
+            known: None,
+            ended_in: None,
+            failed: None,
+            last: Vec::new(),
+            told_is_open: false,
+            over: Turn::None,
+            may_be_fresh: true,
+            same_loop: false,
+            turns: Vec::new(),
+            work: false,
+            worked: false,
+            work_is_known: true,
+            sleep: set.min_sleep,
+            rested: true,
+        }
+    }
+
+    pub(crate) fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    pub(crate) fn must(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.wrong.push(what());
+        }
+    }
+
+    pub(crate) fn see(&mut self, seen: &Seen) {
+        match &seen.what {
+            What::Start { resumes, alone, .. } => self.start(seen, resumes.as_deref(), *alone),
+            What::Refused { session } => {
+                self.wrong.push(format!(
+                    "a session was resumed that there is not: {session}"
+                ));
+            }
+            What::Message {
+                kind: Kind::Clear,
+                session,
+                ..
+            } => {
+                self.must(self.clear_may_come, || {
+                    format!("{session} is cleared, and nobody had asked for it")
+                });
+            }
+            What::Message {
+                kind,
+                session,
+                flags,
+                turn,
+                ..
+            } => {
+                self.count("ticks");
+                self.message(seen, *kind, session, flags, turn.unwrap_or_default());
+            }
+            What::Will { act } => self.will(*act),
+            What::Did { act } => {
+                if let Some(flag) = act.flag() {
+                    self.touched(flag, seen.at_ms);
+                }
+            }
+            What::Cleared { to, .. } => {
+                self.count("clears");
+                if let Some(at) = self.cleared_at.filter(|_| self.cleared_here) {
+                    let gap = seen.at_ms.saturating_sub(at);
+                    // The loop counts from a little later.
+                    let least = self.set.clear_min_gap_ms.saturating_sub(50);
+                    self.must(gap >= least, || format!("a clear after {gap} ms"));
+                }
+                self.cleared_at = Some(seen.at_ms);
+                self.cleared_here = true;
+                self.told = None;
+                self.last.push(to.clone());
+                if let Some(process) = &mut self.process {
+                    process.session = Some(to.clone());
+                }
+            }
+            What::Interrupted => self.count("interrupts"),
+            What::Result(told) => self.result(told),
+            What::Ended { .. } => self.ended(),
+            What::Child { .. } => self.count("processes in the background"),
+            What::Outside { did } => self.outside(did, seen.at_ms),
+            _ => {}
+        }
+    }
+
+    fn will(&mut self, act: Act) {
+        match act {
+            Act::ClearSession => self.clear_may_come = true,
+            // It may be there or not.
+            Act::DidWork => self.work_is_known = self.work,
+            Act::Die | Act::DieAfter | Act::DieAtStart | Act::DieOnClear => self.count("deaths"),
+            Act::Hang | Act::Deaf | Act::Late => {
+                self.count("turns that overrun");
+                if let Some(process) = &mut self.process {
+                    process.turn = Turn::Overran;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn touched(&mut self, flag: &str, at_ms: u64) {
+        let asked = || Asked {
+            at_ms,
+            session: self.process.as_ref().and_then(|it| it.session.clone()),
+            pid: self.process.as_ref().map_or(0, |it| it.pid),
+        };
+        match flag {
+            "clear-session" => {
+                self.clear.get_or_insert(asked());
+                self.clear_may_come = true;
+                self.count("clear-session touched");
+            }
+            "reset-session" => {
+                self.reset.get_or_insert(asked());
+                self.count("reset-session touched");
+            }
+            _ => {
+                self.work = true;
+                self.work_is_known = true;
+                self.count("did-work touched");
+            }
+        }
+    }
+
+    fn start(&mut self, seen: &Seen, resumes: Option<&str>, alone: bool) {
+        let Seen { pid, at_ms, .. } = *seen;
+        self.count("starts");
+        self.must(alone, || format!("{pid} was started beside another agent"));
+        self.process_is_over();
+        let given_up =
+            matches!(&self.failed, Some((id, [(2..), _])) if Some(id.as_str()) == resumes);
+        self.must(!given_up, || {
+            format!("{resumes:?} is resumed, and has failed twice in a row")
+        });
+        // A new session answers a clear as well.
+        let leaves = self.reset.is_some() || self.clear_may_come;
+        let twice = matches!(self.failed, Some((_, [_, (2..)])));
+        match (resumes, &self.known) {
+            (None, Some(known)) if !(self.may_be_fresh || leaves || twice) => {
+                let what = format!("a new session was begun instead of {known}");
+                self.wrong.push(what);
+            }
+            (Some(session), _) => {
+                self.count("resumed");
+                let is_last = self.last.iter().any(|it| it == session);
+                self.must(is_last, || {
+                    format!("an older session is resumed: {session}")
+                });
+            }
+            _ => {}
+        }
+        if resumes.is_none() {
+            if twice {
+                self.count("sessions given up");
+            }
+            self.failed = None;
+        }
+        self.may_be_fresh = false;
+        self.cleared_here = false;
+        if self.set.hot {
+            // One that dies just as a message is sent is started again with that message.
+            self.told_is_open |= at_ms.saturating_sub(self.killed_at) < 500;
+            self.told = None;
+        }
+        self.process = Some(Process {
+            pid,
+            session: resumes.map(str::to_owned),
+            turn: Turn::None,
+            killed: false,
+        });
+    }
+
+    /// The process that was there is there no more.
+    fn process_is_over(&mut self) {
+        let Some(process) = self.process.take() else {
+            return;
+        };
+        self.over = process.turn;
+        let [least, most] = match process.turn {
+            Turn::Open { .. } => [1, 1],
+            // It was started for a tick.
+            Turn::None if !self.set.hot => [1, 1],
+            // One that got no message, before or while a tick was to be played.
+            Turn::None | Turn::Overran | Turn::Ending { .. } => [0, 1],
+            Turn::Ended | Turn::Interrupted => [0, process.killed.into()],
+        };
+        if least == 1 {
+            self.told = None;
+        }
+        // Killed before its end came through, or before the limit of its turn.
+        let was_open = process.killed && process.turn == Turn::Overran;
+        self.told_is_open |= was_open || matches!(process.turn, Turn::Ending { .. });
+        if most == 1
+            && let Some(session) = process.session
+        {
+            self.failed = match self.failed.take() {
+                Some((id, [a, b])) if id == session => Some((id, [a + least, b + most])),
+                _ => Some((session, [least, most])),
+            };
+        }
+    }
+
+    fn message(&mut self, seen: &Seen, kind: Kind, session: &str, flags: &[String], turn: u64) {
+        let is_set = |flag: &str| flags.iter().any(|it| it == flag);
+        if let Some(asked) = self.clear.clone() {
+            let same = asked.session.as_deref() == Some(session);
+            let held_back = self
+                .cleared_at
+                .is_some_and(|at| seen.at_ms.saturating_sub(at) < self.set.clear_min_gap_ms + 1000);
+            if !same {
+                self.clear = None;
+                self.clear_may_come = false;
+                if !self.cleared_here {
+                    // There was no process to be told.
+                    self.cleared_at = Some(seen.at_ms);
+                }
+                self.count("clear-session answered");
+            } else if !is_set("clear-session") {
+                self.wrong
+                    .push(format!("turn {turn}: clear-session is lost"));
+                self.clear = None;
+            } else if held_back {
+                self.count("clear-session held back");
+            } else {
+                let late = seen.at_ms.saturating_sub(asked.at_ms);
+                self.wrong
+                    .push(format!("turn {turn}: clear-session is left for {late} ms"));
+            }
+        }
+        if let Some(asked) = self.reset.take() {
+            let same = asked.session.as_deref() == Some(session) || asked.pid == seen.pid;
+            self.must(!same, || {
+                format!("turn {turn}: reset-session is not answered")
+            });
+            self.count("reset-session answered");
+        }
+        let before = self.process.as_ref().map(|it| it.turn);
+        self.must(
+            !matches!(before, Some(Turn::Open { .. } | Turn::Overran)),
+            || format!("turn {turn} begins in another: {before:?}"),
+        );
+        let place = (
+            if self.set.hot { seen.pid } else { 0 },
+            Some(session.to_owned()),
+        );
+        let knows = self.told.as_ref() == Some(&place);
+        let wanted = if knows { Kind::Light } else { Kind::Full };
+        let is_open = std::mem::take(&mut self.told_is_open);
+        if is_open && kind == Kind::Light {
+            self.told = Some(place);
+        }
+        self.must(kind == wanted || is_open, || {
+            format!("turn {turn}: {kind:?}, and not {wanted:?}")
+        });
+        self.count(if kind == Kind::Full { "FULL" } else { "LIGHT" });
+        let is_known = self.ended_in.as_deref() == Some(session);
+        self.known = is_known.then(|| session.to_owned());
+        self.last = vec![session.to_owned()];
+        if let (Some((_, before_another)), true) = (self.turns.last_mut(), self.same_loop) {
+            *before_another = true;
+        }
+        self.same_loop = true;
+        if !self.rested {
+            // Nobody looked: the loop was woken in the tick.
+            self.tick_over();
+        }
+        self.rested = false;
+        self.worked = false;
+        if let Some(process) = &mut self.process {
+            process.session = Some(session.to_owned());
+            process.turn = Turn::Open {
+                whole: kind == Kind::Full,
+            };
+        }
+    }
+
+    fn result(&mut self, told: &Told) {
+        self.turns.push((told.clone(), false));
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        let whole = matches!(process.turn, Turn::Open { whole: true });
+        process.turn = if told.interrupted {
+            Turn::Interrupted
+        } else {
+            Turn::Ending { whole }
+        };
+        if let (Some((_, [least, _])), false) = (&mut self.failed, told.interrupted) {
+            *least = 0;
+        }
+    }
+
+    /// The end of the turn was told for sure.
+    fn ended(&mut self) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        if let Turn::Ending { whole } = process.turn {
+            process.turn = Turn::Ended;
+            self.failed = None;
+            self.ended_in.clone_from(&process.session);
+            if whole {
+                let pid = if self.set.hot { process.pid } else { 0 };
+                self.told = Some((pid, process.session.clone()));
+            }
+        }
+    }
+
+    fn outside(&mut self, did: &str, at_ms: u64) {
+        match did {
+            STARTED => self.count("loops"),
+            KILLED => {
+                self.count("loops killed");
+                self.loop_is_over();
+            }
+            ENDED => {
+                self.count("loops ended");
+                self.loop_is_over();
+                // The next one begins anew, and removes what is left.
+                (self.clear, self.reset, self.work) = (None, None, false);
+                self.work_is_known = true;
+                self.may_be_fresh = true;
+                self.told = None;
+            }
+            AGENT_KILLED => {
+                self.count("agents killed");
+                self.killed_at = at_ms;
+                if let Some(process) = &mut self.process {
+                    process.killed = true;
+                }
+            }
+            _ => {
+                if let Some(flag) = did.strip_prefix(TOUCHED) {
+                    self.touched(flag, at_ms);
+                }
+            }
+        }
+    }
+
+    fn loop_is_over(&mut self) {
+        // What it had counted is gone with it, and what it was told last may be.
+        self.failed = None;
+        self.process = None;
+        self.told = None;
+        self.told_is_open = false;
+        self.over = Turn::None;
+        self.same_loop = false;
+        self.sleep = self.set.min_sleep;
+        // The tick may have come to its end in its eyes or not, and what was answered may be set again.
+        self.work_is_known &= !self.worked && (self.rested || !self.work);
+        self.rested = true;
+    }
+
+    /// A tick has ended: what the sleep is then.
+    fn tick_over(&mut self) {
+        let over = std::mem::replace(&mut self.over, Turn::None);
+        match self.process.as_ref().map_or(Turn::None, |it| it.turn) {
+            Turn::Ended | Turn::Interrupted => self.next_sleep(),
+            // Another process has come.
+            Turn::None if over == Turn::Ended => self.next_sleep(),
+            Turn::None if matches!(over, Turn::None | Turn::Open { .. }) => {}
+            _ => self.work_is_known = false,
+        }
+    }
+
+    fn next_sleep(&mut self) {
+        let set = self.set;
+        self.sleep = if self.work {
+            set.min_sleep
+        } else {
+            (self.sleep + set.idle_step).min(set.max_sleep)
+        };
+        self.work = false;
+    }
+
+    /// The loop rests, so long and for this reason.
+    pub(crate) fn rest(&mut self, seconds: u64, reason: &str) {
+        let failed = reason.contains("failure");
+        self.rested = true;
+        if failed {
+            self.count("rests after a failure");
+            return;
+        }
+        self.count("rests");
+        self.worked = self.work;
+        let (worked, known) = (self.work, self.work_is_known);
+        let before = self.sleep;
+        self.next_sleep();
+        if known && self.sleep != seconds {
+            self.wrong.push(format!(
+                "after a sleep of {before} s, {} did-work, the sleep is {seconds} s ({reason})",
+                if worked { "with" } else { "without" }
+            ));
+        } else if known && worked {
+            self.count("did-work answered");
+        }
+        // From here on what it was does not matter.
+        self.sleep = seconds;
+        self.work_is_known = true;
+    }
+}

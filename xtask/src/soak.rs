@@ -1,0 +1,64 @@
+//! `cargo xtask loop`: the loop with the real CLIs, which lives in a package of its own, and for a long time
+//! with stand-ins, which is a test with more ticks.
+
+use std::env;
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use crate::{Outcome, delegate};
+
+/// Run `teamster loop` with the real CLIs and see what the model is asked; or, as `loop soak`, for a long time.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true, args_conflicts_with_subcommands = true)]
+#[group(skip)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    task: Option<Task>,
+    #[command(flatten)]
+    real: delegate::Args,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Task {
+    Soak(SoakArgs),
+}
+
+/// Play many ticks with stand-ins of agents that die and hang, in a loop that is killed again and again.
+///
+/// No flag may be lost, no wake and no session, and nothing may be left at the end. What was counted is
+/// printed. It takes about half a second a tick and kind of agent.
+#[derive(Debug, clap::Args)]
+struct SoakArgs {
+    /// How many ticks for each kind of agent
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    ticks: u64,
+    /// Which chances
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// Print this
+    #[arg(long, short, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let Some(Task::Soak(soak)) = &args.task else {
+        return delegate::run("loop", &args.real);
+    };
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args([
+            "test",
+            "--quiet",
+            "--package",
+            "teamster-cli",
+            "--test",
+            "soak",
+        ])
+        .args(["--", "--nocapture"])
+        .env("TEAMSTER_SOAK_TICKS", soak.ticks.to_string())
+        .env("TEAMSTER_SOAK_SEED", soak.seed.to_string())
+        .status()
+        .context("cannot start cargo")?;
+    Ok(Outcome::problems_if(!status.success()))
+}
