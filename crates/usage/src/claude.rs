@@ -48,7 +48,9 @@ pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
         };
         for project in projects.flatten() {
             let file = project.path().join(format!("{session}.jsonl"));
-            if let Ok(metadata) = file.metadata() {
+            if let Ok(metadata) = file.metadata()
+                && metadata.is_file()
+            {
                 found.add(Provider::Claude, file, &metadata);
             }
             let folder = project.path().join(session);

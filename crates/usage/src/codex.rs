@@ -75,8 +75,6 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
 struct Reader<'a> {
     /// The session that is looked for; another one's file is left alone.
     only: Option<&'a str>,
-    /// Whether the file is of another session.
-    other: bool,
     /// The thread that the file's name tells.
     named: Option<String>,
     /// The thread that the file is of, with the time of its first line.
@@ -125,9 +123,6 @@ impl Reader<'_> {
     }
 
     fn line(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
-        if self.other {
-            return;
-        }
         let Some(kind) = Kind::of(line.bytes) else {
             return;
         };
@@ -139,7 +134,11 @@ impl Reader<'_> {
     /// Takes in a line. `None` if it is not what its kind promises.
     fn take(&mut self, kind: Kind, line: &[u8], sink: &mut Sink<'_>) -> Option<()> {
         match kind {
-            Kind::Meta => self.meta(&wire::parse::<Meta<'_>>(line)?),
+            Kind::Meta => {
+                self.meta(&wire::parse::<Meta<'_>>(line)?);
+                let other = self.only.is_some() && self.session.as_deref() != self.only;
+                sink.done = other && self.thread.is_some();
+            }
             Kind::Started => {
                 let started = wire::parse::<Started<'_>>(line)?;
                 self.turn(started.payload.turn_id.as_deref(), started.at()?);
@@ -186,7 +185,6 @@ impl Reader<'_> {
         self.session = [meta.session_id.as_deref(), parent, Some(&*meta.id)]
             .into_iter()
             .find_map(|id| id.map(str::to_owned));
-        self.other = self.only.is_some() && self.session.as_deref() != self.only;
         self.forked = meta.forked_from_id.is_some();
         self.copied = self.forked;
         self.writes_records = meta

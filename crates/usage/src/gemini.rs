@@ -85,10 +85,16 @@ struct Entry<'a> {
     start_time: Option<Cow<'a, str>>,
     #[serde(borrow)]
     kind: Option<Cow<'a, str>>,
-    #[serde(flatten, borrow)]
-    message: Message<'a>,
     #[serde(rename = "$set", borrow)]
     set: Option<Set<'a>>,
+    // Those of a message: not as a part of their own, which would have each line taken apart twice.
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    tokens: Option<Tokens>,
 }
 
 #[derive(Deserialize)]
@@ -216,7 +222,13 @@ impl Reader {
             self.begin(entry.start_time);
         }
         let changed = entry.set.map(|set| set.messages).unwrap_or_default();
-        let understood = std::iter::once(entry.message)
+        let message = Message {
+            id: entry.id,
+            timestamp: entry.timestamp,
+            model: entry.model,
+            tokens: entry.tokens,
+        };
+        let understood = std::iter::once(message)
             .chain(changed)
             .all(|message| self.message(message, sink));
         if !understood {

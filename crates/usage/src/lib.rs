@@ -4,6 +4,15 @@
 //! used, by day, model, agent, session or provider. [`TickMeter`] tells what a session has used since a
 //! mark. Costs are what the CLIs' own files report, and beside them an estimate from a dated table
 //! ([`prices`]). What is counted and how is in `docs/usage.md`.
+//!
+//! ```no_run
+//! use teamster_usage::{Dimension, Places, Scan};
+//!
+//! let accounts = Scan::new(Places::from_env()).run();
+//! for day in accounts.by(Dimension::Day) {
+//!     println!("{:?} {:?} {:?}", day.name, day.figures.usage, day.figures.estimated_cost_usd);
+//! }
+//! ```
 #![warn(missing_docs)]
 
 mod accounts;

@@ -20,7 +20,7 @@ pub(crate) struct Line<'a> {
     pub(crate) complete: bool,
 }
 
-/// Calls `each` with every line of a file from `start` on, and counts them in `sink`. If `start` is in a
+/// Calls `each` with every line of a file from `start` on, until `sink` is done, and counts them in it. If `start` is in a
 /// line, it is of that line's beginning.
 pub(crate) fn read(
     path: &Path,
@@ -121,6 +121,9 @@ fn read_limited(
                     },
                     sink,
                 );
+            }
+            if sink.done {
+                return Ok(());
             }
             from = end + 1;
             search = from;

@@ -182,6 +182,8 @@ pub(crate) struct Sink<'a> {
     take: &'a mut dyn FnMut(Found),
     /// What was wrong.
     pub(crate) diagnostics: Diagnostics,
+    /// Whether the rest of the lines does not matter.
+    pub(crate) done: bool,
 }
 
 impl<'a> Sink<'a> {
@@ -189,6 +191,7 @@ impl<'a> Sink<'a> {
         Self {
             take,
             diagnostics: Diagnostics::default(),
+            done: false,
         }
     }
 

@@ -157,9 +157,9 @@ impl Sums {
     fn add(&mut self, record: &Record, began: Option<&Arc<str>>, estimates: &mut Estimates) {
         let figures = &mut self.figures;
         let requests = record.requests;
-        figures.requests += requests;
+        figures.requests = figures.requests.saturating_add(requests);
         if record.subagent {
-            figures.subagent_requests += requests;
+            figures.subagent_requests = figures.subagent_requests.saturating_add(requests);
         }
         figures.usage = figures.usage.plus(record.usage);
         figures.cache_write_1h_tokens =
@@ -171,7 +171,7 @@ impl Sums {
         add(&mut self.premium, record.premium_requests);
         let estimate = estimates.of(record);
         if estimate.is_none() {
-            figures.unpriced_requests += requests;
+            figures.unpriced_requests = figures.unpriced_requests.saturating_add(requests);
         }
         add(&mut self.estimated, estimate);
         self.providers.insert(record.provider);

@@ -166,3 +166,23 @@ fn a_session_that_is_none_has_used_nothing() {
         }
     }
 }
+
+#[test]
+fn of_other_sessions_only_the_beginning_is_read() {
+    let recorded = Recorded::new("codex/0.169.0/resume", "no line has this in it");
+    recorded.write(0);
+    let line = recorded.runs[0].lines().next().unwrap();
+    // More than is read at once.
+    let mut other = OpenOptions::new()
+        .append(true)
+        .open(&recorded.file)
+        .unwrap();
+    other.write_all("{}\n".repeat(1 << 20).as_bytes()).unwrap();
+    let mut meter = recorded.meter(Provider::Codex);
+    meter.mark_at(None, Timestamp::UNIX_EPOCH);
+    let (ticks, diagnostics) = meter.read_with_diagnostics(Some("another"));
+    assert_eq!(ticks, []);
+    assert_eq!((diagnostics.files, diagnostics.lines), (1, 1));
+    let bytes = diagnostics.bytes;
+    assert!(bytes >= line.len() as u64 && bytes < 1 << 20, "{bytes}");
+}

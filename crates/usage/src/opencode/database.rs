@@ -28,6 +28,7 @@ const PAGE: i64 = 512;
 
 /// All messages, in the order in which they came.
 const ALL: &str = "SELECT rowid, session_id, data FROM message WHERE rowid > ?1 \
+                   AND instr(data, '\"tokens\"') > 0 \
                    ORDER BY rowid LIMIT ?2";
 /// A session's.
 const ONE: &str = "SELECT rowid, session_id, data FROM message WHERE rowid > ?1 AND session_id = ?3 \
