@@ -61,8 +61,13 @@ fn a_wake_reaches_the_loop_and_not_its_group() {
         assert!(wait_until(LIMIT, || told().matches("woken").count() == count));
     }
     assert_eq!(company.running("a"), pid);
+    let text = told();
+    let child = text.lines().find_map(|line| line.strip_prefix("child "));
+    let child = child.unwrap().parse().unwrap();
+    assert!(is_alive(child), "the group was woken too");
     supervisor.end();
     assert!(told().ends_with("woken\nended\n"), "{}", told());
+    assert!(wait_gone(child, LIMIT));
 }
 
 #[test]
@@ -200,6 +205,40 @@ fn a_state_that_is_half_there_is_put_aside_and_running_loops_are_found_all_the_s
     assert_eq!(aside, text[..text.len() / 2]);
     supervisor.end();
     assert!(pids.iter().all(|pid| !is_alive(*pid)));
+}
+
+#[test]
+fn a_loop_of_another_supervisor_is_taken_over() {
+    let company = Company::new([("a", GOOD), ("b", GOOD)]);
+    let folder = company.folder("a");
+    fs::create_dir(folder.join(".orchestrator")).unwrap();
+    let mut other = Process::new("/bin/sh");
+    other.arg("loop.sh").current_dir(&folder);
+    let other = Supervisor(
+        std::os::unix::process::CommandExt::process_group(&mut other, 0)
+            .spawn()
+            .unwrap(),
+    );
+    let pid = other.0.id();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    // As others write it.
+    let text = format!(
+        "{{\n  \"epoch_ms\": {},\n  \"pid\": {pid}\n}}",
+        now.unwrap().as_millis()
+    );
+    fs::write(folder.join(".orchestrator/last-start.json"), text).unwrap();
+    assert!(wait_until(LIMIT, || company.starts("a") == [pid]));
+
+    let supervisor = company.supervise();
+    company.running("b");
+    assert_eq!(company.running("a"), pid);
+    assert!(company.agent("a").adopted);
+    company.ask(Command::Restart(of("a"))).unwrap();
+    company.wait("a", |it| it.pid.is_some_and(|new| new != pid));
+    assert!(!is_alive(pid));
+    let new = company.running("a");
+    assert_eq!(company.starts("a"), [pid, new]);
+    supervisor.end();
 }
 
 #[test]

@@ -71,6 +71,9 @@ fn a_loop() {
                 std::env::var(name).unwrap_or_default()
             ));
         }
+        // In the group of the loop, and without a handler for the signal of a wake.
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        tell(&format!("child {}", child.id()));
         tell("ready");
         loop {
             tokio::select! {
@@ -78,6 +81,8 @@ fn a_loop() {
                 _ = end.recv() => break,
             }
         }
+        // It is in the group that was told to end.
+        child.wait().unwrap();
     });
     tell("ended");
 }

@@ -1,6 +1,7 @@
 //! Starts, stops, crashes.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -219,4 +220,50 @@ fn stops_are_remembered() {
         company.running(id);
     }
     supervisor.end();
+}
+
+#[test]
+fn many_who_want_something_at_once_never_get_two_loops() {
+    const ASKING: usize = 4;
+
+    let company = Company::new([("a", GOOD)]);
+    let supervisor = company.supervise();
+    company.running("a");
+    let until = Instant::now() + Duration::from_millis(1500);
+    let two = AtomicBool::new(false);
+    let asked = AtomicUsize::new(0);
+    std::thread::scope(|threads| {
+        for who in 0..ASKING {
+            let (company, asked) = (&company, &asked);
+            threads.spawn(move || {
+                for what in who.. {
+                    if Instant::now() >= until {
+                        return;
+                    }
+                    let command = match what % 3 {
+                        0 => Command::Start(of("a")),
+                        1 => Command::Restart(of("a")),
+                        _ => Command::Stop(of("a")),
+                    };
+                    company.ask(command).unwrap();
+                    asked.fetch_add(1, Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_millis(7));
+                }
+            });
+        }
+        while Instant::now() < until {
+            // Of those that have begun, and are not about to be waited for.
+            let mut alive = company.starts("a");
+            alive.retain(|pid| is_alive(*pid));
+            two.fetch_or(alive.len() > 1, Ordering::Relaxed);
+        }
+    });
+    assert!(!two.into_inner());
+    assert!(asked.into_inner() > 3 * ASKING);
+    company.ask(Command::Start(of("a"))).unwrap();
+    let pid = company.running("a");
+    let starts = company.starts("a");
+    assert!(starts.len() >= 2, "{starts:?}");
+    supervisor.end();
+    assert!(!is_alive(pid));
 }
