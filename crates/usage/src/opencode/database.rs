@@ -32,6 +32,7 @@ const ALL: &str = "SELECT rowid, session_id, data FROM message WHERE rowid > ?1 
                    ORDER BY rowid LIMIT ?2";
 /// A session's.
 const ONE: &str = "SELECT rowid, session_id, data FROM message WHERE rowid > ?1 AND session_id = ?3 \
+                   AND instr(data, '\"tokens\"') > 0 \
                    ORDER BY rowid LIMIT ?2";
 const SESSIONS: &str = "SELECT id, parent_id, directory, time_created FROM session";
 
