@@ -311,3 +311,47 @@ fn a_run_of_the_history_counts_once_whether_the_files_know_it_or_not() {
     assert_eq!(known["history"]["onlyThere"], 0);
     assert_eq!(known["history"]["withCost"], 1);
 }
+
+#[test]
+fn what_the_loop_of_an_agent_wrote_down_is_the_reported_cost_of_its_sessions() {
+    let home = home(&[]);
+    let agent = home.path().join("agent");
+    fs::create_dir_all(agent.join(".orchestrator")).unwrap();
+    // A transcript as a real one left it, but for where the agent works.
+    let recorded = recorded("claude/2.1.197/clear");
+    copy(&recorded.join("home"), home.path());
+    let projects = home.path().join(".claude/projects/-tmp-box-ws");
+    let mut sessions = Vec::new();
+    for entry in fs::read_dir(&projects).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("/tmp/box/ws", agent.to_str().unwrap())).unwrap();
+        sessions.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
+    }
+    let tick = |session: &str, cost: f64, source: &str| {
+        serde_json::json!({
+            "ts": "2026-11-22T19:01:45Z", "session_id": session, "model": "claude-sonnet-4-5",
+            "input_tokens": 1, "output_tokens": 1, "cache_read_tokens": 0, "cache_write_tokens": 0,
+            "reasoning_tokens": 0, "premium_requests": 0.0, "cost_usd": cost, "cost_source": source,
+        })
+    };
+    let ticks = [
+        tick(&sessions[0], 0.25, "reported"),
+        tick(&sessions[1], 0.5, "reported"),
+        tick(&sessions[1], 4.0, "estimated"),
+    ];
+    let lines: String = ticks.iter().map(|tick| format!("{tick}\n")).collect();
+    fs::write(agent.join(".orchestrator/usage.jsonl"), lines).unwrap();
+
+    let report = json(home.path(), ["--by=agent"]);
+    let group = &groups(&report)[0];
+    assert_eq!(
+        (groups(&report).len(), &group["name"]),
+        (1, &agent.to_str().unwrap().into())
+    );
+    assert_eq!(group["reportedCostUsd"], 0.75);
+    assert_eq!(group["requests"], 3);
+    let output = truth("claude/2.1.197/clear", "outputTokens");
+    assert_eq!(group["usage"]["outputTokens"], output);
+    assert_eq!(report["history"]["withCost"], 2);
+}
