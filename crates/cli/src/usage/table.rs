@@ -96,12 +96,13 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             }
             let fill = " ".repeat(fill);
             // Names on the left, figures on the right.
-            let parts = if column < named {
-                [cell, &fill]
+            let (left, right) = if column < named {
+                (cell, &fill)
             } else {
-                [&fill, cell]
+                (&fill, cell)
             };
-            parts.into_iter().for_each(|part| line.push_str(part));
+            line.push_str(left);
+            line.push_str(right);
         }
         writeln!(out, "{style}{}{style:#}", line.trim_end())?;
     }

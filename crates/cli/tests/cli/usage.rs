@@ -340,7 +340,7 @@ fn what_the_loop_of_an_agent_wrote_down_is_the_reported_cost_of_its_sessions() {
         tick(&sessions[1], 0.5, "reported"),
         tick(&sessions[1], 4.0, "estimated"),
     ];
-    let lines: String = ticks.iter().map(|tick| format!("{tick}\n")).collect();
+    let lines = ticks.map(|tick| tick.to_string()).join("\n");
     fs::write(agent.join(".orchestrator/usage.jsonl"), lines).unwrap();
 
     let report = json(home.path(), ["--by=agent"]);
