@@ -183,6 +183,30 @@ fn what_cannot_be_started_waits_or_fails() {
 }
 
 #[test]
+fn a_stop_while_it_is_being_started_is_not_lost() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
+    bench.agent.stop();
+    assert_eq!(bench.agent.poll(bench.now), None);
+    let process = process(7);
+    bench.agent.started(process, bench.now);
+    assert_eq!(
+        bench.agent.poll(bench.now),
+        Some(Action::Terminate(process))
+    );
+    bench.agent.exited(process, Exit::Signal(15), bench.now);
+    for hopeless in [false, true] {
+        bench.agent.start(bench.now);
+        assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
+        bench.agent.stop();
+        bench.agent.not_started(hopeless, bench.now);
+        let rest = (bench.agent.phase(), bench.agent.due());
+        assert_eq!(rest, (Phase::Stopped, None));
+    }
+}
+
+#[test]
 fn an_adopted_loop_is_one_like_any_other() {
     let mut bench = Bench::new();
     bench.agent.start(bench.now);
