@@ -2,11 +2,14 @@
 //! `projects/<directory>/<session>/subagents/agent-<id>.jsonl`.
 //!
 //! An answer has a line for each of its blocks, all with the answer's usage; that of the first lines may
-//! be what it was when the answer began. A forked session's file begins with copies of the other's lines.
-//! So a request is known by the ids of its message and of itself, in all files together, and of each
-//! figure the largest counts. Of a sub-agent's answer there may be no later line; the result that its
-//! parent was given has the usage of the last one. Helper calls, such as the one that finds a title, leave
-//! no line.
+//! be what it was when the answer began. A forked session's file begins with copies of the other's lines,
+//! and a sub-agent's may have its parent's messages under other requests' ids. So a request is known by
+//! the id of its message, in all files together, and of each figure the largest counts. Ids that are not
+//! the service's own only count together with that of the request, which relays may leave out: then with
+//! the session and with what went in.
+//!
+//! Of a sub-agent's answer there may be no later line; the result that its parent was given has the usage
+//! of the last one. Helper calls, such as the one that finds a title, leave no line.
 
 use std::borrow::Cow;
 use std::io;
@@ -215,10 +218,23 @@ impl Reader {
             .as_deref()
             .or(self.file_session.as_deref())?;
         let mut record = Record::new(Provider::Claude, self.session.of(session), at);
+        record.copied = entry.forked_from.is_some() || self.began.is_some_and(|began| at < began);
         record.key = message.id.as_deref().map(|id| {
-            let request = entry.request_id.as_deref().unwrap_or_default();
-            Key::of(Provider::Claude, &[id, request])
+            if is_unique(id) {
+                return Key::of(Provider::Claude, &[id]);
+            }
+            match entry.request_id.as_deref() {
+                Some(request) => Key::of(Provider::Claude, &[id, request]),
+                None => Key::of(Provider::Claude, &[id, session, &figures.input()]),
+            }
         });
+        if entry.request_id.is_none() && !message.id.as_deref().is_some_and(is_unique) {
+            // Nothing tells a copy from another session's request that looks the same, or what is said
+            // when an answer begins from a request.
+            if record.copied || figures.is_zero() {
+                return Some(());
+            }
+        }
         if message.stop_reason.is_none() {
             record.alias = entry.agent_id.as_deref().map(|agent| figures.alias(agent));
         }
@@ -231,7 +247,6 @@ impl Reader {
             .and_then(|creation| creation.ephemeral_1h_input_tokens);
         record.cost_usd = entry.cost_usd;
         record.subagent = entry.is_sidechain;
-        record.copied = entry.forked_from.is_some() || self.began.is_some_and(|began| at < began);
         sink.record(record);
         Some(())
     }
@@ -248,18 +263,33 @@ impl Figures {
         }
     }
 
-    /// What an answer of a sub-agent is known by in its parent's transcript, which names no message: the
-    /// agent, and what went in, which grows from answer to answer.
-    fn alias(&self, agent: &str) -> Key {
+    /// Whether no token is told of.
+    fn is_zero(&self) -> bool {
+        self.usage().total_tokens().unwrap_or(0) == 0
+    }
+
+    /// What went in, as a text. It grows from answer to answer.
+    fn input(&self) -> String {
         let figures = [
             self.input_tokens,
             self.cache_read_input_tokens,
             self.cache_creation_input_tokens,
         ];
-        let figures = figures.map(|figure| figure.unwrap_or(0).to_string());
-        let [input, read, written] = &figures;
-        Key::of(Provider::Claude, &["alias", agent, input, read, written])
+        figures
+            .map(|figure| figure.unwrap_or(0).to_string())
+            .join(",")
     }
+
+    /// What an answer of a sub-agent is known by in its parent's transcript, which names no message.
+    fn alias(&self, agent: &str) -> Key {
+        Key::of(Provider::Claude, &["alias", agent, &self.input()])
+    }
+}
+
+/// Whether no two messages have this id: the service's own, such as `msg_01` and 22 letters. Relays and
+/// proxies make ids of their own, and some give all messages the same.
+fn is_unique(id: &str) -> bool {
+    id.len() >= 28 && id.starts_with("msg_")
 }
 
 /// The session that a transcript's path names: its own name, or for a sub-agent the folder's.
@@ -272,3 +302,6 @@ fn session_of(path: &Path) -> Option<String> {
     };
     Some(name.to_str()?.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

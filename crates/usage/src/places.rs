@@ -39,12 +39,20 @@ impl Places {
         let home = path("HOME");
         let in_home = |folder: &str| home.as_ref().map(|home| home.join(folder));
         let data = path("XDG_DATA_HOME").or_else(|| in_home(".local/share"));
+        let config = path("XDG_CONFIG_HOME").or_else(|| in_home(".config"));
         let database = set("OPENCODE_DB").filter(|value| value != OsStr::new(":memory:"));
         Self {
-            claude: path("CLAUDE_CONFIG_DIR")
-                .or_else(|| in_home(".claude"))
+            claude: match path("CLAUDE_CONFIG_DIR") {
+                Some(folder) => vec![folder],
+                // Some versions of 2025 used the second one.
+                None => [
+                    in_home(".claude"),
+                    config.map(|config| config.join("claude")),
+                ]
                 .into_iter()
+                .flatten()
                 .collect(),
+            },
             codex: path("CODEX_HOME").or_else(|| in_home(".codex")),
             copilot: path("COPILOT_HOME").or_else(|| in_home(".copilot")),
             gemini: path("GEMINI_CLI_HOME")
@@ -70,7 +78,8 @@ mod tests {
     #[test]
     fn a_home_is_enough() {
         let places = Places::of_home(Path::new("/h"));
-        assert_eq!(places.claude, [PathBuf::from("/h/.claude")]);
+        let claude = ["/h/.claude", "/h/.config/claude"].map(PathBuf::from);
+        assert_eq!(places.claude, claude);
         assert_eq!(places.codex.unwrap(), Path::new("/h/.codex"));
         assert_eq!(places.copilot.unwrap(), Path::new("/h/.copilot"));
         assert_eq!(places.gemini.unwrap(), Path::new("/h/.gemini"));

@@ -1,0 +1,187 @@
+//! Lines made by hand, in the form of real ones, for what could not be recorded.
+
+use std::fs;
+
+use jiff::tz::TimeZone;
+
+use super::*;
+use crate::{Dimension, Figures as Sums, Scan};
+
+/// A line of an answer.
+struct Answer {
+    session: &'static str,
+    second: u32,
+    id: &'static str,
+    request: Option<&'static str>,
+    input: u64,
+    output: u64,
+    more: &'static str,
+}
+
+impl Answer {
+    fn line(&self) -> String {
+        let Self {
+            session,
+            second,
+            id,
+            input,
+            output,
+            more,
+            ..
+        } = self;
+        let request = self
+            .request
+            .map_or(String::new(), |id| format!(r#""requestId":"{id}","#));
+        format!(
+            r#"{{"isSidechain":false,{more}"message":{{"id":"{id}","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":"end_turn","usage":{{"input_tokens":{input},"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":{output}}}}},{request}"type":"assistant","timestamp":"2026-11-22T10:00:{second:02}.000Z","cwd":"/w","sessionId":"{session}"}}"#
+        )
+    }
+}
+
+const ANSWER: Answer = Answer {
+    session: "s",
+    second: 1,
+    id: "msg_01XFDUDYJgAACzvnptvVoYEL",
+    request: Some("req_1"),
+    input: 10,
+    output: 5,
+    more: "",
+};
+
+/// The accounts of such files: their paths below `projects`, and their lines.
+fn scan(files: &[(&str, &[Answer])]) -> crate::Accounts {
+    let home = tempfile::tempdir().unwrap();
+    for (path, answers) in files {
+        let path = home.path().join(".claude/projects/-w").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let text: String = answers.iter().map(|answer| answer.line() + "\n").collect();
+        fs::write(path, text).unwrap();
+    }
+    let places = Places::of_home(home.path());
+    let accounts = Scan::new(places).zone(TimeZone::UTC).run();
+    assert_eq!(accounts.diagnostics().malformed_lines, 0);
+    accounts
+}
+
+fn figures(sums: &Sums) -> (u64, Option<u64>, Option<u64>) {
+    (
+        sums.requests,
+        sums.usage.input_tokens,
+        sums.usage.output_tokens,
+    )
+}
+
+#[test]
+fn a_parents_message_under_another_requests_id_counts_once() {
+    let accounts = scan(&[
+        ("s.jsonl", &[ANSWER]),
+        (
+            "s/subagents/agent-a.jsonl",
+            &[
+                Answer {
+                    request: Some("req_2"),
+                    second: 3,
+                    ..ANSWER
+                },
+                Answer {
+                    id: "msg_01XFDUDYJgAACzvnptvVoYEM",
+                    request: Some("req_3"),
+                    second: 4,
+                    ..ANSWER
+                },
+            ],
+        ),
+    ]);
+    assert_eq!(figures(&accounts.total()), (2, Some(20), Some(10)));
+}
+
+#[test]
+fn a_relay_that_gives_all_messages_one_id_hides_none() {
+    let relay = |session, second, input, output| Answer {
+        session,
+        second,
+        id: "relay",
+        request: None,
+        input,
+        output,
+        ..ANSWER
+    };
+    let accounts = scan(&[
+        (
+            "s.jsonl",
+            &[
+                // An answer of two blocks, the first one as it began; and the next answer.
+                relay("s", 1, 0, 0),
+                relay("s", 2, 10, 5),
+                relay("s", 3, 10, 5),
+                relay("s", 4, 30, 5),
+            ],
+        ),
+        ("t.jsonl", &[relay("t", 5, 10, 7)]),
+    ]);
+    assert_eq!(figures(&accounts.total()), (3, Some(50), Some(17)));
+}
+
+#[test]
+fn a_fork_of_a_relays_session_counts_what_is_its_own() {
+    let relay = |session, second, input| Answer {
+        session,
+        second,
+        id: "chatcmpl-1",
+        request: None,
+        input,
+        ..ANSWER
+    };
+    // A fork's file begins with a line of its own time.
+    let begin = Answer {
+        second: 8,
+        output: 0,
+        ..relay("fork", 8, 0)
+    };
+    let accounts = scan(&[
+        ("s.jsonl", &[relay("s", 1, 10), relay("s", 2, 20)]),
+        (
+            "fork.jsonl",
+            &[
+                begin,
+                relay("fork", 1, 10),
+                relay("fork", 2, 20),
+                relay("fork", 9, 30),
+            ],
+        ),
+    ]);
+    assert_eq!(figures(&accounts.total()), (3, Some(60), Some(15)));
+    let sessions = accounts.by(Dimension::Session);
+    let of: Vec<_> = sessions
+        .iter()
+        .map(|session| (session.name.as_deref().unwrap(), session.figures.requests))
+        .collect();
+    assert_eq!(of, [("fork", 1), ("s", 2)]);
+}
+
+#[test]
+fn a_copy_that_says_so_counts_for_the_other_session() {
+    let copy = Answer {
+        session: "a",
+        more: r#""forkedFrom":{"sessionId":"s","messageUuid":"u"},"#,
+        ..ANSWER
+    };
+    let accounts = scan(&[("a.jsonl", &[copy]), ("s.jsonl", &[ANSWER])]);
+    let sessions = accounts.by(Dimension::Session);
+    assert_eq!(sessions.len(), 1);
+    assert_eq!(sessions[0].name.as_deref(), Some("s"));
+}
+
+#[test]
+fn the_largest_figures_count_and_a_cost_that_is_told() {
+    let part = |second, output| Answer {
+        second,
+        output,
+        more: r#""costUSD":0.25,"#,
+        ..ANSWER
+    };
+    let accounts = scan(&[("s.jsonl", &[part(1, 1), part(2, 40), part(3, 7)])]);
+    let total = accounts.total();
+    assert_eq!(figures(&total), (1, Some(10), Some(40)));
+    assert_eq!(total.reported_cost_usd, Some(0.25));
+}
