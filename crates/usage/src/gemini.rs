@@ -7,8 +7,7 @@
 //! messages, with their ids and times. What the choice of a model uses (`auto`) is not in the files.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -19,7 +18,7 @@ use teamster_core::Usage;
 
 use crate::lines::{self, Line};
 use crate::places::Places;
-use crate::source::{Shared, Sink, Source, Sources};
+use crate::source::{Shared, Sink, Source, Sources, small_file};
 use crate::{Key, Provider, Record};
 
 /// What every message with figures has in it.
@@ -31,6 +30,8 @@ static HEADER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"proj
 const DEPTH: usize = 4;
 /// The largest file of an older version that is read, in bytes: it is one JSON value.
 const LARGEST: u64 = 64 << 20;
+/// The longest path that is read of a project's folder, in bytes.
+const ROOT: u64 = 64 << 10;
 /// How many characters of a session's id are in the name of its file.
 const SHORT: usize = 8;
 
@@ -195,7 +196,8 @@ impl Reader {
         let root = chats
             .and_then(Path::parent)
             .map(|p| p.join(".project_root"));
-        let directory = root.and_then(|root| std::fs::read_to_string(root).ok());
+        let directory = root.and_then(|root| small_file(&root, ROOT).ok());
+        let directory = directory.and_then(|bytes| String::from_utf8(bytes).ok());
         Self {
             subagent: parent.is_some(),
             session: parent.as_deref().map(Arc::from),
@@ -244,16 +246,15 @@ impl Reader {
 
     /// A whole file of an older version.
     fn whole(&mut self, path: &Path, sink: &mut Sink<'_>) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        File::open(path)?
-            .take(LARGEST + 1)
-            .read_to_end(&mut bytes)?;
+        let bytes = match small_file(path, LARGEST) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                sink.diagnostics.oversize_lines += 1;
+                return Ok(());
+            }
+            bytes => bytes?,
+        };
         sink.diagnostics.bytes += bytes.len() as u64;
         sink.diagnostics.lines += 1;
-        if bytes.len() as u64 > LARGEST {
-            sink.diagnostics.oversize_lines += 1;
-            return Ok(());
-        }
         let Ok(chat) = serde_json::from_slice::<Chat<'_>>(&bytes) else {
             sink.diagnostics.malformed_lines += 1;
             return Ok(());

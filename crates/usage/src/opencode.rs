@@ -20,7 +20,7 @@ use serde::Deserialize;
 use teamster_core::Usage;
 
 use crate::places::Places;
-use crate::source::{Shared, Sink, Source, Sources};
+use crate::source::{Shared, Sink, Source, Sources, small_file};
 use crate::{Key, Provider, Record};
 
 /// What every message with figures has in it.
@@ -186,23 +186,18 @@ fn read_folder(folder: &Path, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut files: Vec<_> = fs::read_dir(folder)?.flatten().map(|e| e.path()).collect();
     files.sort_unstable();
     for file in files {
-        let is_message = file
-            .extension()
-            .is_some_and(|extension| extension == "json");
-        match file.metadata() {
-            Ok(metadata) if is_message && metadata.len() <= LARGEST => {}
-            Ok(_) if is_message => {
-                sink.diagnostics.oversize_lines += 1;
-                continue;
-            }
-            _ => continue,
+        if file.extension().is_none_or(|extension| extension != "json") {
+            continue;
         }
-        match fs::read(&file) {
+        match small_file(&file, LARGEST) {
             Ok(bytes) => {
                 sink.diagnostics.bytes += bytes.len() as u64;
                 reader.message(id, &bytes, sink);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                sink.diagnostics.oversize_lines += 1;
+            }
             Err(_) => sink.diagnostics.unreadable(&file),
         }
     }
@@ -225,9 +220,9 @@ fn files_of_session(folder: &Path, id: &str, sessions: &mut Sessions) {
         .collect();
     let mut next = Some(id.to_owned());
     while let Some(id) = next.take() {
-        let file = projects
-            .iter()
-            .find_map(|project| fs::read(project.path().join(format!("{id}.json"))).ok());
+        let file = projects.iter().find_map(|project| {
+            small_file(&project.path().join(format!("{id}.json")), LARGEST).ok()
+        });
         let written = file.and_then(|bytes| serde_json::from_slice::<Written>(&bytes).ok());
         let Some(written) = written.filter(|_| !sessions.contains_key(&id)) else {
             return;

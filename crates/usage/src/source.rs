@@ -1,6 +1,7 @@
 //! What is read: files and databases, and what was wrong with them.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -27,6 +28,18 @@ pub(crate) struct Source {
 /// second, or once in two seconds.
 const GRANULARITY: Duration = Duration::from_secs(2);
 
+/// What is in a small file, if it is one and no larger than `longest` bytes: a pipe may never end.
+pub(crate) fn small_file(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
+    let metadata = path.metadata()?;
+    if !metadata.is_file() || metadata.len() > longest {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = Vec::new();
+    // It may be growing.
+    File::open(path)?.take(longest).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// The sources that were found.
 #[derive(Debug)]
 pub(crate) struct Sources {
@@ -52,6 +65,10 @@ impl Sources {
 
     /// Takes a file, unless it is older than what is looked for.
     pub(crate) fn add(&mut self, provider: Provider, path: PathBuf, metadata: &Metadata) {
+        // Whoever reads a pipe or a device may wait for ever.
+        if !metadata.is_file() && !metadata.is_dir() {
+            return;
+        }
         let old = match (self.since, metadata.modified()) {
             (Some(since), Ok(modified)) => modified < since,
             _ => false,
@@ -88,8 +105,8 @@ impl Sources {
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    let missing = error.io_error().map(std::io::Error::kind)
-                        == Some(std::io::ErrorKind::NotFound);
+                    let missing =
+                        error.io_error().map(io::Error::kind) == Some(io::ErrorKind::NotFound);
                     if !missing {
                         self.unreadable(error.path().unwrap_or(folder));
                     }

@@ -256,6 +256,30 @@ fn files_that_are_broken_are_told_and_the_rest_counts() {
 }
 
 #[test]
+fn what_is_no_file_is_not_waited_for() {
+    let home = home(&[ALL[3]]);
+    let output = truth(ALL[3], "outputTokens");
+    for path in [
+        ".local/share/opencode/opencode.db",
+        ".claude/projects/p/s.jsonl",
+        ".codex/sessions/2026/11/22/rollout-2026-11-22T19-00-00-s.jsonl",
+        ".copilot/session-state/s/events.jsonl",
+        ".gemini/tmp/ws/chats/session-x.jsonl",
+        ".gemini/tmp/ws/chats/session-x.json",
+        ".gemini/tmp/ws/.project_root",
+    ] {
+        let path = home.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // It may be there.
+        let _ = fs::remove_file(&path);
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    let report = json(home.path(), []);
+    assert_eq!(report["total"]["usage"]["outputTokens"], output);
+    assert_eq!(report["diagnostics"]["unreadable"], 0);
+}
+
+#[test]
 fn a_run_of_the_history_counts_once_whether_the_files_know_it_or_not() {
     let claude = Claude::plays("tool_shell_ok", 0);
     let store = claude.path("state/store.db");
