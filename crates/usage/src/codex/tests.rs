@@ -15,3 +15,25 @@ fn an_id_of_version_7_tells_its_time() {
         assert_eq!(millisecond(other), None, "{other}");
     }
 }
+
+#[test]
+fn compressed_rollouts_are_told_unless_they_are_there_as_they_were() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".codex/sessions/2026/11/22");
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in [
+        "rollout-a.jsonl.zst",
+        "rollout-b.jsonl.zst",
+        "rollout-b.jsonl",
+        "rollout-c.zst",
+    ] {
+        std::fs::write(folder.join(name), "").unwrap();
+    }
+    let accounts = crate::Scan::new(Places::of_home(home.path())).run();
+    let found = accounts.diagnostics();
+    assert_eq!((found.files, found.unreadable), (1, 1));
+    assert_eq!(
+        found.unreadable_examples,
+        [folder.join("rollout-a.jsonl.zst")]
+    );
+}
