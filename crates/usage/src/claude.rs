@@ -108,7 +108,8 @@ struct AgentResult<'a> {
     #[serde(borrow)]
     agent_id: Cow<'a, str>,
     /// That of its last answer.
-    usage: Figures,
+    #[serde(borrow)]
+    usage: Figures<'a>,
 }
 
 #[derive(Deserialize)]
@@ -119,17 +120,32 @@ struct Message<'a> {
     model: Option<Cow<'a, str>>,
     #[serde(borrow)]
     stop_reason: Option<Cow<'a, str>>,
-    usage: Option<Figures>,
+    #[serde(borrow)]
+    usage: Option<Figures<'a>>,
 }
 
 /// The service's own figures: input is without what was read from or written to the cache.
 #[derive(Deserialize)]
-struct Figures {
+struct Figures<'a> {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_creation: Option<CacheCreation>,
+    /// What the answer is made of. Those parts that are not of its own message are not in the figures.
+    #[serde(borrow)]
+    iterations: Option<&'a RawValue>,
+}
+
+/// What another model advised, or a summary that the service made, within a request.
+#[derive(Deserialize)]
+struct Iteration<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    #[serde(flatten, borrow)]
+    figures: Figures<'a>,
 }
 
 #[derive(Deserialize)]
@@ -241,18 +257,32 @@ impl Reader {
         record.model = message.model.as_deref().map(|model| self.model.of(model));
         record.directory = entry.cwd.as_deref().map(|cwd| self.directory.of(cwd));
         record.usage = figures.usage();
-        record.cache_write_1h_tokens = figures
-            .cache_creation
-            .as_ref()
-            .and_then(|creation| creation.ephemeral_1h_input_tokens);
+        record.cache_write_1h_tokens = figures.written_1h();
         record.cost_usd = entry.cost_usd;
         record.subagent = entry.is_sidechain;
+        for (place, part) in figures.parts().iter().enumerate() {
+            if part.r#type == "message" {
+                continue;
+            }
+            let mut other = record.clone();
+            let key = record.key.map(|key| key.0.to_string());
+            let place = place.to_string();
+            other.key = key.map(|key| Key::of(Provider::Claude, &["part", &key, &place]));
+            other.alias = None;
+            other.cost_usd = None;
+            if let Some(model) = &part.model {
+                other.model = Some(self.model.of(model));
+            }
+            other.usage = part.figures.usage();
+            other.cache_write_1h_tokens = part.figures.written_1h();
+            sink.record(other);
+        }
         sink.record(record);
         Some(())
     }
 }
 
-impl Figures {
+impl Figures<'_> {
     fn usage(&self) -> Usage {
         Usage {
             input_tokens: self.input_tokens,
@@ -261,6 +291,19 @@ impl Figures {
             cache_write_tokens: self.cache_creation_input_tokens,
             reasoning_tokens: None,
         }
+    }
+
+    fn written_1h(&self) -> Option<u64> {
+        self.cache_creation.as_ref()?.ephemeral_1h_input_tokens
+    }
+
+    /// What the answer is made of, where that is more than its message.
+    fn parts(&self) -> Vec<Iteration<'_>> {
+        let parts = self.iterations.map_or("", RawValue::get);
+        if parts.len() <= 2 {
+            return Vec::new();
+        }
+        serde_json::from_str(parts).unwrap_or_default()
     }
 
     /// Whether no token is told of.

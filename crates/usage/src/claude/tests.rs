@@ -185,3 +185,35 @@ fn the_largest_figures_count_and_a_cost_that_is_told() {
     assert_eq!(figures(&total), (1, Some(10), Some(40)));
     assert_eq!(total.reported_cost_usd, Some(0.25));
 }
+
+#[test]
+fn what_another_model_advised_counts_for_that_model() {
+    let line = Answer {
+        input: 4,
+        output: 491,
+        ..ANSWER
+    }
+    .line();
+    let advised = r#""output_tokens":491,"iterations":[{"type":"message","input_tokens":2,"output_tokens":45},{"type":"advisor_message","model":"claude-opus-4-7","input_tokens":1000,"output_tokens":200,"cache_creation_input_tokens":0,"cache_read_input_tokens":0},{"type":"message","input_tokens":2,"output_tokens":446}]"#;
+    let line = line.replace(r#""output_tokens":491"#, advised);
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join(".claude/projects/-w");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("s.jsonl"), format!("{line}\n{line}\n")).unwrap();
+    // And in a fork.
+    let copy = line.replace(r#""sessionId":"s""#, r#""sessionId":"fork""#);
+    fs::write(project.join("fork.jsonl"), copy).unwrap();
+    let accounts = Scan::new(Places::of_home(home.path())).run();
+    let models = accounts.by(Dimension::Model);
+    let of: Vec<_> = models
+        .iter()
+        .map(|model| (model.name.as_deref().unwrap(), figures(&model.figures)))
+        .collect();
+    assert_eq!(
+        of,
+        [
+            ("claude-opus-4-7", (1, Some(1000), Some(200))),
+            ("claude-sonnet-4-5", (1, Some(4), Some(491))),
+        ]
+    );
+}
