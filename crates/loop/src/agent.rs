@@ -16,6 +16,8 @@ use crate::settings::Settings;
 const MCP_CONFIG: &str = ".mcp.json";
 /// The file with what Claude Code is told beside its own settings.
 const SESSION_SETTINGS: &str = "session-settings.json";
+/// The log, to which hooks append.
+const LOG: &str = "agent-loop.log";
 /// Claude Code's model for long sessions.
 const CLAUDE_MODEL: &str = "opusplan";
 /// How much longer than a turn the CLI may be silent: the loop ends the turn before.
@@ -36,7 +38,7 @@ pub fn params(
     params.permission = PermissionMode::Bypass;
     params.model.clone_from(&settings.model);
     params.effort.clone_from(&settings.reasoning);
-    let silence = settings.turn_limit + LONGER_THAN_A_TURN;
+    let silence = (settings.turn_limit).saturating_add(LONGER_THAN_A_TURN);
     params.timeouts.idle = Some(silence);
     params.timeouts.tool = Some(silence);
     let mcp_config = folder.directory().join(MCP_CONFIG);
@@ -78,7 +80,7 @@ pub fn params(
 /// directory, and hooks that append a line to the log. The names of these skills.
 pub(crate) fn write_session_settings(folder: &AgentFolder) -> io::Result<Vec<String>> {
     let skills = skills(&folder.directory().join(".claude/skills"))?;
-    let value = session_settings(&skills, &folder.path("agent-loop.log"));
+    let value = session_settings(&skills, &folder.path(LOG));
     folder.write_json(SESSION_SETTINGS, &value)?;
     Ok(skills)
 }
@@ -108,11 +110,16 @@ fn session_settings(skills: &[String], log: &Path) -> Value {
         permissions.insert("deny".to_owned(), json!(["Skill"]));
         permissions.insert("allow".to_owned(), allow.collect());
     }
-    let log = log.to_string_lossy();
-    let log = shell_words::quote(&log);
+    let log = match log.to_str() {
+        Some(log) => shell_words::quote(log).into_owned(),
+        // There is no other way to write it in JSON.
+        None => format!("\"$CLAUDE_PROJECT_DIR\"/{ORCHESTRATOR}/{LOG}"),
+    };
     let hook = |event: &str, note: &str| {
-        let command =
-            format!("date -u '+[%Y-%m-%dT%H:%M:%SZ] hook:{event} - {note}' >> {log} 2>&1");
+        // A shell that cannot open the log ends with 2, and from such a hook no prompt reaches the agent.
+        let command = format!(
+            "date -u '+[%Y-%m-%dT%H:%M:%SZ] hook:{event} - {note}' >> {log} 2>/dev/null || true"
+        );
         json!([{"matcher": "*", "hooks": [{"type": "command", "command": command}]}])
     };
     json!({
@@ -221,5 +228,44 @@ mod tests {
         assert_eq!((stamp.len(), &stamp[..1]), (21, "["));
         assert!(text.starts_with("hook:SessionStart - "), "{log}");
         assert!(written["hooks"]["UserPromptSubmit"][0]["hooks"][0]["type"] == "command");
+    }
+
+    #[test]
+    fn a_turn_may_take_as_long_as_can_be_said() {
+        let (_directory, folder) = folder();
+        let settings = Settings {
+            turn_limit: Duration::MAX,
+            ..Settings::default()
+        };
+        let (params, _) = params(&settings, &folder, &BTreeMap::new()).unwrap();
+        assert_eq!(params.timeouts.idle, Some(Duration::MAX));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_hook_never_keeps_a_prompt_from_the_agent() {
+        use std::os::unix::ffi::OsStrExt;
+        let command = |settings: &Value| {
+            let hook = &settings["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"];
+            hook.as_str().unwrap().to_owned()
+        };
+        let nowhere = session_settings(&[], Path::new("/nowhere/it's/agent-loop.log"));
+        let mut shell = std::process::Command::new("sh");
+        let ended = shell.args(["-c", &command(&nowhere)]).output().unwrap();
+        assert_eq!(ended.status.code(), Some(0));
+
+        // A name that JSON cannot have.
+        let directory = tempfile::tempdir().unwrap();
+        let odd = directory
+            .path()
+            .join(std::ffi::OsStr::from_bytes(b"a\xffb c"));
+        fs::create_dir_all(odd.join(ORCHESTRATOR)).unwrap();
+        let settings = session_settings(&[], &odd.join(ORCHESTRATOR).join(LOG));
+        let mut shell = std::process::Command::new("sh");
+        let shell = shell.env("CLAUDE_PROJECT_DIR", &odd);
+        let ended = shell.args(["-c", &command(&settings)]).output().unwrap();
+        assert_eq!(ended.status.code(), Some(0));
+        let log = fs::read_to_string(odd.join(ORCHESTRATOR).join(LOG)).unwrap();
+        assert!(log.contains("hook:UserPromptSubmit"), "{log}");
     }
 }

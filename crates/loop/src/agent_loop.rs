@@ -41,7 +41,7 @@ pub struct AgentLoop {
     /// What the session file says, once it is written.
     written: bool,
     written_session: Option<Id>,
-    /// Flags that cannot be taken: they would be seen for ever.
+    /// Flags that cannot be taken: they would be seen again and again.
     stuck: Vec<Flag>,
 }
 
@@ -123,9 +123,13 @@ impl AgentLoop {
     /// work with these settings.
     pub async fn run(mut self) -> Result<(), AgentError> {
         let ended = self.steps().await;
+        self.unasked(true).await;
         self.log.line("ending the agent");
         self.adapter.end().await;
-        if let Err(error) = self.folder.remove(SessionFile::NAME) {
+        // What an earlier loop left is there for one that can begin.
+        if ended.is_ok()
+            && let Err(error) = self.folder.remove(SessionFile::NAME)
+        {
             self.failed(SessionFile::NAME, &error);
         }
         self.log.line("agent-loop exit");
@@ -135,7 +139,15 @@ impl AgentLoop {
     async fn steps(&mut self) -> Result<(), AgentError> {
         loop {
             let seen = self.look();
-            match self.machine.next(&seen) {
+            let step = self.machine.next(&seen);
+            if !matches!(step, Step::Sleep(_) | Step::End) {
+                // What follows may leave nothing of them.
+                self.unasked(false).await;
+                if self.control.is_stopping() {
+                    continue;
+                }
+            }
+            match step {
                 Step::Start { resume, why } => self.start(resume, why).await?,
                 Step::Clear => self.clear().await,
                 Step::Reset => self.reset().await,
@@ -171,6 +183,7 @@ impl AgentLoop {
             ),
             Start::Unusable => " anew: its session cannot go on".to_owned(),
             Start::Reset => " anew, as reset-session asked".to_owned(),
+            Start::NotCleared => " anew, for an empty context".to_owned(),
         };
         self.log.line(match &resume {
             Some(id) => format!("starting {runtime}{reason}, resuming session {id}"),
@@ -223,7 +236,7 @@ impl AgentLoop {
                 self.log
                     .line(format!("it could not be cleared ({why}): starting anew"));
                 self.adapter.end().await;
-                self.machine.reset();
+                self.machine.not_cleared();
                 self.note_session(None);
             }
         }
@@ -248,6 +261,11 @@ impl AgentLoop {
     }
 
     async fn tick(&mut self, prompt: Prompt) {
+        self.mark().await;
+        if self.control.is_stopping() {
+            return;
+        }
+        self.unstick();
         self.ticks += 1;
         let number = self.ticks;
         let now = self.clock.elapsed();
@@ -267,7 +285,6 @@ impl AgentLoop {
         ));
         self.log
             .line(format!("tick {number} begin ({} prompt)", prompt.as_str()));
-        self.mark().await;
         let Played {
             result,
             overran,

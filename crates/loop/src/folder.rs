@@ -130,11 +130,12 @@ impl AgentFolder {
 
     /// What a loop that begins anew does not want: flags and lists of earlier ones.
     pub fn remove_stale(&self) -> io::Result<()> {
-        for flag in Flag::ALL {
-            remove(&self.path(flag.file_name()))?;
-            remove(&self.path(&flag.taken_name()))?;
+        let flags = Flag::ALL.map(|flag| [flag.file_name().to_owned(), flag.taken_name()]);
+        for name in flags.as_flattened() {
+            self.remove(name).map_err(|error| self.told(name, &error))?;
         }
-        remove(&self.path("tools.json"))
+        let name = "tools.json";
+        self.remove(name).map_err(|error| self.told(name, &error))
     }
 
     /// Sets again what a loop had taken that was killed before it was done.
@@ -142,11 +143,21 @@ impl AgentFolder {
         for flag in Flag::ALL {
             let taken = self.path(&flag.taken_name());
             match fs::rename(taken, self.path(flag.file_name())) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(self.told(flag.file_name(), &error));
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// The error with the name of its file.
+    fn told(&self, name: &str, error: &io::Error) -> io::Error {
+        io::Error::new(
+            error.kind(),
+            format!("{}: {error}", self.path(name).display()),
+        )
     }
 
     /// Whether a flag is set.
@@ -176,7 +187,18 @@ impl AgentFolder {
 
     /// Reads one. A file that is missing or no such JSON is none.
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        serde_json::from_slice(&fs::read(self.path(name)).ok()?).ok()
+        let mut options = OpenOptions::new();
+        options.read(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            // A pipe in its place, into which nobody writes, is not waited for.
+            options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
+        }
+        let mut text = Vec::new();
+        let mut file = options.open(self.path(name)).ok()?;
+        file.read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     /// Removes a file in `.orchestrator`. One that is not there is no error.

@@ -98,6 +98,8 @@ pub enum Start {
     Unusable,
     /// `reset-session` was set.
     Reset,
+    /// Its context could not be emptied.
+    NotCleared,
 }
 
 /// Which prompt a tick has.
@@ -285,10 +287,16 @@ impl Machine {
         self.last_clear = Some(now);
     }
 
-    /// The agent was ended because of `reset-session`, or because it could not be cleared.
+    /// The agent was ended because of `reset-session`.
     pub fn reset(&mut self) {
         self.session = None;
         self.to_start = Some(Start::Reset);
+    }
+
+    /// The agent was ended because it could not be cleared.
+    pub fn not_cleared(&mut self) {
+        self.session = None;
+        self.to_start = Some(Start::NotCleared);
     }
 
     /// The agent could not be started: as a tick that [died](TickEnd::Died).

@@ -1,5 +1,6 @@
 //! What a tick used and what it cost.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use teamster_core::{Id, RunResult};
@@ -16,19 +17,38 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 const LOOKS_FOR_FILES: u32 = 2;
 
 impl AgentLoop {
-    /// What the agent did by itself since the last tick is read first: it belongs to nobody's turn.
-    pub(super) async fn mark(&mut self) {
+    /// Turns that the agent has begun by itself since the last tick: they are nobody's, and have accounts of
+    /// their own. One that is still being played may take as long as any other, but not at the end.
+    pub(super) async fn unasked(&mut self, at_the_end: bool) {
         while let Some(stream) = self.adapter.unasked() {
-            let limit = self.clock.sleep(self.settings.turn_limit);
+            let handle = stream.abort_handle();
+            let limit = async {
+                tokio::select! {
+                    () = self.clock.sleep(self.settings.turn_limit) => {}
+                    () = self.control.stopping() => {}
+                    () = std::future::ready(()), if at_the_end => {}
+                }
+            };
+            let mut result = pin!(stream.result());
             let result = tokio::select! {
-                result = stream.result() => result,
-                () = limit => break,
-                () = self.control.stopping() => break,
+                biased;
+                result = &mut result => result,
+                () = limit => {
+                    self.log.line("interrupting a turn that the agent plays by itself");
+                    handle.abort();
+                    result.await
+                }
             };
             self.log.line("the agent played a turn by itself");
-            let session = self.adapter.session();
-            self.account(&result, session.as_ref()).await;
+            let session = result.session_id.clone();
+            let session = session.or_else(|| self.adapter.session());
+            // The mark is that of the last tick: since then the files tell of that one too.
+            self.record(&result, &[], session.as_ref());
         }
+    }
+
+    /// What the CLI's files tell from now on is the next tick's.
+    pub(super) async fn mark(&mut self) {
         let session = self.adapter.session();
         if let Some(mut meter) = self.meter.take() {
             // Files are read, and for a database there is a runtime of its own.
@@ -42,10 +62,14 @@ impl AgentLoop {
 
     pub(super) async fn account(&mut self, result: &RunResult, session: Option<&Id>) {
         let measured = self.measured(result, session.cloned()).await;
+        self.record(result, &measured, session);
+    }
+
+    fn record(&self, result: &RunResult, measured: &[ModelTick], session: Option<&Id>) {
         let known = Known {
             provider: self.settings.runtime.parse().ok(),
             result,
-            measured: &measured,
+            measured,
             session: session.map(|id| &**id),
             now: self.clock.now(),
         };

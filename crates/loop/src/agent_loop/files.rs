@@ -42,6 +42,13 @@ impl AgentLoop {
         })
     }
 
+    /// Once a tick, so that nothing turns without a pause, flags that could not be taken are tried again.
+    /// `did-work` not before it is gone: each tick would seem to have done something.
+    pub(super) fn unstick(&mut self) {
+        let folder = &self.folder;
+        (self.stuck).retain(|flag| *flag == Flag::DidWork && folder.is_set(*flag));
+    }
+
     pub(super) fn done(&self, flag: Flag) {
         if let Err(error) = self.folder.done(flag) {
             self.failed(flag.file_name(), &error);
