@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use teamster::RuntimeConfig;
 use teamster::agent_loop::clock::SystemClock;
 use teamster::agent_loop::{AgentFolder, AgentLoop, Control, Log, Prompts, Settings, dotenv};
@@ -23,6 +23,8 @@ use crate::{exit_code, params, tokio_runtime};
 
 /// How long an agent may take to end by itself.
 const EXIT_GRACE: Duration = Duration::from_secs(30);
+/// How long the agent's files may take to be read before anything starts.
+const READING: Duration = Duration::from_secs(10);
 
 /// Runs a loop; the exit code.
 pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
@@ -31,16 +33,20 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
         // Before anything else: without a handler the signal that asks for a tick would end us.
         let control = Control::new();
         listen(&control).context("cannot listen for signals")?;
-        match prepare(args, control) {
-            Ok((agent_loop, log, _guard)) => match agent_loop.run().await {
-                Ok(()) => Ok(exit_code::SUCCESS),
-                Err(error) => {
-                    log.line(&error.message);
-                    Ok(refuse(&anyhow!(error.message)))
-                }
-            },
-            Err(error) => Ok(refuse(&error)),
+        let (agent_loop, log, _guard) = match prepared(args, control).await {
+            Ok(Some(prepared)) => prepared,
+            Ok(None) => return Ok(exit_code::SUCCESS),
+            Err(error) => return Ok(refuse(&error)),
+        };
+        let ended = agent_loop.run().await;
+        if let Err(error) = &ended {
+            log.line(&error.message);
         }
+        log.end_copy();
+        Ok(match ended {
+            Ok(()) => exit_code::SUCCESS,
+            Err(error) => refuse(&anyhow!(error.message)),
+        })
     });
     runtime.shutdown_background();
     code
@@ -72,11 +78,32 @@ fn listen(control: &Control) -> io::Result<()> {
     Ok(())
 }
 
-fn prepare(args: &LoopArgs, control: Control) -> anyhow::Result<(AgentLoop, Log, Option<Guard>)> {
-    let folder = AgentFolder::open(&args.directory)?;
+type Prepared = (AgentLoop, Log, Option<Guard>);
+
+/// Everything that comes before the first start; `None` if the end was asked for meanwhile. It reads files of
+/// the agent, and nobody knows what they are: a pipe into which nobody writes is waited for only so long.
+async fn prepared(args: &LoopArgs, control: Control) -> anyhow::Result<Option<Prepared>> {
+    let directory = args.directory.clone();
+    let ticks = args.ticks;
+    let stop = control.clone();
+    let prepared = tokio::task::spawn_blocking(move || prepare(&directory, ticks, control));
+    tokio::select! {
+        prepared = prepared => prepared.context("the agent's files cannot be read")?.map(Some),
+        () = stop.stopping() => Ok(None),
+        () = tokio::time::sleep(READING) => bail!(
+            "the files in {} could not be read within {} s; is one of them a pipe?",
+            args.directory.display(),
+            READING.as_secs(),
+        ),
+    }
+}
+
+fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Result<Prepared> {
+    let folder = AgentFolder::open(directory)?;
     env::set_current_dir(folder.directory())?;
     let file = variables(&folder.directory().join(".env"))?;
-    let environment = |name: &str| env::var(name).ok();
+    // What is no UTF-8 cannot be any setting, and is told so.
+    let environment = |name: &str| Some(env::var_os(name)?.to_string_lossy().into_owned());
     let settings = Settings::read(
         &environment,
         file.as_ref().unwrap_or(&BTreeMap::new()),
@@ -134,7 +161,7 @@ fn prepare(args: &LoopArgs, control: Control) -> anyhow::Result<(AgentLoop, Log,
     )
     .context("the agent's files cannot be used")?
     .with_meter(meter)
-    .with_ticks_limit(args.ticks);
+    .with_ticks_limit(ticks);
     Ok((agent_loop, log, guard))
 }
 

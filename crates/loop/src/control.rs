@@ -39,7 +39,8 @@ impl Control {
         self.0.stop.is_cancelled()
     }
 
-    pub(crate) async fn stopping(&self) {
+    /// Waits until the end is asked for.
+    pub async fn stopping(&self) {
         self.0.stop.cancelled().await;
     }
 

@@ -4,12 +4,19 @@ use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use crate::clock::{Clock, stamp};
 
 /// The longest line that is written, in bytes; of a longer one the beginning.
 const LONGEST_LINE: usize = 4000;
+/// So many lines wait for whoever reads the copy.
+const WAITING: usize = 1000;
+/// How long the last of them wait at the end.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Appends lines with their time.
 ///
@@ -23,7 +30,7 @@ struct Inner {
     path: PathBuf,
     max_bytes: u64,
     clock: Arc<dyn Clock>,
-    copy: Mutex<Option<Box<dyn Write + Send>>>,
+    copy: Mutex<Option<Copy>>,
 }
 
 impl Log {
@@ -37,9 +44,21 @@ impl Log {
         }))
     }
 
-    /// Every line is written to this one too.
+    /// Every line is written to this one too. Nobody waits for whoever reads it: what he does not read in
+    /// time is only in the file.
     pub fn copy_to(&self, copy: impl Write + Send + 'static) {
-        *self.0.copy.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(copy));
+        // Without a thread there is no copy.
+        *self.copy() = Copy::begin(copy).ok();
+    }
+
+    /// No more is written to the copy. What waits for it has a second to get there.
+    pub fn end_copy(&self) {
+        let copy = self.copy().take();
+        drop(copy);
+    }
+
+    fn copy(&self) -> std::sync::MutexGuard<'_, Option<Copy>> {
+        self.0.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes one line, or several if the text has several. That it cannot be written stops nothing.
@@ -65,10 +84,8 @@ impl Log {
         }
         // There is nowhere to say that it failed.
         let _ = self.append(written.as_bytes());
-        let mut copy = self.0.copy.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(to) = copy.as_mut()
-            && (to.write_all(written.as_bytes()).and_then(|()| to.flush())).is_err()
-        {
+        let mut copy = self.copy();
+        if (copy.as_mut()).is_some_and(|copy| copy.tell(written.into_bytes()).is_err()) {
             *copy = None;
         }
     }
@@ -79,10 +96,74 @@ impl Log {
         if size > 0 && size.saturating_add(lines.len() as u64) > self.0.max_bytes {
             let mut old = path.clone().into_os_string();
             old.push(".1");
-            fs::rename(path, old)?;
+            // What is in the way of the old one must not end the new one.
+            fs::rename(path, old).or_else(|_| fs::remove_file(path))?;
         }
-        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-        file.write_all(lines)
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            // A pipe in its place, which nobody reads, is not waited for.
+            options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
+        }
+        options.open(path)?.write_all(lines)
+    }
+}
+
+/// A writer that nobody waits for.
+struct Copy {
+    lines: Option<SyncSender<Vec<u8>>>,
+    ended: Receiver<()>,
+    missed: u64,
+}
+
+impl Copy {
+    fn begin(mut to: impl Write + Send + 'static) -> io::Result<Self> {
+        let (lines, waiting) = sync_channel::<Vec<u8>>(WAITING);
+        let (end, ended) = sync_channel(1);
+        thread::Builder::new()
+            .name("log copy".to_owned())
+            .spawn(move || {
+                for lines in waiting {
+                    if to.write_all(&lines).and_then(|()| to.flush()).is_err() {
+                        break;
+                    }
+                }
+                // Nobody may wait for it.
+                let _ = end.send(());
+            })?;
+        Ok(Self {
+            lines: Some(lines),
+            ended,
+            missed: 0,
+        })
+    }
+
+    /// An error if it cannot be written any more.
+    fn tell(&mut self, mut lines: Vec<u8>) -> Result<(), TrySendError<Vec<u8>>> {
+        let Some(to) = &self.lines else {
+            return Ok(());
+        };
+        if self.missed > 0 {
+            let mut all = format!("({} times something was not read in time)\n", self.missed);
+            all.push_str(&String::from_utf8_lossy(&lines));
+            lines = all.into_bytes();
+        }
+        match to.try_send(lines) {
+            Ok(()) => self.missed = 0,
+            Err(TrySendError::Full(_)) => self.missed += 1,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        self.lines = None;
+        // It is only for the last lines.
+        let _ = self.ended.recv_timeout(PATIENCE);
     }
 }
 
@@ -148,6 +229,55 @@ mod tests {
         log.copy_to(Broken);
         log.line("one");
         log.line("two");
+        log.end_copy();
         assert_eq!(fs::read_to_string(path).unwrap().lines().count(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_whoever_does_not_read_the_copy() {
+        struct Gate(Receiver<()>, SyncSender<Vec<u8>>);
+        impl Write for Gate {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                // An error, too, when the gate is open for good.
+                let _ = self.0.recv();
+                self.1.send(bytes.to_owned()).unwrap();
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (_directory, path, log) = log(1 << 20);
+        let (gate, closed) = sync_channel(0);
+        let (copied, copy) = sync_channel(WAITING * 2);
+        log.copy_to(Gate(closed, copied));
+        for n in 0..WAITING + 500 {
+            log.line(format!("line {n}"));
+        }
+        let text = fs::read_to_string(path).unwrap();
+        assert_eq!(text.lines().count(), WAITING + 500);
+        drop(gate);
+        while copy.recv().unwrap() != b"[2026-11-21T20:00:00Z] line 900\n" {}
+        log.line("read again");
+        log.end_copy();
+        let last = copy.try_iter().last().unwrap();
+        let last = String::from_utf8(last).unwrap();
+        assert!(last.starts_with('('), "{last}");
+        assert!(last.ends_with("read again\n"), "{last}");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test(start_paused = true)]
+    async fn what_is_in_the_place_of_its_files_is_not_waited_for_and_ends_nothing() {
+        let (directory, path, log) = log(100);
+        fs::create_dir(directory.path().join("agent-loop.log.1")).unwrap();
+        for n in 0..20 {
+            log.line(format!("line {n}"));
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.ends_with("line 19\n") && text.len() <= 100, "{text}");
+        fs::remove_file(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        log.line("nobody reads this");
     }
 }

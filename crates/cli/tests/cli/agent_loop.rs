@@ -1,8 +1,10 @@
 //! `teamster loop`, with a stand-in for Claude Code.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -335,4 +337,104 @@ fn prompts_of_ones_own() {
         "{}",
         ended.stderr
     );
+}
+
+#[test]
+fn a_pipe_into_which_nobody_writes_is_not_waited_for() {
+    let agent = Agent::new(|plan| plan);
+    let pipe = agent.directory().join(".env");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let ended = run(&mut agent.command());
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.stderr.ends_with("is one of them a pipe?\n"),
+        "{}",
+        ended.stderr
+    );
+
+    // One that somebody is slow to fill is as good as a file.
+    let running = Running::start(agent.command().args(["--ticks", "1"]));
+    std::thread::sleep(Duration::from_millis(300));
+    fs::write(&pipe, "MIN_SLEEP=7\n").unwrap();
+    let mut running = running;
+    assert_eq!(running.wait().code(), Some(0));
+    assert!(agent.log().contains("tick 1 ok"), "{}", agent.log());
+
+    // The end is not waited for.
+    let mut running = Running::start(&mut agent.command());
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+}
+
+#[test]
+fn a_loop_goes_on_and_ends_though_nobody_reads_what_it_prints() {
+    let agent = Agent::new(|mut plan| {
+        plan.turn_ms = [0, 1];
+        plan
+    });
+    let mut command = agent.command();
+    command.env("MIN_SLEEP", "0").env("IDLE_STEP", "0");
+    let mut running = Running::start(&mut command);
+    // A pipe holds 64 KiB.
+    agent.waits_for("more than a pipe holds", || {
+        fs::metadata(agent.path("agent-loop.log")).is_ok_and(|log| log.len() > 100_000)
+    });
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+    assert!(agent.log().ends_with("agent-loop exit\n"));
+    agent.nothing_is_left();
+}
+
+#[test]
+fn settings_at_their_limits_and_beside_them() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    let most = u64::MAX.to_string();
+    let mut command = agent.command();
+    for name in [
+        "MIN_SLEEP",
+        "IDLE_STEP",
+        "MAX_SLEEP",
+        "TIMEOUT_SECS",
+        "CLEAR_MIN_GAP",
+        "LOG_MAX_BYTES",
+    ] {
+        command.env(name, &most);
+    }
+    let mut running = Running::start(&mut command);
+    agent.waits_for("the sleep", || agent.sleeps());
+    assert_eq!(agent.json("sleep.json")["current_sleep_seconds"], u64::MAX);
+    running.signal(Signal::SIGUSR1);
+    agent.waits_for("the second tick", || agent.prompts().len() == 2);
+    agent.waits_for("the second sleep", || agent.sleeps());
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+
+    let no_text = std::ffi::OsStr::from_bytes(b"\xff");
+    let ended = run(agent.command().env("MIN_SLEEP", no_text));
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.stderr.starts_with("error: MIN_SLEEP: "),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_directory_with_an_odd_name() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    let odd = std::ffi::OsStr::from_bytes(b"it's an \"odd\" \xff$(name)\n");
+    let odd = agent.root.path().join(odd);
+    fs::rename(agent.directory(), &odd).unwrap();
+    let link = agent.directory();
+    std::os::unix::fs::symlink(&odd, &link).unwrap();
+    // By a relative path, through a link, with a slash at its end.
+    let mut command = teamster(["loop", "./agent/", "--ticks", "1"]);
+    for (name, value) in agent.command().get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    let ended = run(command.current_dir(agent.root.path()));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(agent.log().contains("tick 1 ok"), "{}", agent.log());
+    assert_eq!(agent.json("sleep.json")["reason"], "work done");
 }
