@@ -91,7 +91,14 @@ struct Entry<'a> {
     #[serde(borrow)]
     tool_use_result: Option<&'a RawValue>,
     #[serde(borrow)]
-    message: Option<&'a RawValue>,
+    message: Option<Message<'a>>,
+}
+
+/// The kind of a line.
+#[derive(Deserialize)]
+struct Typed<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
 }
 
 /// The time of a line.
@@ -203,7 +210,11 @@ impl Reader {
 
     /// Takes in a line with figures. `None` if it is not as it should be.
     fn entry(&mut self, line: &[u8], sink: &mut Sink<'_>) -> Option<()> {
-        let entry: Entry<'_> = serde_json::from_slice(line).ok()?;
+        let Ok(entry) = serde_json::from_slice::<Entry<'_>>(line) else {
+            // Lines of other kinds may have anything in these fields.
+            let typed: Typed<'_> = serde_json::from_slice(line).ok()?;
+            return (typed.r#type != "assistant").then_some(());
+        };
         match &*entry.r#type {
             "assistant" => self.answer(&entry, sink),
             "user" => {
@@ -221,7 +232,7 @@ impl Reader {
     }
 
     fn answer(&mut self, entry: &Entry<'_>, sink: &mut Sink<'_>) -> Option<()> {
-        let message: Message<'_> = serde_json::from_str(entry.message?.get()).ok()?;
+        let message = entry.message.as_ref()?;
         if message.model.as_deref() == Some(SYNTHETIC) {
             return Some(());
         }

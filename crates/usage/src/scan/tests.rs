@@ -240,6 +240,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_counted() {
         r#"{"type":"assistant","sessionId":"s","message":{"id":"m","usage":{"output_tokens":1}}}"#,
         r#"{"type":"assistant","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"id":"m","usage":{"output_tokens":-1}}}"#,
         r#"{"type":"user","toolUseResult":"Error","x":{"usage":{}}}"#,
+        r#"{"type":"system","message":"text","x":{"usage":{}}}"#,
         r#"{"type":"assistant","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"id":"m","model":"<synthetic>","usage":{"output_tokens":0}}}"#,
         r#"{"type":"assistant","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"id":"m","model":"n","usage":{"output_tokens":7}}}"#,
         r#"{"type":"assistant","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"id":"m2","usage":{"outp"#,
