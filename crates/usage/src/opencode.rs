@@ -131,9 +131,11 @@ struct Folders<'a> {
     cwd: Option<Cow<'a, str>>,
 }
 
-/// Input is without what was read from or written to a cache; output is without reasoning.
+/// Input is without what was read from or written to a cache. Output is without reasoning; of some services
+/// versions such as 1.1 wrote it with reasoning.
 #[derive(Deserialize)]
 struct Tokens {
+    total: Option<u64>,
     input: Option<u64>,
     output: Option<u64>,
     reasoning: Option<u64>,
@@ -151,13 +153,27 @@ impl Tokens {
     fn usage(&self) -> Usage {
         let told = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
         let cache = self.cache.as_ref();
+        let read = told(cache.and_then(|cache| cache.read));
+        let written = told(cache.and_then(|cache| cache.write));
+        let reasoning = self.reasoning.unwrap_or(0);
+        // What all of it comes to if reasoning is beside the output.
+        let beside = [self.input, self.output, read, written, self.reasoning]
+            .into_iter()
+            .flatten()
+            .fold(0, u64::saturating_add);
+        let is_beside = self.total.is_some_and(|total| total >= beside);
+        let output = |output: u64| {
+            if is_beside {
+                output.saturating_add(reasoning)
+            } else {
+                output.max(reasoning)
+            }
+        };
         Usage {
             input_tokens: self.input,
-            output_tokens: self
-                .output
-                .map(|output| output.saturating_add(self.reasoning.unwrap_or(0))),
-            cache_read_tokens: told(cache.and_then(|cache| cache.read)),
-            cache_write_tokens: told(cache.and_then(|cache| cache.write)),
+            output_tokens: self.output.map(output),
+            cache_read_tokens: read,
+            cache_write_tokens: written,
             reasoning_tokens: told(self.reasoning),
         }
     }

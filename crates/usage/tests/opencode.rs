@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use teamster_usage::{Dimension, Places, Provider, TickMeter};
@@ -24,6 +25,13 @@ fn home() -> (TempDir, PathBuf) {
     let data = home.path().join(DATA);
     fs::create_dir_all(&data).unwrap();
     (home, data)
+}
+
+/// The recorded scenarios of the versions that have a database, each with its truth.
+fn with_database() -> Vec<(PathBuf, Value)> {
+    let mut all = scenarios(Provider::OpenCode);
+    all.retain(|(folder, _)| folder.join("opencode.sql").exists());
+    all
 }
 
 /// The database of a scenario, with its log as long as it is open.
@@ -60,7 +68,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn opencode_comes_to_what_was_used_however_its_database_stands_there() {
-    let scenarios = scenarios(Provider::OpenCode);
+    let scenarios = with_database();
     assert!(scenarios.len() >= 5, "{}", scenarios.len());
     for (scenario, known) in scenarios {
         let (open_home, open) = home();
@@ -98,9 +106,27 @@ async fn opencode_comes_to_what_was_used_however_its_database_stands_there() {
     }
 }
 
+#[test]
+fn an_older_version_comes_to_what_was_used_by_its_files() {
+    let mut scenarios = scenarios(Provider::OpenCode);
+    scenarios.retain(|(folder, _)| folder.join("home").exists());
+    assert!(scenarios.len() >= 5, "{}", scenarios.len());
+    for (scenario, known) in scenarios {
+        let accounts = scan(&scenario.join("home"));
+        assert_eq!(counted(&accounts), truth(&known), "{}", scenario.display());
+        let found = accounts.diagnostics();
+        assert_eq!((found.malformed_lines, found.unreadable), (0, 0));
+        let sub_agents = accounts.total().subagent_requests;
+        assert_eq!(
+            sub_agents > 0,
+            scenario.ends_with("subagent") || scenario.ends_with("fork")
+        );
+    }
+}
+
 #[tokio::test]
 async fn what_opencode_made_of_its_prices_is_the_reported_cost() {
-    for (scenario, known) in scenarios(Provider::OpenCode) {
+    for (scenario, known) in with_database() {
         let (home, data) = home();
         let _open = database(&data, &scenario).await;
         for model in scan(home.path()).by(Dimension::Model) {
@@ -123,7 +149,7 @@ async fn what_opencode_made_of_its_prices_is_the_reported_cost() {
 #[tokio::test]
 async fn a_writer_does_not_wait_for_a_scan() {
     let (home, data) = home();
-    let all = scenarios(Provider::OpenCode);
+    let all = with_database();
     let mut open = database(&data, &all[0].0).await;
     for round in 0..20 {
         let requests = scan(home.path()).total().requests;
@@ -157,7 +183,7 @@ async fn later(open: &mut SqliteConnection, by: i64) {
 
 #[tokio::test]
 async fn a_meter_tells_what_a_session_and_its_sub_agents_used() {
-    let all = scenarios(Provider::OpenCode);
+    let all = with_database();
     let (scenario, known) = all.iter().find(|(f, _)| f.ends_with("fork")).unwrap();
     let (home, data) = home();
     let places = Places::of_home(home.path());

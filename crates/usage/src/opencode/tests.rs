@@ -21,7 +21,8 @@ fn read(sessions: Sessions, messages: &[(&str, &str)]) -> (Vec<Record>, u64) {
 
 fn message(created: i64, output: u64, cost: f64) -> String {
     format!(
-        r#"{{"role":"assistant","modelID":"m","providerID":"p","cost":{cost},"tokens":{{"input":5,"output":{output},"reasoning":3,"cache":{{"read":7,"write":0}}}},"time":{{"created":{created},"completed":{created}}},"path":{{"cwd":"/w"}}}}"#
+        r#"{{"role":"assistant","modelID":"m","providerID":"p","cost":{cost},"tokens":{{"total":{},"input":5,"output":{output},"reasoning":3,"cache":{{"read":7,"write":0}}}},"time":{{"created":{created},"completed":{created}}},"path":{{"cwd":"/w"}}}}"#,
+        output + 15
     )
 }
 
@@ -49,6 +50,17 @@ fn reasoning_is_output_and_a_cost_of_nothing_is_none() {
     assert_eq!(found[0].directory.as_deref(), Some("/w"));
     let costs: Vec<_> = found.iter().map(|record| record.cost_usd).collect();
     assert_eq!(costs, [None, Some(0.5)]);
+}
+
+#[test]
+fn reasoning_that_is_in_the_output_is_not_added_to_it() {
+    let of_version_1_1 = message(1, 10, 1.0).replace("\"total\":25", "\"total\":22");
+    let without_total = message(1, 10, 1.0).replace("\"total\":25,", "");
+    for message in [of_version_1_1, without_total] {
+        let (found, _) = read(Sessions::new(), &[("s", &message)]);
+        assert_eq!(found[0].usage.output_tokens, Some(10), "{message}");
+        assert_eq!(found[0].usage.reasoning_tokens, Some(3));
+    }
 }
 
 #[test]
