@@ -185,7 +185,7 @@ pub(crate) fn is_jsonl(path: &Path) -> bool {
 }
 
 /// What a reader finds.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are records")]
 pub(crate) enum Found {
     /// A record.

@@ -1,5 +1,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
@@ -30,6 +31,11 @@ fn homes() -> Vec<PathBuf> {
 
 /// What is found in all of them.
 fn found() -> Vec<Found> {
+    static FOUND: LazyLock<Vec<Found>> = LazyLock::new(read_all);
+    FOUND.clone()
+}
+
+fn read_all() -> Vec<Found> {
     let mut all = Vec::new();
     for home in homes() {
         let mut sources = Sources::new(None);
@@ -81,8 +87,11 @@ fn scan_file(provider: Provider, name: &str, bytes: &[u8]) -> Accounts {
         .run()
 }
 
-/// A recorded file of each kind: with sub-agents' results, with a fork, with the history of a parent.
-fn files() -> Vec<(Provider, String, Vec<u8>)> {
+/// A file: whose it is, its name and its bytes.
+type Recorded = (Provider, String, Vec<u8>);
+
+/// The recorded files, of each kind: with sub-agents' results, with a fork, with the history of a parent.
+static FILES: LazyLock<Vec<Recorded>> = LazyLock::new(|| {
     let mut files = Vec::new();
     for home in homes() {
         for (provider, folder) in [(Provider::Claude, ".claude"), (Provider::Codex, ".codex")] {
@@ -98,7 +107,7 @@ fn files() -> Vec<(Provider, String, Vec<u8>)> {
         }
     }
     files
-}
+});
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -128,8 +137,7 @@ proptest! {
         file in any::<prop::sample::Index>(),
         place in any::<prop::sample::Index>(),
     ) {
-        let files = files();
-        let (provider, name, bytes) = file.get(&files);
+        let (provider, name, bytes) = file.get(&FILES);
         let whole = scan_file(*provider, name, bytes);
         let cut = scan_file(*provider, name, &bytes[..place.index(bytes.len() + 1)]);
         for (part, all) in figures(&cut.total()).into_iter().zip(figures(&whole.total())) {
@@ -143,8 +151,7 @@ proptest! {
         file in any::<prop::sample::Index>(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..200),
     ) {
-        let files = files();
-        let (provider, name, bytes) = file.get(&files);
+        let (provider, name, bytes) = file.get(&FILES);
         let mut bytes = bytes.clone();
         for (place, byte) in changes {
             let place = place.index(bytes.len());
