@@ -120,7 +120,7 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
         "agent-loop start pid={} cwd={} runtime={} adapter={} min={}s step={}s max={}s timeout={}s",
         std::process::id(),
         folder.directory().display(),
-        settings.runtime,
+        settings.name(),
         settings.adapter_kind(),
         pace.min_sleep,
         pace.idle_step,
@@ -193,7 +193,7 @@ fn config(settings: &Settings, log: &Log) -> RuntimeConfig {
     if settings.adapter_kind() == teamster::agent_loop::AdapterKind::Hot {
         config.exit_grace = Some(EXIT_GRACE);
     }
-    let before = format!("{} stderr: ", settings.runtime);
+    let before = format!("{} stderr: ", settings.name());
     let log = log.clone();
     config.observer = Some(LineObserver::new(move |line| log.lines(&before, line)));
     config

@@ -65,7 +65,7 @@ impl AgentLoop {
         log: Log,
     ) -> std::io::Result<Self> {
         let cut_off = (folder.read_json::<SessionFile>(SessionFile::NAME))
-            .filter(|file| file.runtime == settings.runtime);
+            .filter(|file| file.runtime == settings.name());
         match &cut_off {
             Some(file) => {
                 folder.set_again()?;
@@ -126,8 +126,9 @@ impl AgentLoop {
         self.unasked(true).await;
         self.log.line("ending the agent");
         self.adapter.end().await;
-        // What an earlier loop left is there for one that can begin.
+        // What an earlier loop left is there for one that can begin; what another one has is its own.
         if ended.is_ok()
+            && self.folder.is_locked()
             && let Err(error) = self.folder.remove(SessionFile::NAME)
         {
             self.failed(SessionFile::NAME, &error);
@@ -172,7 +173,7 @@ impl AgentLoop {
     }
 
     async fn start(&mut self, resume: Option<Id>, why: Start) -> Result<(), AgentError> {
-        let runtime = &self.settings.runtime;
+        let runtime = self.settings.name();
         let reason = match why {
             Start::First => String::new(),
             Start::Recovered => " after an earlier loop was cut off".to_owned(),
@@ -262,9 +263,11 @@ impl AgentLoop {
 
     async fn tick(&mut self, prompt: Prompt) {
         self.mark().await;
-        if self.control.is_stopping() {
+        // Meanwhile the end may have come: of the loop, or of the process, after which the prompt is another.
+        if self.control.is_stopping() || !self.adapter.is_alive() {
             return;
         }
+        self.mend();
         self.unstick();
         self.ticks += 1;
         let number = self.ticks;
@@ -291,6 +294,7 @@ impl AgentLoop {
             stopped,
         } = self.play(prompt).await;
         self.adapter.tick_ended(&result);
+        self.mend();
         let session = self.adapter.session();
         self.note_session(session.clone());
         let took = self.clock.elapsed().saturating_sub(now).as_secs_f64();
@@ -344,6 +348,8 @@ impl AgentLoop {
                 return played;
             }
         };
+        // The text of a process that stays is in its session; of one that goes, this is all that is left.
+        let goes = self.settings.adapter_kind() == AdapterKind::Cold;
         let clock = self.clock.clone();
         let mut limit = clock.sleep(self.settings.turn_limit);
         let control = self.control.clone();
@@ -354,7 +360,9 @@ impl AgentLoop {
                 event = stream.next() => match event {
                     Some(AgentEvent::Done(done)) => break *done.result,
                     Some(event) => {
-                        said.event(&event);
+                        if goes {
+                            said.event(&event);
+                        }
                         self.event(&event);
                     }
                     None => break RunResult::default(),
@@ -373,18 +381,15 @@ impl AgentLoop {
                 }
             }
         };
-        // The text of a process that stays is in its session; of one that goes, this is all that is left.
-        if self.settings.adapter_kind() == AdapterKind::Cold {
-            for message in said.0 {
-                self.log.lines("> ", &message.1);
-            }
+        for message in said.0 {
+            self.log.lines("> ", &message.1);
         }
         played.result = result;
         played
     }
 
     fn event(&mut self, event: &AgentEvent) {
-        let runtime = &self.settings.runtime;
+        let runtime = self.settings.name();
         match event {
             AgentEvent::Session(session) => {
                 let id = session.session_id.clone();

@@ -10,6 +10,9 @@ use serde::de::DeserializeOwned;
 /// Where everything lies that is not the agent's own work.
 pub const ORCHESTRATOR: &str = ".orchestrator";
 
+/// Whoever has the lock on this one is the loop.
+const LOCK: &str = "loop.lock";
+
 /// A file whose being there says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Flag {
@@ -80,7 +83,7 @@ pub enum FolderError {
 pub struct AgentFolder {
     directory: PathBuf,
     orchestrator: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl AgentFolder {
@@ -99,7 +102,7 @@ impl AgentFolder {
             move |error| FolderError::File { path, error }
         };
         fs::create_dir_all(&orchestrator).map_err(failed(&orchestrator))?;
-        let lock = lock(&orchestrator.join("loop.lock"), &found)?;
+        let lock = lock(&orchestrator.join(LOCK), &found)?;
         let memory = found.join("MEMORY.md");
         match OpenOptions::new()
             .write(true)
@@ -114,8 +117,30 @@ impl AgentFolder {
         Ok(Self {
             directory: found,
             orchestrator,
-            _lock: lock,
+            lock,
         })
+    }
+
+    /// Makes `.orchestrator` again, with the lock in it, if somebody has removed them; whether that was so.
+    pub fn mend(&mut self) -> Result<bool, FolderError> {
+        if self.is_locked() {
+            return Ok(false);
+        }
+        // Not the agent's directory too: if that is gone, nobody wants it.
+        match fs::create_dir(&self.orchestrator) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                let path = self.orchestrator.clone();
+                return Err(FolderError::File { path, error });
+            }
+            _ => {}
+        }
+        self.lock = lock(&self.path(LOCK), &self.directory)?;
+        Ok(true)
+    }
+
+    /// Whether the lock that this has is still the one that others find.
+    pub(crate) fn is_locked(&self) -> bool {
+        is_same(&self.lock, &self.path(LOCK))
     }
 
     /// Where the agent works.
@@ -256,6 +281,25 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether this file is the one that is found there.
+fn is_same(file: &File, path: &Path) -> bool {
+    let Ok(there) = fs::metadata(path) else {
+        return false;
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let id = |data: fs::Metadata| (data.dev(), data.ino());
+        file.metadata().is_ok_and(|data| id(data) == id(there))
+    }
+    #[cfg(not(unix))]
+    {
+        // There an open file cannot be removed.
+        let _ = (file, there);
+        true
+    }
+}
+
 /// The lock of a directory, with the process id of whoever has it in its file.
 fn lock(path: &Path, directory: &Path) -> Result<File, FolderError> {
     let failed = |error| FolderError::File {
@@ -334,6 +378,27 @@ mod tests {
         assert!(error.contains(&pid), "{error}");
         drop(first);
         AgentFolder::open(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn what_was_removed_meanwhile_is_made_again_with_its_lock() {
+        let (directory, mut first) = folder();
+        assert!(!first.mend().unwrap());
+        fs::remove_dir_all(first.path("")).unwrap();
+        assert!(first.mend().unwrap());
+        assert!(!first.mend().unwrap());
+        let error = AgentFolder::open(directory.path()).unwrap_err();
+        assert!(matches!(error, FolderError::Busy { .. }), "{error}");
+        // Who was slower is told.
+        fs::remove_dir_all(first.path("")).unwrap();
+        let _second = AgentFolder::open(directory.path()).unwrap();
+        let error = first.mend().unwrap_err();
+        assert!(matches!(error, FolderError::Busy { .. }), "{error}");
+        // An agent's directory that is gone stays so.
+        fs::remove_dir_all(directory.path()).unwrap();
+        let error = first.mend().unwrap_err();
+        assert!(matches!(error, FolderError::File { .. }), "{error}");
+        assert!(!directory.path().exists());
     }
 
     #[test]

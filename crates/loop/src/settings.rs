@@ -27,7 +27,7 @@ pub struct Settings {
     pub turn_limit: Duration,
     /// `CHROME`: Claude is given `--chrome`.
     pub chrome: bool,
-    /// `COPILOT_MODEL` and so on: the runtime's name in capitals before `_MODEL`.
+    /// `COPILOT_MODEL` and so on: the runtime's name in capitals before `_MODEL`, for a command `ACP`.
     pub model: Option<String>,
     /// `COPILOT_REASONING` and so on: how hard the model is to think, in the CLI's own word.
     pub reasoning: Option<String>,
@@ -151,12 +151,18 @@ impl Settings {
             &mut settings.log_max_bytes,
         )?;
         settings.chrome = variable("CHROME").as_deref() == Some("1");
-        let prefix = settings.runtime.to_uppercase();
+        let prefix = settings.runtime.split(':').next().unwrap_or_default();
+        let prefix = prefix.to_uppercase();
         settings.model = variable(&format!("{prefix}_MODEL"));
         settings.reasoning = variable(&format!("{prefix}_REASONING"));
         settings.full_prompt = variable("FULL_PROMPT_FILE").map(PathBuf::from);
         settings.light_prompt = variable("LIGHT_PROMPT_FILE").map(PathBuf::from);
         Ok(settings)
+    }
+
+    /// The runtime for the eyes of others. Of a command this is the program: what it is given may be secret.
+    pub fn name(&self) -> &str {
+        self.runtime.split_whitespace().next().unwrap_or_default()
     }
 
     /// Whether the agent's process stays.
@@ -232,6 +238,9 @@ mod tests {
         ] {
             assert_eq!(read(&[("RUNTIME", name)], "").unwrap().runtime, expected);
         }
+        let agent = read(&[("RUNTIME", "acp:My agent"), ("ACP_MODEL", "m")], "").unwrap();
+        assert_eq!(agent.model.as_deref(), Some("m"));
+        assert_eq!(agent.name(), "acp:My");
         let hot = read(&[("RUNTIME", "copilot"), ("ADAPTER", "HOT")], "").unwrap();
         assert_eq!(hot.adapter_kind(), AdapterKind::Hot);
     }

@@ -215,6 +215,28 @@ async fn what_was_in_the_way_of_a_flag_may_go() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (agent, control) = (Agent::default(), Control::new());
+    let orchestrator = directory.path().join(".orchestrator");
+    let agent_loop = agent_loop(directory.path(), agent, control);
+    let removed = orchestrator.clone();
+    tokio::spawn(async move {
+        // In the second tick.
+        sleep(Duration::from_millis(121_500)).await;
+        fs::remove_dir_all(removed).unwrap();
+    });
+    agent_loop.with_ticks_limit(Some(3)).run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    let made = ".orchestrator was gone and is made again";
+    assert!(log.contains(made), "{log}");
+    // What the second and the third used; and the lock went with the folder, so a new one is there.
+    assert_eq!(costs(directory.path()), [1.0, 1.0]);
+    assert!(orchestrator.join("loop.lock").exists());
+    assert!(!orchestrator.join("session.json").exists());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_loop_that_cannot_begin_leaves_what_an_earlier_one_left() {
     let directory = tempfile::tempdir().unwrap();
     let orchestrator = directory.path().join(".orchestrator");

@@ -438,3 +438,24 @@ fn a_directory_with_an_odd_name() {
     assert!(agent.log().contains("tick 1 ok"), "{}", agent.log());
     assert_eq!(agent.json("sleep.json")["reason"], "work done");
 }
+
+#[test]
+fn neither_the_agents_variables_nor_the_arguments_of_a_command_are_told() {
+    let agent = Agent::new(|plan| plan);
+    let env = "TOKEN=in-the-file\nMIN_SLEEP=7\n";
+    fs::write(agent.directory().join(".env"), env).unwrap();
+    let servers =
+        r#"{"mcpServers": {"a": {"command": "serve", "env": {"KEY": "${TOKEN}"}, "odd": 1}}}"#;
+    fs::write(agent.directory().join(".mcp.json"), servers).unwrap();
+    let mut command = agent.command();
+    command
+        .env("RUNTIME", "acp:/nowhere/agent --token on-the-line")
+        .args(["--ticks", "1"]);
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let told = format!("{}{}{}", ended.stdout, ended.stderr, agent.log());
+    assert!(told.contains("starting acp:/nowhere/agent\n"), "{told}");
+    for secret in ["in-the-file", "on-the-line"] {
+        assert!(!told.contains(secret), "{secret}: {told}");
+    }
+}

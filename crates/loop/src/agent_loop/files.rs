@@ -3,17 +3,36 @@
 use teamster_core::Id;
 
 use super::AgentLoop;
-use crate::folder::Flag;
+use crate::folder::{Flag, FolderError};
 use crate::status::{SessionFile, SleepFile};
 
 impl AgentLoop {
+    /// An agent that cleans up its directory may have removed `.orchestrator`. Then neither flags nor files
+    /// have a place, and another loop could begin.
+    pub(super) fn mend(&mut self) {
+        match self.folder.mend() {
+            Ok(false) => {}
+            Ok(true) => {
+                self.log.line(".orchestrator was gone and is made again");
+                let session = self.written_session.clone();
+                self.written = false;
+                self.note_session(session);
+            }
+            Err(error @ FolderError::Busy { .. }) => {
+                self.log.line(format!("ending, because {error}"));
+                self.control.stop();
+            }
+            Err(error) => self.log.line(error),
+        }
+    }
+
     /// Writes down which session goes on if the loop is cut off now.
     pub(super) fn note_session(&mut self, session: Option<Id>) {
         if self.written && self.written_session == session {
             return;
         }
         let file = SessionFile {
-            runtime: self.settings.runtime.clone(),
+            runtime: self.settings.name().to_owned(),
             session_id: session.as_deref().map(str::to_owned),
             pid: std::process::id(),
             updated_at_epoch: self.clock.now().as_second(),
