@@ -107,7 +107,6 @@ fn session_settings(skills: &[String], log: &Path) -> Value {
         let allow = skills
             .iter()
             .flat_map(|name| [format!("Skill({name})"), format!("Skill({name} *)")]);
-        permissions.insert("deny".to_owned(), json!(["Skill"]));
         permissions.insert("allow".to_owned(), allow.collect());
     }
     let log = match log.to_str() {
@@ -122,13 +121,41 @@ fn session_settings(skills: &[String], log: &Path) -> Value {
         );
         json!([{"matcher": "*", "hooks": [{"type": "command", "command": command}]}])
     };
-    json!({
+    let mut settings = json!({
         "permissions": permissions,
         "hooks": {
             "SessionStart": hook("SessionStart", "context, MCP servers and skills are being loaded"),
             "UserPromptSubmit": hook("UserPromptSubmit", "all is loaded, the tick begins"),
         },
-    })
+    });
+    if !skills.is_empty() {
+        let refuse = json!([{"matcher": "Skill", "hooks": [
+            {"type": "command", "command": only_these(skills)}]}]);
+        settings["hooks"]["PreToolUse"] = refuse;
+    }
+    settings
+}
+
+/// A command that lets Claude Code use these skills only: it reads the call, and refuses it with exit code 2.
+///
+/// A rule `deny: ["Skill"]` would not do. It goes before every rule that allows, so that the tool itself is
+/// gone, for these skills too (measured, 2.1.197: "Skill exists but is not enabled in this context").
+fn only_these(skills: &[String]) -> String {
+    let mut command = "grep -qF".to_owned();
+    for skill in skills {
+        // A quote within a text of the call has a backslash before it, so only a name is found.
+        for between in ["", " "] {
+            let pattern = format!("\"skill\":{between}{}", Value::from(skill.as_str()));
+            command.push_str(" -e ");
+            command.push_str(&shell_words::quote(&pattern));
+        }
+    }
+    let words = format!(
+        "of the skills only these may be used here: {}",
+        skills.join(", ")
+    );
+    let words = shell_words::quote(&words);
+    format!("{command} || {{ echo {words} >&2; exit 2; }}")
 }
 
 #[cfg(test)]
@@ -214,8 +241,25 @@ mod tests {
         let written: Value = folder.read_json(SESSION_SETTINGS).unwrap();
         assert_eq!(
             written["permissions"],
-            json!({"deny": ["Skill"],
-                "allow": ["Skill(plan)", "Skill(plan *)", "Skill(send)", "Skill(send *)"]})
+            json!({"allow": ["Skill(plan)", "Skill(plan *)", "Skill(send)", "Skill(send *)"]})
+        );
+        let command = &written["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
+        let code_for = |input: &str| {
+            // A call as Claude Code 2.1.197 gives it to a hook, shortened.
+            let call = format!(r#"{{"tool_name":"Skill","tool_input":{input},"tool_use_id":"x"}}"#);
+            let file = directory.path().join("call");
+            fs::write(&file, call).unwrap();
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", command.as_str().unwrap()]);
+            shell.stdin(fs::File::open(file).unwrap());
+            shell.output().unwrap().status.code()
+        };
+        assert_eq!(code_for(r#"{"skill":"send","args":"now"}"#), Some(0));
+        assert_eq!(code_for(r#"{"skill": "plan"}"#), Some(0));
+        assert_eq!(code_for(r#"{"skill":"sender"}"#), Some(2));
+        assert_eq!(
+            code_for(r#"{"skill":"x","args":"\"skill\":\"send\""}"#),
+            Some(2)
         );
         // The command of a hook, as a shell runs it.
         let command = &written["hooks"]["SessionStart"][0]["hooks"][0]["command"];
