@@ -12,6 +12,7 @@
 
 mod breaker;
 mod readers;
+mod sleeps;
 mod truth;
 mod usage;
 mod world;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use teamster_testkit::stand_in::Act;
 use teamster_testkit::stand_in::witness::{Kind, Seen, Told, What};
 
+use crate::sleeps::{Over, Sleeps};
+
 /// How a loop is set, as far as it decides what must be so.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Set {
@@ -95,14 +97,7 @@ pub(crate) struct Truth {
     same_loop: bool,
     /// Every turn whose end was told, and whether its loop sent another message after that.
     pub(crate) turns: Vec<(Told, bool)>,
-    work: bool,
-    /// It was before the last rest, in which it was answered.
-    worked: bool,
-    /// Whether `did-work` is known to be set or not.
-    work_is_known: bool,
-    sleep: u64,
-    /// The turn since the last rest was not looked at yet.
-    rested: bool,
+    sleeps: Sleeps,
 }
 
 impl Truth {
@@ -128,11 +123,7 @@ impl Truth {
             may_be_fresh: true,
             same_loop: false,
             turns: Vec::new(),
-            work: false,
-            worked: false,
-            work_is_known: true,
-            sleep: set.min_sleep,
-            rested: true,
+            sleeps: Sleeps::new(set),
         }
     }
 
@@ -207,8 +198,7 @@ impl Truth {
     fn will(&mut self, act: Act) {
         match act {
             Act::ClearSession => self.clear_may_come = true,
-            // It may be there or not.
-            Act::DidWork => self.work_is_known = self.work,
+            Act::DidWork => self.sleeps.will_work(),
             Act::Die | Act::DieAfter | Act::DieAtStart | Act::DieOnClear => self.count("deaths"),
             Act::Hang | Act::Deaf | Act::Late => {
                 self.count("turns that overrun");
@@ -237,8 +227,7 @@ impl Truth {
                 self.count("reset-session touched");
             }
             _ => {
-                self.work = true;
-                self.work_is_known = true;
+                self.sleeps.work();
                 self.count("did-work touched");
             }
         }
@@ -382,12 +371,8 @@ impl Truth {
             *before_another = true;
         }
         self.same_loop = true;
-        if !self.rested {
-            // Nobody looked: the loop was woken in the tick.
-            self.tick_over();
-        }
-        self.rested = false;
-        self.worked = false;
+        let last = self.last_tick();
+        self.sleeps.tick(last);
         if let Some(process) = &mut self.process {
             process.session = Some(session.to_owned());
             process.turn = Turn::Open {
@@ -433,14 +418,13 @@ impl Truth {
             STARTED => self.count("loops"),
             KILLED => {
                 self.count("loops killed");
-                self.loop_is_over();
+                self.loop_is_over(true);
             }
             ENDED => {
                 self.count("loops ended");
-                self.loop_is_over();
+                self.loop_is_over(false);
                 // The next one begins anew, and removes what is left.
-                (self.clear, self.reset, self.work) = (None, None, false);
-                self.work_is_known = true;
+                (self.clear, self.reset, self.known) = (None, None, None);
                 self.may_be_fresh = true;
                 self.told = None;
             }
@@ -459,65 +443,44 @@ impl Truth {
         }
     }
 
-    fn loop_is_over(&mut self) {
+    fn loop_is_over(&mut self, goes_on: bool) {
+        // It may have given up its session just now.
+        self.process_is_over();
+        self.may_be_fresh |= matches!(self.failed, Some((_, [_, (2..)])));
         // What it had counted is gone with it, and what it was told last may be.
         self.failed = None;
-        self.process = None;
         self.told = None;
         self.told_is_open = false;
         self.over = Turn::None;
         self.same_loop = false;
-        self.sleep = self.set.min_sleep;
-        // The tick may have come to its end in its eyes or not, and what was answered may be set again.
-        self.work_is_known &= !self.worked && (self.rested || !self.work);
-        self.rested = true;
+        self.sleeps.loop_is_over(goes_on);
     }
 
-    /// A tick has ended: what the sleep is then.
-    fn tick_over(&mut self) {
+    /// How the last tick ended that a message came for.
+    fn last_tick(&mut self) -> Over {
         let over = std::mem::replace(&mut self.over, Turn::None);
         match self.process.as_ref().map_or(Turn::None, |it| it.turn) {
-            Turn::Ended | Turn::Interrupted => self.next_sleep(),
+            Turn::Ended | Turn::Interrupted => Over::Ended,
+            Turn::Open { .. } => Over::Died,
             // Another process has come.
-            Turn::None if over == Turn::Ended => self.next_sleep(),
-            Turn::None if matches!(over, Turn::None | Turn::Open { .. }) => {}
-            _ => self.work_is_known = false,
+            Turn::None if over == Turn::Ended => Over::Ended,
+            Turn::None if matches!(over, Turn::None | Turn::Open { .. }) => Over::Died,
+            _ => Over::Unknown,
         }
-    }
-
-    fn next_sleep(&mut self) {
-        let set = self.set;
-        self.sleep = if self.work {
-            set.min_sleep
-        } else {
-            (self.sleep + set.idle_step).min(set.max_sleep)
-        };
-        self.work = false;
     }
 
     /// The loop rests, so long and for this reason.
     pub(crate) fn rest(&mut self, seconds: u64, reason: &str) {
-        let failed = reason.contains("failure");
-        self.rested = true;
-        if failed {
+        if reason.contains("failure") {
             self.count("rests after a failure");
-            return;
+            let last = self.last_tick();
+            return self.sleeps.rest_after_a_failure(last);
         }
         self.count("rests");
-        self.worked = self.work;
-        let (worked, known) = (self.work, self.work_is_known);
-        let before = self.sleep;
-        self.next_sleep();
-        if known && self.sleep != seconds {
-            self.wrong.push(format!(
-                "after a sleep of {before} s, {} did-work, the sleep is {seconds} s ({reason})",
-                if worked { "with" } else { "without" }
-            ));
-        } else if known && worked {
-            self.count("did-work answered");
+        match self.sleeps.rest(seconds) {
+            Ok(true) => self.count("did-work answered"),
+            Ok(false) => {}
+            Err(wrong) => self.wrong.push(format!("{wrong} ({reason})")),
         }
-        // From here on what it was does not matter.
-        self.sleep = seconds;
-        self.work_is_known = true;
     }
 }

@@ -142,10 +142,11 @@ impl World {
 
     /// Kills the loop and nothing else.
     pub(crate) fn kill_loop(&mut self) {
-        self.outside(KILLED);
         let mut child = self.loops.take().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
+        // What was seen until now was seen in its life: its agent ended with it.
+        self.outside(KILLED);
     }
 
     /// Kills the agent's process, if there is one.
