@@ -1,9 +1,10 @@
 //! Copilot's sessions: `session-state/<session>/events.jsonl`.
 //!
 //! A `session.usage_record` tells of each request, sub-agents' too, as soon as it is made. At the end of a
-//! process a `session.shutdown` tells the sums over the session's life; versions that write no records
-//! have only that, and what a process used is then the difference to the one before. If such a process is
-//! killed, nobody knows what it used.
+//! process a `session.shutdown` tells sums: over the session's life, as the line with which the process
+//! resumed it shows, or up to version 1.0.65 over the process's. Versions up to 1.0.92 or so write no
+//! records. Of them, what a process used is the sum, or its difference to the one before; and if such a
+//! process is killed, nobody knows what it used.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -73,6 +74,14 @@ struct Begun<'a> {
     session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     context: Option<Context<'a>>,
+    /// Versions whose sums are over the session's life have it, without a limit too.
+    #[serde(default, rename = "sessionLimits", deserialize_with = "is_there")]
+    has_limits: bool,
+}
+
+/// Whether there is a value, `null` too.
+fn is_there<'de, D: serde::Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
+    serde::de::IgnoredAny::deserialize(value).map(|_| true)
 }
 
 #[derive(Deserialize)]
@@ -289,6 +298,10 @@ impl Reader {
     fn begin(&mut self, data: &RawValue) -> Option<()> {
         self.end_of_process();
         let begun: Begun<'_> = serde_json::from_str(data.get()).ok()?;
+        if !begun.has_limits {
+            // Its sums begin anew.
+            self.known.clear();
+        }
         if let Some(session) = begun.session_id {
             self.session = Some(session.as_ref().into());
         }

@@ -24,7 +24,7 @@ fn read(lines: &[String]) -> (Vec<Record>, bool, u64) {
 
 fn begin(kind: &str) -> String {
     format!(
-        r#"{{"type":"session.{kind}","data":{{"sessionId":"s","context":{{"cwd":"/w"}}}},"timestamp":"2026-11-22T19:00:00Z"}}"#
+        r#"{{"type":"session.{kind}","data":{{"sessionId":"s","context":{{"cwd":"/w"}},"sessionLimits":null}},"timestamp":"2026-11-22T19:00:00Z"}}"#
     )
 }
 
@@ -63,6 +63,25 @@ fn of_two_sums_the_second_counts_as_the_difference() {
     assert_eq!(found[1].premium_requests, Some(2.0));
     assert_eq!(found[1].directory.as_deref(), Some("/w"));
     assert_eq!((without, malformed), (false, 0));
+}
+
+#[test]
+fn without_limits_sums_are_those_of_a_process() {
+    let resumed = begin("resume").replace(",\"sessionLimits\":null", "");
+    let lines = [
+        begin("start"),
+        asked(),
+        shutdown(1, 115, 7),
+        resumed,
+        asked(),
+        shutdown(3, 315, 17),
+    ];
+    let (found, ..) = read(&lines);
+    let figures: Vec<_> = found
+        .iter()
+        .map(|r| (r.requests, r.usage.output_tokens))
+        .collect();
+    assert_eq!(figures, [(1, Some(7)), (3, Some(17))]);
 }
 
 #[test]
