@@ -82,9 +82,10 @@ impl Log {
             }));
             written.push('\n');
         }
+        // One after the other: two that find it too large would rename it twice, and the old one be lost.
+        let mut copy = self.copy();
         // There is nowhere to say that it failed.
         let _ = self.append(written.as_bytes());
-        let mut copy = self.copy();
         if (copy.as_mut()).is_some_and(|copy| copy.tell(written.into_bytes()).is_err()) {
             *copy = None;
         }
@@ -212,6 +213,26 @@ mod tests {
         assert!(sizes.iter().all(|size| *size <= 1005), "{sizes:?}");
         let last = fs::read_to_string(path).unwrap();
         assert!(last.contains("line 199\nhook\n"), "{last}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_lost_if_several_write_when_it_begins_anew() {
+        const EACH: usize = 20;
+        for _ in 0..50 {
+            let (directory, path, log) = log(2000);
+            thread::scope(|scope| {
+                for writer in 0..4 {
+                    let log = &log;
+                    let lines =
+                        move || (0..EACH).for_each(|n| log.line(format!("{writer} {n:012}")));
+                    scope.spawn(lines);
+                }
+            });
+            // All of them are more than one file holds, and less than two.
+            let old = fs::read_to_string(directory.path().join("agent-loop.log.1")).unwrap();
+            let new = fs::read_to_string(path).unwrap();
+            assert_eq!(old.lines().count() + new.lines().count(), 4 * EACH);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -51,6 +51,12 @@ struct Agent {
     unasked: Unasked,
     ticks: Arc<Mutex<u32>>,
     cannot_begin: bool,
+    /// Its process goes when it is asked for turns of its own so often, which is before each step.
+    dies: Option<u32>,
+    asked: u32,
+    /// When it was begun, in ticks, and which ticks were told everything.
+    begun: Arc<Mutex<Vec<u32>>>,
+    full: Arc<Mutex<Vec<u32>>>,
 }
 
 impl Adapter for Agent {
@@ -58,6 +64,10 @@ impl Adapter for Agent {
         if self.cannot_begin {
             return Err(AgentError::invalid_params("not so"));
         }
+        if !self.begun.lock().unwrap().is_empty() {
+            self.dies = None;
+        }
+        self.begun.lock().unwrap().push(*self.ticks.lock().unwrap());
         Ok(())
     }
 
@@ -66,7 +76,7 @@ impl Adapter for Agent {
     }
 
     fn is_alive(&self) -> bool {
-        true
+        self.dies.is_none_or(|dies| self.asked < dies)
     }
 
     fn keeps_context(&self) -> bool {
@@ -81,14 +91,20 @@ impl Adapter for Agent {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn tick(&mut self, _: &str) -> Result<EventStream, AgentError> {
-        *self.ticks.lock().unwrap() += 1;
+    fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
+        assert!(self.is_alive(), "another process would get the prompt");
+        let mut ticks = self.ticks.lock().unwrap();
+        *ticks += 1;
+        if prompt.contains("MEMORY.md") {
+            self.full.lock().unwrap().push(*ticks);
+        }
         Ok(turn(1, 1.0))
     }
 
     fn tick_ended(&mut self, _: &RunResult) {}
 
     fn unasked(&mut self) -> Option<EventStream> {
+        self.asked += 1;
         self.unasked.lock().unwrap().pop_front()
     }
 
@@ -234,6 +250,30 @@ async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
     assert_eq!(costs(directory.path()), [1.0, 1.0]);
     assert!(orchestrator.join("loop.lock").exists());
     assert!(!orchestrator.join("session.json").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whenever_the_process_goes_between_two_ticks_the_second_one_tells_everything() {
+    let mut at = Vec::new();
+    for dies in 2..=10 {
+        let directory = tempfile::tempdir().unwrap();
+        let agent = Agent {
+            dies: Some(dies),
+            ..Agent::default()
+        };
+        let (begun, full) = (agent.begun.clone(), agent.full.clone());
+        let agent_loop = agent_loop(directory.path(), agent, Control::new());
+        agent_loop.with_ticks_limit(Some(3)).run().await.unwrap();
+        let (begun, full) = (begun.lock().unwrap().clone(), full.lock().unwrap().clone());
+        // After so many ticks it was begun again: the next one is another process's.
+        if let [0, ticks] = begun[..]
+            && ticks > 0
+        {
+            assert_eq!(full, [1, ticks + 1], "{dies}");
+            at.push(ticks);
+        }
+    }
+    assert!(at.contains(&1) && at.contains(&2), "{at:?}");
 }
 
 #[tokio::test(start_paused = true)]
