@@ -263,11 +263,11 @@ impl AgentLoop {
 
     async fn tick(&mut self, prompt: Prompt) {
         self.mark().await;
+        self.mend();
         // Meanwhile the end may have come: of the loop, or of the process, after which the prompt is another.
         if self.control.is_stopping() || !self.adapter.is_alive() {
             return;
         }
-        self.mend();
         self.unstick();
         self.ticks += 1;
         let number = self.ticks;

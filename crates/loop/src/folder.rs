@@ -122,12 +122,17 @@ impl AgentFolder {
     }
 
     /// Makes `.orchestrator` again, with the lock in it, if somebody has removed them; whether that was so.
+    /// The agent's directory is not made again.
     pub fn mend(&mut self) -> Result<bool, FolderError> {
         if self.is_locked() {
             return Ok(false);
         }
         // Not the agent's directory too: if that is gone, nobody wants it.
         match fs::create_dir(&self.orchestrator) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let path = self.directory.clone();
+                return Err(FolderError::Unreachable { path, error });
+            }
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 let path = self.orchestrator.clone();
                 return Err(FolderError::File { path, error });
@@ -397,7 +402,7 @@ mod tests {
         // An agent's directory that is gone stays so.
         fs::remove_dir_all(directory.path()).unwrap();
         let error = first.mend().unwrap_err();
-        assert!(matches!(error, FolderError::File { .. }), "{error}");
+        assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");
         assert!(!directory.path().exists());
     }
 

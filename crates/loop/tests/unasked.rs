@@ -277,6 +277,21 @@ async fn whenever_the_process_goes_between_two_ticks_the_second_one_tells_everyt
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_loop_ends_with_the_directory_of_its_agent() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = Agent::default();
+    let ticks = agent.ticks.clone();
+    let agent_loop = agent_loop(directory.path(), agent, Control::new());
+    tokio::spawn(async move {
+        // In the first sleep.
+        sleep(Duration::from_mins(1)).await;
+        directory.close().unwrap();
+    });
+    agent_loop.run().await.unwrap();
+    assert_eq!(*ticks.lock().unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_loop_that_cannot_begin_leaves_what_an_earlier_one_left() {
     let directory = tempfile::tempdir().unwrap();
     let orchestrator = directory.path().join(".orchestrator");

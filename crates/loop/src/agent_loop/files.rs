@@ -8,7 +8,7 @@ use crate::status::{SessionFile, SleepFile};
 
 impl AgentLoop {
     /// An agent that cleans up its directory may have removed `.orchestrator`. Then neither flags nor files
-    /// have a place, and another loop could begin.
+    /// have a place, and another loop could begin. Without the directory itself nobody would know of this one.
     pub(super) fn mend(&mut self) {
         match self.folder.mend() {
             Ok(false) => {}
@@ -18,7 +18,7 @@ impl AgentLoop {
                 self.written = false;
                 self.note_session(session);
             }
-            Err(error @ FolderError::Busy { .. }) => {
+            Err(error @ (FolderError::Busy { .. } | FolderError::Unreachable { .. })) => {
                 self.log.line(format!("ending, because {error}"));
                 self.control.stop();
             }
