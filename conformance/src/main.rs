@@ -1,8 +1,10 @@
 //! One scenario through the real CLIs of all providers, against a scripted model: one story.
 //!
-//! `cargo xtask conformance`, `cargo xtask capture` and `cargo xtask resilience` are this program.
+//! `cargo xtask conformance`, `cargo xtask capture`, `cargo xtask resilience` and `cargo xtask loop` are this
+//! program.
 #![cfg_attr(not(test), warn(missing_docs))]
 
+mod agent_loop;
 mod capture;
 mod column;
 mod conformance;
@@ -44,6 +46,7 @@ struct Args {
 enum Task {
     Capture(capture::Args),
     Conformance(conformance::Args),
+    Loop(agent_loop::Args),
     Resilience(resilience::Args),
     /// The MCP server of the scenarios.
     #[command(hide = true, disable_help_flag = true)]
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
     let done = match args.task {
         Task::Capture(args) => capture::run(&args),
         Task::Conformance(args) => conformance::run(&args),
+        Task::Loop(args) => agent_loop::run(&args),
         Task::Resilience(args) => resilience::run(&args),
         Task::McpServer { flags } => {
             return teamster_testkit::mcp_server::main(flags.into_iter());

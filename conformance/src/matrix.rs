@@ -19,11 +19,14 @@ const RUN_ON: &str = "Run on ";
 /// The heading of the section that `cargo xtask resilience` writes.
 pub(crate) const RESILIENCE: &str = "## Resilience";
 
+/// The heading of the section that `cargo xtask loop` writes.
+pub(crate) const LOOP: &str = "## Agent loop";
+
 /// The heading of the section that `cargo xtask conformance --times` writes.
 pub(crate) const TIMES: &str = "## Times";
 
 /// The sections at the end that others write, in their order.
-const KEPT: [&str; 2] = [RESILIENCE, TIMES];
+const KEPT: [&str; 3] = [RESILIENCE, LOOP, TIMES];
 
 fn path() -> PathBuf {
     crate::root().join("docs/conformance.md")
@@ -234,13 +237,19 @@ mod tests {
 
     #[test]
     fn what_others_write_stays_in_its_place() {
-        let page = "# Own\n\ntext\n\n## Resilience\n\ntable\n\n## Times\n\nfigures\n";
+        let page = "# Own\n\ntext\n\n## Resilience\n\ntable\n\n## Agent loop\n\nticks\n\n\
+                    ## Times\n\nfigures\n";
         let (own, sections) = parts(page);
         assert_eq!(own, "# Own\n\ntext");
-        assert_eq!(sections, ["## Resilience\n\ntable", "## Times\n\nfigures"]);
+        let wanted = [
+            "## Resilience\n\ntable",
+            "## Agent loop\n\nticks",
+            "## Times\n\nfigures",
+        ];
+        assert_eq!(sections, wanted);
         assert_eq!(joined(own, sections), page);
         let (own, sections) = parts("# Own\n\n## Times\n\nfigures\n");
-        assert_eq!((own, sections), ("# Own", ["", "## Times\n\nfigures"]));
-        assert_eq!(parts("# Own\n"), ("# Own", ["", ""]));
+        assert_eq!((own, sections), ("# Own", ["", "", "## Times\n\nfigures"]));
+        assert_eq!(parts("# Own\n"), ("# Own", ["", "", ""]));
     }
 }

@@ -23,7 +23,7 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(4);
 const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
 
 /// The variable that tells Copilot where its unpacked program is.
-const COPILOT_PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
+pub(crate) const COPILOT_PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
 
 /// Where the CLIs are, and what they need of this machine.
 #[derive(Debug, Clone)]
@@ -103,14 +103,14 @@ impl Place {
         self.folder.path().join("ws")
     }
 
-    fn temporary(&self) -> PathBuf {
+    pub(crate) fn temporary(&self) -> PathBuf {
         self.folder.path().join("tmp")
     }
 }
 
 impl Bench {
     /// Where Copilot's program is, unpacked: for all runs.
-    fn copilot_packages(&self) -> PathBuf {
+    pub(crate) fn copilot_packages(&self) -> PathBuf {
         self.boxes.join("copilot-packages")
     }
 

@@ -2,7 +2,7 @@
 
 mod abort;
 mod anew;
-mod asked;
+pub(crate) mod asked;
 mod cases;
 mod checks;
 mod facts;

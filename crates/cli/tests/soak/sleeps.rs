@@ -98,7 +98,7 @@ impl Sleeps {
     /// The loop rests so long; whether `did-work` was answered with that, or what is wrong.
     pub(crate) fn rest(&mut self, seconds: u64) -> Result<bool, String> {
         let (before, known) = (self.current, self.known);
-        self.worked = self.work;
+        self.worked = self.work || (!known && seconds == self.set.min_sleep);
         self.next();
         let wanted = self.current;
         // From here on what it was does not matter.

@@ -1,0 +1,181 @@
+//! `cargo xtask loop`.
+
+mod checks;
+mod day;
+mod page;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use teamster_mock_model::Cli;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::isolation::Network;
+use crate::play::Bench;
+use crate::{install, matrix, say};
+use checks::Findings;
+
+/// Run `teamster loop` with the real CLIs, and see what the model is asked.
+///
+/// The program itself plays some ticks in an agent's directory with each of the pinned CLIs
+/// (`conformance/package.json`); their model is a script, which sets flags by the CLI's own shell tool. A
+/// run with all of them writes the section `Agent loop` of `docs/conformance.md`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Providers [default: all]
+    #[arg(value_name = "PROVIDER", value_parser = crate::cli)]
+    providers: Vec<Cli>,
+    /// How many loops run at the same time
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    jobs: usize,
+    /// Print the log of every loop, and what was asked of the models
+    #[arg(long, short)]
+    verbose: bool,
+    /// Write nothing: the section on it in docs/conformance.md must be as this run gives it
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    inner: crate::Inner,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match (&args.inner.programs, args.inner.network) {
+        (Some(programs), Some(network)) => {
+            let bench = Bench {
+                programs: programs.clone(),
+                boxes: std::env::temp_dir(),
+                record: None,
+            };
+            play_all(args, &bench, network)
+        }
+        _ => {
+            let installed = install::pinned_versions()?;
+            build()?;
+            crate::alone(&installed.programs)
+        }
+    }
+}
+
+/// The program, beside this one.
+fn teamster() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    Ok(folder.join("teamster"))
+}
+
+/// Builds the program, while the network is still there.
+fn build() -> anyhow::Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "teamster-cli"])
+        .current_dir(crate::root())
+        .status()
+        .context("cannot start cargo")?;
+    if !status.success() || !teamster()?.exists() {
+        bail!("teamster cannot be built, or is not beside this program");
+    }
+    Ok(())
+}
+
+/// A loop that was run.
+struct Done {
+    cli: Cli,
+    findings: anyhow::Result<Findings>,
+    time: Duration,
+}
+
+fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<ExitCode> {
+    let begun = Instant::now();
+    let clis = if args.providers.is_empty() {
+        Cli::ALL.to_vec()
+    } else {
+        args.providers.clone()
+    };
+    say(format_args!(
+        "{} CLIs, {} at a time, {}",
+        clis.len(),
+        args.jobs,
+        network.describe()
+    ));
+    for cli in &clis {
+        bench.prepare(*cli);
+    }
+    let program = teamster()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let mut all = BTreeMap::new();
+    runtime.block_on(async {
+        let places = Arc::new(Semaphore::new(args.jobs.max(1)));
+        let mut plays = JoinSet::new();
+        for &cli in &clis {
+            let (bench, places, program) = (bench.clone(), Arc::clone(&places), program.clone());
+            plays.spawn(async move {
+                let _place = places.acquire_owned().await;
+                let begun = Instant::now();
+                let findings = day::play(&bench, cli, &program).await;
+                Done {
+                    cli,
+                    findings,
+                    time: begun.elapsed(),
+                }
+            });
+        }
+        while let Some(done) = plays.join_next().await {
+            let done = done?;
+            report(args, &done);
+            all.insert(done.cli, done.findings.ok());
+        }
+        anyhow::Ok(())
+    })?;
+    let holds = |findings: &Option<Findings>| findings.as_ref().is_some_and(Findings::holds);
+    let failed = all.values().filter(|findings| !holds(findings)).count();
+    say(format_args!(
+        "{} loops in {} s, {failed} in which not all holds",
+        all.len(),
+        begun.elapsed().as_secs()
+    ));
+    let mut fine = failed == 0;
+    if args.providers.is_empty() {
+        let page = matrix::with_section(&page::section(&all)?)?;
+        if !args.check {
+            matrix::write(&page)?;
+        } else if !matrix::is_current(&page)? {
+            fine = false;
+            say(format_args!(
+                "docs/conformance.md is not what this run gives: `cargo xtask loop` writes it"
+            ));
+        }
+    }
+    Ok(ExitCode::from(u8::from(!fine)))
+}
+
+/// Tells how it went with a CLI.
+fn report(args: &Args, done: &Done) {
+    let time = done.time.as_secs_f64();
+    let line = |what: &str| say(format_args!("{:<9} {time:>6.1} s  {what}", done.cli.id()));
+    let findings = match &done.findings {
+        Ok(findings) => findings,
+        Err(error) => {
+            line("FAILS");
+            say(format_args!("    {error:#}"));
+            return;
+        }
+    };
+    line(if findings.holds() { "holds" } else { "FAILS" });
+    for (check, wrong) in &findings.wrong {
+        say(format_args!("    {}: {wrong}", check.name()));
+    }
+    if args.verbose || !findings.holds() {
+        for told in &findings.told {
+            say(format_args!("   {told}"));
+        }
+    }
+}

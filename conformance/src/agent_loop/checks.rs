@@ -1,0 +1,118 @@
+//! What must hold.
+
+use std::collections::BTreeSet;
+
+/// Something that must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Check {
+    Prompts,
+    Clear,
+    Reset,
+    Killed,
+    Sleep,
+    Files,
+    Usage,
+    Mcp,
+    Skills,
+    End,
+}
+
+impl Check {
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Prompts,
+        Self::Clear,
+        Self::Reset,
+        Self::Killed,
+        Self::Sleep,
+        Self::Files,
+        Self::Usage,
+        Self::Mcp,
+        Self::Skills,
+        Self::End,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Prompts => "prompts",
+            Self::Clear => "clear",
+            Self::Reset => "reset",
+            Self::Killed => "killed",
+            Self::Sleep => "sleep",
+            Self::Files => "files",
+            Self::Usage => "usage",
+            Self::Mcp => "mcp",
+            Self::Skills => "skills",
+            Self::End => "end",
+        }
+    }
+
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Self::Prompts => {
+                "the model is asked the full prompt after a start and after a clear, and the light one else"
+            }
+            Self::Clear => {
+                "the model sets `clear-session` by a command: nothing of what was said before is in the next request, and a process that stays is the same"
+            }
+            Self::Reset => {
+                "the model sets `reset-session`: another process, and nothing of what was said before"
+            }
+            Self::Killed => {
+                "the CLI is killed between two ticks: another process goes on with the conversation, and is told everything"
+            }
+            Self::Sleep => {
+                "the sleep is short after `did-work` and longer after each other tick; `SIGUSR1` ends it"
+            }
+            Self::Files => {
+                "`MEMORY.md`, `status.json`, `sleep.json`, no flag is left; with Claude the hooks have written to the log"
+            }
+            Self::Usage => "`usage.jsonl` has what the model's script says of each tick",
+            Self::Mcp => "a tool of the server in `.mcp.json` answers the model",
+            Self::Skills => "the agent's own skill can be used, and one of the user's cannot",
+            Self::End => "`SIGTERM`: exit code 0, and no process is left",
+        }
+    }
+}
+
+/// What was found with a CLI.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// What was looked at.
+    pub(crate) looked: BTreeSet<Check>,
+    /// What does not hold.
+    pub(crate) wrong: Vec<(Check, String)>,
+    /// What happened, for who wants to know all of it.
+    pub(crate) told: Vec<String>,
+}
+
+impl Findings {
+    /// Whether all holds.
+    pub(crate) fn holds(&self) -> bool {
+        self.wrong.is_empty()
+    }
+
+    /// This must be so.
+    pub(crate) fn must(&mut self, check: Check, holds: bool, what: impl FnOnce() -> String) {
+        self.looked.insert(check);
+        if !holds {
+            self.wrong.push((check, what()));
+        }
+    }
+
+    /// These must be equal.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "what is compared is often made for it"
+    )]
+    pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        check: Check,
+        what: &str,
+        is: T,
+        wanted: T,
+    ) {
+        self.must(check, is == wanted, || {
+            format!("{what}: {is:?}, wanted was {wanted:?}")
+        });
+    }
+}

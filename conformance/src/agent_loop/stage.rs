@@ -1,0 +1,205 @@
+//! A loop with a CLI, in a place of its own.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::{Pid, getpgid};
+use serde_json::{Value, json};
+use teamster_mock_model::{Cli, MockModel, Request, Script, Settings};
+use tokio::process::{Child, Command};
+
+use crate::play::{self, Bench, COPILOT_PACKAGES, Place};
+
+/// The longest that anything may take. OpenCode needs some 6 s for its first turn on a quiet machine.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// How often something is looked at while it is waited for.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Seconds of sleep: so long that every tick is one that was asked for.
+pub(crate) const SLEEPS: [u64; 3] = [600, 300, 1500];
+
+pub(crate) struct Stage {
+    pub(crate) cli: Cli,
+    pub(crate) model: MockModel,
+    place: Place,
+    child: Child,
+    pid: Pid,
+    /// How many sleeps the log had when it was looked at last.
+    sleeps: usize,
+}
+
+impl Stage {
+    /// Starts a loop with this CLI, whose model plays this script.
+    pub(crate) async fn new(
+        bench: &Bench,
+        cli: Cli,
+        program: &Path,
+        script: Script,
+    ) -> anyhow::Result<Self> {
+        let place = Place::new(bench, cli, "loop")?;
+        let directory = place.directory();
+        let mut settings = Settings::default();
+        settings.directory = Some(directory.clone());
+        settings.cli = Some(cli);
+        let model = MockModel::start_with(script, settings).await?;
+        let pointing = cli.point_at(&model.url());
+        pointing.write_files(&place.home())?;
+        let [min, step, max] = SLEEPS;
+        let mut env =
+            format!("MIN_SLEEP={min}\nIDLE_STEP={step}\nMAX_SLEEP={max}\nCLEAR_MIN_GAP=0\n");
+        for (name, value) in &pointing.env {
+            writeln!(env, "{name}='{value}'")?;
+        }
+        fs::write(directory.join(".env"), env)?;
+        let server = json!({"mcpServers": {"tiny": {
+            "command": std::env::current_exe()?, "args": ["mcp-server"]}}});
+        fs::write(directory.join(".mcp.json"), server.to_string())?;
+        write_skill(&directory, "deploy", OWN_SKILL)?;
+        write_skill(&place.home(), "foreign", FOREIGN_SKILL)?;
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", bench.programs.display());
+        let mut command = Command::new(program);
+        command
+            .arg("loop")
+            .arg(&directory)
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", place.home())
+            .env("TMPDIR", place.temporary())
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "dumb")
+            .env("RUNTIME", cli.id())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        match cli {
+            // As root it allows everything only where it is told that nothing can be broken.
+            Cli::Claude => command.env("IS_SANDBOX", "1"),
+            Cli::Copilot => command.env(COPILOT_PACKAGES, bench.copilot_packages()),
+            _ => &mut command,
+        };
+        if let Some(name) = &pointing.model {
+            command.env(format!("{}_MODEL", cli.id().to_uppercase()), name);
+        }
+        let child = command.spawn().context("cannot start teamster")?;
+        let pid = child.id().context("teamster has ended")?;
+        Ok(Self {
+            cli,
+            model,
+            place,
+            child,
+            pid: Pid::from_raw(pid.cast_signed()),
+            sleeps: 0,
+        })
+    }
+
+    /// A file in the agent's directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.place.directory().join(name)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.read(".orchestrator/agent-loop.log")
+    }
+
+    /// Asks for a tick.
+    pub(crate) fn wake(&self) -> anyhow::Result<()> {
+        kill(self.pid, Signal::SIGUSR1).context("the loop is gone")
+    }
+
+    /// Waits until the loop sleeps again: so many seconds.
+    pub(crate) async fn rest(&mut self) -> anyhow::Result<u64> {
+        let wanted = self.sleeps + 1;
+        let begun = Instant::now();
+        while self.log().matches("] sleeping ").count() < wanted {
+            if begun.elapsed() > LIMIT || self.child.try_wait()?.is_some() {
+                bail!("sleep {wanted} did not come\n{}", self.log());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        self.sleeps = wanted;
+        // It is written before the line in the log.
+        let sleep: Value = serde_json::from_str(&self.read(".orchestrator/sleep.json"))?;
+        let seconds = sleep["current_sleep_seconds"].as_u64();
+        if sleep["state"] != "sleeping" {
+            bail!("sleep.json: {sleep}");
+        }
+        seconds.with_context(|| format!("sleep.json: {sleep}"))
+    }
+
+    /// What the model was asked in the conversation, from the request of this number on.
+    pub(crate) fn asked_from(&self, count: usize) -> Vec<Request> {
+        let mut requests = self.model.requests_from(count);
+        requests.retain(|request| request.turn.is_some());
+        requests
+    }
+
+    /// The processes that the loop has started for the CLI.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let own = self.pid.to_string();
+        let mut found: Vec<u32> = play::ids_of(&self.place.home())
+            .into_iter()
+            .filter(|pid| {
+                let file = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+                let stat = String::from_utf8_lossy(&file("stat")).into_owned();
+                // After the name, which may hold anything: state, parent.
+                let parent = stat
+                    .rsplit_once(')')
+                    .and_then(|(_, rest)| rest.split_whitespace().nth(1));
+                let command = String::from_utf8_lossy(&file("cmdline")).into_owned();
+                parent == Some(&own) && !command.contains("--teamster-guard")
+            })
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Kills the CLI as the system would that runs out of memory; whether there was one. Waits until it is gone.
+    pub(crate) async fn kill(&self) -> anyhow::Result<bool> {
+        let processes = self.processes();
+        for pid in &processes {
+            let group = getpgid(Some(Pid::from_raw(pid.cast_signed())))?;
+            killpg(group, Signal::SIGKILL)?;
+        }
+        let begun = Instant::now();
+        while !self.processes().is_empty() {
+            if begun.elapsed() > LIMIT {
+                bail!("{:?} do not end", self.processes());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        // The loop hears of it a little later.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        Ok(!processes.is_empty())
+    }
+
+    /// Ends the loop as an operator does: its exit code, and the processes that are left.
+    pub(crate) async fn end(&mut self) -> anyhow::Result<(Option<i32>, Vec<String>)> {
+        kill(self.pid, Signal::SIGTERM)?;
+        let status = tokio::time::timeout(LIMIT, self.child.wait()).await;
+        let status = status.context("the loop does not end")??;
+        Ok((status.code(), play::processes_of(&self.place.home())))
+    }
+}
+
+/// What the skills say.
+pub(crate) const OWN_SKILL: &str = "Deploy on Tuesdays, rule 7f3a.";
+pub(crate) const FOREIGN_SKILL: &str = "Never deploy, rule 91c2.";
+
+fn write_skill(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let folder = folder.join(".claude/skills").join(name);
+    fs::create_dir_all(&folder)?;
+    let text = format!("---\nname: {name}\ndescription: How to do it\n---\n{text}\n");
+    Ok(fs::write(folder.join("SKILL.md"), text)?)
+}
