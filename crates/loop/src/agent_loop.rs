@@ -3,6 +3,7 @@
 mod account;
 mod files;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub struct AgentLoop {
     log: Log,
     machine: Machine,
     meter: Option<TickMeter>,
+    /// A turn that the agent has begun by itself.
+    playing_by_itself: Option<EventStream>,
     ticks: u64,
     ticks_limit: Option<u64>,
     /// What the session file says, once it is written.
@@ -97,6 +100,7 @@ impl AgentLoop {
             log,
             machine,
             meter: None,
+            playing_by_itself: None,
             ticks: 0,
             ticks_limit: None,
             written: false,
@@ -416,10 +420,15 @@ impl AgentLoop {
         let Sleep { seconds, reason } = sleep;
         self.log.line(format!("sleeping {seconds} s: {reason}"));
         self.write_sleep(&SleepFile::sleeping(seconds, reason, self.clock.now()));
-        let woken = tokio::select! {
-            () = rest(&*self.clock, seconds) => false,
-            () = self.control.woken() => true,
-            () = self.control.stopping() => false,
+        let (clock, control) = (self.clock.clone(), self.control.clone());
+        let mut rest = pin!(rest(&*clock, seconds));
+        let woken = loop {
+            tokio::select! {
+                () = &mut rest => break false,
+                () = control.woken() => break true,
+                () = control.stopping() => break false,
+                result = self.next_unasked() => self.played_by_itself(&result),
+            }
         };
         if woken {
             self.log.line("woken");

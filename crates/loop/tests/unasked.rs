@@ -166,6 +166,28 @@ async fn one_that_takes_too_long_is_interrupted_and_each_counts_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn they_are_taken_while_the_loop_sleeps_because_only_the_last_few_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let (agent, control) = (Agent::default(), Control::new());
+    let (unasked, asks) = (agent.unasked.clone(), control.clone());
+    let agent_loop = agent_loop(directory.path(), agent, control);
+    let path = directory.path().to_owned();
+    let looks = tokio::spawn(async move {
+        sleep(Duration::from_secs(5)).await;
+        // The second one is being played when the third comes.
+        let turns = [turn(0, 0.25), turn(10, 0.5), turn(0, 0.75)];
+        unasked.lock().unwrap().extend(turns);
+        sleep(Duration::from_mins(1)).await;
+        let taken = costs(&path);
+        asks.stop();
+        taken
+    });
+    agent_loop.run().await.unwrap();
+    assert_eq!(looks.await.unwrap(), [1.0, 0.25, 0.5, 0.75]);
+    assert_eq!(costs(directory.path()).len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
 async fn they_count_at_the_end_of_the_loop_and_before_a_reset_too() {
     let directory = tempfile::tempdir().unwrap();
     let (agent, control) = (Agent::default(), Control::new());

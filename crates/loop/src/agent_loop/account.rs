@@ -1,9 +1,8 @@
 //! What a tick used and what it cost.
 
-use std::pin::pin;
 use std::time::Duration;
 
-use teamster_core::{Id, RunResult};
+use teamster_core::{AgentEvent, EventStream, Id, RunResult};
 use teamster_usage::ModelTick;
 
 use super::AgentLoop;
@@ -15,13 +14,16 @@ const LOOKS_AT_FILES: u32 = 10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// The same if they tell nothing: it may be that there are none.
 const LOOKS_FOR_FILES: u32 = 2;
+/// How often a loop that sleeps looks for turns that the agent has begun by itself.
+const BETWEEN_LOOKS_FOR_UNASKED: Duration = Duration::from_secs(30);
 
 impl AgentLoop {
     /// Turns that the agent has begun by itself since the last tick: they are nobody's, and have accounts of
     /// their own. One that is still being played may take as long as any other, but not at the end.
     pub(super) async fn unasked(&mut self, at_the_end: bool) {
-        while let Some(stream) = self.adapter.unasked() {
-            let handle = stream.abort_handle();
+        while let Some(mut stream) =
+            (self.playing_by_itself.take()).or_else(|| self.adapter.unasked())
+        {
             let limit = async {
                 tokio::select! {
                     () = self.clock.sleep(self.settings.turn_limit) => {}
@@ -29,22 +31,43 @@ impl AgentLoop {
                     () = std::future::ready(()), if at_the_end => {}
                 }
             };
-            let mut result = pin!(stream.result());
             let result = tokio::select! {
                 biased;
-                result = &mut result => result,
+                result = result_of(&mut stream) => result,
                 () = limit => {
                     self.log.line("interrupting a turn that the agent plays by itself");
-                    handle.abort();
-                    result.await
+                    stream.abort();
+                    result_of(&mut stream).await
                 }
             };
-            self.log.line("the agent played a turn by itself");
-            let session = result.session_id.clone();
-            let session = session.or_else(|| self.adapter.session());
-            // The mark is that of the last tick: since then the files tell of that one too.
-            self.record(&result, &[], session.as_ref());
+            self.played_by_itself(&result);
         }
+    }
+
+    /// Waits for the end of the next such turn, in a sleep: of those that nobody takes only the last few are
+    /// kept. Cancel-safe.
+    pub(super) async fn next_unasked(&mut self) -> RunResult {
+        loop {
+            if self.playing_by_itself.is_none() {
+                self.playing_by_itself = self.adapter.unasked();
+            }
+            match &mut self.playing_by_itself {
+                None => self.clock.sleep(BETWEEN_LOOKS_FOR_UNASKED).await,
+                Some(stream) => {
+                    let result = result_of(stream).await;
+                    self.playing_by_itself = None;
+                    return result;
+                }
+            }
+        }
+    }
+
+    pub(super) fn played_by_itself(&self, result: &RunResult) {
+        self.log.line("the agent played a turn by itself");
+        let session = result.session_id.clone();
+        let session = session.or_else(|| self.adapter.session());
+        // The mark is that of the last tick: since then the files tell of that one too.
+        self.record(result, &[], session.as_ref());
     }
 
     /// What the CLI's files tell from now on is the next tick's.
@@ -104,4 +127,14 @@ impl AgentLoop {
         }
         measured
     }
+}
+
+/// Reads a stream to its end. Cancel-safe.
+async fn result_of(stream: &mut EventStream) -> RunResult {
+    while let Some(event) = stream.next().await {
+        if let AgentEvent::Done(done) = event {
+            return *done.result;
+        }
+    }
+    RunResult::default()
 }
