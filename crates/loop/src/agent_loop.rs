@@ -146,8 +146,8 @@ impl AgentLoop {
             let seen = self.look();
             let step = self.machine.next(&seen);
             if !matches!(step, Step::Sleep(_) | Step::End) {
-                // What follows may leave nothing of them.
-                self.unasked(false).await;
+                // What follows may leave nothing of them; a reset does not wait for them.
+                self.unasked(step == Step::Reset).await;
                 if self.control.is_stopping() {
                     continue;
                 }

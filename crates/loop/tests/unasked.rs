@@ -182,7 +182,8 @@ async fn they_are_taken_while_the_loop_sleeps_because_only_the_last_few_are_kept
         asks.stop();
         taken
     });
-    agent_loop.run().await.unwrap();
+    // As a task among others, too.
+    tokio::spawn(agent_loop.run()).await.unwrap().unwrap();
     assert_eq!(looks.await.unwrap(), [1.0, 0.25, 0.5, 0.75]);
     assert_eq!(costs(directory.path()).len(), 4);
 }
@@ -195,7 +196,8 @@ async fn they_count_at_the_end_of_the_loop_and_before_a_reset_too() {
     let flag = directory.path().join(".orchestrator/reset-session");
     tokio::spawn(async move {
         sleep(Duration::from_mins(1)).await;
-        unasked.lock().unwrap().push_back(turn(0, 0.25));
+        // It would take as long as a day, and is not waited for.
+        unasked.lock().unwrap().push_back(turn(86_400, 0.25));
         fs::write(flag, "").unwrap();
         // The second tick is over, and the third far away.
         sleep(Duration::from_mins(2)).await;

@@ -19,8 +19,9 @@ const BETWEEN_LOOKS_FOR_UNASKED: Duration = Duration::from_secs(30);
 
 impl AgentLoop {
     /// Turns that the agent has begun by itself since the last tick: they are nobody's, and have accounts of
-    /// their own. One that is still being played may take as long as any other, but not at the end.
-    pub(super) async fn unasked(&mut self, at_the_end: bool) {
+    /// their own. One that is still being played may take as long as any other, or is interrupted
+    /// at once.
+    pub(super) async fn unasked(&mut self, interrupt: bool) {
         while let Some(mut stream) =
             (self.playing_by_itself.take()).or_else(|| self.adapter.unasked())
         {
@@ -28,7 +29,7 @@ impl AgentLoop {
                 tokio::select! {
                     () = self.clock.sleep(self.settings.turn_limit) => {}
                     () = self.control.stopping() => {}
-                    () = std::future::ready(()), if at_the_end => {}
+                    () = std::future::ready(()), if interrupt => {}
                 }
             };
             let result = tokio::select! {
@@ -107,9 +108,11 @@ impl AgentLoop {
 
     /// What the CLI's files say of the tick. They may lag behind what it has said: they are looked at again
     /// until they tell as much.
-    async fn measured(&self, result: &RunResult, session: Option<Id>) -> Vec<ModelTick> {
+    ///
+    /// Mutable, because an adapter is not shared between threads, and the loop shall be able to be a task.
+    async fn measured(&mut self, result: &RunResult, session: Option<Id>) -> Vec<ModelTick> {
         // Without an id other agents' sessions would be counted.
-        let (Some(meter), Some(session)) = (&self.meter, session) else {
+        let (Some(meter), Some(session)) = (self.meter.clone(), session) else {
             return Vec::new();
         };
         let told = result.usage.and_then(|usage| usage.output_tokens);
