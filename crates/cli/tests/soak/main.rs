@@ -24,8 +24,8 @@ use teamster_testkit::proc::wait_until;
 use teamster_testkit::stand_in::witness::What;
 use teamster_testkit::stand_in::{Act, Chance, StandIn};
 
-use truth::{AGENT_KILLED, Set, Truth};
-use world::{LIMIT, World};
+use truth::{Set, Truth};
+use world::{AGENT_KILLED, LIMIT, World};
 
 /// Sleeps that are longer than anything is waited for: every tick is one that was asked for.
 const SET: Set = Set {

@@ -6,8 +6,9 @@ use teamster_testkit::stand_in::Act;
 use teamster_testkit::stand_in::witness::{Kind, Seen, Told, What};
 
 use crate::sleeps::{Over, Sleeps};
+use crate::world::{AGENT_KILLED, ENDED, KILLED, STARTED, TOUCHED};
 
-/// How a loop is set, as far as it decides what must be so.
+/// How a loop is set, as far as that decides.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Set {
     /// One process for all ticks.
@@ -17,13 +18,6 @@ pub(crate) struct Set {
     pub(crate) max_sleep: u64,
     pub(crate) clear_min_gap_ms: u64,
 }
-
-/// What the test does, as it is in the witness.
-pub(crate) const STARTED: &str = "the loop is started";
-pub(crate) const KILLED: &str = "the loop is killed";
-pub(crate) const ENDED: &str = "the loop has ended";
-pub(crate) const AGENT_KILLED: &str = "the agent is killed";
-pub(crate) const TOUCHED: &str = "touched ";
 
 /// A flag that was set and not answered yet.
 #[derive(Debug, Clone)]
@@ -72,6 +66,8 @@ pub(crate) struct Truth {
     reset: Option<Asked>,
     /// A clear may come: somebody was about to ask for one.
     clear_may_come: bool,
+    /// A reset may come.
+    reset_may_come: bool,
     /// When the last clear was.
     cleared_at: Option<u64>,
     /// It was in this process.
@@ -95,6 +91,8 @@ pub(crate) struct Truth {
     may_be_fresh: bool,
     /// A message came in this loop.
     same_loop: bool,
+    /// The last turn whose end was told for sure.
+    ended: Option<u64>,
     /// Every turn whose end was told, and whether its loop sent another message after that.
     pub(crate) turns: Vec<(Told, bool)>,
     sleeps: Sleeps,
@@ -110,6 +108,7 @@ impl Truth {
             clear: None,
             reset: None,
             clear_may_come: false,
+            reset_may_come: false,
             cleared_at: None,
             cleared_here: false,
             killed_at: 0,
@@ -122,6 +121,7 @@ impl Truth {
             over: Turn::None,
             may_be_fresh: true,
             same_loop: false,
+            ended: None,
             turns: Vec::new(),
             sleeps: Sleeps::new(set),
         }
@@ -188,7 +188,10 @@ impl Truth {
             }
             What::Interrupted => self.count("interrupts"),
             What::Result(told) => self.result(told),
-            What::Ended { .. } => self.ended(),
+            What::Ended { turn } => {
+                self.ended = Some(*turn);
+                self.ended();
+            }
             What::Child { .. } => self.count("processes in the background"),
             What::Outside { did } => self.outside(did, seen.at_ms),
             _ => {}
@@ -198,6 +201,7 @@ impl Truth {
     fn will(&mut self, act: Act) {
         match act {
             Act::ClearSession => self.clear_may_come = true,
+            Act::ResetSession => self.reset_may_come = true,
             Act::DidWork => self.sleeps.will_work(),
             Act::Die | Act::DieAfter | Act::DieAtStart | Act::DieOnClear => self.count("deaths"),
             Act::Hang | Act::Deaf | Act::Late => {
@@ -224,6 +228,7 @@ impl Truth {
             }
             "reset-session" => {
                 self.reset.get_or_insert(asked());
+                self.reset_may_come = true;
                 self.count("reset-session touched");
             }
             _ => {
@@ -244,7 +249,7 @@ impl Truth {
             format!("{resumes:?} is resumed, and has failed twice in a row")
         });
         // A new session answers a clear as well.
-        let leaves = self.reset.is_some() || self.clear_may_come;
+        let leaves = self.reset_may_come || self.clear_may_come;
         let twice = matches!(self.failed, Some((_, [_, (2..)])));
         match (resumes, &self.known) {
             (None, Some(known)) if !(self.may_be_fresh || leaves || twice) => {
@@ -345,6 +350,9 @@ impl Truth {
             });
             self.count("reset-session answered");
         }
+        if !self.last.iter().any(|it| it == session) {
+            self.reset_may_come = false;
+        }
         let before = self.process.as_ref().map(|it| it.turn);
         self.must(
             !matches!(before, Some(Turn::Open { .. } | Turn::Overran)),
@@ -367,8 +375,9 @@ impl Truth {
         let is_known = self.ended_in.as_deref() == Some(session);
         self.known = is_known.then(|| session.to_owned());
         self.last = vec![session.to_owned()];
-        if let (Some((_, before_another)), true) = (self.turns.last_mut(), self.same_loop) {
-            *before_another = true;
+        if let (Some((told, before_another)), true) = (self.turns.last_mut(), self.same_loop) {
+            // The turn before this one, and not an earlier one.
+            *before_another |= told.turn + 1 == turn && self.ended == Some(told.turn);
         }
         self.same_loop = true;
         let last = self.last_tick();

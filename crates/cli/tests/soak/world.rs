@@ -15,7 +15,13 @@ use teamster_testkit::stand_in::{Plan, StandIn};
 use tempfile::TempDir;
 
 use crate::readers::Readers;
-use crate::truth::{AGENT_KILLED, ENDED, KILLED, STARTED, TOUCHED};
+
+/// What the test does, as it is in the witness.
+pub(crate) const STARTED: &str = "the loop is started";
+pub(crate) const KILLED: &str = "the loop is killed";
+pub(crate) const ENDED: &str = "the loop has ended";
+pub(crate) const AGENT_KILLED: &str = "the agent is killed";
+pub(crate) const TOUCHED: &str = "touched ";
 
 /// How long anything may take that should take no time. Only a failure ever waits for so long.
 pub(crate) const LIMIT: Duration = Duration::from_mins(1);

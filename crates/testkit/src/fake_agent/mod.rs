@@ -77,7 +77,10 @@ const SCRIPT_FAILED: u8 = 2;
 const HELP: &str = concat!(
     "A fake coding-agent CLI that misbehaves on command.\n\n",
     "Usage: teamster-fake-agent --script FILE\n",
-    "       TEAMSTER_FAKE_SCRIPT=SCRIPT teamster-fake-agent [ARGUMENTS, ALL IGNORED]\n\n",
+    "       TEAMSTER_FAKE_SCRIPT=SCRIPT teamster-fake-agent [ARGUMENTS, ALL IGNORED]\n",
+    "       TEAMSTER_FAKE_PLAN=PLAN teamster-fake-agent [ARGUMENTS OF THE CLI]\n\n",
+    "PLAN is TOML, or @ and the path of a TOML file: what an agent in a loop does, by turns and by\n",
+    "chance (teamster_testkit::stand_in).\n\n",
     "SCRIPT is TOML, or @ and the path of a TOML file: a list of steps, done in order.\n",
     "At its end the exit code is 0; if the script is wrong it is 2.\n",
     "This one shows every step with every option:\n\n",
