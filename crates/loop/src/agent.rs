@@ -139,7 +139,7 @@ fn session_settings(skills: &[String], log: &Path) -> Value {
 /// A command that lets Claude Code use these skills only: it reads the call, and refuses it with exit code 2.
 ///
 /// A rule `deny: ["Skill"]` would not do. It goes before every rule that allows, so that the tool itself is
-/// gone, for these skills too (measured, 2.1.197: "Skill exists but is not enabled in this context").
+/// gone, for these skills too (measured with 2.1.197 and 2.1.330: "No such tool available: Skill").
 fn only_these(skills: &[String]) -> String {
     let mut command = "grep -qF".to_owned();
     for skill in skills {

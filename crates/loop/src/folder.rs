@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,6 +13,11 @@ pub const ORCHESTRATOR: &str = ".orchestrator";
 
 /// Whoever has the lock on this one is the loop.
 const LOCK: &str = "loop.lock";
+
+/// How the name of a file begins that is about to take the place of another.
+const NEW: &str = ".new-";
+/// Longer than it takes to write one.
+const LONGEST_WRITE: Duration = Duration::from_mins(1);
 
 /// A file whose being there says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,6 +109,7 @@ impl AgentFolder {
         };
         fs::create_dir_all(&orchestrator).map_err(failed(&orchestrator))?;
         let lock = lock(&orchestrator.join(LOCK), &found)?;
+        sweep(&orchestrator);
         let memory = found.join("MEMORY.md");
         match OpenOptions::new()
             .write(true)
@@ -262,7 +269,7 @@ impl AgentFolder {
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".new-");
+    builder.prefix(NEW);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -275,6 +282,22 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> 
     file.write_all(&text)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Removes what a writer has left that was killed. That it cannot be removed is in nobody's way.
+fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_new = entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(NEW.as_bytes());
+        let written = entry.metadata().and_then(|file| file.modified());
+        let age = written.map(|written| written.elapsed().unwrap_or_default());
+        // A younger one may be that of a supervisor, who is about to put it in its place.
+        if is_new && age.is_ok_and(|age| age > LONGEST_WRITE) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -434,6 +457,19 @@ mod tests {
         assert!(folder.take(Flag::DidWork).unwrap());
         folder.remove_stale().unwrap();
         assert!(names(&folder).is_empty(), "{:?}", names(&folder));
+    }
+
+    #[test]
+    fn what_a_killed_writer_has_left_is_removed() {
+        let (directory, first) = folder();
+        for (name, seconds) in [(".new-old", 3600), (".new-young", 1), ("old", 3600)] {
+            let file = File::create(first.path(name)).unwrap();
+            let then = std::time::SystemTime::now() - Duration::from_secs(seconds);
+            file.set_modified(then).unwrap();
+        }
+        drop(first);
+        let folder = AgentFolder::open(directory.path()).unwrap();
+        assert_eq!(names(&folder), [".new-young", "old"]);
     }
 
     #[test]
