@@ -190,7 +190,9 @@ fn config(settings: &Settings, log: &Log) -> RuntimeConfig {
     if let Some(provider) = teamster::provider(&settings.runtime) {
         config.program = params::program_variable(provider.info());
     }
-    if settings.adapter_kind() == teamster::agent_loop::AdapterKind::Hot {
+    // Gemini CLI does not end at the end of its input (measured), so that would be waited for in vain.
+    let ends = settings.runtime != "gemini";
+    if settings.adapter_kind() == teamster::agent_loop::AdapterKind::Hot && ends {
         config.exit_grace = Some(EXIT_GRACE);
     }
     let before = format!("{} stderr: ", settings.name());
