@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::exit;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -216,15 +216,8 @@ impl Run {
         self.state.remember(&self.session)?;
         let (acts, ms) = self.state.planned(turn);
         self.record(|record| {
-            let id = json!({"sessionId": record.session});
-            record.note(
-                if is_new {
-                    "session.start"
-                } else {
-                    "session.resume"
-                },
-                &id,
-            )?;
+            let (kind, data) = begun(&record.session, &self.state.folder, is_new);
+            record.note(kind, &data)?;
             record.say(
                 "user.message",
                 &json!({"content": prompt, "delivery": "idle"}),
@@ -328,6 +321,21 @@ impl Run {
             )
         })
     }
+}
+
+/// With what the program begins a session, or goes on with it. By `sessionLimits` readers tell that the sums
+/// at the end are the session's.
+fn begun(session: &str, folder: &Path, is_new: bool) -> (&'static str, Value) {
+    let context = json!({"cwd": folder});
+    if is_new {
+        let data = json!({"sessionId": session, "version": 1, "producer": "copilot-agent",
+            "copilotVersion": "1.0.102", "startTime": iso(now_ms()), "selectedModel": MODEL,
+            "context": context, "alreadyInUse": false});
+        return ("session.start", data);
+    }
+    let data = json!({"resumeTime": iso(now_ms()), "selectedModel": MODEL, "sessionLimits": null,
+        "context": context, "alreadyInUse": false, "sessionWasActive": false});
+    ("session.resume", data)
 }
 
 fn usage_record(tokens: Tokens) -> Value {
