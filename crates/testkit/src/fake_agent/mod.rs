@@ -35,7 +35,7 @@
 //! the script says so.
 //!
 //! With a plan in the place of a script it stands in for an agent in a loop, see
-//! [`stand_in`](crate::stand_in).
+//! [`stand_in`].
 //!
 //! To offer the fake agent as a subcommand of another program, see [`FakeAgent`].
 
