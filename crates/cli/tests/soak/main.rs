@@ -1,7 +1,7 @@
 //! `teamster loop` for a long time with agents that die, hang and leave processes behind, and is killed
 //! itself again and again: no flag is lost, no wake, no session, and nothing is left at the end.
 //!
-//! Forty ticks each here; `cargo xtask loop soak` plays more and prints what it counted. The agents are stand-ins
+//! Thirty ticks each here; `cargo xtask loop soak` plays more and prints what it counted. The agents are stand-ins
 //! (`teamster_testkit::stand_in`), all processes are real.
 #![cfg(target_os = "linux")]
 #![expect(
@@ -81,7 +81,7 @@ fn settings(set: Set) -> String {
 }
 
 fn soak(cli: StandIn, set: Set) {
-    let ticks = number("TEAMSTER_SOAK_TICKS").unwrap_or(40);
+    let ticks = number("TEAMSTER_SOAK_TICKS").unwrap_or(30);
     let seed = number("TEAMSTER_SOAK_SEED").unwrap_or(1);
     let begun = Instant::now();
     let world = World::new(cli, &settings(set), |mut plan| {
