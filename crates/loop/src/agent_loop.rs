@@ -210,14 +210,32 @@ impl AgentLoop {
                 self.note_session(resume);
                 Ok(())
             }
-            Err(error) if matches!(why, Start::First | Start::Recovered) => Err(error),
-            Err(error) => {
+            Err(error) => self.not_started(error, why),
+        }
+    }
+
+    fn not_started(&mut self, error: AgentError, why: Start) -> Result<(), AgentError> {
+        let runtime = self.settings.name();
+        let message = &error.message;
+        match (error.retry_after_ms, why) {
+            (Some(ms), _) => {
                 self.log
-                    .line(format!("{runtime} cannot be started: {}", error.message));
+                    .line(format!("{runtime} cannot go on yet: {message}"));
+                self.machine.start_later(ms.div_ceil(1000));
+            }
+            (None, Start::First) => return Err(error),
+            (None, Start::Recovered) => {
+                self.log
+                    .line(format!("the session cannot go on: {message}"));
+                self.machine.start_anew();
+            }
+            (None, _) => {
+                self.log
+                    .line(format!("{runtime} cannot be started: {message}"));
                 self.machine.start_failed();
-                Ok(())
             }
         }
+        Ok(())
     }
 
     async fn clear(&mut self) {

@@ -307,6 +307,21 @@ impl Machine {
         self.failed_with(session);
     }
 
+    /// The agent cannot be started yet, but in so many seconds: that is no failure, and its session goes on.
+    pub fn start_later(&mut self, seconds: u64) {
+        self.woken = false;
+        self.rest = Some(Sleep {
+            seconds: seconds.clamp(1, LONGEST_FAILURE_WAIT),
+            reason: "waiting until the session can go on".to_owned(),
+        });
+    }
+
+    /// The session that was to go on is none that can: the agent is started without it.
+    pub fn start_anew(&mut self) {
+        self.session = None;
+        self.to_start = Some(Start::First);
+    }
+
     /// A tick has ended. `did_work` is whether `did-work` is set; the result says whether it is taken: one
     /// that was cut off by the end of its process has not come to its own end, and leaves it for the next.
     pub fn tick_ended(&mut self, end: TickEnd, did_work: bool, session: Option<Id>) -> bool {

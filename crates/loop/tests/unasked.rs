@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use teamster_loop::clock::TokioClock;
 use teamster_loop::{
     Adapter, AdapterFuture, AgentFolder, AgentLoop, Control, Log, Prompts, Settings, UsageRecord,
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 /// A turn that takes so long, or until it is interrupted, and costs as many dollars.
@@ -50,7 +50,10 @@ type Unasked = Arc<Mutex<VecDeque<EventStream>>>;
 struct Agent {
     unasked: Unasked,
     ticks: Arc<Mutex<u32>>,
-    cannot_begin: bool,
+    /// Why it cannot be begun, the first times.
+    refuses: VecDeque<AgentError>,
+    /// In which sessions it was to be begun.
+    resumed: Arc<Mutex<Vec<Option<Id>>>>,
     /// Its process goes when it is asked for turns of its own so often, which is before each step.
     dies: Option<u32>,
     asked: u32,
@@ -60,9 +63,10 @@ struct Agent {
 }
 
 impl Adapter for Agent {
-    fn begin(&mut self, _: Option<Id>) -> Result<(), AgentError> {
-        if self.cannot_begin {
-            return Err(AgentError::invalid_params("not so"));
+    fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
+        self.resumed.lock().unwrap().push(resume);
+        if let Some(error) = self.refuses.pop_front() {
+            return Err(error);
         }
         if !self.begun.lock().unwrap().is_empty() {
             self.dies = None;
@@ -315,19 +319,51 @@ async fn a_loop_ends_with_the_directory_of_its_agent() {
     assert_eq!(*ticks.lock().unwrap(), 1);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_loop_that_cannot_begin_leaves_what_an_earlier_one_left() {
-    let directory = tempfile::tempdir().unwrap();
-    let orchestrator = directory.path().join(".orchestrator");
+/// What a loop has left that was cut off.
+fn cut_off(directory: &Path) -> (PathBuf, &'static str) {
+    let orchestrator = directory.join(".orchestrator");
     fs::create_dir(&orchestrator).unwrap();
     let file = orchestrator.join("session.json");
     let text = r#"{"runtime": "claude", "session_id": "s", "pid": 1, "updated_at_epoch": 1}"#;
     fs::write(&file, text).unwrap();
+    (file, text)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_that_cannot_begin_leaves_what_an_earlier_one_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, text) = cut_off(directory.path());
+    let not_so = || AgentError::invalid_params("not so");
     let agent = Agent {
-        cannot_begin: true,
+        refuses: [not_so(), not_so()].into(),
         ..Agent::default()
     };
+    // Without the session it is tried once more.
+    let resumed = agent.resumed.clone();
     let error = agent_loop(directory.path(), agent, Control::new()).run();
     assert_eq!(error.await.unwrap_err().message, "not so");
+    assert_eq!(*resumed.lock().unwrap(), [Some("s".into()), None]);
     assert_eq!(fs::read_to_string(file).unwrap(), text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_can_go_on_later_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    cut_off(directory.path());
+    let mut error = AgentError::invalid_params("not in this minute");
+    error.retry_after_ms = Some(42_500);
+    let agent = Agent {
+        refuses: [error].into(),
+        ..Agent::default()
+    };
+    let resumed = agent.resumed.clone();
+    let begun = Instant::now();
+    let agent_loop = agent_loop(directory.path(), agent, Control::new());
+    agent_loop.with_ticks_limit(Some(1)).run().await.unwrap();
+    assert_eq!(
+        *resumed.lock().unwrap(),
+        [Some("s".into()), Some("s".into())]
+    );
+    let waited = begun.elapsed().as_secs();
+    assert!((43..50).contains(&waited), "{waited}");
 }

@@ -192,6 +192,23 @@ fn a_session_that_fails_twice_in_a_row_is_given_up_and_delays_grow() {
 }
 
 #[test]
+fn a_start_that_has_to_wait_is_no_failure() {
+    let mut machine = running();
+    machine.tick_ended(TickEnd::Died, false, id("a"));
+    machine.rested();
+    for _ in 0..3 {
+        match machine.next(&Seen::default()) {
+            Step::Start { resume, .. } => assert_eq!(resume, id("a")),
+            other => panic!("{other:?}"),
+        }
+        machine.start_later(43);
+        assert_eq!(sleep_of(&mut machine, &Seen::default()), 43);
+        machine.rested();
+    }
+    assert_eq!(machine.failures(), 1);
+}
+
+#[test]
 fn a_session_that_is_stuck_twice_is_given_up_too() {
     let mut machine = running();
     for resume in [id("a"), None] {
