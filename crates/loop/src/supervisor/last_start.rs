@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use teamster_process::ProcessIdentity;
 
-use super::state::replace;
+use crate::folder::write_json;
 
 /// How far the time in the file may be from that of the process, in milliseconds: the file is written
 /// after the start, and the machine's start is known to a second.
@@ -25,7 +25,7 @@ pub(crate) struct LastStart {
 
 impl LastStart {
     pub(crate) fn write(self, working_dir: &Path) -> io::Result<()> {
-        replace(&file(working_dir), &serde_json::to_vec_pretty(&self)?)
+        write_json(&file(working_dir), &self)
     }
 
     fn read(working_dir: &Path) -> Option<Self> {
