@@ -21,6 +21,7 @@ mod runs;
 mod signals;
 mod store;
 mod supervise;
+mod table;
 mod usage;
 mod words;
 

@@ -11,6 +11,7 @@ use teamster::agent_loop::supervisor::protocol::{AgentState, AgentStatus, Status
 use super::{Failure, status_with};
 use crate::args::AgentsStatusArgs;
 use crate::runs::local;
+use crate::table::Table;
 use crate::{drive, exit_code, words};
 
 pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Failure> {
@@ -46,44 +47,14 @@ fn table(status: &Status, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     if status.agents.is_empty() {
         return Ok(());
     }
-    let rows: Vec<[String; 7]> = status
-        .agents
-        .iter()
-        .map(|it| row(it, status.enabled, now_ms))
-        .collect();
-    let mut widths = HEAD.map(str::len);
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(console::measure_text_width(cell));
-        }
-    }
-    let dim = Style::new().dimmed();
-    write_row(out, &HEAD.map(str::to_owned), widths, [dim; 7])?;
-    for (agent, row) in status.agents.iter().zip(&rows) {
+    let mut table = Table::new(HEAD);
+    for agent in &status.agents {
         let mut styles = [Style::new(); 7];
         styles[2] = style(agent.state);
-        styles[6] = dim;
-        write_row(out, row, widths, styles)?;
+        styles[6] = Style::new().dimmed();
+        table.row(row(agent, status.enabled, now_ms).into_iter().zip(styles));
     }
-    Ok(())
-}
-
-fn write_row(
-    out: &mut impl Write,
-    cells: &[String; 7],
-    widths: [usize; 7],
-    styles: [Style; 7],
-) -> io::Result<()> {
-    let used = cells.iter().rposition(|cell| !cell.is_empty()).unwrap_or(0);
-    for index in 0..=used {
-        let (cell, style) = (&cells[index], styles[index]);
-        write!(out, "{style}{cell}{style:#}")?;
-        if index < used {
-            let fill = widths[index].saturating_sub(console::measure_text_width(cell)) + 2;
-            write!(out, "{:fill$}", "")?;
-        }
-    }
-    writeln!(out)
+    table.write(out)
 }
 
 fn style(state: AgentState) -> Style {

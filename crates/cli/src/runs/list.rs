@@ -7,6 +7,7 @@ use teamster::store::{RunFilter, RunRecord, RunState, Store};
 
 use super::{local, style, time};
 use crate::args::{RunsListArgs, Status};
+use crate::table::Table;
 use crate::{drive, exit_code, words};
 
 /// How much of an id is shown: of the ids that teamster makes, all that tells the time. `runs show` takes
@@ -63,41 +64,14 @@ fn table(runs: &[RunRecord], now_ms: u64, out: &mut impl Write) -> io::Result<()
     if runs.is_empty() {
         return Ok(());
     }
-    let rows: Vec<[String; 8]> = runs.iter().map(|run| row(run, now_ms)).collect();
-    let mut widths = HEAD.map(str::len);
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(console::measure_text_width(cell));
-        }
-    }
-    let dim = Style::new().dimmed();
-    let plain = Style::new();
-    write_row(out, &HEAD.map(str::to_owned), widths, [dim; 8])?;
-    for (run, row) in runs.iter().zip(&rows) {
-        let mut styles = [plain; 8];
+    let mut table = Table::new(HEAD);
+    for run in runs {
+        let mut styles = [Style::new(); 8];
         styles[3] = style(run.status);
-        styles[7] = dim;
-        write_row(out, row, widths, styles)?;
+        styles[7] = Style::new().dimmed();
+        table.row(row(run, now_ms).into_iter().zip(styles));
     }
-    Ok(())
-}
-
-fn write_row(
-    out: &mut impl Write,
-    cells: &[String; 8],
-    widths: [usize; 8],
-    styles: [Style; 8],
-) -> io::Result<()> {
-    let used = cells.iter().rposition(|cell| !cell.is_empty()).unwrap_or(0);
-    for index in 0..=used {
-        let (cell, style) = (&cells[index], styles[index]);
-        write!(out, "{style}{cell}{style:#}")?;
-        if index < used {
-            let fill = widths[index].saturating_sub(console::measure_text_width(cell)) + 2;
-            write!(out, "{:fill$}", "")?;
-        }
-    }
-    writeln!(out)
+    table.write(out)
 }
 
 fn row(run: &RunRecord, now_ms: u64) -> [String; 8] {

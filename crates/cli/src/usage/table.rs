@@ -7,6 +7,7 @@ use teamster::usage::{Figures, Group};
 
 use super::Report;
 use crate::args::By;
+use crate::table::Table;
 use crate::words;
 
 /// How many models without a price are named.
@@ -49,63 +50,20 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
         By::Provider => &["CLI", "MODELS"],
     };
     let named = names.len();
-    let mut rows: Vec<Vec<String>> = Vec::with_capacity(report.groups.len() + 2);
-    rows.push(
-        names
-            .iter()
-            .chain(&HEAD)
-            .map(|&name| name.to_owned())
-            .collect(),
-    );
+    let mut table = Table::new(names.iter().chain(&HEAD).copied())
+        .figures_from(named)
+        .without_empty();
     for group in &report.groups {
-        let mut row = naming(report.by, group);
-        row.extend(figures(&group.figures));
-        rows.push(row);
+        let cells = naming(report.by, group).into_iter();
+        let cells = cells.chain(figures(&group.figures));
+        table.row(cells.map(|cell| (cell, Style::new())));
     }
     if report.groups.len() > 1 {
-        let mut row = vec![String::new(); named];
-        "total".clone_into(&mut row[0]);
-        row.extend(figures(&report.total));
-        rows.push(row);
+        let names = (0..named).map(|name| if name == 0 { "total" } else { "" });
+        let cells = names.map(str::to_owned).chain(figures(&report.total));
+        table.row(cells.map(|cell| (cell, Style::new().bold())));
     }
-    let mut widths = vec![0; named + HEAD.len()];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(console::measure_text_width(cell));
-        }
-    }
-    // A column in which nobody has a figure only takes room.
-    let shown: Vec<usize> = (0..widths.len())
-        .filter(|column| rows.iter().skip(1).any(|row| !row[*column].is_empty()))
-        .collect();
-    let last = rows.len() - 1;
-    for (number, row) in rows.iter().enumerate() {
-        let style = if number == 0 {
-            Style::new().dimmed()
-        } else if number == last && report.groups.len() > 1 {
-            Style::new().bold()
-        } else {
-            Style::new()
-        };
-        let mut line = String::new();
-        for &column in &shown {
-            let cell = &row[column];
-            let fill = widths[column].saturating_sub(console::measure_text_width(cell));
-            if !line.is_empty() {
-                line.push_str("  ");
-            }
-            let fill = " ".repeat(fill);
-            // Names on the left, figures on the right.
-            let (left, right) = if column < named {
-                (cell, &fill)
-            } else {
-                (&fill, cell)
-            };
-            line.push_str(left);
-            line.push_str(right);
-        }
-        writeln!(out, "{style}{}{style:#}", line.trim_end())?;
-    }
+    table.write(out)?;
     writeln!(out)?;
     notes(report, out)
 }

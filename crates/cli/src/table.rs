@@ -1,0 +1,124 @@
+//! Columns of text for a terminal.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+
+/// What stands between two columns.
+const GAP: usize = 2;
+
+/// Rows of cells, whose columns are as wide as their widest cell.
+pub(crate) struct Table {
+    rows: Vec<Vec<(String, Style)>>,
+    figures: usize,
+    without_empty: bool,
+}
+
+impl Table {
+    /// With these names over its columns.
+    pub(crate) fn new<'a>(head: impl IntoIterator<Item = &'a str>) -> Self {
+        let dim = Style::new().dimmed();
+        let head = head.into_iter().map(|name| (name.to_owned(), dim));
+        Self {
+            rows: vec![head.collect()],
+            figures: usize::MAX,
+            without_empty: false,
+        }
+    }
+
+    /// From this column on there are figures, which stand on the right.
+    pub(crate) fn figures_from(mut self, column: usize) -> Self {
+        self.figures = column;
+        self
+    }
+
+    /// A column without a cell in it only takes room.
+    pub(crate) fn without_empty(mut self) -> Self {
+        self.without_empty = true;
+        self
+    }
+
+    /// Adds a row, with as many cells as the head has.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (String, Style)>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let wide = |(cell, _): &(String, Style)| console::measure_text_width(cell);
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
+        let shown: Vec<usize> = (0..columns)
+            .filter(|column| {
+                !self.without_empty || cells(*column).skip(1).any(|(cell, _)| !cell.is_empty())
+            })
+            .collect();
+        let widths: Vec<usize> = shown
+            .iter()
+            .map(|column| cells(*column).map(wide).max().unwrap_or(0))
+            .collect();
+        for row in &self.rows {
+            // What is to be written before the next cell that is not empty.
+            let mut blanks = 0;
+            for (column, width) in shown.iter().zip(&widths) {
+                let Some(cell) = row.get(*column) else {
+                    break;
+                };
+                let fill = width - wide(cell);
+                let (before, after) = if *column < self.figures {
+                    (0, fill)
+                } else {
+                    (fill, 0)
+                };
+                blanks += before;
+                let (text, style) = cell;
+                if text.is_empty() {
+                    blanks += after + GAP;
+                    continue;
+                }
+                write!(out, "{:blanks$}{style}{text}{style:#}", "")?;
+                blanks = after + GAP;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(table: &Table) -> String {
+        let mut out = Vec::new();
+        table.write(&mut out).unwrap();
+        anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
+    }
+
+    fn cells<const N: usize>(cells: [&str; N]) -> [(String, Style); N] {
+        cells.map(|cell| (cell.to_owned(), Style::new().bold()))
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell_and_nothing_trails() {
+        let mut table = Table::new(["NAME", "STATE", ""]);
+        table.row(cells(["a", "sleeping", ""]));
+        table.row(cells(["日本語", "", "late"]));
+        assert_eq!(
+            plain(&table),
+            "NAME    STATE\na       sleeping\n日本語            late\n"
+        );
+    }
+
+    #[test]
+    fn figures_stand_on_the_right_and_empty_columns_are_left_out() {
+        let mut table = Table::new(["DAY", "INPUT", "CACHE", "COST"])
+            .figures_from(1)
+            .without_empty();
+        table.row(cells(["2026-11-21", "7", "", "~$0.5"]));
+        table.row(cells(["total", "1200", "", ""]));
+        assert_eq!(
+            plain(&table),
+            "DAY         INPUT   COST\n2026-11-21      7  ~$0.5\ntotal        1200\n"
+        );
+    }
+}
