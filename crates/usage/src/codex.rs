@@ -21,10 +21,6 @@ use crate::source::{Shared, Sink, Source, Sources, is_jsonl};
 use crate::{Key, Provider, Record};
 use wire::{Context, Count, Kind, Meta, Settings, Started, Tokens, Used, Wrapped};
 
-/// What the name of a compressed rollout ends with. The CLI compresses those that nobody has used for a
-/// week, where its feature `local_thread_store_compression` is switched on. They are not read, only told.
-const COMPRESSED: &str = ".zst";
-
 /// Where rollouts lie in the CLI's home, and how deep: year, month, day.
 const FOLDERS: [(&str, usize); 2] = [("sessions", 4), ("archived_sessions", 4)];
 
@@ -53,21 +49,18 @@ fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
     for (folder, depth) in FOLDERS {
         found.walk(Provider::Codex, &home.join(folder), depth, |path| {
             let name = path.file_name().and_then(|name| name.to_str());
-            let name = name.map(|name| name.strip_suffix(COMPRESSED).unwrap_or(name));
+            let name = name.map(|name| name.strip_suffix(lines::COMPRESSED).unwrap_or(name));
             name.is_some_and(|name| {
                 name.starts_with("rollout-") && is_jsonl(Path::new(name)) && wanted(name)
             })
         });
     }
-    // While a thread that was compressed is taken up again, both are there.
-    let compressed = found
-        .found
-        .extract_if(before.., |source| !is_jsonl(&source.path));
-    for source in compressed.collect::<Vec<_>>() {
-        if !source.path.with_extension("").exists() {
-            found.diagnostics.unreadable(&source.path);
-        }
-    }
+    // The CLI compresses rollouts that nobody has used for a week, where its feature
+    // `local_thread_store_compression` is switched on. While such a thread is taken up again, both are there.
+    let twice = found.found.extract_if(before.., |source| {
+        !is_jsonl(&source.path) && source.path.with_extension("").exists()
+    });
+    drop(twice.collect::<Vec<_>>());
 }
 
 /// Reads a rollout.

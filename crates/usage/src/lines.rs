@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use ruzstd::decoding::StreamingDecoder;
+
 use crate::source::Sink;
 
 /// How much is read at once, in bytes.
@@ -20,8 +22,17 @@ pub(crate) struct Line<'a> {
     pub(crate) complete: bool,
 }
 
+/// What the name of a compressed file ends with.
+pub(crate) const COMPRESSED: &str = ".zst";
+
+fn is_compressed(path: &Path) -> bool {
+    path.as_os_str()
+        .as_encoded_bytes()
+        .ends_with(COMPRESSED.as_bytes())
+}
+
 /// Calls `each` with every line of a file from `start` on, until `sink` is done, and counts them in it. If `start` is in a
-/// line, it is of that line's beginning.
+/// line, it is of that line's beginning. A compressed file is always read from its beginning.
 pub(crate) fn read(
     path: &Path,
     start: u64,
@@ -29,6 +40,10 @@ pub(crate) fn read(
     sink: &mut Sink<'_>,
 ) -> io::Result<()> {
     let mut file = File::open(path)?;
+    if is_compressed(path) {
+        let mut text = StreamingDecoder::new(file).map_err(io::Error::other)?;
+        return read_limited(&mut text, LONGEST, each, sink);
+    }
     if start > 0 {
         let start = beginning_of_line(&mut file, start)?;
         file.seek(SeekFrom::Start(start))?;
@@ -44,6 +59,9 @@ pub(crate) fn read_before(
     size: u64,
     each: &mut dyn FnMut(&[u8]),
 ) -> io::Result<()> {
+    if is_compressed(path) {
+        return Ok(());
+    }
     let mut file = File::open(path)?;
     let start = beginning_of_line(&mut file, start)?;
     let from = start.saturating_sub(size);

@@ -17,23 +17,31 @@ fn an_id_of_version_7_tells_its_time() {
 }
 
 #[test]
-fn compressed_rollouts_are_told_unless_they_are_there_as_they_were() {
+fn compressed_rollouts_are_read_unless_they_are_there_as_they_were() {
+    // One that the program `zstd` has made of a recorded run.
+    const COMPRESSED: &[u8] = include_bytes!("rollout.jsonl.zst");
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".codex/sessions/2026/11/22");
     std::fs::create_dir_all(&folder).unwrap();
-    for name in [
-        "rollout-a.jsonl.zst",
-        "rollout-b.jsonl.zst",
-        "rollout-b.jsonl",
-        "rollout-c.zst",
+    for (name, content) in [
+        ("rollout-a.jsonl.zst", COMPRESSED),
+        ("rollout-b.jsonl.zst", COMPRESSED),
+        ("rollout-b.jsonl", b""),
+        ("rollout-c.zst", COMPRESSED),
+        ("rollout-d.jsonl.zst", b"no such thing"),
+        ("rollout-e.jsonl.zst", &COMPRESSED[..COMPRESSED.len() / 2]),
     ] {
-        std::fs::write(folder.join(name), "").unwrap();
+        std::fs::write(folder.join(name), content).unwrap();
     }
     let accounts = crate::Scan::new(Places::of_home(home.path())).run();
     let found = accounts.diagnostics();
-    assert_eq!((found.files, found.unreadable), (1, 1));
     assert_eq!(
         found.unreadable_examples,
-        [folder.join("rollout-a.jsonl.zst")]
+        ["d", "e"].map(|name| folder.join(format!("rollout-{name}.jsonl.zst")))
     );
+    let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/codex/0.169.0/text/home");
+    let plain = crate::Scan::new(Places::of_home(&plain)).run();
+    assert_eq!(accounts.total().usage, plain.total().usage);
+    assert_eq!(accounts.total().requests, plain.total().requests);
+    assert!(plain.total().requests > 0);
 }
