@@ -392,7 +392,7 @@ impl AgentLoop {
                 () = control.stopping() => {
                     played.stopped = true;
                     stream.abort();
-                    let (result, ()) = tokio::join!(rest_of(stream), self.adapter.end());
+                    let (result, ()) = tokio::join!(stream.result(), self.adapter.end());
                     break result;
                 }
                 () = &mut limit, if !played.overran => {
@@ -473,10 +473,6 @@ impl Said {
             _ => {}
         }
     }
-}
-
-async fn rest_of(stream: EventStream) -> RunResult {
-    stream.result().await
 }
 
 /// Why it failed, if that is told.
