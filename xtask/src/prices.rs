@@ -199,6 +199,7 @@ fn model(found: &Value) -> anyhow::Result<Option<Value>> {
     }
     let mut names = Vec::new();
     collect_names(&found["match"], &mut names)?;
+    let (not, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.starts_with('!'));
     let whole = json!([{ "prices": found["prices"] }]);
     let steps = if found["prices"].is_array() {
         &found["prices"]
@@ -221,11 +222,20 @@ fn model(found: &Value) -> anyhow::Result<Option<Value>> {
         }
         prices.push(price);
     }
-    Ok(Some(json!({ "id": id, "names": names, "prices": prices })))
+    let mut model = json!({ "id": id, "names": names });
+    if !not.is_empty() {
+        model["not"] = not.iter().map(|name| &name[1..]).collect();
+    }
+    model["prices"] = json!(prices);
+    Ok(Some(model))
 }
 
-/// The names that match: `name`, `beginning*`, `*end` or `*part*`. A pattern for dates after a name is left out,
-/// since those are cut off before a name is looked for.
+/// What names of speech do not match, in the package, and what they are called. Names are in small letters.
+const NOT_SPEECH: &str = "^(?!.*-[tT][tT][sS](?:$|-))";
+const SPEECH: [&str; 2] = ["!*-tts", "!*-tts-*"];
+
+/// The names that match: `name`, `beginning*`, `*end` or `*part*`, and after a `!` those that do not. A pattern
+/// for dates after a name is left out, since those are cut off where the name is not known with them.
 fn collect_names(found: &Value, names: &mut Vec<String>) -> anyhow::Result<()> {
     let found = found.as_object().context("no match")?;
     for (kind, value) in found {
@@ -234,10 +244,14 @@ fn collect_names(found: &Value, names: &mut Vec<String>) -> anyhow::Result<()> {
             ("starts_with", Some(name)) => names.push(format!("{name}*")),
             ("ends_with", Some(name)) => names.push(format!("*{name}")),
             ("contains", Some(name)) => names.push(format!("*{name}*")),
-            // After a date, or in a list of exceptions for speech.
-            ("regex", Some(pattern)) if pattern.contains(r"\d") || pattern.contains("(?!") => {}
+            ("regex", Some(NOT_SPEECH)) => names.extend(SPEECH.map(str::to_owned)),
+            ("regex", Some(pattern)) if pattern.contains(r"\d") => {}
             ("or" | "and", None) => {
-                for part in value.as_array().context("no list")? {
+                let parts = value.as_array().context("no list")?;
+                let excepts = |part: &&Value| part["regex"] == NOT_SPEECH;
+                let names_of = parts.len() - parts.iter().filter(excepts).count();
+                ensure!(kind == "or" || names_of == 1, "several at once: {value}");
+                for part in parts {
                     collect_names(part, names)?;
                 }
             }
@@ -312,6 +326,18 @@ mod tests {
     }
 
     #[test]
+    fn names_of_speech_are_not_a_models_although_they_begin_so() {
+        let found = of(
+            r#"{"id": "m", "match": {"or": [{"equals": "m"}, {"and": [{"starts_with": "m-preview"},
+            {"regex": "^(?!.*-[tT][tT][sS](?:$|-))"}]}]},
+            "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
+        );
+        let found = found.unwrap().unwrap();
+        assert_eq!(found["names"], json!(["m", "m-preview*"]));
+        assert_eq!(found["not"], json!(["*-tts", "*-tts-*"]));
+    }
+
+    #[test]
     fn what_is_no_model_for_agents_or_has_no_price_for_output_is_left_out() {
         for model in [
             r#"{"id": "m-tts", "match": {"equals": "m"}, "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
@@ -326,6 +352,9 @@ mod tests {
         for model in [
             r#"{"id": "m", "match": {"sounds_like": "m"}, "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
             r#"{"id": "m", "match": {"regex": "^m.*"}, "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
+            r#"{"id": "m", "match": {"regex": "^(?!m)"}, "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
+            r#"{"id": "m", "match": {"and": [{"starts_with": "m"}, {"ends_with": "n"}]},
+                "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
             r#"{"id": "m", "match": {"equals": "m"}, "prices": [{"constraint": {"type": "weather"},
                 "prices": {"input_mtok": 1, "output_mtok": 1}}]}"#,
         ] {

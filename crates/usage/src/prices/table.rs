@@ -25,7 +25,8 @@ pub(super) struct File {
     vendors: Vendors,
 }
 
-/// The models of the vendors. Of two that match a name the first one is meant.
+/// The models of the vendors. Of two that match a name the first one is meant, but one that matches it with
+/// its date before one that matches it without.
 #[derive(Debug, Default, Deserialize)]
 struct Vendors {
     anthropic: Vec<Model>,
@@ -95,9 +96,13 @@ impl Table {
         let (path, name) = name.rsplit_once('/').unwrap_or(("", &name));
         let vendors = vendors(provider, path)?;
         let name = plain(name);
-        vendors
-            .iter()
-            .find_map(|vendor| self.models(*vendor).iter().find(|model| model.is(name)))
+        // A date may be a part of the name, and of another model than without it.
+        let names = [name, undated(name)];
+        vendors.iter().find_map(|vendor| {
+            let models = self.models(*vendor);
+            let called = |name: &&str| models.iter().find(|model| model.is(name));
+            names.iter().find_map(called)
+        })
     }
 }
 
@@ -147,6 +152,9 @@ fn plain(name: &str) -> &str {
 #[derive(Debug, Deserialize)]
 pub(super) struct Model {
     names: Vec<String>,
+    /// Names that are of something else, although `names` match.
+    #[serde(default)]
+    not: Vec<String>,
     /// In the order of their days.
     prices: Vec<Prices>,
 }
@@ -154,11 +162,8 @@ pub(super) struct Model {
 impl Model {
     /// Whether the model is called so.
     fn is(&self, name: &str) -> bool {
-        let undated = undated(name);
-        let is = |pattern: &String| {
-            matches(pattern, name) || (undated != name && matches(pattern, undated))
-        };
-        self.names.iter().any(is)
+        let is = |pattern: &String| matches(pattern, name);
+        self.names.iter().any(is) && !self.not.iter().any(is)
     }
 
     /// The prices that held at a time.

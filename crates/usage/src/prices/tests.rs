@@ -143,3 +143,20 @@ fn the_table_says_where_it_is_from() {
     assert_eq!(source(), "@pydantic/genai-prices 0.1.8");
     assert_eq!(date(), "2026-09-23");
 }
+
+#[test]
+fn a_date_may_be_of_another_model_and_speech_is_none() {
+    let usage = usage(1_000_000, 0, 0, 0);
+    let of = |provider, model| cents(provider, model, &usage, None);
+    assert_eq!(of(Provider::Codex, "gpt-4o-2024-05-13"), Some(500.0));
+    assert_eq!(of(Provider::Codex, "gpt-4o-2024-11-20"), Some(250.0));
+    assert_eq!(of(Provider::Codex, "gpt-4o-2024-01-01"), Some(250.0));
+    assert!(of(Provider::Gemini, "gemini-2.5-pro-preview-06-05").is_some());
+    for speech in [
+        "gemini-2.5-pro-tts",
+        "gemini-2.5-pro-preview-TTS",
+        "gemini-2.5-pro-tts-20260101",
+    ] {
+        assert_eq!(of(Provider::Gemini, speech), None, "{speech}");
+    }
+}
