@@ -230,9 +230,10 @@ impl Reader {
             model: entry.model,
             tokens: entry.tokens,
         };
-        let understood = std::iter::once(message)
-            .chain(changed)
-            .all(|message| self.message(message, sink));
+        let mut understood = true;
+        for message in std::iter::once(message).chain(changed) {
+            understood &= self.message(message, sink);
+        }
         if !understood {
             sink.malformed(line);
         }
@@ -360,6 +361,12 @@ mod tests {
         assert_eq!((found.len(), malformed), (1, 0));
         let (found, malformed) = records(&[set]);
         assert_eq!((found.len(), malformed), (0, 1));
+        let good =
+            r#"{"id":"m","timestamp":"2026-11-22T19:00:00Z","tokens":{"input":5,"output":1}}"#;
+        let bad = good.replace("2026-11-22T", "");
+        let set = format!(r#"{{"$set":{{"messages":[{bad},{good},{good}]}}}}"#);
+        let (found, malformed) = records(&[BEGIN, &set]);
+        assert_eq!((found.len(), malformed), (2, 1));
         let (found, malformed) = records(&[BEGIN, r#"{"tokens":{"input":-1}}"#]);
         assert_eq!((found.len(), malformed), (0, 1));
     }
