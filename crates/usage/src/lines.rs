@@ -110,7 +110,10 @@ fn read_limited(
     let mut skipping = false;
     loop {
         if kept == buffer.len() {
-            buffer.resize(kept * 2, 0);
+            // No more than it takes to see that the line is too long.
+            let size = (kept * 2).min(longest + CHUNK);
+            buffer.reserve_exact(size - kept);
+            buffer.resize(size, 0);
         }
         let count = match file.read(&mut buffer[kept..]) {
             Ok(0) => break,

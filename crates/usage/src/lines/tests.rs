@@ -93,3 +93,26 @@ fn reading_begins_with_a_whole_line() {
     read_before(file.path(), 13, 6, &mut |line| before.push(line.to_vec())).unwrap();
     assert_eq!(before, [b"two".to_vec(), Vec::new()]);
 }
+
+#[test]
+fn a_line_that_never_ends_takes_little_more_than_the_longest_one() {
+    /// Gives a line without an end, and sees how much is asked for.
+    struct Endless(usize, usize);
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            buffer.fill(b'x');
+            self.1 = self.1.max(buffer.len());
+            let count = buffer.len().min(self.0);
+            self.0 -= count;
+            Ok(count)
+        }
+    }
+    let longest = 4 * CHUNK;
+    let mut file = Endless(10 * longest, 0);
+    let mut nowhere = |_: Found| {};
+    let mut sink = Sink::new(&mut nowhere);
+    read_limited(&mut file, longest, &mut |_, _| {}, &mut sink).unwrap();
+    assert_eq!(sink.diagnostics.oversize_lines, 1);
+    // What is asked for goes behind what is there.
+    assert!(file.1 <= longest / 2, "{}", file.1);
+}
