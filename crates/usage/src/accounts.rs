@@ -5,7 +5,7 @@ mod history;
 mod report;
 mod requests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -27,6 +27,7 @@ pub use report::{Dimension, Figures, Group};
 pub struct Accounts {
     names: Names,
     keyed: Requests,
+    sums: ByKey<Record>,
     loose: Vec<Record>,
     /// Which request an alias means.
     aliases: ByKey<Key>,
@@ -77,13 +78,34 @@ impl Accounts {
             self.loose.push(record);
             return;
         };
+        if record.sum {
+            match self.sums.entry(key) {
+                hash_map::Entry::Vacant(place) => drop(place.insert(record)),
+                // Of two the same one, whichever came first.
+                hash_map::Entry::Occupied(mut known) => {
+                    let order = |sum: &Record| (sum.session.clone(), sum.requests);
+                    if order(&record) < order(known.get()) {
+                        known.insert(record);
+                    }
+                }
+            }
+            return;
+        }
+        let Some(entry) = Entry::of(&record, session, &mut self.names) else {
+            self.diagnostics.malformed_lines += 1;
+            return;
+        };
         if let Some(alias) = record.alias {
-            // Of two the same one, whichever came first.
+            // As above.
             let means = self.aliases.entry(alias).or_insert(key);
             *means = (*means).min(key);
         }
-        let entry = Entry::of(&record, session, &mut self.names);
         self.keyed.add(key, entry, &self.names);
+    }
+
+    /// The records that are no entries: sums, and what counts each time.
+    fn others(&self) -> impl Iterator<Item = &Record> {
+        self.sums.values().chain(&self.loose)
     }
 
     /// Takes in that a request which is known by an alias had at least so many output tokens. It makes no

@@ -46,17 +46,14 @@ pub(crate) fn sources(places: &Places, found: &mut Sources) {
 /// A session's transcript and those of its sub-agents, in whichever project it is.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     for home in &places.claude {
-        let Ok(projects) = std::fs::read_dir(home.join("projects")) else {
-            continue;
-        };
-        for project in projects.flatten() {
-            let file = project.path().join(format!("{session}.jsonl"));
+        for project in found.entries(&home.join("projects")) {
+            let file = project.join(format!("{session}.jsonl"));
             if let Ok(metadata) = file.metadata()
                 && metadata.is_file()
             {
                 found.add(Provider::Claude, file, &metadata);
             }
-            let folder = project.path().join(session);
+            let folder = project.join(session);
             found.walk(Provider::Claude, &folder, DEPTH - 2, is_jsonl);
         }
     }
@@ -144,15 +141,14 @@ struct Figures<'a> {
     iterations: Option<&'a RawValue>,
 }
 
-/// What another model advised, or a summary that the service made, within a request.
+/// What another model advised, or a summary that the service made, within a request; its figures are beside
+/// this.
 #[derive(Deserialize)]
 struct Iteration<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
     #[serde(borrow)]
     model: Option<Cow<'a, str>>,
-    #[serde(flatten, borrow)]
-    figures: Figures<'a>,
 }
 
 #[derive(Deserialize)]
@@ -271,24 +267,40 @@ impl Reader {
         record.cache_write_1h_tokens = figures.written_1h();
         record.cost_usd = entry.cost_usd;
         record.subagent = entry.is_sidechain;
-        for (place, part) in figures.parts().iter().enumerate() {
-            if part.r#type == "message" {
-                continue;
-            }
-            let mut other = record.clone();
-            let key = record.key.map(|key| key.0.to_string());
-            let place = place.to_string();
-            other.key = key.map(|key| Key::of(Provider::Claude, &["part", &key, &place]));
-            other.alias = None;
-            other.cost_usd = None;
-            if let Some(model) = &part.model {
-                other.model = Some(self.model.of(model));
-            }
-            other.usage = part.figures.usage();
-            other.cache_write_1h_tokens = part.figures.written_1h();
-            sink.record(other);
+        let parts = figures.parts();
+        let mut understood = parts.is_some();
+        for (place, part) in parts.into_iter().flatten().enumerate() {
+            understood &= self.part(&record, place, part.get(), sink).is_some();
         }
         sink.record(record);
+        understood.then_some(())
+    }
+
+    /// Takes in a part of an answer, of which this is the record. `None` if it is not as it should be.
+    fn part(
+        &mut self,
+        record: &Record,
+        place: usize,
+        part: &str,
+        sink: &mut Sink<'_>,
+    ) -> Option<()> {
+        let kind: Iteration<'_> = serde_json::from_str(part).ok()?;
+        if kind.r#type == "message" {
+            return Some(());
+        }
+        let figures: Figures<'_> = serde_json::from_str(part).ok()?;
+        let mut other = record.clone();
+        let key = record.key.map(|key| key.0.to_string());
+        let place = place.to_string();
+        other.key = key.map(|key| Key::of(Provider::Claude, &["part", &key, &place]));
+        other.alias = None;
+        other.cost_usd = None;
+        if let Some(model) = &kind.model {
+            other.model = Some(self.model.of(model));
+        }
+        other.usage = figures.usage();
+        other.cache_write_1h_tokens = figures.written_1h();
+        sink.record(other);
         Some(())
     }
 }
@@ -308,13 +320,10 @@ impl Figures<'_> {
         self.cache_creation.as_ref()?.ephemeral_1h_input_tokens
     }
 
-    /// What the answer is made of, where that is more than its message.
-    fn parts(&self) -> Vec<Iteration<'_>> {
-        let parts = self.iterations.map_or("", RawValue::get);
-        if parts.len() <= 2 {
-            return Vec::new();
-        }
-        serde_json::from_str(parts).unwrap_or_default()
+    /// What the answer is made of, where that is told. `None` if it is not as it should be.
+    fn parts(&self) -> Option<Vec<&RawValue>> {
+        let parts = self.iterations.map_or("[]", RawValue::get);
+        serde_json::from_str(parts).ok()
     }
 
     /// Whether no token is told of.

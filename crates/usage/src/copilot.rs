@@ -229,7 +229,12 @@ impl Known {
     }
 
     fn is_nothing(&self) -> bool {
-        self.requests == 0 && self.tokens.figures().into_iter().flatten().all(|n| n == 0)
+        // What is left of sums of fractions is none.
+        self.requests == 0 && !self.has_tokens() && self.premium < 1e-9
+    }
+
+    fn has_tokens(&self) -> bool {
+        self.tokens.figures().into_iter().flatten().any(|n| n > 0)
     }
 }
 
@@ -360,14 +365,24 @@ impl Reader {
             let new = match known.new_in(&total) {
                 Some(new) => new,
                 // The requests themselves are counted, and the sum forgot some of them.
-                None if self.recorded => Known::default(),
+                None if self.recorded => Known {
+                    premium: total.premium - known.premium,
+                    ..Known::default()
+                },
                 // It began anew.
                 None => total,
             };
             if !new.is_nothing() {
                 let mut record = self.record(entry, &model, new.tokens)?;
+                if !new.has_tokens() {
+                    // Only premium requests that the records of the requests did not tell.
+                    record.usage = Usage::default();
+                }
+                record.key =
+                    (entry.id.as_deref()).map(|id| Key::of(Provider::Copilot, &[id, &model]));
                 record.premium_requests = Some(new.premium);
                 record.requests = new.requests;
+                record.sum = new.requests != 1;
                 sink.record(record);
             }
             self.known.insert(model, total);

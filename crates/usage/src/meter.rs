@@ -32,7 +32,8 @@ pub struct ModelTick {
 
 /// Tells what a session has used since a mark: what a tick of an agent used.
 ///
-/// Only what was written after the mark is read, of that session's files and its sub-agents'.
+/// Only the files of that session and of its sub-agents are read that have changed since the mark: of Claude
+/// and Codex what was written after it, of the others the whole file.
 #[derive(Debug, Clone)]
 pub struct TickMeter {
     provider: Provider,
@@ -102,6 +103,7 @@ impl TickMeter {
             }));
         }
         let mut models = BTreeMap::new();
+        diagnostics.merge(std::mem::take(&mut accounts.diagnostics));
         for group in accounts.by(Dimension::Model) {
             let figures = group.figures;
             models.insert(

@@ -33,9 +33,8 @@ const LARGEST: u64 = 64 << 20;
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     databases(places, found);
     if let Some(data) = &places.opencode {
-        let sessions = fs::read_dir(data.join("storage/message"));
-        for session in sessions.into_iter().flatten().flatten() {
-            folder(session.path(), found);
+        for session in found.entries(&data.join("storage/message")) {
+            folder(session, found);
         }
     }
 }
@@ -50,7 +49,7 @@ pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
 }
 
 fn folder(path: PathBuf, found: &mut Sources) {
-    if let Ok(metadata) = path.metadata()
+    if let Some(metadata) = found.metadata(&path)
         && metadata.is_dir()
     {
         found.add(Provider::OpenCode, path, &metadata);
@@ -64,14 +63,14 @@ fn databases(places: &Places, found: &mut Sources) {
         (Some(database), Some(data)) => vec![data.join(database)],
         (Some(database), None) => vec![database.clone()],
         (None, Some(data)) => {
-            let entries = fs::read_dir(data).into_iter().flatten().flatten();
-            let paths = entries.map(|entry| entry.path());
-            paths.filter(|path| is_database(path)).collect()
+            let mut paths = found.entries(data);
+            paths.retain(|path| is_database(path));
+            paths
         }
         (None, None) => Vec::new(),
     };
     for path in paths {
-        let Ok(metadata) = path.metadata() else {
+        let Some(metadata) = found.metadata(&path) else {
             continue;
         };
         // What was written last is beside the database until it is taken over.
@@ -260,6 +259,7 @@ pub(super) struct Reader {
     only: Option<String>,
     root: Shared,
     model: Shared,
+    vendor: Shared,
     directory: Shared,
 }
 
@@ -270,6 +270,7 @@ impl Reader {
             only,
             root: Shared::default(),
             model: Shared::default(),
+            vendor: Shared::default(),
             directory: Shared::default(),
         }
     }
@@ -332,6 +333,8 @@ impl Reader {
         let texts = [&message.provider_id, &message.model_id].map(|t| t.as_deref().unwrap_or(""));
         record.key = Some(Key::of(Provider::OpenCode, &[texts[0], texts[1], &figures]));
         record.model = message.model_id.map(|model| self.model.of(&model));
+        let vendor = message.provider_id.filter(|vendor| !vendor.is_empty());
+        record.vendor = vendor.map(|vendor| self.vendor.of(&vendor));
         let cwd = message.path.and_then(|path| path.cwd);
         record.directory = match (&known.directory, &cwd) {
             (Some(directory), _) => Some(self.directory.of(directory)),

@@ -83,10 +83,13 @@ fn cost(
     Some(parts.into_iter().map(part).sum())
 }
 
+/// A CLI, who was asked for a model, and the model.
+type Asked = (Provider, Option<Arc<str>>, Arc<str>);
+
 /// Estimates for many records: each model is looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Estimates {
-    models: HashMap<(Provider, Arc<str>), Option<&'static Model>>,
+    models: HashMap<Asked, Option<&'static Model>>,
 }
 
 impl Estimates {
@@ -95,11 +98,14 @@ impl Estimates {
         let name = record.model.as_ref()?;
         let model = *self
             .models
-            .entry((record.provider, name.clone()))
-            .or_insert_with(|| Table::get().find(record.provider, name));
+            .entry((record.provider, record.vendor.clone(), name.clone()))
+            .or_insert_with(|| match &record.vendor {
+                Some(vendor) => Table::get().find(record.provider, &format!("{vendor}/{name}")),
+                None => Table::get().find(record.provider, name),
+            });
         let prices = model?.at(record.at)?;
         let hour = record.cache_write_1h_tokens;
-        cost(prices, &record.usage, hour, record.requests == 1)
+        cost(prices, &record.usage, hour, !record.sum)
     }
 }
 

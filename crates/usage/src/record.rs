@@ -30,7 +30,7 @@ pub struct Record {
     /// Whose file it is.
     pub provider: Provider,
     /// What the request is known by. Records with the same key are one request: of each figure the
-    /// largest counts. Without one it counts each time.
+    /// largest counts. Of sums with the same key one counts. Without a key it counts each time.
     pub key: Option<Key>,
     /// What another file knows the request by: [`Accounts::amend`](crate::Accounts::amend).
     pub alias: Option<Key>,
@@ -38,6 +38,8 @@ pub struct Record {
     pub session: Arc<str>,
     /// The model as the CLI writes it.
     pub model: Option<Arc<str>>,
+    /// Who was asked for the model, where the CLI writes it beside the model: its price depends on that.
+    pub vendor: Option<Arc<str>>,
     /// When it was made.
     pub at: Timestamp,
     /// The directory in which the session works.
@@ -54,9 +56,11 @@ pub struct Record {
     pub subagent: bool,
     /// Whether the file says that this is a copy of what stands in another session's file.
     pub copied: bool,
-    /// How many requests these are. One that has a key is 1, whatever stands here; others may be sums,
-    /// or 0 where a figure is of requests that are counted elsewhere.
+    /// How many requests these are. What is no sum and has a key is 1, whatever stands here.
     pub requests: u64,
+    /// Whether these are sums, of which no one knows how large each request was. Then `requests` may be 0:
+    /// where no one knows how many there were, or a figure is of requests that are counted elsewhere.
+    pub sum: bool,
 }
 
 impl Record {
@@ -68,6 +72,7 @@ impl Record {
             alias: None,
             session,
             model: None,
+            vendor: None,
             at,
             directory: None,
             usage: Usage::default(),
@@ -77,6 +82,7 @@ impl Record {
             subagent: false,
             copied: false,
             requests: 1,
+            sum: false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is read: files and databases, and what was wrong with them.
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -86,8 +86,8 @@ impl Sources {
         }
     }
 
-    /// Takes all files under a folder, as deep as `depth`, that `wanted` wants. Links are not followed.
-    /// A folder that is not there holds none.
+    /// Takes all files under a folder, as deep as `depth`, that `wanted` wants. Links are followed, but none
+    /// to a folder that it is in. A folder that is not there holds none.
     pub(crate) fn walk(
         &mut self,
         provider: Provider,
@@ -95,28 +95,52 @@ impl Sources {
         depth: usize,
         wanted: impl Fn(&Path) -> bool,
     ) {
-        for entry in walkdir::WalkDir::new(folder).max_depth(depth) {
+        let walk = walkdir::WalkDir::new(folder).follow_links(true);
+        for entry in walk.max_depth(depth) {
             match entry {
                 Ok(entry) if entry.file_type().is_file() && wanted(entry.path()) => {
                     match entry.metadata() {
                         Ok(metadata) => self.add(provider, entry.into_path(), &metadata),
-                        Err(_) => self.unreadable(entry.path()),
+                        Err(_) => self.diagnostics.unreadable(entry.path()),
                     }
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    let missing =
-                        error.io_error().map(io::Error::kind) == Some(io::ErrorKind::NotFound);
-                    if !missing {
-                        self.unreadable(error.path().unwrap_or(folder));
+                    let path = error.path().unwrap_or(folder);
+                    // What has no such error is a link into a folder above it.
+                    if let Some(error) = error.io_error() {
+                        self.failed(path, error);
                     }
                 }
             }
         }
     }
 
-    fn unreadable(&mut self, path: &Path) {
-        self.diagnostics.unreadable(path);
+    /// What is in a folder. One that is not there has nothing in it.
+    pub(crate) fn entries(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).and_then(|entries| {
+            let paths = entries.map(|entry| Ok(entry?.path()));
+            paths.collect::<io::Result<_>>()
+        });
+        entries
+            .inspect_err(|error| self.failed(folder, error))
+            .unwrap_or_default()
+    }
+
+    /// What is known of a file or a folder, if it is there.
+    pub(crate) fn metadata(&mut self, path: &Path) -> Option<Metadata> {
+        path.metadata()
+            .inspect_err(|error| self.failed(path, error))
+            .ok()
+    }
+
+    /// Notes that something could not be looked into. What is not there has not failed, nor has what would
+    /// have to be below a file.
+    fn failed(&mut self, path: &Path, error: &io::Error) {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        if !matches!(error.kind(), NotFound | NotADirectory) {
+            self.diagnostics.unreadable(path);
+        }
     }
 }
 

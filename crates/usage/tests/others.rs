@@ -164,6 +164,24 @@ fn lines_that_stand_there_twice_count_once() {
     }
 }
 
+#[test]
+fn a_session_that_was_copied_counts_once() {
+    for (folder, known) in in_lines(Provider::Copilot) {
+        let home = folder.join("home");
+        let copies = tempfile::tempdir().unwrap();
+        for file in files(&home) {
+            let copy = copies.path().join(file.strip_prefix(&home).unwrap());
+            let session = copy.parent().unwrap();
+            for folder in [session, &session.with_extension("backup")] {
+                fs::create_dir_all(folder).unwrap();
+                fs::copy(&file, folder.join("events.jsonl")).unwrap();
+            }
+        }
+        let accounts = scan(copies.path());
+        assert_eq!(counted(&accounts), truth(&known), "{}", folder.display());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

@@ -15,7 +15,10 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
     index: HashMap<Arc<str>, u32>,
-    names: Vec<Arc<str>>,
+    texts: Vec<Arc<str>>,
+    /// The numbers of models by those of their texts, and of who was asked for them.
+    models: HashMap<(u32, u32), u32>,
+    pairs: Vec<(u32, u32)>,
 }
 
 impl Names {
@@ -25,8 +28,8 @@ impl Names {
             return *index;
         }
         // As many texts do not fit in memory.
-        let index = u32::try_from(self.names.len()).unwrap_or(NONE);
-        self.names.push(name.clone());
+        let index = u32::try_from(self.texts.len()).unwrap_or(NONE);
+        self.texts.push(name.clone());
         self.index.insert(name.clone(), index);
         index
     }
@@ -38,7 +41,25 @@ impl Names {
 
     /// The text with a number.
     pub(super) fn name(&self, index: u32) -> Option<&Arc<str>> {
-        self.names.get(index as usize)
+        self.texts.get(index as usize)
+    }
+
+    /// The number of a record's model and of who was asked for it.
+    fn index_model(&mut self, record: &Record) -> u32 {
+        let texts = [&record.model, &record.vendor]
+            .map(|text| text.as_ref().map_or(NONE, |text| self.index(text)));
+        let [model, vendor] = texts;
+        let next = u32::try_from(self.pairs.len()).unwrap_or(NONE);
+        *self.models.entry((model, vendor)).or_insert_with(|| {
+            self.pairs.push((model, vendor));
+            next
+        })
+    }
+
+    /// The model with a number, and who was asked for it.
+    fn model(&self, index: u32) -> [Option<&Arc<str>>; 2] {
+        let (model, vendor) = *self.pairs.get(index as usize).unwrap_or(&(NONE, NONE));
+        [self.name(model), self.name(vendor)]
     }
 }
 
@@ -47,10 +68,9 @@ impl Names {
 pub(super) struct Entry {
     /// Milliseconds since 1970-01-01 UTC.
     at: i64,
-    /// In USD; not a number where it is not told.
+    /// In USD, or of Copilot, which tells no USD, in premium requests; not a number where it is not told.
     cost: f64,
-    /// Input, output, cache reads, cache writes, reasoning, cache writes for an hour. No request has more
-    /// than four billion.
+    /// Input, output, cache reads, cache writes, reasoning, cache writes for an hour.
     tokens: [u32; 6],
     pub(super) session: u32,
     directory: u32,
@@ -63,7 +83,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn of(record: &Record, session: u32, names: &mut Names) -> Self {
+    /// The entry of a record. None if it tells of more than four billion tokens, which no request has.
+    pub(super) fn of(record: &Record, session: u32, names: &mut Names) -> Option<Self> {
         let usage = &record.usage;
         let figures = [
             usage.input_tokens,
@@ -73,15 +94,18 @@ impl Entry {
             usage.reasoning_tokens,
             record.cache_write_1h_tokens,
         ];
-        let mut name =
-            |text: &Option<Arc<str>>| text.as_ref().map_or(NONE, |text| names.index(text));
+        let directory = record.directory.as_ref();
+        let cost = match record.provider {
+            Provider::Copilot => record.premium_requests,
+            _ => record.cost_usd,
+        };
         let mut entry = Self {
             at: record.at.as_millisecond(),
-            cost: record.cost_usd.unwrap_or(f64::NAN),
+            cost: cost.unwrap_or(f64::NAN),
             tokens: [0; 6],
             session,
-            directory: name(&record.directory),
-            model: name(&record.model),
+            directory: directory.map_or(NONE, |directory| names.index(directory)),
+            model: names.index_model(record),
             provider: record.provider,
             told: 0,
             subagent: record.subagent,
@@ -89,11 +113,11 @@ impl Entry {
         };
         for (place, figure) in figures.into_iter().enumerate() {
             if let Some(figure) = figure {
-                entry.tokens[place] = u32::try_from(figure).unwrap_or(u32::MAX);
+                entry.tokens[place] = u32::try_from(figure).ok()?;
                 entry.told |= 1 << place;
             }
         }
-        entry
+        Some(entry)
     }
 
     /// Takes in what another record says of the same request: of each figure the larger one, for a record
@@ -120,7 +144,7 @@ impl Entry {
             self.at,
             names.name(self.session),
             names.name(self.directory),
-            names.name(self.model),
+            names.model(self.model),
             self.subagent,
         )
     }
@@ -130,10 +154,17 @@ impl Entry {
         let figure =
             |place: usize| (self.told & 1 << place != 0).then(|| u64::from(self.tokens[place]));
         let session = names.name(self.session).cloned();
+        let [model, vendor] = names.model(self.model);
+        let cost = (!self.cost.is_nan()).then_some(self.cost);
+        let (premium_requests, cost_usd) = match self.provider {
+            Provider::Copilot => (cost, None),
+            _ => (None, cost),
+        };
         // Every entry has a session, and its time came from a timestamp.
         let at = Timestamp::from_millisecond(self.at).unwrap_or_default();
         Record {
-            model: names.name(self.model).cloned(),
+            model: model.cloned(),
+            vendor: vendor.cloned(),
             directory: names.name(self.directory).cloned(),
             usage: Usage {
                 input_tokens: figure(0),
@@ -143,7 +174,8 @@ impl Entry {
                 reasoning_tokens: figure(4),
             },
             cache_write_1h_tokens: figure(5),
-            cost_usd: (!self.cost.is_nan()).then_some(self.cost),
+            cost_usd,
+            premium_requests,
             subagent: self.subagent,
             copied: self.copied,
             ..Record::new(self.provider, session.unwrap_or_else(|| "".into()), at)

@@ -31,7 +31,7 @@ pub enum Witness {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PastRun {
-    /// What it is known by; the name of its session where that is not known.
+    /// What it is known by; the name of its session where that is not known. Parts of a run have the same.
     pub id: String,
     /// Who tells of it.
     pub witness: Witness,
@@ -87,25 +87,29 @@ impl Accounts {
     /// Of a session that the CLIs' files know, the tokens are theirs; only the cost of the runs is taken,
     /// unless the files tell one themselves. Of any other, both are the witness's.
     pub fn join(&mut self, runs: impl IntoIterator<Item = PastRun>) -> Joined {
-        let mut joined = Joined::default();
         let (known, unknown): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| {
             let session = run.session.as_deref();
             session.is_some_and(|session| self.knows_session(session))
         });
-        let records: Vec<_> = self.costs(known).chain(first_witness(unknown)).collect();
-        for (run, is_known) in records {
-            if is_known {
-                joined.with_cost += 1;
-            } else {
-                joined.only_there += 1;
-            }
-            self.add(run);
+        let with_cost = self.costs(known);
+        Joined {
+            with_cost: self.add_runs(with_cost),
+            only_there: self.add_runs(first_witness(unknown)),
         }
-        joined
     }
 
-    /// The costs of runs whose session is known.
-    fn costs(&self, runs: Vec<PastRun>) -> impl Iterator<Item = (Record, bool)> + use<> {
+    /// Takes records of runs, and says of how many runs they are.
+    fn add_runs(&mut self, records: Vec<(String, Record)>) -> u64 {
+        let mut runs = HashSet::new();
+        for (run, record) in records {
+            runs.insert(run);
+            self.add(record);
+        }
+        runs.len() as u64
+    }
+
+    /// The costs of runs whose session is known, with the runs' ids.
+    fn costs(&self, runs: Vec<PastRun>) -> Vec<(String, Record)> {
         let runs: Vec<_> = runs
             .into_iter()
             .filter(|run| run.cost_usd.is_some())
@@ -129,7 +133,7 @@ impl Accounts {
             self.keyed
                 .values()
                 .for_each(|entry| look(&entry.record(&self.names)));
-            self.loose.iter().for_each(look);
+            self.others().for_each(look);
         }
         let runs = first(runs).into_iter().filter_map(move |run| {
             let session: Arc<str> = run.session.as_deref()?.into();
@@ -143,9 +147,10 @@ impl Accounts {
                 .or_else(|| run.model.as_deref().map(Arc::from));
             record.cost_usd = run.cost_usd;
             record.requests = 0;
-            Some((record, true))
+            record.sum = true;
+            Some((run.id, record))
         });
-        runs.collect::<Vec<_>>().into_iter()
+        runs.collect()
     }
 
     /// What the loops of the agents that are known here have written down of the cost of their ticks, in
@@ -156,16 +161,16 @@ impl Accounts {
             .keyed
             .values()
             .map(|entry| (entry.session, entry.provider));
-        let loose = self.loose.iter().filter_map(|record| {
+        let others = self.others().filter_map(|record| {
             let session = self.names.get(&record.session)?;
             Some((session, record.provider))
         });
-        let providers: HashMap<u32, Provider> = keyed.chain(loose).collect();
+        let providers: HashMap<u32, Provider> = keyed.chain(others).collect();
         let mut runs = Vec::new();
         for directory in directories {
             ticks_of(&directory, &mut |tick: Tick| {
                 let session = self.names.get(&tick.session_id)?;
-                let id = format!("{directory}/{TICKS}");
+                let id = format!("{directory}/{TICKS} {}", runs.len());
                 let at = tick.ts.parse().ok()?;
                 let mut run = PastRun::new(id, Witness::Loop, *providers.get(&session)?, at);
                 run.cost_usd = Some(tick.cost_usd?);
@@ -206,22 +211,24 @@ fn ticks_of(directory: &str, each: &mut dyn FnMut(Tick) -> Option<()>) {
     let _ = lines::read(&path, 0, &mut line, &mut Sink::new(&mut nothing));
 }
 
-/// The runs of which only a witness knows.
-fn first_witness(runs: Vec<PastRun>) -> impl Iterator<Item = (Record, bool)> {
-    first(runs).into_iter().filter_map(|run| {
+/// The runs of which only a witness knows, with their ids.
+fn first_witness(runs: Vec<PastRun>) -> Vec<(String, Record)> {
+    let records = first(runs).into_iter().filter_map(|run| {
         let usage = run.usage.unwrap_or_default();
         if usage.is_empty() && run.cost_usd.is_none() {
             return None;
         }
-        let session = run.session.unwrap_or(run.id);
-        let mut record = Record::new(run.provider, session.into(), run.at);
+        let session = run.session.as_ref().unwrap_or(&run.id);
+        let mut record = Record::new(run.provider, session.as_str().into(), run.at);
         record.model = run.model.map(Into::into);
         record.directory = run.directory.map(Into::into);
         record.usage = usage;
         record.cost_usd = run.cost_usd;
         record.requests = run.requests.unwrap_or(0);
-        Some((record, false))
-    })
+        record.sum = true;
+        Some((run.id, record))
+    });
+    records.collect()
 }
 
 /// Of the runs of each session those that its first witness tells of.

@@ -44,7 +44,8 @@ pub struct Figures {
     pub reported_cost_usd: Option<f64>,
     /// What the table of prices gives, in USD, for those requests whose model it knows.
     pub estimated_cost_usd: Option<f64>,
-    /// Requests whose model the table does not know.
+    /// Requests that are not in the estimate, since the table does not know their model or no one does. Of
+    /// a run of the history that does not say how many it made, one.
     pub unpriced_requests: u64,
     /// Premium requests that Copilot counts.
     pub premium_requests: Option<f64>,
@@ -135,7 +136,7 @@ impl Accounts {
             }
             one(&record);
         }
-        self.loose.iter().for_each(one);
+        self.others().for_each(one);
     }
 }
 
@@ -171,6 +172,9 @@ impl Sums {
         add(&mut self.premium, record.premium_requests);
         let estimate = estimates.of(record);
         if estimate.is_none() {
+            // Of a run that used something there was one at least.
+            let used = record.usage.total_tokens().is_some_and(|tokens| tokens > 0);
+            let requests = requests.max(u64::from(record.sum && used));
             figures.unpriced_requests = figures.unpriced_requests.saturating_add(requests);
         }
         add(&mut self.estimated, estimate);

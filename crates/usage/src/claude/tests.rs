@@ -217,3 +217,53 @@ fn what_another_model_advised_counts_for_that_model() {
         ]
     );
 }
+
+#[test]
+fn what_is_wrong_with_a_part_hides_no_other_and_is_told() {
+    let part = r#"{"type":"advisor_message","model":"claude-opus-4-7","input_tokens":1000,"output_tokens":200MORE}"#;
+    let message = r#"{"type":"message","input_tokens":10,"output_tokens":5}"#;
+    let with = |parts: &str| {
+        let usage = format!(r#""output_tokens":5,"iterations":{parts}"#);
+        ANSWER.line().replace(r#""output_tokens":5"#, &usage)
+    };
+    let own = part.replace("MORE", r#","iterations":[]"#);
+    let bad = part.replace("MORE", r#","cache_read_input_tokens":-1"#);
+    for (parts, requests, malformed) in [
+        ("null".to_owned(), 1, 0),
+        (format!("[{message}]"), 1, 0),
+        (format!("[{message},{own}]"), 2, 0),
+        (format!("[{message},{bad},{own}]"), 2, 1),
+        (format!("[{message},{{}}]"), 1, 1),
+        ("{}".to_owned(), 1, 1),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let project = home.path().join(".claude/projects/-w");
+        fs::create_dir_all(&project).unwrap();
+        fs::write(project.join("s.jsonl"), with(&parts) + "\n").unwrap();
+        let accounts = Scan::new(Places::of_home(home.path())).run();
+        let told = accounts.diagnostics().malformed_lines;
+        assert_eq!(
+            (accounts.total().requests, told),
+            (requests, malformed),
+            "{parts}"
+        );
+    }
+}
+
+#[test]
+fn more_tokens_than_a_request_can_have_are_told_and_not_cut() {
+    let line = Answer {
+        output: u64::from(u32::MAX) + 1,
+        ..ANSWER
+    };
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join(".claude/projects/-w");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("s.jsonl"), line.line() + "\n").unwrap();
+    let places = Places::of_home(home.path());
+    let accounts = Scan::new(places.clone()).run();
+    assert_eq!(accounts.total(), Sums::default());
+    assert_eq!(accounts.diagnostics().malformed_lines, 1);
+    let meter = crate::TickMeter::new(Provider::Claude, places);
+    assert_eq!(meter.read_with_diagnostics(Some("s")).1.malformed_lines, 1);
+}

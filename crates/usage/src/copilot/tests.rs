@@ -100,7 +100,8 @@ fn a_sum_that_began_anew_counts_as_it_is() {
 
 #[test]
 fn what_the_records_tell_is_not_counted_again_with_the_sum() {
-    let (found, without, _) = read(&[begin("start"), asked(), record(20), shutdown(1, 20, 2)]);
+    let sum = shutdown(1, 20, 2).replace("\"cost\":1.5", "\"cost\":1");
+    let (found, without, _) = read(&[begin("start"), asked(), record(20), sum]);
     assert_eq!(found.len(), 1);
     assert!(found[0].subagent && !without);
     let (found, ..) = read(&[begin("start"), record(20), record(30), shutdown(1, 20, 2)]);
@@ -127,4 +128,29 @@ fn what_is_no_figure_is_told() {
         r#"{"type":"session.shutdown"#.into(),
     ]);
     assert_eq!((found.len(), malformed), (0, 4));
+}
+
+/// Lines of which the record tells so many premium requests, and the sum at the end so many.
+fn premium(recorded: f64, sum: f64) -> [String; 3] {
+    let record = record(20).replace("\"cost\":1", &format!("\"cost\":{recorded}"));
+    let shutdown = shutdown(1, 20, 2).replace("\"cost\":1.5", &format!("\"cost\":{sum}"));
+    [begin("start"), record, shutdown]
+}
+
+#[test]
+fn premium_requests_count_once_whichever_line_tells_them() {
+    for (recorded, sum, expected) in [(3.0, 3.0, 3.0), (0.0, 3.0, 3.0), (0.33, 1.0, 1.0)] {
+        let mut accounts = crate::Accounts::new(None, None, jiff::tz::TimeZone::UTC);
+        let (found, ..) = read(&premium(recorded, sum));
+        for record in found {
+            accounts.add(record);
+        }
+        let total = accounts.total();
+        assert_eq!(total.premium_requests, Some(expected), "{recorded} {sum}");
+        assert_eq!((total.requests, total.unpriced_requests), (1, 1));
+        assert_eq!(total.reported_cost_usd, None);
+    }
+    // Of fractions the sum is not exactly what it is: that is no record of its own.
+    let thirds = premium(0.33, 0.33 + 1e-12);
+    assert_eq!(read(&thirds).0.len(), 1);
 }

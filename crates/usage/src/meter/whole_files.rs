@@ -91,3 +91,32 @@ fn of_gemini() {
         "startTime",
     );
 }
+
+#[test]
+fn premium_requests_are_a_part_of_the_tick() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".copilot/session-state/s");
+    fs::create_dir_all(&folder).unwrap();
+    // Made by hand, in the form of real lines.
+    let record = |second: u32, cost: f64| {
+        format!(
+            r#"{{"type":"session.usage_record","id":"r{second}","data":{{"usage":{{"model":"gpt-5.5","inputTokens":20,"outputTokens":2,"cost":{cost}}}}},"timestamp":"2026-11-22T19:00:0{second}Z"}}"#
+        )
+    };
+    let begin = r#"{"type":"session.start","data":{"sessionId":"s","sessionLimits":null},"timestamp":"2026-11-22T19:00:00Z"}"#;
+    let lines = [
+        begin.to_owned(),
+        record(1, 4.0),
+        record(3, 1.0),
+        record(4, 0.5),
+    ];
+    fs::write(folder.join("events.jsonl"), lines.join("\n") + "\n").unwrap();
+    let mut meter = TickMeter::new(Provider::Copilot, Places::of_home(home.path()));
+    meter.mark_at(Some("s"), at("2026-11-22T19:00:02Z"));
+    let told = meter.read(Some("s"));
+    let premium: Vec<_> = told
+        .iter()
+        .map(|tick| (tick.requests, tick.premium_requests))
+        .collect();
+    assert_eq!(premium, [(2, Some(1.5))]);
+}

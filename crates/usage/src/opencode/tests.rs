@@ -172,3 +172,50 @@ fn files_of_an_older_version_are_read_with_what_is_known_of_their_sessions() {
         ]
     );
 }
+
+#[test]
+fn the_price_depends_on_who_was_asked_for_the_model() {
+    let mut accounts = crate::Accounts::new(None, None, jiff::tz::TimeZone::UTC);
+    for (created, vendor) in [(1, "openai"), (2, "lmstudio"), (3, "openrouter/x")] {
+        let text = message(created, 10, 0.0)
+            .replace(r#""modelID":"m""#, r#""modelID":"gpt-5.5""#)
+            .replace(
+                r#""providerID":"p""#,
+                &format!(r#""providerID":"{vendor}""#),
+            );
+        let (found, _) = read(Sessions::new(), &[("s", &text)]);
+        for record in found {
+            accounts.add(record);
+        }
+    }
+    // They are one model all the same.
+    let models = accounts.by(crate::Dimension::Model);
+    assert_eq!(models.len(), 1);
+    assert_eq!(models[0].name.as_deref(), Some("gpt-5.5"));
+    let figures = models[0].figures;
+    assert_eq!((figures.requests, figures.unpriced_requests), (3, 1));
+    assert!(figures.estimated_cost_usd.is_some());
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = Places {
+        opencode: Some(folder.path().join("data")),
+        ..Places::default()
+    };
+    let unreadable = || {
+        let mut found = Sources::new(None);
+        sources(&places, &mut found);
+        found.diagnostics.unreadable
+    };
+    assert_eq!(unreadable(), 0, "it is not there");
+    // A link to itself cannot be read by anybody.
+    fs::create_dir_all(folder.path().join("data/storage")).unwrap();
+    let link = |path: &str| std::os::unix::fs::symlink(path, folder.path().join(path));
+    std::os::unix::fs::symlink("message", folder.path().join("data/storage/message")).unwrap();
+    assert_eq!(unreadable(), 1);
+    fs::remove_dir_all(folder.path().join("data")).unwrap();
+    link("data").unwrap();
+    assert_eq!(unreadable(), 2);
+}

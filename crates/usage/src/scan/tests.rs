@@ -299,3 +299,30 @@ fn files_older_than_the_time_that_is_asked_for_are_not_read() {
     let found = accounts.diagnostics();
     assert_eq!((found.files, found.old_files), (1, 1));
 }
+
+#[test]
+fn a_folder_behind_a_link_is_read_by_a_scan_as_by_a_meter() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/claude/2.1.197/text/home");
+    let project = data.join(".claude/projects/-tmp-box-ws");
+    let known = Scan::new(Places::of_home(&data)).run();
+    let session = known.by(Dimension::Session)[0].name.clone().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let projects = home.path().join(".claude/projects");
+    fs::create_dir_all(&projects).unwrap();
+    let link = |to: &Path, name: &str| {
+        std::os::unix::fs::symlink(to, projects.join(name)).unwrap();
+    };
+    link(&project, "-tmp-box-ws");
+    let places = Places::of_home(home.path());
+    let accounts = Scan::new(places.clone()).run();
+    assert_eq!(accounts.total(), known.total());
+    let mut sources = Sources::new(None);
+    Provider::Claude.of_session(&places, &session, &mut sources);
+    assert_eq!(sources.found.len(), 1);
+    // A folder that is in itself, and one that is nowhere.
+    link(&projects, "circle");
+    link(Path::new("/nowhere"), "gone");
+    let accounts = Scan::new(places).run();
+    assert_eq!(accounts.total(), known.total());
+    assert_eq!(accounts.diagnostics().unreadable, 0);
+}

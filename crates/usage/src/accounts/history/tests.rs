@@ -146,3 +146,51 @@ fn what_an_agents_loop_wrote_down_is_the_cost_of_its_sessions() {
     assert_eq!(accounts.join(ticks), joined(0, 2));
     assert_eq!(accounts.total().reported_cost_usd, Some(0.75));
 }
+
+#[test]
+fn the_parts_of_a_run_are_one_run() {
+    let mut accounts = accounts("s", None);
+    let mut codex = run("1", Some("t"), 10, None);
+    codex.provider = Provider::Codex;
+    let parts = [
+        run("1", Some("s"), 100, Some(0.5)),
+        codex,
+        run("1", Some("u"), 20, None),
+    ];
+    assert_eq!(accounts.join(parts), joined(1, 1));
+    let providers = accounts.by(Dimension::Provider);
+    let told = providers.iter().map(|group| {
+        let figures = &group.figures;
+        let input = figures.usage.input_tokens.unwrap();
+        (
+            group.name.as_deref().unwrap(),
+            input,
+            figures.reported_cost_usd,
+        )
+    });
+    let expected = [("claude", 25, Some(0.5)), ("codex", 10, None)];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_run_of_which_nobody_told_the_requests_is_not_silently_without_a_price() {
+    let mut accounts = Accounts::new(None, None, TimeZone::UTC);
+    let mut codex = run("1", Some("s"), 100, None);
+    (codex.provider, codex.model, codex.requests) = (Provider::Codex, None, None);
+    accounts.join([codex]);
+    let total = accounts.total();
+    assert_eq!((total.requests, total.unpriced_requests), (0, 1));
+}
+
+#[test]
+fn a_run_is_never_priced_as_one_large_request() {
+    let mut accounts = Accounts::new(None, None, TimeZone::UTC);
+    let mut gemini = run("1", Some("s"), 1_000_000, None);
+    gemini.provider = Provider::Gemini;
+    gemini.model = Some("gemini-3-pro-preview".to_owned());
+    // As some CLIs count turns: one, whatever number of requests it took.
+    gemini.requests = Some(1);
+    accounts.join([gemini]);
+    // 2 dollars for a million, and not 4.
+    assert_eq!(accounts.total().estimated_cost_usd, Some(2.0));
+}
