@@ -2,8 +2,9 @@
 //! `archived_sessions`.
 //!
 //! A request leaves a `token_count` with the total of the thread, which is often repeated, and in newer
-//! versions a `token_usage_record` before it. So a `token_count` counts only if its total is a new one. A
-//! resumed thread goes on in its file. A fork's file refers to the history before it, or in older versions
+//! versions a `token_usage_record` before it. So a `token_count` counts only if its total is a new one, and
+//! it is not the one of a record: after a process that was killed between the two, the totals of both are
+//! no longer the same. A resumed thread goes on in its file. A fork's file refers to the history before it, or in older versions
 //! begins with a copy of it that has new times. What is copied is known by the turn, whose id tells that
 //! it is older than the thread.
 
@@ -102,6 +103,8 @@ struct Reader<'a> {
     directory: Option<String>,
     /// The total of the thread, as far as it is counted.
     counted: Option<Tokens>,
+    /// What the last `token_usage_record` said, until its `token_count` has come.
+    recorded: Option<Tokens>,
     shared_session: Shared,
     shared_model: Shared,
     shared_directory: Shared,
@@ -223,6 +226,7 @@ impl Reader<'_> {
 
     fn used(&mut self, used: &Used<'_>, at: Timestamp, sink: &mut Sink<'_>) {
         self.counted = used.thread_token_usage;
+        self.recorded = used.usage;
         let thread = used.thread_id.as_deref().or(self.thread_id());
         let foreign = self.thread_id().is_some_and(|own| thread != Some(own));
         if self.copied || foreign {
@@ -256,6 +260,12 @@ impl Reader<'_> {
             return;
         };
         let before = self.counted.replace(total);
+        if let (Some(recorded), Some(last)) = (&self.recorded, &last)
+            && recorded.same(last)
+        {
+            self.recorded = None;
+            return;
+        }
         // What a fork's file says first may be the total of the thread that it is a fork of.
         let inherited = before.is_none() && self.forked && self.writes_records;
         if self.copied || inherited || before.is_some_and(|before| before.same(&total)) {
