@@ -16,6 +16,8 @@ const LOCK: &str = "loop.lock";
 
 /// How the name of a file begins that is about to take the place of another.
 const NEW: &str = ".new-";
+/// So much is read of a file of JSON, in bytes. All of them are far shorter.
+const LONGEST_JSON: u64 = 1 << 20;
 /// Longer than it takes to write one.
 const LONGEST_WRITE: Duration = Duration::from_mins(1);
 
@@ -224,18 +226,7 @@ impl AgentFolder {
 
     /// Reads one. A file that is missing or no such JSON is none.
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        let mut options = OpenOptions::new();
-        options.read(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt;
-            // A pipe in its place, into which nobody writes, is not waited for.
-            options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
-        }
-        let mut text = Vec::new();
-        let mut file = options.open(self.path(name)).ok()?;
-        file.read_to_end(&mut text).ok()?;
-        serde_json::from_slice(&text).ok()
+        read_json(&self.path(name))
     }
 
     /// Removes a file in `.orchestrator`. One that is not there is no error.
@@ -263,6 +254,22 @@ impl AgentFolder {
         }
         file.write_all(&lines)
     }
+}
+
+/// Reads a file of JSON. One that is missing, no such JSON or much too long is none.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        // A pipe in its place, into which nobody writes, is not waited for.
+        options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
+    }
+    let mut text = Vec::new();
+    let file = options.open(path).ok()?;
+    file.take(LONGEST_JSON).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 /// Replaces a file of JSON as a whole: a reader sees the old one or the new one.

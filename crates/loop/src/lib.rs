@@ -21,7 +21,7 @@ pub use agent::params;
 pub use agent_loop::AgentLoop;
 pub use control::Control;
 pub use folder::{AgentFolder, Flag, FolderError, ORCHESTRATOR};
-pub use log::Log;
+pub use log::{Log, LossyWriter};
 pub use prompts::Prompts;
 pub use settings::{AdapterKind, Settings, SettingsError};
 pub use status::{LoopState, SleepFile};

@@ -30,7 +30,7 @@ struct Inner {
     path: PathBuf,
     max_bytes: u64,
     clock: Arc<dyn Clock>,
-    copy: Mutex<Option<Copy>>,
+    copy: Mutex<Option<LossyWriter>>,
 }
 
 impl Log {
@@ -48,7 +48,7 @@ impl Log {
     /// time is only in the file.
     pub fn copy_to(&self, copy: impl Write + Send + 'static) {
         // Without a thread there is no copy.
-        *self.copy() = Copy::begin(copy).ok();
+        *self.copy() = LossyWriter::new(copy).ok();
     }
 
     /// No more is written to the copy. What waits for it has a second to get there.
@@ -57,7 +57,7 @@ impl Log {
         drop(copy);
     }
 
-    fn copy(&self) -> std::sync::MutexGuard<'_, Option<Copy>> {
+    fn copy(&self) -> std::sync::MutexGuard<'_, Option<LossyWriter>> {
         self.0.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -112,19 +112,21 @@ impl Log {
     }
 }
 
-/// A writer that nobody waits for.
-struct Copy {
+/// A writer that nobody waits for: what cannot be written in time is left out, and that is said.
+#[derive(Debug)]
+pub struct LossyWriter {
     lines: Option<SyncSender<Vec<u8>>>,
     ended: Receiver<()>,
     missed: u64,
 }
 
-impl Copy {
-    fn begin(mut to: impl Write + Send + 'static) -> io::Result<Self> {
+impl LossyWriter {
+    /// Writes to this one, in a thread of its own. When dropped, it gives that a second for what is left.
+    pub fn new(mut to: impl Write + Send + 'static) -> io::Result<Self> {
         let (lines, waiting) = sync_channel::<Vec<u8>>(WAITING);
         let (end, ended) = sync_channel(1);
         thread::Builder::new()
-            .name("log copy".to_owned())
+            .name("lossy writer".to_owned())
             .spawn(move || {
                 for lines in waiting {
                     if to.write_all(&lines).and_then(|()| to.flush()).is_err() {
@@ -141,8 +143,8 @@ impl Copy {
         })
     }
 
-    /// An error if it cannot be written any more.
-    fn tell(&mut self, mut lines: Vec<u8>) -> Result<(), TrySendError<Vec<u8>>> {
+    /// Writes whole lines. An error if nothing can be written any more.
+    pub fn tell(&mut self, mut lines: Vec<u8>) -> io::Result<()> {
         let Some(to) = &self.lines else {
             return Ok(());
         };
@@ -154,13 +156,13 @@ impl Copy {
         match to.try_send(lines) {
             Ok(()) => self.missed = 0,
             Err(TrySendError::Full(_)) => self.missed += 1,
-            Err(error) => return Err(error),
+            Err(TrySendError::Disconnected(_)) => return Err(io::ErrorKind::BrokenPipe.into()),
         }
         Ok(())
     }
 }
 
-impl Drop for Copy {
+impl Drop for LossyWriter {
     fn drop(&mut self) {
         self.lines = None;
         // It is only for the last lines.
