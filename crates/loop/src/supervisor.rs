@@ -110,6 +110,31 @@ pub enum Error {
         /// What it has.
         theirs: PathBuf,
     },
+    /// What the one before has left in this folder is about another configuration.
+    #[error(
+        "the supervisor of this folder had the configuration {}, and this one would end its loops and forget \
+         its stops: put one of the two into a folder of its own, or, if {} takes its place, remove it first",
+        theirs.display(),
+        ours.display()
+    )]
+    OtherState {
+        /// What was asked for.
+        ours: PathBuf,
+        /// What the one before had.
+        theirs: PathBuf,
+    },
+    /// What the one before has left cannot be read.
+    #[error(
+        "cannot read which agents were stopped from {}: {error}; put it right, or move it away: then all agents \
+         are switched on, and loops that run are taken over",
+        path.display()
+    )]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// It has refused what it was asked for.
     #[error("{message}")]
     Refused {

@@ -162,6 +162,16 @@ impl Agent {
         }
     }
 
+    /// Whether a loop is started as soon as nothing is in its way.
+    pub(crate) fn comes_next(&self, now: Instant) -> bool {
+        match self.phase {
+            Phase::Starting => true,
+            Phase::Waiting { until } => until <= now,
+            Phase::Stopping { .. } => self.wanted,
+            _ => false,
+        }
+    }
+
     /// A loop was found that runs already.
     pub(crate) fn adopt(&mut self, process: ProcessIdentity, restarts: u32, now: Instant) {
         self.restarts = restarts;

@@ -1,7 +1,7 @@
 //! Talks to a supervisor.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -9,7 +9,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::Error;
-use super::place::Place;
+use super::place::{Place, real};
 use super::protocol::{Command, Outcome, Request, Response, Status};
 use super::state::State;
 
@@ -49,7 +49,7 @@ impl Client {
             Err(error) => return Err(Error::disk("cannot connect to", &socket)(error)),
         };
         if let Some(state) = state
-            && !is_same(&state.config, &config)
+            && real(&state.config) != real(&config)
         {
             return Err(Error::OtherConfig {
                 ours: config,
@@ -83,11 +83,4 @@ impl Client {
         }
         Ok(serde_json::from_str(&answer)?)
     }
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| -> PathBuf {
-        std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-    };
-    one == other || real(one) == real(other)
 }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::place::real;
+
 /// The name of the file where none is given.
 pub const FILE_NAME: &str = "agents.config.json";
 /// The environment variable that names the file.
@@ -65,7 +67,8 @@ impl AgentConfig {
 
     /// Whether two loops of these are started in the same way.
     pub(crate) fn starts_like(&self, other: &Self) -> bool {
-        self.working_dir == other.working_dir && self.environment() == other.environment()
+        real(&self.working_dir) == real(&other.working_dir)
+            && self.environment() == other.environment()
     }
 
     fn has_chrome(&self) -> bool {
@@ -223,8 +226,7 @@ impl Config {
                 Some(directory) => tidy(&folder.join(directory)),
                 None => root.join(&agent.id),
             };
-            let found = fs::canonicalize(&working_dir).unwrap_or_else(|_| working_dir.clone());
-            if let Some(other) = directories.insert(found, here) {
+            if let Some(other) = directories.insert(real(&working_dir), here) {
                 return Err(wrong(
                     Some(here),
                     format!(

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use teamster_process::ProcessIdentity;
 
-use crate::folder::write_json;
+use crate::folder::{read_json, write_json};
 
 /// How far the time in the file may be from that of the process, in milliseconds: the file is written
 /// after the start, and the machine's start is known to a second.
@@ -29,7 +29,7 @@ impl LastStart {
     }
 
     fn read(working_dir: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(file(working_dir)).ok()?).ok()
+        read_json(&file(working_dir))
     }
 
     /// The loop that the file of this directory tells of, if it certainly still runs: the process was started

@@ -1,19 +1,18 @@
 //! An agent with all that a supervisor knows of it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::agent::{Agent, Phase, Policy};
 use super::config::AgentConfig;
 use super::offline::activity;
+use super::place::real;
 use super::process::log_path;
 use super::protocol::{AgentState as Doing, AgentStatus};
 use super::state::{AgentState, ProcessState};
 use crate::Log;
 use crate::clock::SystemClock;
-
-/// The size at which the log of a loop begins anew, in bytes: the loop's own default.
-const LOG_MAX_BYTES: u64 = 10 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Managed {
@@ -71,9 +70,24 @@ impl Managed {
             pid: process.pid(),
             start_time: process.start_time(),
             started_at_ms,
-            working_dir: self.config.working_dir.clone(),
+            working_dir: real(&self.config.working_dir),
             runtime: self.config.runtime.clone(),
             chrome: self.config.chrome,
+        }
+    }
+
+    /// Whether its loop, which may be about to end, may be in this directory, which has a path without links.
+    pub(crate) fn may_be_in(&self, directory: &Path) -> bool {
+        let Some(process) = &self.process else {
+            return false;
+        };
+        let identity = process.identity();
+        match identity.directory() {
+            // It went along with a directory that was renamed.
+            Some(found) if found == directory => true,
+            // Where it was cannot be asked any more. Its end is about to be told.
+            None if !identity.is_running() => true,
+            _ => real(&process.working_dir) == directory,
         }
     }
 
@@ -101,8 +115,9 @@ impl Managed {
     pub(crate) fn log(&self, message: &str) {
         let clock = Arc::new(SystemClock::new());
         let path = log_path(&self.config.working_dir);
-        // Where the loop has never been there is no folder for it, and it is made by a start.
-        Log::new(path, LOG_MAX_BYTES, clock).line(format_args!("supervisor: {message}"));
+        // Where the loop has never been there is no folder for it, and it is made by a start. When it is too
+        // large is for the loop to say, which knows its settings.
+        Log::new(path, u64::MAX, clock).line(format_args!("supervisor: {message}"));
     }
 
     pub(crate) fn state(&self) -> AgentState {
@@ -145,6 +160,7 @@ impl Managed {
             state,
             pid: self.process.as_ref().map(|process| process.pid),
             started_at_ms,
+            removed: self.removed,
             adopted: self.adopted && self.process.is_some(),
             restarts: self.agent.restarts(),
             retry_at_ms,

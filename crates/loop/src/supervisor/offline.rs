@@ -1,13 +1,16 @@
 //! What can be told of agents without a supervisor: from the files that it and the loops leave.
 
+use std::cmp::Ordering;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::config::{AgentConfig, Config};
 use super::last_start::LastStart;
 use super::place::Place;
 use super::protocol::{AgentState as Doing, AgentStatus, Status};
 use super::state::{AgentState, State};
+use crate::folder::read_json;
 use crate::{ORCHESTRATOR, SleepFile};
 
 /// How the agents are when no supervisor answers.
@@ -46,6 +49,7 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
         },
         pid: running.map(|(process, _)| process.pid()),
         started_at_ms: running.map(|(_, started)| started),
+        removed: false,
         adopted: false,
         restarts: known.map_or(0, |known| known.restarts),
         retry_at_ms: None,
@@ -57,8 +61,45 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
 /// What the loop in this directory says of itself, if that is of the one which was started then.
 pub(crate) fn activity(working_dir: &Path, started_at_ms: u64) -> Option<SleepFile> {
     let file = working_dir.join(ORCHESTRATOR).join(SleepFile::NAME);
-    let activity: SleepFile = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    // What an earlier one has left. The file counts in seconds.
+    let activity: SleepFile = read_json(&file)?;
+    // Not what an earlier one has left. The file counts in seconds.
     let started = i64::try_from(started_at_ms / 1000).unwrap_or(i64::MAX);
-    (activity.updated_at_epoch >= started).then_some(activity)
+    let is_later = match activity.updated_at_epoch.cmp(&started) {
+        Ordering::Less => false,
+        Ordering::Equal => {
+            let written = fs::metadata(&file).and_then(|it| it.modified()).ok()?;
+            written >= UNIX_EPOCH + Duration::from_millis(started_at_ms)
+        }
+        Ordering::Greater => true,
+    };
+    is_later.then_some(activity)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::folder::write_json;
+
+    #[test]
+    fn what_an_earlier_loop_has_left_is_not_taken_for_that_of_this_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(ORCHESTRATOR).join(SleepFile::NAME);
+        fs::create_dir(dir.path().join(ORCHESTRATOR)).unwrap();
+        let written = Timestamp::from_millisecond(1_700_000_000_500).unwrap();
+        let content = SleepFile::sleeping(60, "idle".to_owned(), written);
+        write_json(&file, &content).unwrap();
+        let file = fs::File::options().append(true).open(&file).unwrap();
+        file.set_modified(written.into()).unwrap();
+        for (started, is_its_own) in [
+            (1_699_999_999_999, true),
+            (1_700_000_000_400, true),
+            (1_700_000_000_600, false),
+            (1_700_000_001_000, false),
+        ] {
+            let found = activity(dir.path(), started);
+            assert_eq!(found.is_some(), is_its_own, "{started}");
+        }
+    }
 }

@@ -24,10 +24,8 @@ impl Place {
     /// That of this configuration, which has an absolute path.
     pub(crate) fn of(config: &Path) -> Self {
         let beside = config.parent().unwrap_or(Path::new("/"));
-        // The same folder may be reached by several paths.
-        let beside = fs::canonicalize(beside).unwrap_or_else(|_| beside.to_owned());
         Self {
-            folder: beside.join(FOLDER),
+            folder: real(beside).join(FOLDER),
         }
     }
 
@@ -85,6 +83,11 @@ impl Place {
             runtime.filter(|it| it.is_absolute() && it.is_dir() && it.as_os_str().len() <= room);
         runtime.unwrap_or_else(|| "/tmp".into()).join(name)
     }
+}
+
+/// The path without links, as far as it leads anywhere: one folder may have several paths.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Makes a folder that only this user can enter, or sees to it that one is.

@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use nix::fcntl::OFlag;
 use teamster_process::{ProcessIdentity, ProcessSignal, leftovers};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -113,7 +115,11 @@ fn open_log(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    OpenOptions::new().create(true).append(true).open(path)
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    // A pipe in its place, which nobody reads, is not waited for.
+    options.custom_flags(OFlag::O_NONBLOCK.bits());
+    options.open(path)
 }
 
 /// Waits for the end of a loop that we have started.
@@ -138,24 +144,25 @@ pub(crate) async fn adopted_exit(process: ProcessIdentity) -> Exit {
 }
 
 /// Ends what a loop has left when it has ended: its group, and what its agent started, be it in groups of
-/// its own.
+/// its own. Of several errors the first.
 pub(crate) fn clear_up(process: ProcessIdentity, exit: Exit) -> io::Result<()> {
-    process.signal_group(ProcessSignal::Kill)?;
+    let group = process.signal_group(ProcessSignal::Kill);
     if exit == Exit::Code(0) {
         // It has done that itself, and the table of all processes is long.
-        return Ok(());
+        return group;
     }
-    end_marked(process)
+    group.and(end_marked(process))
 }
 
 /// Ends what the agent of a loop that is gone has started: it carries a mark.
 pub(crate) fn end_marked(process: ProcessIdentity) -> io::Result<()> {
     let start = process.start_time().unwrap_or_default();
     let runs = format!("{}-{start}-", process.pid());
+    let mut done = Ok(());
     for left in leftovers() {
         if left.run_id.starts_with(&runs) {
-            left.kill()?;
+            done = done.and(left.kill());
         }
     }
-    Ok(())
+    done
 }

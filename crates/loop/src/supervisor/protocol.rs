@@ -116,7 +116,7 @@ impl Response {
 pub enum Outcome {
     /// It was done, or is being done, and this is how things stand.
     Ok(Status),
-    /// Nothing was done.
+    /// Nothing was done, but if the code says otherwise.
     Error {
         /// Why, for programs.
         code: ErrorCode,
@@ -142,6 +142,8 @@ pub enum ErrorCode {
     BadConfig,
     /// The supervisor is ending.
     Ending,
+    /// It was done, but could not be written down for the next supervisor. That is tried again.
+    NotSaved,
     /// Another one, of a later version.
     #[serde(other)]
     Other,
@@ -203,6 +205,9 @@ pub struct AgentStatus {
     /// When its loop was started, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<u64>,
+    /// It is no longer in the configuration, and goes when its loop has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
     /// The loop was started by an earlier supervisor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopted: bool,

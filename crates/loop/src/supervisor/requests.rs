@@ -3,18 +3,32 @@
 use std::time::Instant;
 
 use teamster_process::ProcessSignal;
+use tokio::sync::oneshot;
 
 use super::config::{Config, ConfigError};
 use super::event::Event;
 use super::managed::Managed;
 use super::protocol::{Command, ErrorCode, Outcome, Response, Selection, Status, SupervisorStatus};
+use super::socket::Asked;
 use super::task::Supervisor;
 use super::{agent::Phase, epoch_ms};
 
+/// An answer to what is being done.
+pub(super) struct Answer {
+    to: oneshot::Sender<Response>,
+    done: Result<(), (ErrorCode, String)>,
+    /// The next supervisor has to know of it.
+    remembered: bool,
+}
+
 impl Supervisor {
     /// Does what is asked for as far as that needs no waiting.
-    pub(super) fn answer(&mut self, command: Command) -> Response {
-        let done = match command {
+    pub(super) fn answer(&mut self, asked: Asked) -> Answer {
+        let remembered = matches!(
+            asked.command,
+            Command::Start(_) | Command::Stop(_) | Command::Restart(_)
+        );
+        let done = match asked.command {
             Command::Status => Ok(()),
             _ if self.ending.is_some() => {
                 Err((ErrorCode::Ending, "the supervisor is ending".to_owned()))
@@ -27,18 +41,29 @@ impl Supervisor {
                 .reload()
                 .map_err(|error| (ErrorCode::BadConfig, error.to_string())),
         };
-        match done {
-            Ok(()) => Response::new(Outcome::Ok(self.status())),
-            Err((code, message)) => Response::refused(code, message),
+        Answer {
+            to: asked.answer,
+            done,
+            remembered,
         }
     }
 
-    /// The answer with how things stand now.
-    pub(super) fn up_to_date(&self, response: Response) -> Response {
-        match response.outcome {
-            Outcome::Ok(_) => Response::new(Outcome::Ok(self.status())),
-            Outcome::Error { .. } => response,
-        }
+    /// Answers with how things stand now.
+    pub(super) fn send(&self, answer: Answer) {
+        let response = match (answer.done, &self.unwritten) {
+            (Ok(()), Some((_, error))) if answer.remembered => Response::refused(
+                ErrorCode::NotSaved,
+                format!(
+                    "it is done but cannot be remembered: cannot write {}: {error}; that is tried again, and \
+                     the next supervisor does not know of it until then",
+                    self.place.state().display()
+                ),
+            ),
+            (Ok(()), _) => Response::new(Outcome::Ok(self.status())),
+            (Err((code, message)), _) => Response::refused(code, message),
+        };
+        // Whoever asked may be gone.
+        let _ = answer.to.send(response);
     }
 
     fn status(&self) -> Status {
@@ -148,10 +173,12 @@ impl Supervisor {
                 _ if selection.all => {}
                 _ => {
                     let id = &managed.config.id;
-                    return Err((
-                        ErrorCode::NotRunning,
-                        format!("{id} does not run: `teamster agents start {id}` starts it"),
-                    ));
+                    let message = if managed.agent.comes_next(Instant::now()) {
+                        format!("{id} is being started, and begins with a tick")
+                    } else {
+                        format!("{id} does not run: `teamster agents start {id}` starts it")
+                    };
+                    return Err((ErrorCode::NotRunning, message));
                 }
             }
         }

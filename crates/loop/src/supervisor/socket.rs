@@ -17,8 +17,10 @@ use super::protocol::{Command, ErrorCode, LONGEST_REQUEST, Request, Response, VE
 
 /// How many may talk to the supervisor at once. The next ones wait.
 const MOST_CONNECTIONS: usize = 64;
-/// How long somebody who says nothing, or reads nothing, keeps his place.
+/// How long somebody who says nothing more, or reads nothing, keeps his place.
 const SILENCE: Duration = Duration::from_mins(5);
+/// The same of one who has not asked for anything yet.
+const FIRST_SILENCE: Duration = Duration::from_secs(10);
 
 /// One request, and where its answer goes.
 #[derive(Debug)]
@@ -140,16 +142,18 @@ async fn converse(mut stream: UnixStream, requests: mpsc::Sender<Asked>) -> io::
     let (read, mut write) = stream.split();
     let mut read = BufReader::new(read);
     let mut line = Vec::new();
+    let mut patience = FIRST_SILENCE;
     loop {
         line.clear();
         let limit = LONGEST_REQUEST as u64 + 1;
         let mut bounded = (&mut read).take(limit);
-        let Ok(count) = timeout(SILENCE, bounded.read_until(b'\n', &mut line)).await else {
+        let Ok(count) = timeout(patience, bounded.read_until(b'\n', &mut line)).await else {
             return Ok(());
         };
         if count? == 0 {
             return Ok(());
         }
+        patience = SILENCE;
         let too_long = line.len() > LONGEST_REQUEST;
         let response = if too_long {
             Response::refused(
@@ -221,6 +225,16 @@ async fn ask(command: Command, requests: &mpsc::Sender<Asked>) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_for_nothing_does_not_keep_a_place_for_long() {
+        let (ours, _silent) = UnixStream::pair().unwrap();
+        let (requests, _asked) = mpsc::channel(1);
+        timeout(FIRST_SILENCE * 2, converse(ours, requests))
+            .await
+            .unwrap()
+            .unwrap();
+    }
 
     #[test]
     fn one_has_the_lock_and_the_other_learns_who() {

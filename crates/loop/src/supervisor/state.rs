@@ -28,6 +28,11 @@ pub(crate) struct State {
     pub(crate) agents: BTreeMap<String, AgentState>,
 }
 
+#[derive(Deserialize)]
+struct Head {
+    version: u32,
+}
+
 /// The same of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,6 +57,7 @@ pub(crate) struct ProcessState {
     pub(crate) start_time: Option<u64>,
     /// In milliseconds since the Unix epoch.
     pub(crate) started_at_ms: u64,
+    /// Without links, as it was at the start.
     pub(crate) working_dir: PathBuf,
     #[serde(default)]
     pub(crate) runtime: Option<String>,
@@ -85,13 +91,17 @@ impl State {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let mut state: Self = serde_json::from_slice(&text)?;
-        if state.version != VERSION {
+        // First the version: another one may have other fields.
+        let Head { version } = serde_json::from_slice(&text)?;
+        if version != VERSION {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("it has the form {}, and not {VERSION}", state.version),
+                format!(
+                    "it is that of another teamster, with the form {version} and not {VERSION}"
+                ),
             ));
         }
+        let mut state: Self = serde_json::from_slice(&text)?;
         let space = process_space();
         if state.space != space {
             for agent in state.agents.values_mut() {
@@ -100,6 +110,14 @@ impl State {
             state.space = space;
         }
         Ok(Some(state))
+    }
+
+    /// Whether this is the loop of one of the agents.
+    pub(crate) fn has(&self, process: ProcessIdentity) -> bool {
+        let processes = self.agents.values().filter_map(|it| it.process.as_ref());
+        processes
+            .map(ProcessState::identity)
+            .any(|it| it == process)
     }
 
     /// Puts it in the place of the file. A reader never sees a half of it.

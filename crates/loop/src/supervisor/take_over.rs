@@ -1,36 +1,39 @@
 //! What one supervisor leaves to the next, and what the next makes of it.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io;
 use std::time::Instant;
+
+use teamster_process::ProcessIdentity;
 
 use super::Error;
 use super::event::Event;
 use super::last_start::LastStart;
 use super::managed::Managed;
+use super::place::real;
 use super::process::end_marked;
 use super::state::State;
 use super::task::Supervisor;
 
 impl Supervisor {
-    /// What the supervisor before left. If that cannot be understood, it is put aside.
-    pub(super) fn read_state(&mut self) -> Result<State, Error> {
+    /// What the supervisor before left. Without it, agents that were stopped would be started.
+    pub(super) fn read_state(&self) -> Result<State, Error> {
         let file = self.place.state();
-        match State::read(&file) {
-            Ok(Some(state)) => Ok(state),
-            Ok(None) => Ok(State::new(&self.config.file)),
-            Err(error) => {
-                let aside = file.with_extension("json.broken");
-                fs::rename(&file, &aside).map_err(Error::disk("cannot put aside", &file))?;
-                self.event(Event::Warning(format!(
-                    "{} cannot be understood ({error}): it is now {}, and every agent is taken to be \
-                     switched on",
-                    file.display(),
-                    aside.display()
-                )));
-                Ok(State::new(&self.config.file))
+        let state = State::read(&file).map_err(|error| Error::State {
+            path: file.clone(),
+            error,
+        })?;
+        let ours = &self.config.file;
+        match state {
+            None => Ok(State::new(ours)),
+            // One that is gone has another name now.
+            Some(state) if state.config.exists() && real(&state.config) != real(ours) => {
+                Err(Error::OtherState {
+                    ours: ours.clone(),
+                    theirs: state.config,
+                })
             }
+            Some(state) => Ok(state),
         }
     }
 
@@ -52,12 +55,12 @@ impl Supervisor {
                 .filter(|process| process.identity().is_running());
             let found = running.or_else(|| {
                 if let Some(gone) = &recorded {
-                    // What it left is found by its mark. Its group may be that of others by now.
-                    let _ = end_marked(gone.identity());
+                    self.end_what_is_left_of(gone.identity());
                 }
-                // One that was stopped here and started elsewhere is not ours to end.
-                let (process, started) =
-                    LastStart::running(&managed.config.working_dir).filter(|_| wanted)?;
+                // One that was stopped here and started elsewhere is not ours to end, and that of another
+                // agent is for that one to end.
+                let (process, started) = LastStart::running(&managed.config.working_dir)
+                    .filter(|(process, _)| wanted && !state.has(*process))?;
                 Some(managed.process_state(process, started))
             });
             if wanted {
@@ -79,14 +82,28 @@ impl Supervisor {
         let gone: Vec<_> = (state.agents.iter())
             .filter(|(id, _)| !ids.contains(id.as_str()))
             .filter_map(|(id, known)| Some((id.clone(), known.process.clone()?)))
-            .filter(|(_, process)| process.identity().is_running())
             .collect();
         for (id, process) in gone {
+            if !process.identity().is_running() {
+                self.end_what_is_left_of(process.identity());
+                continue;
+            }
             let managed = Managed::removed(&id, &process, &self.settings.policy);
             self.agents.push(managed);
             let index = self.agents.len() - 1;
             self.adopt(index, process, 0);
             self.agents[index].agent.stop();
+        }
+    }
+
+    /// Of a loop that ended while no supervisor was there. What it left is found by its mark: its group may
+    /// be that of others by now.
+    fn end_what_is_left_of(&mut self, process: ProcessIdentity) {
+        if let Err(error) = end_marked(process) {
+            self.event(Event::Warning(format!(
+                "cannot end what pid {} has left: {error}",
+                process.pid()
+            )));
         }
     }
 

@@ -1,11 +1,13 @@
 //! The supervisor itself: one task that does everything, one thing after the other.
 
 use std::future::{Future, pending};
+use std::io;
 use std::path::Path;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use teamster_process::{ProcessIdentity, ProcessSignal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
 use super::agent::{Action, Exit, Phase};
@@ -13,10 +15,9 @@ use super::config::Config;
 use super::event::Event;
 use super::last_start::LastStart;
 use super::managed::Managed;
-use super::place::Place;
+use super::place::{Place, real};
 use super::process::{Gated, Program, adopted_exit, child_exit, clear_up};
-use super::protocol::Response;
-use super::socket::{Asked, Lock, Socket};
+use super::socket::{Lock, Socket};
 use super::state::{ProcessState, State};
 use super::{Error, Settings, epoch_ms};
 
@@ -24,6 +25,8 @@ use super::{Error, Settings, epoch_ms};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How many requests may wait.
 const REQUESTS: usize = 64;
+/// How long until what could not be written is tried again.
+const WRITE_AGAIN: Duration = Duration::from_secs(5);
 
 /// Keeps the loops of the agents of one configuration running.
 #[derive(Debug)]
@@ -40,8 +43,8 @@ pub struct Supervisor {
     pub(super) socket: Option<Socket>,
     /// As it was written last.
     pub(super) written: Option<State>,
-    /// What could not be written was told.
-    unwritten: bool,
+    /// What is on the disk is not how things are: when it was tried last to write that, and why in vain.
+    pub(super) unwritten: Option<(Instant, io::Error)>,
     events: Vec<Event>,
     tell: mpsc::UnboundedSender<Order>,
     orders: mpsc::UnboundedReceiver<Order>,
@@ -106,7 +109,7 @@ impl Supervisor {
             place,
             socket: Some(socket),
             written: None,
-            unwritten: false,
+            unwritten: None,
             events: Vec::new(),
             tell,
             orders,
@@ -128,25 +131,28 @@ impl Supervisor {
     /// Does its work until its [`Handle`] ends it. `report` gets what happens.
     pub async fn run(mut self, mut report: impl FnMut(Event)) {
         let (ask, mut requests) = mpsc::channel(REQUESTS);
-        let mut listening = None;
-        if let Some(socket) = self.socket.take() {
-            let path = self.written.as_ref().and_then(|it| it.socket.clone());
-            listening = Some(tokio::spawn(async move { socket.serve(ask).await }));
-            self.event(Event::Listening {
-                agents: self.config.agents.len(),
-                socket: path.unwrap_or_default(),
-            });
-        }
-        let mut answers: Vec<(oneshot::Sender<Response>, Response)> = Vec::new();
+        let socket = self.socket.take();
+        self.event(Event::Listening {
+            agents: self.config.agents.len(),
+            socket: socket
+                .as_ref()
+                .map(|it| it.path().to_owned())
+                .unwrap_or_default(),
+        });
+        // Not a task of its own: at the end, or when this is dropped, the socket is to go before the lock.
+        let mut listening = pin!(async move {
+            if let Some(socket) = socket {
+                socket.serve(ask).await;
+            }
+            pending::<()>().await;
+        });
+        let mut answers = Vec::new();
         loop {
             self.act().await;
             self.agents
                 .retain(|it| !it.removed || it.agent.process().is_some());
             self.save();
-            for (answer, response) in answers.drain(..) {
-                // With what has come of it by now.
-                let _ = answer.send(self.up_to_date(response));
-            }
+            answers.drain(..).for_each(|it| self.send(it));
             self.events.drain(..).for_each(&mut report);
             if self.has_ended() {
                 break;
@@ -154,17 +160,10 @@ impl Supervisor {
             let due = self.due();
             tokio::select! {
                 Some(order) = self.orders.recv() => self.obey(order),
-                Some(Asked { command, answer }) = requests.recv() => {
-                    let response = self.answer(command);
-                    answers.push((answer, response));
-                }
+                Some(asked) = requests.recv() => answers.push(self.answer(asked)),
+                () = &mut listening => {}
                 () = at(due) => {}
             }
-        }
-        if let Some(listening) = listening {
-            listening.abort();
-            // The socket is gone then.
-            let _ = listening.await;
         }
     }
 
@@ -207,11 +206,28 @@ impl Supervisor {
         let end = self
             .ending
             .and_then(|it| it.checked_add(self.settings.policy.grace.saturating_add(PATIENCE)));
-        self.agents
-            .iter()
-            .filter_map(|it| it.agent.due())
+        (0..self.agents.len())
+            .filter(|index| !self.is_held(*index))
+            .filter_map(|index| self.agents[index].agent.due())
             .chain(end)
+            .chain(
+                self.unwritten
+                    .as_ref()
+                    .map(|(tried, _)| *tried + WRITE_AGAIN),
+            )
             .min()
+    }
+
+    /// Whether it would be started now, were it not for the loop of another agent that is still in its
+    /// directory. The end of that one has it looked at again.
+    fn is_held(&self, index: usize) -> bool {
+        let managed = &self.agents[index];
+        if !matches!(managed.agent.phase(), Phase::Waiting { until } if until <= Instant::now()) {
+            return false;
+        }
+        let directory = real(&managed.config.working_dir);
+        let mut others = (0..).zip(&self.agents).filter(|(other, _)| *other != index);
+        others.any(|(_, other)| other.may_be_in(&directory))
     }
 
     /// Does all that is to be done now.
@@ -220,7 +236,9 @@ impl Supervisor {
             return;
         }
         for index in 0..self.agents.len() {
-            while let Some(action) = self.agents[index].agent.poll(Instant::now()) {
+            while !self.is_held(index)
+                && let Some(action) = self.agents[index].agent.poll(Instant::now())
+            {
                 let (process, signal) = match action {
                     Action::Start => {
                         self.start(index).await;
@@ -375,13 +393,13 @@ impl Supervisor {
 
     fn save(&mut self) {
         match self.write_state() {
-            Ok(()) => self.unwritten = false,
-            Err(_) if self.unwritten => {}
+            Ok(()) => self.unwritten = None,
             Err(error) => {
-                self.unwritten = true;
                 let file = self.place.state();
                 let warning = format!("cannot write {}: {error}", file.display());
-                self.event(Event::Warning(warning));
+                if self.unwritten.replace((Instant::now(), error)).is_none() {
+                    self.event(Event::Warning(warning));
+                }
             }
         }
     }

@@ -83,8 +83,17 @@ impl Company {
     }
 
     pub(crate) fn supervise_with(&self, settings: &Settings) -> Result<Running<'_>, Error> {
+        self.supervise_by(&self.config(), settings)
+    }
+
+    /// By another path of the configuration, or by another configuration.
+    pub(crate) fn supervise_by(
+        &self,
+        config: &Path,
+        settings: &Settings,
+    ) -> Result<Running<'_>, Error> {
         let _context = self.runtime.enter();
-        let supervisor = Supervisor::open(&self.config(), settings.clone())?;
+        let supervisor = Supervisor::open(config, settings.clone())?;
         let handle = supervisor.handle();
         let (tell, events) = std::sync::mpsc::channel();
         let task = self.runtime.spawn(supervisor.run(move |event| {
@@ -164,6 +173,14 @@ impl Running<'_> {
         self.company.runtime.block_on(ended).unwrap().unwrap();
     }
 
+    /// Drops it where it is.
+    pub(crate) fn abort(self) {
+        self.task.abort();
+        let ended = async { tokio::time::timeout(LIMIT, self.task).await };
+        let ended = self.company.runtime.block_on(ended).unwrap();
+        assert!(ended.unwrap_err().is_cancelled());
+    }
+
     /// Waits for something that happens.
     pub(crate) fn event(&self, what: impl Fn(&Event) -> bool) -> Event {
         loop {
@@ -173,6 +190,13 @@ impl Running<'_> {
             }
         }
     }
+}
+
+/// Loops that go on without their supervisor.
+pub(crate) fn keeping() -> Settings {
+    let mut settings = settings();
+    settings.keep_agents = true;
+    settings
 }
 
 /// Loops are `loop.sh` in the directory of the agent.

@@ -5,13 +5,13 @@ use std::process::{Child, Command as Process};
 use std::time::Duration;
 
 use serde_json::json;
+use teamster_loop::supervisor::offline_status;
 use teamster_loop::supervisor::protocol::{AgentState, Command, Selection};
-use teamster_loop::supervisor::{Event, offline_status};
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 
 use crate::LIMIT;
-use crate::company::{Company, GOOD, of, settings};
+use crate::company::{Company, GOOD, keeping, numbers, of};
 use crate::stand_ins;
 
 /// A supervisor in a process of its own, which is killed at the end.
@@ -183,31 +183,6 @@ fn a_process_that_only_has_the_same_id_is_left_alone() {
 }
 
 #[test]
-fn a_state_that_is_half_there_is_put_aside_and_running_loops_are_found_all_the_same() {
-    let company = Company::new([("a", GOOD), ("b", GOOD)]);
-    let mut keep = settings();
-    keep.keep_agents = true;
-    let supervisor = company.supervise_with(&keep).unwrap();
-    let pids = [company.running("a"), company.running("b")];
-    supervisor.end();
-    let text = fs::read_to_string(company.own("supervisor.json")).unwrap();
-    fs::write(company.own("supervisor.json"), &text[..text.len() / 2]).unwrap();
-
-    let supervisor = company.supervise();
-    let event = supervisor.event(|it| matches!(it, Event::Warning(_)));
-    assert!(
-        event.to_string().contains("cannot be understood"),
-        "{event}"
-    );
-    assert_eq!([company.running("a"), company.running("b")], pids);
-    assert_eq!(company.starts("a"), [pids[0]]);
-    let aside = fs::read_to_string(company.own("supervisor.json.broken")).unwrap();
-    assert_eq!(aside, text[..text.len() / 2]);
-    supervisor.end();
-    assert!(pids.iter().all(|pid| !is_alive(*pid)));
-}
-
-#[test]
 fn a_loop_of_another_supervisor_is_taken_over() {
     let company = Company::new([("a", GOOD), ("b", GOOD)]);
     let folder = company.folder("a");
@@ -244,9 +219,7 @@ fn a_loop_of_another_supervisor_is_taken_over() {
 #[test]
 fn what_changed_while_no_supervisor_was_there_is_put_right() {
     let company = Company::new([("stays", GOOD), ("changes", GOOD), ("goes", GOOD)]);
-    let mut keep = settings();
-    keep.keep_agents = true;
-    let supervisor = company.supervise_with(&keep).unwrap();
+    let supervisor = company.supervise_with(&keeping()).unwrap();
     let pids = ["stays", "changes", "goes"].map(|id| company.running(id));
     supervisor.end();
     assert!(pids.iter().all(|pid| is_alive(*pid)));
@@ -259,5 +232,36 @@ fn what_changed_while_no_supervisor_was_there_is_put_right() {
     company.wait("changes", |it| it.pid.is_some_and(|pid| pid != pids[1]));
     assert_eq!(company.running("stays"), pids[0]);
     assert!(!is_alive(pids[1]));
+    supervisor.end();
+}
+
+#[test]
+fn what_a_loop_has_left_is_ended_even_if_its_agent_is_gone_too() {
+    // As the engine marks what a loop has started.
+    const MARKED: &str = "start=$(cut -d ' ' -f 22 /proc/$$/stat)\n\
+        TEAMSTER_RUN_ID=$$-$start-1 sleep 1000 &\n\
+        echo $! >>children\n\
+        while :; do sleep 0.02; done\n";
+
+    let company = Company::new([("a", MARKED), ("goes", MARKED)]);
+    let supervisor = company.supervise_with(&keeping()).unwrap();
+    let left = ["a", "goes"].map(|id| {
+        let pid = company.running(id);
+        let children = company.folder(id).join("children");
+        assert!(wait_until(LIMIT, || !numbers(&children).is_empty()));
+        (pid, numbers(&children)[0])
+    });
+    supervisor.end();
+    for (pid, child) in left {
+        let process = ProcessIdentity::of(pid).unwrap();
+        process.signal(ProcessSignal::Kill).unwrap();
+        assert!(wait_gone(pid, LIMIT));
+        assert!(is_alive(child));
+    }
+    company.configure(&json!({"agents": [{"id": "a"}]}));
+    let supervisor = company.supervise();
+    for (_, child) in left {
+        assert!(wait_gone(child, LIMIT));
+    }
     supervisor.end();
 }

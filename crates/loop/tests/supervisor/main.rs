@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 mod company;
+mod disk;
 mod killed;
+mod moved;
 mod requests;
 mod stand_ins;
 mod stopping;

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use teamster_loop::supervisor::protocol::{AgentState, Command, ErrorCode, Selection};
@@ -11,7 +12,7 @@ use teamster_loop::supervisor::{Error, Event};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
 use crate::LIMIT;
-use crate::company::{Company, GOOD, of};
+use crate::company::{Company, GOOD, of, settings};
 
 #[test]
 fn only_this_user_can_reach_it() {
@@ -33,10 +34,7 @@ fn the_second_supervisor_is_refused() {
     let company = Company::new([("a", GOOD)]);
     let supervisor = company.supervise();
     let pid = company.running("a");
-    let error = company
-        .supervise_with(&crate::company::settings())
-        .err()
-        .unwrap();
+    let error = company.supervise_with(&settings()).err().unwrap();
     assert!(
         matches!(error, Error::AlreadyRunning { pid: Some(pid), .. } if pid == std::process::id()),
         "{error}"
@@ -154,6 +152,37 @@ fn what_cannot_be_done_is_refused_by_name() {
 }
 
 #[test]
+fn one_that_is_about_to_begin_needs_no_wake_and_no_start() {
+    let company = Company::new([("a", "trap '' TERM\nwhile :; do sleep 0.02; done\n")]);
+    let mut settings = settings();
+    settings.policy.grace = Duration::from_hours(1);
+    let supervisor = company.supervise_with(&settings).unwrap();
+    company.running("a");
+    company.ask(Command::Restart(of("a"))).unwrap();
+    let error = company.ask(Command::Wake(of("a"))).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a is being started, and begins with a tick"
+    );
+    supervisor.handle.end();
+    supervisor.end();
+}
+
+#[test]
+fn a_supervisor_that_is_dropped_leaves_its_place_to_the_next() {
+    let company = Company::new([("a", GOOD)]);
+    let supervisor = company.supervise();
+    let pid = company.running("a");
+    supervisor.abort();
+    let error = company.ask(Command::Status).unwrap_err();
+    assert!(matches!(error, Error::NotRunning { .. }), "{error}");
+    let supervisor = company.supervise();
+    assert_eq!(company.running("a"), pid);
+    supervisor.end();
+    assert_eq!(company.starts("a"), [pid]);
+}
+
+#[test]
 fn the_configuration_is_read_again() {
     let company = Company::new([("stays", GOOD), ("changes", GOOD), ("goes", GOOD)]);
     company.add("comes", GOOD);
@@ -193,6 +222,7 @@ fn the_configuration_is_read_again() {
     company.wait("changes", |it| it.pid.is_some_and(|pid| pid != before[1]));
     assert!(wait_gone(before[2], LIMIT));
     let status = company.ask(Command::Status).unwrap();
+    assert!(status.agents.iter().all(|it| !it.removed));
     let ids: Vec<_> = status.agents.iter().map(|it| &*it.id).collect();
     assert_eq!(ids[..3], ["comes", "stays", "changes"]);
     supervisor.end();
@@ -211,7 +241,7 @@ fn a_folder_with_a_long_path_has_its_socket_elsewhere() {
     runtime.block_on(async {
         use teamster_loop::supervisor::{Client, Supervisor};
 
-        let supervisor = Supervisor::open(&config, crate::company::settings()).unwrap();
+        let supervisor = Supervisor::open(&config, settings()).unwrap();
         let handle = supervisor.handle();
         let task = tokio::spawn(supervisor.run(drop));
         let mut client = Client::connect(&config).await.unwrap();
