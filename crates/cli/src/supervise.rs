@@ -1,8 +1,9 @@
 //! `teamster supervise`.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use anyhow::Context;
+use teamster::agent_loop::LossyWriter;
 use teamster::agent_loop::supervisor::{Error, Event, Handle, Settings, Supervisor};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,14 +21,23 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
     let code = runtime.block_on(async {
         let supervisor = match Supervisor::open(&args.config, settings) {
             Ok(supervisor) => supervisor,
-            Err(error @ (Error::Config(_) | Error::AlreadyRunning { .. })) => {
+            Err(
+                error
+                @ (Error::Config(_) | Error::AlreadyRunning { .. } | Error::OtherState { .. }),
+            ) => {
                 crate::fail(&error.into());
                 return Ok(exit_code::USAGE);
             }
             Err(error) => return Err(error.into()),
         };
         listen(supervisor.handle()).context("cannot listen for signals")?;
-        supervisor.run(|event| tell(&event)).await;
+        let mut told = LossyWriter::new(Stderr).context("cannot start a thread")?;
+        let report = |event: Event| {
+            let text = words::one_line(&event.to_string());
+            // It never fails.
+            let _ = told.tell(format!("{text}\n").into_bytes());
+        };
+        supervisor.run(report).await;
         Ok(exit_code::SUCCESS)
     });
     // What is kept is still being waited for.
@@ -36,7 +46,7 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
 }
 
 /// From now on, signals are what they are to a supervisor.
-fn listen(handle: Handle) -> std::io::Result<()> {
+fn listen(handle: Handle) -> io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
@@ -53,8 +63,16 @@ fn listen(handle: Handle) -> std::io::Result<()> {
 }
 
 /// For people, and for the journal of the system, which adds the time.
-fn tell(event: &Event) {
-    let text = words::one_line(&event.to_string());
-    // Nobody is left to tell if it is gone, and the agents are to go on all the same.
-    let _ = writeln!(anstream::stderr(), "{text}");
+struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        // The agents are to go on even if nobody is left to tell. A disk that is full may have room again.
+        let _ = anstream::stderr().write_all(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -11,10 +11,12 @@ use tokio::time::sleep;
 
 use super::{Failure, ask, connect};
 use crate::args::AgentsSelection;
-use crate::{exit_code, words};
+use crate::{drive, exit_code, words};
 
 /// How often is looked whether it has come to what it was told.
 const LOOK: Duration = Duration::from_millis(50);
+/// A loop that runs for so long without saying what it does is none that says it.
+const SILENT: Duration = Duration::from_secs(2);
 /// How long that may take beside what the supervisor gives a loop for its end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -29,9 +31,21 @@ fn selection(args: &AgentsSelection) -> Selection {
 
 pub(super) async fn start(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
     let status = follow(file, args, Command::Start(selection(args)), |_, agent| {
-        !matches!(agent.state, AgentState::Starting | AgentState::Stopping)
+        has_settled(agent)
     });
     Ok(tell(&status.await?, args, true))
+}
+
+/// Whether it is known what came of a start. A loop that cannot work ends before it says what it does.
+fn has_settled(agent: &AgentStatus) -> bool {
+    match agent.state {
+        AgentState::Starting | AgentState::Stopping => false,
+        AgentState::Running if agent.activity.is_none() => {
+            let started = agent.started_at_ms.unwrap_or_default();
+            Duration::from_millis(drive::clock().saturating_sub(started)) >= SILENT
+        }
+        _ => true,
+    }
 }
 
 pub(super) async fn stop(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
@@ -48,8 +62,7 @@ pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, F
         Command::Restart(selection(args)),
         |before, agent| {
             let another = before.is_none() || before != agent.pid;
-            let settled = !matches!(agent.state, AgentState::Starting | AgentState::Stopping);
-            settled && another
+            another && has_settled(agent)
         },
     );
     Ok(tell(&status.await?, args, true))
@@ -66,7 +79,8 @@ pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Fail
 
 pub(super) async fn reload(file: &Path) -> Result<u8, Failure> {
     let status = ask(file, Command::Reload).await?;
-    let agents = words::plural(status.agents.len() as u64, "agent");
+    let agents = status.agents.iter().filter(|agent| !agent.removed).count();
+    let agents = words::plural(agents as u64, "agent");
     Ok(print([format!("configuration read again: {agents}")]))
 }
 

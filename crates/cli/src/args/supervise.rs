@@ -25,7 +25,8 @@ configuration again.
 Exit codes:
     0  it was asked to end
     1  something failed in teamster itself
-    2  the configuration cannot be used, or another supervisor is running in its folder";
+    2  the configuration cannot be used, or its folder is that of another one or of a supervisor
+       that is running";
 
 /// Keeps the loops of many agents running.
 ///
@@ -39,9 +40,9 @@ pub(crate) struct SuperviseArgs {
     /// The configuration
     #[arg(value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = file())]
     pub(crate) config: PathBuf,
-    /// How long a loop that is stopped may take to end before it is killed, such as 5s or 1m; `off` for as long as
-    /// it takes
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = value::limit)]
+    /// How long a loop that is stopped may take to end before it is killed, such as 5s or 1m; `0` for not at all,
+    /// `off` for as long as it takes
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = grace)]
     pub(crate) grace: Duration,
     /// Leave the loops running at the end, for the next supervisor
     #[arg(long)]
@@ -135,6 +136,14 @@ pub(crate) struct AgentsLogsArgs {
     pub(crate) follow: bool,
 }
 
+/// How long a loop may take to end.
+fn grace(text: &str) -> Result<Duration, String> {
+    match text {
+        "0" => Ok(Duration::ZERO),
+        text => value::limit(text),
+    }
+}
+
 /// A file's path. A variable that is empty is as good as none.
 fn file() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(|path: OsString| {
@@ -144,4 +153,16 @@ fn file() -> impl TypedValueParser<Value = PathBuf> {
             path.into()
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_grace_is_not_an_endless_one() {
+        assert_eq!(grace("0"), Ok(Duration::ZERO));
+        assert_eq!(grace("off"), Ok(Duration::MAX));
+        assert_eq!(grace("90s"), Ok(Duration::from_secs(90)));
+    }
 }

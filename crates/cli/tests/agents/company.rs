@@ -115,6 +115,12 @@ impl Company {
         supervisor
     }
 
+    /// One that says there what it has to say. Nobody waits for it.
+    pub(crate) fn supervise_into(&self, stderr: impl Into<Stdio>) -> Supervisor {
+        let mut command = self.teamster(["supervise"]);
+        Supervisor(command.stderr(stderr).spawn().unwrap())
+    }
+
     /// What supervisors have said.
     pub(crate) fn told(&self) -> String {
         fs::read_to_string(self.path("told")).unwrap()

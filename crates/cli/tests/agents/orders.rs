@@ -76,10 +76,14 @@ fn start_stop_wake_restart() {
     for id in ["a", "b"] {
         company.asleep(id);
     }
-    assert_eq!(
-        company.good(["agents", "reload"]),
-        "configuration read again: 2 agents\n"
-    );
+    // One of them is ending then.
+    let config = fs::read_to_string(company.config()).unwrap();
+    let one = r#"{"agents": [{"id": "a", "runtime": "claude"}]}"#;
+    for (config, agents) in [(&*config, "2 agents"), (one, "1 agent")] {
+        fs::write(company.config(), config).unwrap();
+        let told = company.good(["agents", "reload"]);
+        assert_eq!(told, format!("configuration read again: {agents}\n"));
+    }
     supervisor.signal(Signal::SIGTERM);
     assert_eq!(supervisor.end(), Some(0));
 }
@@ -98,6 +102,27 @@ fn one_that_cannot_run_is_told_and_is_an_error() {
         told[1].starts_with("b: cannot run: the instructions file CLAUDE.md is missing in "),
         "{told:?}"
     );
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn one_that_fails_at_once_does_not_run() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    company.asleep("a");
+    fs::write(company.folder("a").join(".env"), "MIN_SLEEP=soon\n").unwrap();
+    for order in ["restart", "start"] {
+        let ended = company.run(["agents", order, "a"]);
+        assert_eq!(ended.code, Some(1), "{order}: {}", ended.stdout);
+        assert!(
+            ended
+                .stdout
+                .starts_with("a: cannot run: ended with code 2: "),
+            "{order}: {}",
+            ended.stdout
+        );
+    }
     supervisor.signal(Signal::SIGTERM);
     assert_eq!(supervisor.end(), Some(0));
 }

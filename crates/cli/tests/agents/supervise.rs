@@ -1,6 +1,7 @@
 //! The supervisor: its signals, its end, and the one after it.
 
 use std::fs;
+use std::io::Write;
 
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -103,6 +104,23 @@ fn agents_can_be_kept() {
     supervisor.signal(Signal::SIGTERM);
     assert_eq!(supervisor.end(), Some(0));
     assert!(!is_alive(first));
+}
+
+#[test]
+fn nobody_has_to_read_what_it_says() {
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
+
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let (_unread, mut full) = std::io::pipe().unwrap();
+    fcntl(&full, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
+    while full.write(&[b'x'; 512]).is_ok() {}
+    fcntl(&full, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
+    let supervisor = company.supervise_into(full);
+    let pid = company.asleep("a");
+    assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
+    assert!(!is_alive(pid));
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
 }
 
 #[test]
