@@ -24,6 +24,7 @@ mod supervise;
 mod table;
 mod usage;
 mod words;
+mod zone;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

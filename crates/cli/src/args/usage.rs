@@ -126,14 +126,17 @@ impl When {
         if is_number || !text.starts_with(|c: char| c.is_ascii_digit()) {
             return Err(wrong());
         }
-        if let Ok(at) = text.parse() {
-            return Ok(Self::At(at));
-        }
-        match text.parse::<DateTime>() {
-            Ok(at) if !text.contains(':') => Ok(Self::Day(at.date())),
-            Ok(at) => Ok(Self::Local(at)),
-            Err(_) => Err(wrong()),
-        }
+        let (plain, zone) = text.split_at(text.find('[').unwrap_or(text.len()));
+        let when = match (plain.contains(['T', 't', ' ']), zone) {
+            (false, "") => plain.parse().map(Self::Day),
+            (false, _) => return Err(wrong()),
+            (true, "") => match plain.parse() {
+                Ok(at) => Ok(Self::At(at)),
+                Err(_) => plain.parse().map(Self::Local),
+            },
+            (true, _) => text.parse().map(|at: Zoned| Self::At(at.timestamp())),
+        };
+        when.map_err(|_| wrong())
     }
 
     /// The moment that is meant: of a day, its beginning. `None` if there is none, such as before the
@@ -206,6 +209,10 @@ mod tests {
             ("2026-11-20T08:15:30", "2026-11-20T07:15:30Z"),
             ("2026-11-20T08:15:30Z", "2026-11-20T08:15:30Z"),
             ("2026-11-20T08:15:30+02:00", "2026-11-20T06:15:30Z"),
+            ("2026-11-20T08", "2026-11-20T07:00:00Z"),
+            ("2026-11-20 08", "2026-11-20T07:00:00Z"),
+            ("2026-11-20T0815", "2026-11-20T07:15:00Z"),
+            ("2026-11-20T08:15[UTC]", "2026-11-20T08:15:00Z"),
             ("24h", "2026-11-21T09:30:00Z"),
             ("7d", "2026-11-15T09:30:00Z"),
             ("1h30m", "2026-11-22T08:00:00Z"),
@@ -221,6 +228,7 @@ mod tests {
             ("yesterday", "2026-11-21T23:00:00Z"),
             ("2026-11-20", "2026-11-20T23:00:00Z"),
             ("2026-11-20 08:15", "2026-11-20T07:15:00Z"),
+            ("2026-11-20 08", "2026-11-20T07:00:00Z"),
             ("24h", "2026-11-21T09:30:00Z"),
         ] {
             assert_eq!(end(text), expected, "{text}");
@@ -241,6 +249,10 @@ mod tests {
             "tomorrow",
             "09:30",
             "2026-11-20 25:00",
+            "2026-11-20T",
+            "2026-11-20+01:00",
+            "2026-11-20[UTC]",
+            "2026-11-20T08:15[Nowhere/Here]",
         ] {
             assert!(When::parse(text).is_err(), "{text}");
         }

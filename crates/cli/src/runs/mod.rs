@@ -6,11 +6,10 @@ mod show;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use teamster::store::{RunRecord, RunState};
 
 use crate::args::RunsCommand;
-use crate::{exit_code, store, tokio_runtime};
+use crate::{exit_code, store, tokio_runtime, zone};
 
 /// Shows what is asked for; the exit code.
 pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
@@ -43,7 +42,7 @@ pub(crate) fn local(ms: u64, format: &str) -> String {
     i64::try_from(ms)
         .ok()
         .and_then(|ms| Timestamp::from_millisecond(ms).ok())
-        .map(|at| at.to_zoned(TimeZone::system()).strftime(format).to_string())
+        .map(|at| at.to_zoned(zone::local()).strftime(format).to_string())
         .unwrap_or_default()
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use jiff::Timestamp;
+use teamster::Usage;
 use teamster::store::{RunFilter, RunRecord, Store, StoreError};
 use teamster::usage::{PastRun, Provider, Witness};
 
@@ -59,33 +60,74 @@ pub(super) fn runs(
 fn of(records: &[RunRecord], providers: &[Provider]) -> Runs {
     let mut runs = Runs::default();
     for record in records {
-        match record.provider.parse::<Provider>() {
-            Ok(provider) if providers.contains(&provider) => {
-                runs.known.extend(past_run(record, provider));
-            }
-            Ok(_) => {}
-            // Other agents are left out when some CLIs are chosen.
-            Err(_) if providers.len() < Provider::ALL.len() => {}
-            Err(_) => {
-                let used = record.usage.is_some_and(|usage| !usage.is_empty());
-                runs.of_others += u64::from(used || record.cost_usd.is_some());
+        let mut of_others = false;
+        for part in parts(record) {
+            match part.provider.parse::<Provider>() {
+                Ok(provider) if providers.contains(&provider) => {
+                    runs.known.extend(past_run(record, &part, provider));
+                }
+                Ok(_) => {}
+                // Other agents are left out when some CLIs are chosen.
+                Err(_) => of_others |= providers.len() == Provider::ALL.len(),
             }
         }
+        runs.of_others += u64::from(of_others);
     }
     runs
 }
 
-fn past_run(record: &RunRecord, provider: Provider) -> Option<PastRun> {
+/// What of a run one agent used in one session.
+struct Part<'a> {
+    provider: &'a str,
+    session: Option<&'a str>,
+    model: Option<&'a str>,
+    usage: Option<Usage>,
+    cost_usd: Option<f64>,
+    turns: Option<u32>,
+}
+
+/// The parts of a run that used something: its attempts, or where they are not told, the run as a whole.
+fn parts(record: &RunRecord) -> Vec<Part<'_>> {
+    let attempts = record.attempt_log.iter().map(|attempt| Part {
+        provider: &attempt.provider,
+        session: attempt.session_id.as_deref(),
+        model: attempt.model.as_deref(),
+        usage: attempt.usage,
+        cost_usd: attempt.cost_usd,
+        turns: None,
+    });
+    let mut parts: Vec<_> = attempts.collect();
+    if parts.is_empty() {
+        parts.push(Part {
+            provider: &record.provider,
+            session: record.session_id.as_deref(),
+            model: record.model.as_deref(),
+            usage: record.usage,
+            cost_usd: record.cost_usd,
+            turns: None,
+        });
+    }
+    parts.retain(|part| {
+        part.cost_usd.is_some() || part.usage.is_some_and(|usage| !usage.is_empty())
+    });
+    // The turns are those of all attempts; of several no one knows how many each had.
+    if let [only] = &mut *parts {
+        only.turns = record.num_turns;
+    }
+    parts
+}
+
+fn past_run(record: &RunRecord, part: &Part<'_>, provider: Provider) -> Option<PastRun> {
     let at = i64::try_from(record.started_at).ok()?;
     let at = Timestamp::from_millisecond(at).ok()?;
     let mut run = PastRun::new(&*record.run_id, Witness::History, provider, at);
-    run.session.clone_from(&record.session_id);
-    run.model.clone_from(&record.model);
+    run.session = part.session.map(str::to_owned);
+    run.model = part.model.map(str::to_owned);
     let directory = record.working_directory.as_ref();
     run.directory = directory.map(|directory| directory.to_string_lossy().into_owned());
-    run.usage = record.usage;
-    run.cost_usd = record.cost_usd;
-    run.requests = record.num_turns.map(u64::from);
+    run.usage = part.usage;
+    run.cost_usd = part.cost_usd;
+    run.requests = part.turns.map(u64::from);
     Some(run)
 }
 

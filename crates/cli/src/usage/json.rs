@@ -1,9 +1,9 @@
 //! What was used, for programs. The fields are described in `docs/usage.md`.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
-use jiff::{Timestamp, Zoned};
+use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
 use serde::Serialize;
 use teamster::Usage;
 use teamster::usage::{Figures, Group};
@@ -18,13 +18,14 @@ struct Written<'a> {
     since: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<Timestamp>,
-    time_zone: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_zone: Option<String>,
     groups: Vec<WrittenGroup<'a>>,
     total: WrittenFigures,
     unpriced: Vec<Unpriced<'a>>,
     prices: Prices,
     history: History,
-    diagnostics: Diagnostics<'a>,
+    diagnostics: Diagnostics,
 }
 
 #[derive(Serialize)]
@@ -84,26 +85,27 @@ struct History {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Diagnostics<'a> {
+struct Diagnostics {
     files: u64,
     bytes: u64,
     malformed_lines: u64,
     oversize_lines: u64,
     sessions_without_figures: u64,
     unreadable: u64,
-    unreadable_examples: &'a [PathBuf],
+    unreadable_examples: Vec<String>,
 }
 
-pub(super) fn print(report: &Report<'_>, now: &Zoned, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     let (source, date) = Report::prices();
     let found = report.accounts.diagnostics();
     let written = Written {
         by: report.by.name(),
         since: report.span.since,
         until: report.span.until,
-        // A zone without a name is known by how far it is from UTC.
-        time_zone: (now.time_zone().iana_name())
-            .map_or_else(|| now.offset().to_string(), str::to_owned),
+        // A copy of a zone's file has no name.
+        time_zone: DateTimePrinter::new()
+            .time_zone_to_string(&report.zone)
+            .ok(),
         groups: report.groups.iter().map(group).collect(),
         total: figures(&report.total),
         unpriced: (report.unpriced.iter())
@@ -125,7 +127,10 @@ pub(super) fn print(report: &Report<'_>, now: &Zoned, out: &mut impl Write) -> i
             oversize_lines: found.oversize_lines,
             sessions_without_figures: found.sessions_without_figures,
             unreadable: found.unreadable,
-            unreadable_examples: &found.unreadable_examples,
+            // A path need not be UTF-8, which JSON has to be.
+            unreadable_examples: (found.unreadable_examples.iter())
+                .map(|path| path.display().to_string())
+                .collect(),
         },
     };
     serde_json::to_writer_pretty(&mut *out, &written)?;

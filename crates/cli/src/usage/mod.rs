@@ -4,13 +4,14 @@ mod history;
 mod json;
 mod table;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use teamster::usage::{
     Accounts, Dimension, Figures, Group, Joined, Places, Provider, Scan, prices,
@@ -18,7 +19,7 @@ use teamster::usage::{
 
 use crate::args::{By, UsageArgs};
 use crate::render::{Spinner, TermSpinner};
-use crate::{exit_code, fail, words};
+use crate::{exit_code, fail, words, zone};
 
 /// How long nothing is said of how far it is.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -27,7 +28,7 @@ const FRAME: Duration = Duration::from_millis(100);
 
 /// Shows what was used; the exit code.
 pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
-    let now = Zoned::now();
+    let now = Timestamp::now().to_zoned(zone::local());
     let span = match span(args, &now) {
         Ok(span) => span,
         Err(error) => {
@@ -43,18 +44,21 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
     let runs = history::runs(&args.store, span, &providers)?;
     let ticks = accounts.ticks();
     let joined = accounts.join(runs.known.into_iter().chain(ticks));
-    let report = Report::new(&accounts, args.by, span, joined, runs.of_others);
+    let zone = now.time_zone().clone();
+    let report = Report::new(&accounts, args.by, span, zone, joined, runs.of_others);
     let printed = if args.json {
-        json::print(&report, &now, &mut io::stdout())
+        json::print(&report, &mut io::stdout())
     } else if report.groups.is_empty() {
         table::nothing(&report, &mut anstream::stderr())
     } else {
         table::print(&report, &mut anstream::stdout())
     };
-    Ok(match printed {
-        Ok(()) => exit_code::SUCCESS,
-        Err(_) => exit_code::ABORTED,
-    })
+    match printed {
+        Ok(()) => Ok(exit_code::SUCCESS),
+        // Nobody reads it any more.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(exit_code::ABORTED),
+        Err(error) => Err(error).context("cannot write what was used"),
+    }
 }
 
 /// From when on, and until when.
@@ -137,6 +141,8 @@ fn how_far(read: u64, all: u64) -> String {
 struct Report<'a> {
     by: By,
     span: TimeSpan,
+    /// The zone of the days.
+    zone: TimeZone,
     groups: Vec<Group>,
     total: Figures,
     /// Models without a price, and how many requests there were to them.
@@ -148,7 +154,14 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(accounts: &'a Accounts, by: By, span: TimeSpan, joined: Joined, of_others: u64) -> Self {
+    fn new(
+        accounts: &'a Accounts,
+        by: By,
+        span: TimeSpan,
+        zone: TimeZone,
+        joined: Joined,
+        of_others: u64,
+    ) -> Self {
         let mut groups = accounts.by(by.dimension());
         match by {
             By::Day => {}
@@ -179,6 +192,7 @@ impl<'a> Report<'a> {
         Self {
             by,
             span,
+            zone,
             groups,
             total: accounts.total(),
             unpriced: unpriced.collect(),

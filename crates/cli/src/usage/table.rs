@@ -54,7 +54,7 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
         .figures_from(named)
         .without_empty();
     for group in &report.groups {
-        let cells = naming(report.by, group).into_iter();
+        let cells = naming(report, group).into_iter();
         let cells = cells.chain(figures(&group.figures));
         table.row(cells.map(|cell| (cell, Style::new())));
     }
@@ -69,16 +69,16 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
 }
 
 /// What tells a group from the others.
-fn naming(by: By, group: &Group) -> Vec<String> {
+fn naming(report: &Report<'_>, group: &Group) -> Vec<String> {
     let name = group.name.as_deref().unwrap_or("(unknown)");
     let name = words::one_line(name);
     let providers: Vec<_> = group.providers.iter().map(|p| p.id()).collect();
     let providers = providers.join(", ");
-    match by {
+    match report.by {
         By::Day => vec![name],
         By::Model | By::Agent => vec![name, providers],
         By::Session => {
-            let last = group.last.to_zoned(jiff::tz::TimeZone::system());
+            let last = group.last.to_zoned(report.zone.clone());
             let directory = group.directory.as_deref().unwrap_or_default();
             vec![
                 name,

@@ -23,6 +23,7 @@ mod runs;
 mod stop;
 mod terminal;
 mod usage;
+mod usage_zone;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -1,17 +1,20 @@
 //! What was used: over files that real CLIs left (`crates/usage/tests/data`), and with the history of runs.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use snapbox::{assert_data_eq, str};
 use tempfile::TempDir;
 
-use crate::{Claude, Ended, done, run, teamster};
+use crate::again::Agents;
+use crate::{Claude, Ended, done, program, run, teamster};
 
 /// A home folder with what real CLIs left in these recorded scenarios.
-fn home(scenarios: &[&str]) -> TempDir {
+pub(crate) fn home(scenarios: &[&str]) -> TempDir {
     let home = tempfile::tempdir().unwrap();
     for scenario in scenarios {
         copy(&recorded(scenario).join("home"), home.path());
@@ -46,7 +49,7 @@ fn usage<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) -> Ended {
     run(&mut command(home, args))
 }
 
-fn command<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) -> Command {
+pub(crate) fn command<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = teamster(["usage"]);
     command.args(args).env("HOME", home).env("TZ", "UTC");
     command
@@ -256,6 +259,37 @@ fn files_that_are_broken_are_told_and_the_rest_counts() {
 }
 
 #[test]
+fn a_path_that_is_no_text_does_not_break_the_output_off() {
+    let home = home(&ALL[..1]);
+    let projects = home.path().join(".claude/projects");
+    // A link to itself cannot be read by anybody.
+    let name = OsStr::from_bytes(b"\xff.jsonl");
+    std::os::unix::fs::symlink(name, projects.join(name)).unwrap();
+    let report = json(home.path(), []);
+    assert_eq!(report["diagnostics"]["unreadable"], 1);
+    let example = report["diagnostics"]["unreadableExamples"][0].as_str();
+    assert!(example.unwrap().ends_with("\u{fffd}.jsonl"), "{example:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_told() {
+    let home = home(&ALL[..1]);
+    for args in [&["--json"][..], &[]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = command(home.path(), args.iter().copied());
+        let ended = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+        let ended = ended.wait_with_output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert!(
+            said.starts_with("error: cannot write what was used: "),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn what_is_no_file_is_not_waited_for() {
     let home = home(&[ALL[3]]);
     let output = truth(ALL[3], "outputTokens");
@@ -333,6 +367,59 @@ fn a_run_of_the_history_counts_once_whether_the_files_know_it_or_not() {
     assert!((reported(group) - cost).abs() < 1e-9);
     assert!(group["estimatedCostUsd"].as_f64().unwrap() > 0.0);
     assert_eq!(known["history"]["onlyThere"], 0);
+    assert_eq!(known["history"]["withCost"], 1);
+}
+
+#[test]
+fn each_attempt_of_a_run_counts_for_its_own_agent() {
+    let agents = Agents::new().codex(&[("text", 0)]);
+    // Made by hand: it used something before it failed.
+    let lines = [
+        r#"{"type":"system","subtype":"init","session_id":"11111111-2222-4333-8444-555555555555","model":"claude-opus-4-8"}"#,
+        r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"num_turns":1,"session_id":"11111111-2222-4333-8444-555555555555","total_cost_usd":0.5,"usage":{"input_tokens":12,"output_tokens":25},"result":"API Error: 529 Overloaded"}"#,
+    ];
+    let print = lines.map(|line| format!("echo '{line}'\n")).concat();
+    program(&agents.path("claude"), &format!("{print}exit 1"));
+    let store = agents.path("store.db");
+    let ran = run(agents
+        .run(["hi", "--fallback=codex"])
+        .env("TEAMSTER_STORE", &store));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+
+    let home = tempfile::tempdir().unwrap();
+    let report = || -> Value {
+        let args = ["--json", "--by=provider"];
+        let ended = run(command(home.path(), args).env("TEAMSTER_STORE", &store));
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        serde_json::from_str(&ended.stdout).unwrap()
+    };
+    let told = |report: &Value| -> Vec<Value> {
+        let groups = groups(report).iter();
+        let mut told: Vec<_> = groups
+            .map(|group| {
+                let output = &group["usage"]["outputTokens"];
+                serde_json::json!([group["name"], output, group["reportedCostUsd"]])
+            })
+            .collect();
+        told.sort_by_key(ToString::to_string);
+        told
+    };
+    let expected = vec![
+        serde_json::json!(["claude", 25, 0.5]),
+        serde_json::json!(["codex", 40, null]),
+    ];
+    let unknown = report();
+    assert_eq!(told(&unknown), expected);
+    assert_eq!(unknown["history"]["onlyThere"], 1);
+    assert_eq!(unknown["total"]["unpricedRequests"], 1, "of Codex");
+
+    // What its transcript tells is not counted again.
+    let folder = home.path().join(".claude/projects/-w");
+    fs::create_dir_all(&folder).unwrap();
+    let line = r#"{"type":"assistant","sessionId":"11111111-2222-4333-8444-555555555555","timestamp":"2026-11-22T19:00:00Z","message":{"id":"m","model":"claude-opus-4-8","usage":{"input_tokens":12,"output_tokens":25}}}"#;
+    fs::write(folder.join("s.jsonl"), line).unwrap();
+    let known = report();
+    assert_eq!(told(&known), expected);
     assert_eq!(known["history"]["withCost"], 1);
 }
 

@@ -1,0 +1,24 @@
+//! The time zone of this machine.
+
+use std::sync::LazyLock;
+
+use jiff::tz::TimeZone;
+
+use crate::warn;
+
+/// The zone that `TZ` names, or else the machine's. Where there is no such zone it is UTC; of a name that is
+/// not known, that is said once.
+pub(crate) fn local() -> TimeZone {
+    static ZONE: LazyLock<TimeZone> = LazyLock::new(|| {
+        TimeZone::try_system().unwrap_or_else(|_| {
+            if let Some(name) = std::env::var_os("TZ") {
+                let name = name.display();
+                warn(&[format!(
+                    "TZ: no time zone {name} is known on this machine; times and days are those of UTC"
+                )]);
+            }
+            TimeZone::UTC
+        })
+    });
+    ZONE.clone()
+}
