@@ -110,7 +110,9 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
         (only.cost_usd, only.cost_source) = (None, None);
         only.reported(result.total_cost_usd);
     }
-    for record in &mut records {
+    // Where the tokens are the files', so is the estimate, also if there is none: they tell who was asked.
+    let of_files = result.usage_by_model.is_empty() && !measured.is_empty();
+    for record in records.iter_mut().filter(|_| !of_files) {
         if let (None, Some(provider)) = (record.cost_usd, known.provider) {
             let estimate = |model: &str| {
                 prices::estimate_sum(provider, model, &record.usage(), None, known.now)

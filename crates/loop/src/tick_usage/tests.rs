@@ -104,3 +104,23 @@ fn nothing_known_is_said_to_be_so() {
         "cost unknown: in=1 out=1 cache_read=0 cache_write=0 (made-up)"
     );
 }
+
+#[test]
+fn what_the_files_have_no_price_for_has_none_by_the_models_name() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".local/share/opencode/storage/message/s");
+    std::fs::create_dir_all(&folder).unwrap();
+    // Made by hand, in the form of real ones: a server of one's own was asked for it.
+    let message = r#"{"role":"assistant","modelID":"gpt-5.5","providerID":"lmstudio","cost":0,"tokens":{"input":5,"output":1,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":4102444800000}}"#;
+    std::fs::write(folder.join("msg_1.json"), message).unwrap();
+    let places = teamster_usage::Places::of_home(home.path());
+    let measured = teamster_usage::TickMeter::new(Provider::OpenCode, places).read(Some("s"));
+    let result = RunResult::default();
+    let known = Known {
+        provider: Some(Provider::OpenCode),
+        ..known(&result, &measured)
+    };
+    let records = records(&known);
+    assert_eq!(records[0].model.as_deref(), Some("gpt-5.5"));
+    assert_eq!((records.len(), records[0].cost_usd), (1, None));
+}
