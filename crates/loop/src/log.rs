@@ -85,21 +85,42 @@ impl Log {
         // One after the other: two that find it too large would rename it twice, and the old one be lost.
         let mut copy = self.copy();
         // There is nowhere to say that it failed.
-        let _ = self.append(written.as_bytes());
+        let _ = self.append(&written);
         if (copy.as_mut()).is_some_and(|copy| copy.tell(written.into_bytes()).is_err()) {
             *copy = None;
         }
     }
 
-    fn append(&self, lines: &[u8]) -> io::Result<()> {
+    /// Appends lines to the file, and begins it anew before one that finds no room there.
+    fn append(&self, mut lines: &str) -> io::Result<()> {
         let path = &self.0.path;
-        let size = fs::metadata(path).map_or(0, |file| file.len());
-        if size > 0 && size.saturating_add(lines.len() as u64) > self.0.max_bytes {
-            let mut old = path.clone().into_os_string();
-            old.push(".1");
-            // What is in the way of the old one must not end the new one.
-            fs::rename(path, old).or_else(|_| fs::remove_file(path))?;
+        while !lines.is_empty() {
+            let size = fs::metadata(path).map_or(0, |file| file.len());
+            let mut room = self.0.max_bytes.saturating_sub(size);
+            let fits = |line: &&str| {
+                let left = room.checked_sub(line.len() as u64);
+                room = left.unwrap_or_default();
+                left.is_some()
+            };
+            let fitting = lines.split_inclusive('\n').take_while(fits);
+            let mut bytes: usize = fitting.map(str::len).sum();
+            if bytes == 0 {
+                if size > 0 {
+                    let mut old = path.clone().into_os_string();
+                    old.push(".1");
+                    // What is in the way of the old one must not end the new one.
+                    fs::rename(path, old).or_else(|_| fs::remove_file(path))?;
+                }
+                bytes = lines.find('\n').map_or(lines.len(), |end| end + 1);
+            }
+            let (now, later) = lines.split_at(bytes);
+            self.write(now)?;
+            lines = later;
         }
+        Ok(())
+    }
+
+    fn write(&self, lines: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.create(true).append(true);
         #[cfg(unix)]
@@ -108,7 +129,7 @@ impl Log {
             // A pipe in its place, which nobody reads, is not waited for.
             options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
         }
-        options.open(path)?.write_all(lines)
+        options.open(&self.0.path)?.write_all(lines.as_bytes())
     }
 }
 
@@ -215,6 +236,23 @@ mod tests {
         assert!(sizes.iter().all(|size| *size <= 1005), "{sizes:?}");
         let last = fs::read_to_string(path).unwrap();
         assert!(last.contains("line 199\nhook\n"), "{last}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nor_with_a_message_of_many_lines() {
+        let (directory, path, log) = log(1000);
+        let lines: Vec<_> = (0..1000).map(|n| format!("line {n:03}")).collect();
+        log.line("before");
+        log.lines("> ", &lines.join("\n"));
+        let old = fs::read_to_string(directory.path().join("agent-loop.log.1")).unwrap();
+        let new = fs::read_to_string(path).unwrap();
+        assert!(old.len() <= 1000 && new.len() <= 1000, "{old}{new}");
+        // The last ones, in their order, and as many as there is room for.
+        let kept: Vec<_> = (old.lines().chain(new.lines()))
+            .map(|line| line.split_once("> ").unwrap().1)
+            .collect();
+        assert_eq!(kept, lines[lines.len() - kept.len()..]);
+        assert!(kept.len() > 1000 / 32, "{}", kept.len());
     }
 
     #[tokio::test(start_paused = true)]
