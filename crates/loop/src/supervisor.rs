@@ -112,8 +112,8 @@ pub enum Error {
     },
     /// What the one before has left in this folder is about another configuration.
     #[error(
-        "the supervisor of this folder had the configuration {}, and this one would end its loops and forget \
-         its stops: put one of the two into a folder of its own, or, if {} takes its place, remove it first",
+        "the supervisor of this folder had the configuration {}, and that of {} would end its loops and forget \
+         its stops: put one of the two files into a folder of its own, or move the first one away",
         theirs.display(),
         ours.display()
     )]
