@@ -23,6 +23,9 @@ use crate::{exit_code, params, tokio_runtime};
 
 /// How long an agent may take to end by itself.
 const EXIT_GRACE: Duration = Duration::from_secs(30);
+/// So much of what the agent prints may wait, in bytes. The loop is never slow on purpose: an agent for which that
+/// is not enough prints without end.
+const WAITING_OUTPUT: u64 = 64 << 20;
 /// How long the agent's files may take to be read before anything starts.
 const READING: Duration = Duration::from_secs(10);
 
@@ -135,11 +138,8 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
         BTreeMap::new()
     });
     let prompts = Prompts::read(&settings, folder.directory()).map_err(anyhow::Error::msg)?;
-    let (params, ignored) =
+    let (params, _) =
         teamster::agent_loop::params(&settings, &folder, &file).map_err(anyhow::Error::msg)?;
-    for what in ignored {
-        log.line(format!("warning: {what}"));
-    }
     let config = config(&settings, &log);
     let adapter = teamster::create_loop_adapter(&settings, params, config)
         .map_err(|error| anyhow!(error.message))?;
@@ -159,7 +159,7 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
         control,
         log.clone(),
     )
-    .context("the agent's files cannot be used")?
+    .with_variables(file)
     .with_meter(meter)
     .with_ticks_limit(ticks);
     Ok((agent_loop, log, guard))
@@ -187,6 +187,7 @@ fn usual_name(name: &str) -> Result<String, String> {
 
 fn config(settings: &Settings, log: &Log) -> RuntimeConfig {
     let mut config = params::base_config();
+    config.spill_limit_bytes = WAITING_OUTPUT;
     if let Some(provider) = teamster::provider(&settings.runtime) {
         config.program = params::program_variable(provider.info());
     }

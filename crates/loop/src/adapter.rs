@@ -6,7 +6,9 @@ mod hot;
 use std::future::Future;
 use std::pin::Pin;
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind, EventStream, Id, RunResult, RunStatus};
+use teamster_core::{
+    AgentError, ErrorCode, ErrorKind, EventStream, ExecuteParams, Id, RunResult, RunStatus,
+};
 
 pub use cold::ColdAdapter;
 pub use hot::HotAdapter;
@@ -21,6 +23,12 @@ pub trait Adapter: Send {
     /// The agent is wanted: the next tick begins it, in this session if there is one. What cannot work with
     /// these parameters is an error.
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError>;
+
+    /// The next process has these parameters: a file that they come from may have changed. Nothing, for an
+    /// agent that has none.
+    fn set_params(&mut self, params: ExecuteParams) {
+        let _ = params;
+    }
 
     /// Its session, as soon as the id is known.
     fn session(&self) -> Option<Id>;
@@ -61,6 +69,8 @@ pub(crate) fn tick_end(result: &RunResult, overran: bool, alive: bool) -> TickEn
         (true, false) => TickEnd::Stuck,
         _ if result.status == RunStatus::Completed => TickEnd::Completed,
         _ if has(ErrorKind::SessionNotFound) || has(ErrorKind::ContextWindow) => TickEnd::Unusable,
+        // What nobody has a word for is in doubt too: a session that fails each time must not go on for ever.
+        (false, true) if has(ErrorKind::Invalid) || has(ErrorKind::Internal) => TickEnd::Refused,
         (false, true) => TickEnd::Failed,
         (false, false) => TickEnd::Died,
     }
@@ -112,6 +122,9 @@ mod tests {
         let auth = Some((ErrorCode::CliError, ErrorKind::Auth));
         let lost = Some((ErrorCode::CliError, ErrorKind::SessionNotFound));
         let full = Some((ErrorCode::CliError, ErrorKind::ContextWindow));
+        let invalid = Some((ErrorCode::CliError, ErrorKind::Invalid));
+        let unknown = Some((ErrorCode::CliError, ErrorKind::Internal));
+        let limit = Some((ErrorCode::CliError, ErrorKind::RateLimit));
         for (status, error, overran, alive, expected) in [
             (Completed, None, false, true, TickEnd::Completed),
             // A process that ends after its turn is looked at when the next tick begins.
@@ -125,6 +138,10 @@ mod tests {
             (Failed, lost, false, true, TickEnd::Unusable),
             (Failed, lost, false, false, TickEnd::Unusable),
             (Failed, full, false, true, TickEnd::Unusable),
+            (Failed, invalid, false, true, TickEnd::Refused),
+            (Failed, invalid, false, false, TickEnd::Died),
+            (Failed, unknown, false, true, TickEnd::Refused),
+            (Failed, limit, false, true, TickEnd::Failed),
         ] {
             let end = tick_end(&result(status, error), overran, alive);
             assert_eq!(end, expected, "{status:?} {error:?} {overran} {alive}");

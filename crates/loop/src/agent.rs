@@ -14,8 +14,10 @@ use crate::settings::Settings;
 
 /// The file with the agent's MCP servers, in the agent's directory.
 const MCP_CONFIG: &str = ".mcp.json";
+/// The folder with the agent's skills, in the agent's directory.
+pub(crate) const SKILLS: &str = ".claude/skills";
 /// The file with what Claude Code is told beside its own settings.
-const SESSION_SETTINGS: &str = "session-settings.json";
+pub(crate) const SESSION_SETTINGS: &str = "session-settings.json";
 /// The log, to which hooks append.
 const LOG: &str = "agent-loop.log";
 /// Claude Code's model for long sessions.
@@ -55,7 +57,7 @@ pub fn params(
             params.extra_args.push("--chrome".to_owned());
         }
     } else {
-        match fs::read_to_string(&mcp_config) {
+        match read(&mcp_config) {
             Ok(text) => {
                 let variables = |name: &str| {
                     let of_file = env.get(name).cloned();
@@ -76,18 +78,24 @@ pub fn params(
     Ok((params, ignored))
 }
 
-/// Writes what Claude Code is told beside its own settings: of the skills only those in the agent's
-/// directory, and hooks that append a line to the log. The names of these skills.
-pub(crate) fn write_session_settings(folder: &AgentFolder) -> io::Result<Vec<String>> {
-    let skills = skills(&folder.directory().join(".claude/skills"))?;
-    let value = session_settings(&skills, &folder.path(LOG));
-    folder.write_json(SESSION_SETTINGS, &value)?;
-    Ok(skills)
+/// The text of a file. Nobody waits for anything else that is in its place: a pipe may have no writer.
+fn read(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("this is not a regular file"));
+    }
+    fs::read_to_string(path)
 }
 
-/// The folders with a `SKILL.md`.
-fn skills(folder: &Path) -> io::Result<Vec<String>> {
-    let entries = match fs::read_dir(folder) {
+/// Writes what Claude Code is told beside its own settings: of the skills only these, and hooks that append
+/// a line to the log.
+pub(crate) fn write_session_settings(folder: &AgentFolder, skills: &[String]) -> io::Result<()> {
+    let value = session_settings(skills, &folder.path(LOG));
+    folder.write_json(SESSION_SETTINGS, &value)
+}
+
+/// The skills of an agent: the folders with a `SKILL.md`.
+pub(crate) fn skills(folder: &AgentFolder) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder.directory().join(SKILLS)) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
@@ -220,12 +228,21 @@ mod tests {
         fs::write(directory.path().join(".mcp.json"), "{").unwrap();
         let error = params(&settings, &folder, &env).unwrap_err();
         assert!(error.contains(".mcp.json"), "{error}");
+        #[cfg(unix)]
+        {
+            // A pipe into which nobody writes.
+            let pipe = directory.path().join(".mcp.json");
+            fs::remove_file(&pipe).unwrap();
+            nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+            let error = params(&settings, &folder, &env).unwrap_err();
+            assert!(error.ends_with("this is not a regular file"), "{error}");
+        }
     }
 
     #[test]
     fn only_the_agents_own_skills_are_allowed_and_hooks_write_to_the_log() {
         let (directory, folder) = folder();
-        assert!(write_session_settings(&folder).unwrap().is_empty());
+        write_session_settings(&folder, &skills(&folder).unwrap()).unwrap();
         let written: Value = folder.read_json(SESSION_SETTINGS).unwrap();
         assert_eq!(written["permissions"], json!({}));
         for (name, file) in [
@@ -233,11 +250,13 @@ mod tests {
             ("plan", "SKILL.md"),
             ("none", "README.md"),
         ] {
-            let skill = directory.path().join(".claude/skills").join(name);
+            let skill = directory.path().join(SKILLS).join(name);
             fs::create_dir_all(&skill).unwrap();
             fs::write(skill.join(file), "").unwrap();
         }
-        assert_eq!(write_session_settings(&folder).unwrap(), ["plan", "send"]);
+        let skills = skills(&folder).unwrap();
+        assert_eq!(skills, ["plan", "send"]);
+        write_session_settings(&folder, &skills).unwrap();
         let written: Value = folder.read_json(SESSION_SETTINGS).unwrap();
         assert_eq!(
             written["permissions"],

@@ -2,18 +2,17 @@
 
 mod account;
 mod files;
+mod turn;
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_core::{
-    AgentError, AgentEvent, EventStream, Id, NoticeLevel, RunAssembler, RunResult, RunStatus,
-};
+use teamster_core::{AgentError, ErrorKind, Id, RunResult};
 use teamster_usage::TickMeter;
 
 use crate::adapter::{Adapter, tick_end};
-use crate::agent::write_session_settings;
 use crate::clock::{Clock, rest};
 use crate::control::Control;
 use crate::folder::{AgentFolder, Flag};
@@ -22,6 +21,8 @@ use crate::machine::{Machine, Prompt, Seen, Sleep, Start, Step, TickEnd};
 use crate::prompts::Prompts;
 use crate::settings::{AdapterKind, Settings};
 use crate::status::{SessionFile, SleepFile};
+use account::ByItself;
+use turn::{Played, why};
 
 /// How long an agent may take to empty its context.
 const CLEAR_LIMIT: Duration = Duration::from_secs(30);
@@ -38,26 +39,23 @@ pub struct AgentLoop {
     machine: Machine,
     meter: Option<TickMeter>,
     /// A turn that the agent has begun by itself.
-    playing_by_itself: Option<EventStream>,
+    playing_by_itself: Option<ByItself>,
     ticks: u64,
     ticks_limit: Option<u64>,
-    /// What the session file says, once it is written.
+    /// Whether this loop has written the session file, and which session that has.
     written: bool,
     written_session: Option<Id>,
     /// Flags that cannot be taken: they would be seen again and again.
     stuck: Vec<Flag>,
-}
-
-/// How a tick was played.
-struct Played {
-    result: RunResult,
-    overran: bool,
-    stopped: bool,
+    /// The variables of the agent's file, if its parameters are looked at again.
+    variables: Option<BTreeMap<String, String>>,
+    /// What was told of them.
+    told: Vec<String>,
 }
 
 impl AgentLoop {
     /// A loop in this directory. If an earlier one was cut off there, its session goes on and its flags hold;
-    /// else flags that are there are stale and removed.
+    /// else flags that are there are stale and removed. What cannot be is in the log.
     pub fn new(
         folder: AgentFolder,
         settings: Settings,
@@ -66,12 +64,11 @@ impl AgentLoop {
         clock: Arc<dyn Clock>,
         control: Control,
         log: Log,
-    ) -> std::io::Result<Self> {
+    ) -> Self {
         let cut_off = (folder.read_json::<SessionFile>(SessionFile::NAME))
             .filter(|file| file.runtime == settings.name());
-        match &cut_off {
+        let in_the_way = match &cut_off {
             Some(file) => {
-                folder.set_again()?;
                 log.line(format!(
                     "an earlier loop (pid {}) was cut off; {}",
                     file.pid,
@@ -80,8 +77,12 @@ impl AgentLoop {
                         None => "it had no session".to_owned(),
                     }
                 ));
+                folder.set_again()
             }
-            None => folder.remove_stale()?,
+            None => folder.remove_stale(),
+        };
+        for error in in_the_way {
+            log.line(error);
         }
         let recovered = cut_off.and_then(|file| file.session_id);
         let recovered = recovered.as_deref().map(Id::from);
@@ -89,8 +90,8 @@ impl AgentLoop {
         if !adapter.clears_in_session() {
             pace.clear_min_gap = 0;
         }
-        let machine = Machine::new(pace, adapter.keeps_context(), recovered);
-        Ok(Self {
+        let machine = Machine::new(pace, adapter.keeps_context(), recovered.clone());
+        Self {
             folder,
             settings,
             prompts,
@@ -104,9 +105,19 @@ impl AgentLoop {
             ticks: 0,
             ticks_limit: None,
             written: false,
-            written_session: None,
+            written_session: recovered,
             stuck: Vec::new(),
-        })
+            variables: None,
+            told: Vec::new(),
+        }
+    }
+
+    /// Looks at the files that the agent's [parameters](crate::params) come from before each start of a
+    /// process, and tells the log what in them has no effect. `variables` are those of the agent's file.
+    #[must_use]
+    pub fn with_variables(mut self, variables: BTreeMap<String, String>) -> Self {
+        self.variables = Some(variables);
+        self
     }
 
     /// Reads what ticks used from the CLI's own files.
@@ -182,10 +193,7 @@ impl AgentLoop {
             Start::First => String::new(),
             Start::Recovered => " after an earlier loop was cut off".to_owned(),
             Start::Died => " because its process is gone".to_owned(),
-            Start::GivenUp => format!(
-                " anew: its session failed {} times in a row",
-                self.machine.failures()
-            ),
+            Start::GivenUp => " anew: its session failed twice in a row".to_owned(),
             Start::Unusable => " anew: its session cannot go on".to_owned(),
             Start::Reset => " anew, as reset-session asked".to_owned(),
             Start::NotCleared => " anew, for an empty context".to_owned(),
@@ -194,15 +202,8 @@ impl AgentLoop {
             Some(id) => format!("starting {runtime}{reason}, resuming session {id}"),
             None => format!("starting {runtime}{reason}"),
         });
-        if runtime == "claude" {
-            match write_session_settings(&self.folder) {
-                Ok(skills) if skills.is_empty() => {}
-                Ok(skills) => self
-                    .log
-                    .line(format!("of the skills only these: {}", skills.join(", "))),
-                Err(error) => self.failed("session-settings.json", &error),
-            }
-        }
+        self.write_session_settings();
+        self.look_at_params();
         self.adapter.end().await;
         match self.adapter.begin(resume.clone()) {
             Ok(()) => {
@@ -243,6 +244,8 @@ impl AgentLoop {
             return;
         }
         self.log.line("clear-session: clearing the context");
+        // Where that takes another process.
+        self.look_at_params();
         let limit = self.clock.sleep(CLEAR_LIMIT);
         let cleared = tokio::select! {
             cleared = self.adapter.clear() => cleared.map_err(|error| error.message),
@@ -291,6 +294,9 @@ impl AgentLoop {
             return;
         }
         self.unstick();
+        if self.settings.adapter_kind() == AdapterKind::Cold {
+            self.look_at_params();
+        }
         self.ticks += 1;
         let number = self.ticks;
         let now = self.clock.elapsed();
@@ -324,7 +330,9 @@ impl AgentLoop {
         self.log.line(match end {
             _ if stopped => format!("tick {number} broken off after {took:.1} s"),
             TickEnd::Completed => format!("tick {number} ok in {took:.1} s"),
-            TickEnd::Failed => format!("tick {number} failed after {took:.1} s{}", why(&result)),
+            TickEnd::Failed | TickEnd::Refused => {
+                format!("tick {number} failed after {took:.1} s{}", why(&result))
+            }
             TickEnd::TimedOut => format!("tick {number} interrupted after {took:.1} s"),
             TickEnd::Stuck => {
                 format!("tick {number} interrupted after {took:.1} s; the process did not obey and was ended")
@@ -339,6 +347,11 @@ impl AgentLoop {
         if stopped {
             return;
         }
+        let session = match end {
+            // One that cannot be resumed yet goes on too, as long as its process lives.
+            TickEnd::Refused => session.or_else(|| result.session_id.clone()),
+            _ => session,
+        };
         let did_work = self.is_set(Flag::DidWork);
         if self.machine.tick_ended(end, did_work, session) && self.take(Flag::DidWork) {
             let seconds = self.machine.current_sleep();
@@ -349,89 +362,23 @@ impl AgentLoop {
             ));
             self.done(Flag::DidWork);
         }
+        if end != TickEnd::Completed
+            && let Some(seconds) = self.limited_for(&result)
+        {
+            self.machine.hold_off(seconds);
+        }
     }
 
-    /// Plays a turn to its end, at most as long as it may take.
-    async fn play(&mut self, prompt: Prompt) -> Played {
-        let mut played = Played {
-            result: RunResult::default(),
-            overran: false,
-            stopped: false,
-        };
-        let text = self.prompts.text(prompt).to_owned();
-        let mut stream = match self.adapter.tick(&text) {
-            Ok(stream) => stream,
-            Err(error) => {
-                for event in RunAssembler::refuse(error) {
-                    if let AgentEvent::Done(done) = event {
-                        played.result = *done.result;
-                    }
-                }
-                return played;
-            }
-        };
-        // The text of a process that stays is in its session; of one that goes, this is all that is left.
-        let goes = self.settings.adapter_kind() == AdapterKind::Cold;
-        let clock = self.clock.clone();
-        let mut limit = clock.sleep(self.settings.turn_limit);
-        let control = self.control.clone();
-        let mut said = Said::default();
-        let result = loop {
-            tokio::select! {
-                biased;
-                event = stream.next() => match event {
-                    Some(AgentEvent::Done(done)) => break *done.result,
-                    Some(event) => {
-                        if goes {
-                            said.event(&event);
-                        }
-                        self.event(&event);
-                    }
-                    None => break RunResult::default(),
-                },
-                () = control.stopping() => {
-                    played.stopped = true;
-                    stream.abort();
-                    let (result, ()) = tokio::join!(stream.result(), self.adapter.end());
-                    break result;
-                }
-                () = &mut limit, if !played.overran => {
-                    let seconds = self.settings.turn_limit.as_secs();
-                    self.log.line(format!("the turn takes longer than {seconds} s: interrupting it"));
-                    played.overran = true;
-                    stream.abort();
-                }
-            }
-        };
-        for message in said.0 {
-            self.log.lines("> ", &message.1);
-        }
-        played.result = result;
-        played
-    }
-
-    fn event(&mut self, event: &AgentEvent) {
-        let runtime = self.settings.name();
-        match event {
-            AgentEvent::Session(session) => {
-                let id = session.session_id.clone();
-                if self.written_session.as_ref() != Some(&id) {
-                    self.log.line(format!("session_id={id}"));
-                }
-                self.note_session(Some(id));
-            }
-            AgentEvent::Notice(notice) if notice.level != NoticeLevel::Info => {
-                self.log.line(format!("{runtime}: {}", notice.message));
-            }
-            AgentEvent::Retry(retry) => {
-                let message = &retry.error.message;
-                self.log.line(format!(
-                    "{runtime} tries again ({}): {message}",
-                    retry.attempt
-                ));
-            }
-            _ => {}
-        }
+    /// How many seconds a limit of the service holds that the tick has met, if it said so.
+    fn limited_for(&self, result: &RunResult) -> Option<u64> {
+        let now = u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default();
+        let limits = (result.errors.iter())
+            .filter(|error| matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Quota));
+        let ms = limits.filter_map(|error| {
+            let reset = error.resets_at.map(|at| at.saturating_sub(now));
+            reset.max(error.retry_after_ms)
+        });
+        ms.max().map(|ms| ms.div_ceil(1000))
     }
 
     async fn sleep(&mut self, sleep: Sleep) {
@@ -442,9 +389,10 @@ impl AgentLoop {
         let mut rest = pin!(rest(&*clock, seconds));
         let woken = loop {
             tokio::select! {
-                () = &mut rest => break false,
-                () = control.woken() => break true,
+                biased;
                 () = control.stopping() => break false,
+                () = control.woken() => break true,
+                () = &mut rest => break false,
                 result = self.next_unasked() => self.played_by_itself(&result),
             }
         };
@@ -452,34 +400,5 @@ impl AgentLoop {
             self.log.line("woken");
         }
         self.machine.rested();
-    }
-}
-
-/// What the agent itself said, message by message.
-#[derive(Default)]
-struct Said(Vec<(Option<Id>, String)>);
-
-impl Said {
-    fn event(&mut self, event: &AgentEvent) {
-        match event {
-            AgentEvent::Text(text) if text.parent_tool_id.is_none() => match self.0.last_mut() {
-                Some((id, said)) if *id == text.message_id => said.push_str(&text.text),
-                _ => self.0.push((text.message_id.clone(), text.text.clone())),
-            },
-            AgentEvent::Retract(retract) => {
-                self.0
-                    .retain(|(id, _)| id.as_ref() != Some(&retract.message_id));
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Why it failed, if that is told.
-fn why(result: &RunResult) -> String {
-    match (result.errors.last(), result.status) {
-        (Some(error), _) => format!(": {}", error.message),
-        (None, RunStatus::Incomplete) => ": its output broke off".to_owned(),
-        (None, _) => String::new(),
     }
 }

@@ -8,6 +8,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+#[cfg(test)]
+mod tests;
+
 /// Where everything lies that is not the agent's own work.
 pub const ORCHESTRATOR: &str = ".orchestrator";
 
@@ -167,28 +170,32 @@ impl AgentFolder {
         self.orchestrator.join(name)
     }
 
-    /// What a loop that begins anew does not want: flags and lists of earlier ones.
-    pub fn remove_stale(&self) -> io::Result<()> {
+    /// Removes what a loop that begins anew does not want: flags and lists of earlier ones. What cannot be
+    /// removed, such as a directory with something in it.
+    pub fn remove_stale(&self) -> Vec<io::Error> {
         let flags = Flag::ALL.map(|flag| [flag.file_name().to_owned(), flag.taken_name()]);
-        for name in flags.as_flattened() {
-            self.remove(name).map_err(|error| self.told(name, &error))?;
-        }
-        let name = "tools.json";
-        self.remove(name).map_err(|error| self.told(name, &error))
+        let flags = flags.as_flattened().iter().map(String::as_str);
+        let errors = flags.chain(["tools.json"]).filter_map(|name| {
+            let error = self.remove(name).err()?;
+            Some(self.told(name, &error))
+        });
+        errors.collect()
     }
 
-    /// Sets again what a loop had taken that was killed before it was done.
-    pub fn set_again(&self) -> io::Result<()> {
-        for flag in Flag::ALL {
-            let taken = self.path(&flag.taken_name());
-            match fs::rename(taken, self.path(flag.file_name())) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(self.told(flag.file_name(), &error));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+    /// Sets again what a loop had taken that was killed before it was done. What is in the way of that.
+    pub fn set_again(&self) -> Vec<io::Error> {
+        let errors = Flag::ALL.into_iter().filter_map(|flag| {
+            let taken = flag.taken_name();
+            let set = fs::rename(self.path(&taken), self.path(flag.file_name()));
+            let error = match set {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                // One is a file and the other a directory; it is set in any case.
+                Err(_) if self.is_set(flag) => self.remove(&taken).err(),
+                set => set.err(),
+            };
+            Some(self.told(&taken, &error?))
+        });
+        errors.collect()
     }
 
     /// The error with the name of its file.
@@ -253,6 +260,13 @@ impl AgentFolder {
             lines.insert(0, b'\n');
         }
         file.write_all(&lines)
+    }
+}
+
+impl Drop for AgentFolder {
+    fn drop(&mut self) {
+        // Whoever reads the process id later would take another process for this one. The lock goes after this.
+        let _ = self.lock.set_len(0);
     }
 }
 
@@ -360,141 +374,4 @@ fn lock(path: &Path, directory: &Path) -> Result<File, FolderError> {
     file.set_len(0).map_err(failed)?;
     writeln!(file, "{}", std::process::id()).map_err(failed)?;
     Ok(file)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    fn folder() -> (tempfile::TempDir, AgentFolder) {
-        let directory = tempfile::tempdir().unwrap();
-        let folder = AgentFolder::open(directory.path()).unwrap();
-        (directory, folder)
-    }
-
-    fn names(folder: &AgentFolder) -> Vec<String> {
-        let entries = fs::read_dir(folder.path("")).unwrap();
-        let mut names: Vec<_> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name != "loop.lock")
-            .collect();
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn what_is_missing_is_made_and_what_is_there_stays() {
-        let directory = tempfile::tempdir().unwrap();
-        let memory = directory.path().join("MEMORY.md");
-        drop(AgentFolder::open(directory.path()).unwrap());
-        assert_eq!(fs::read_to_string(&memory).unwrap(), "");
-        fs::write(&memory, "keep").unwrap();
-        drop(AgentFolder::open(directory.path()).unwrap());
-        assert_eq!(fs::read_to_string(&memory).unwrap(), "keep");
-    }
-
-    #[test]
-    fn a_directory_that_is_none_is_told() {
-        let directory = tempfile::tempdir().unwrap();
-        let missing = directory.path().join("x");
-        let error = AgentFolder::open(&missing).unwrap_err();
-        assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");
-        fs::write(&missing, "").unwrap();
-        let error = AgentFolder::open(&missing).unwrap_err();
-        assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");
-    }
-
-    #[test]
-    fn a_second_loop_is_refused_and_told_of_the_first() {
-        let (directory, first) = folder();
-        let error = AgentFolder::open(directory.path()).unwrap_err().to_string();
-        let pid = format!("(pid {})", std::process::id());
-        assert!(error.contains(&pid), "{error}");
-        drop(first);
-        AgentFolder::open(directory.path()).unwrap();
-    }
-
-    #[test]
-    fn what_was_removed_meanwhile_is_made_again_with_its_lock() {
-        let (directory, mut first) = folder();
-        assert!(!first.mend().unwrap());
-        fs::remove_dir_all(first.path("")).unwrap();
-        assert!(first.mend().unwrap());
-        assert!(!first.mend().unwrap());
-        let error = AgentFolder::open(directory.path()).unwrap_err();
-        assert!(matches!(error, FolderError::Busy { .. }), "{error}");
-        // Who was slower is told.
-        fs::remove_dir_all(first.path("")).unwrap();
-        let _second = AgentFolder::open(directory.path()).unwrap();
-        let error = first.mend().unwrap_err();
-        assert!(matches!(error, FolderError::Busy { .. }), "{error}");
-        // An agent's directory that is gone stays so.
-        fs::remove_dir_all(directory.path()).unwrap();
-        let error = first.mend().unwrap_err();
-        assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");
-        assert!(!directory.path().exists());
-    }
-
-    #[test]
-    fn a_flag_is_taken_once_and_one_that_is_set_meanwhile_is_another() {
-        let (_directory, folder) = folder();
-        let path = folder.path("clear-session");
-        assert!(!folder.take(Flag::ClearSession).unwrap());
-        fs::write(&path, "").unwrap();
-        assert!(folder.is_set(Flag::ClearSession));
-        assert!(folder.take(Flag::ClearSession).unwrap());
-        assert!(!folder.is_set(Flag::ClearSession));
-        fs::write(&path, "").unwrap();
-        folder.done(Flag::ClearSession).unwrap();
-        assert!(folder.is_set(Flag::ClearSession));
-        assert_eq!(names(&folder), ["clear-session"]);
-    }
-
-    #[test]
-    fn a_flag_that_was_taken_and_not_done_is_set_again() {
-        let (_directory, folder) = folder();
-        fs::write(folder.path("did-work"), "").unwrap();
-        fs::create_dir(folder.path("reset-session")).unwrap();
-        assert!(folder.take(Flag::DidWork).unwrap());
-        assert!(folder.take(Flag::ResetSession).unwrap());
-        folder.set_again().unwrap();
-        assert!(folder.is_set(Flag::DidWork) && folder.is_set(Flag::ResetSession));
-        fs::write(folder.path("tools.json"), "{}").unwrap();
-        assert!(folder.take(Flag::DidWork).unwrap());
-        folder.remove_stale().unwrap();
-        assert!(names(&folder).is_empty(), "{:?}", names(&folder));
-    }
-
-    #[test]
-    fn what_a_killed_writer_has_left_is_removed() {
-        let (directory, first) = folder();
-        for (name, seconds) in [(".new-old", 3600), (".new-young", 1), ("old", 3600)] {
-            let file = File::create(first.path(name)).unwrap();
-            let then = std::time::SystemTime::now() - Duration::from_secs(seconds);
-            file.set_modified(then).unwrap();
-        }
-        drop(first);
-        let folder = AgentFolder::open(directory.path()).unwrap();
-        assert_eq!(names(&folder), [".new-young", "old"]);
-    }
-
-    #[test]
-    fn json_is_replaced_as_a_whole_and_lines_are_appended_whole() {
-        let (_directory, folder) = folder();
-        for n in [1, 2] {
-            folder.write_json("x.json", &json!({ "n": n })).unwrap();
-        }
-        let read: Value = folder.read_json("x.json").unwrap();
-        assert_eq!(read, json!({ "n": 2 }));
-        fs::write(folder.path("y.json"), "{").unwrap();
-        assert_eq!(folder.read_json::<Value>("y.json"), None);
-        fs::write(folder.path("u.jsonl"), "{\"cut").unwrap();
-        let lines = [json!(1), json!(2)];
-        folder.append_json_lines("u.jsonl", &lines).unwrap();
-        folder.append_json_lines("u.jsonl", &lines[..1]).unwrap();
-        let text = fs::read_to_string(folder.path("u.jsonl")).unwrap();
-        assert_eq!(text, "{\"cut\n1\n2\n1\n");
-        assert_eq!(names(&folder), ["u.jsonl", "x.json", "y.json"]);
-    }
 }

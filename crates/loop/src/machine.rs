@@ -135,8 +135,10 @@ pub struct Sleep {
 pub enum TickEnd {
     /// The agent came to its end.
     Completed,
-    /// The agent said that it failed, and is there.
+    /// The agent said that it failed, and is there. With another session it would fail too.
     Failed,
+    /// The agent is there, but what it asks is refused, and what is in its session may be why.
+    Refused,
     /// It took too long and was interrupted.
     TimedOut,
     /// It took too long, did not obey the interrupt, and its process was ended.
@@ -239,10 +241,7 @@ impl Machine {
     }
 
     fn start(&self, why: Start) -> Step {
-        let given_up = (self.failed.as_ref()).is_some_and(|(id, times)| {
-            self.session.as_ref() == Some(id) && *times >= FAILURES_OF_A_SESSION
-        });
-        if given_up {
+        if self.is_given_up() {
             Step::Start {
                 resume: None,
                 why: Start::GivenUp,
@@ -255,6 +254,13 @@ impl Machine {
         }
     }
 
+    /// Whether the session has failed too often to go on.
+    fn is_given_up(&self) -> bool {
+        (self.failed.as_ref()).is_some_and(|(id, times)| {
+            self.session.as_ref() == Some(id) && *times >= FAILURES_OF_A_SESSION
+        })
+    }
+
     /// How many seconds a clear is still held back, if it is.
     pub fn clear_held_back(&self, now: Duration) -> Option<u64> {
         let since = now.saturating_sub(self.last_clear?);
@@ -265,13 +271,7 @@ impl Machine {
 
     /// The agent was started as [`Step::Start`] said. Its process may come with the next tick only.
     pub fn started(&mut self) {
-        if matches!(
-            self.start(Start::Died),
-            Step::Start {
-                why: Start::GivenUp,
-                ..
-            }
-        ) {
+        if self.is_given_up() {
             self.session = None;
             self.failed = None;
         }
@@ -332,6 +332,12 @@ impl Machine {
                 self.failed = None;
             }
             TickEnd::Failed | TickEnd::TimedOut => {}
+            TickEnd::Refused => {
+                self.count_failure(session);
+                if self.is_given_up() {
+                    self.to_start = Some(Start::GivenUp);
+                }
+            }
             TickEnd::Stuck => self.count_failure(session),
             TickEnd::Died => {
                 self.failed_with(session);
@@ -381,6 +387,16 @@ impl Machine {
             _ => (id, 1),
         });
         self.session = session;
+    }
+
+    /// The service is not to be asked for so many seconds: the rest is as long, but never longer than the
+    /// longest sleep.
+    pub fn hold_off(&mut self, seconds: u64) {
+        let seconds = seconds.min(self.pace.max_sleep);
+        if let Some(rest) = (self.rest.as_mut()).filter(|rest| rest.seconds < seconds) {
+            rest.seconds = seconds;
+            "waiting for a limit of the service".clone_into(&mut rest.reason);
+        }
     }
 
     /// The rest is over, or somebody asked for a tick.

@@ -9,7 +9,7 @@ Examples:
   teamster loop ~/agents/triage
   RUNTIME=copilot MIN_SLEEP=30 teamster loop ~/agents/triage
   teamster loop ~/agents/triage --ticks 1        one tick, to see whether it works
-  kill -USR1 \"$(cat ~/agents/triage/.orchestrator/loop.lock)\"   the next tick, now
+  pkill -USR1 -L -F ~/agents/triage/.orchestrator/loop.lock      the next tick, now
 
 Settings, as variables of the environment or in `.env` of the agent's directory:
   RUNTIME               claude (default), codex, copilot, gemini, opencode, or 'acp:COMMAND'

@@ -11,6 +11,8 @@
 )]
 
 mod breaker;
+mod files;
+mod flood;
 mod readers;
 mod sleeps;
 mod truth;

@@ -98,6 +98,7 @@ impl World {
     }
 
     /// Starts the loop, with `SIGUSR1` ignored as a supervisor does: a wake that comes too early ends nothing.
+    /// A file that may not grow is an error then, as a full disk is, and not the end.
     pub(crate) fn start(&mut self) {
         self.outside(STARTED);
         let runtime = match self.plan.cli {
@@ -114,7 +115,7 @@ impl World {
         command
             .args([
                 "-c",
-                "trap '' USR1; exec \"$0\" \"$@\"",
+                "trap '' USR1 XFSZ; exec \"$0\" \"$@\"",
                 env!("CARGO_BIN_EXE_teamster"),
                 "loop",
             ])

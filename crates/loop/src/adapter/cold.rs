@@ -33,6 +33,10 @@ impl Adapter for ColdAdapter {
         Ok(())
     }
 
+    fn set_params(&mut self, params: ExecuteParams) {
+        self.params = params;
+    }
+
     fn session(&self) -> Option<Id> {
         self.session.clone()
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use teamster_core::{
-    AgentError, AgentSession, EventStream, Id, RunResult, SessionOptions, SessionRuntime, Turn,
+    AgentError, AgentSession, EventStream, ExecuteParams, Id, RunResult, SessionOptions,
+    SessionRuntime, Turn,
 };
 
 use super::{Adapter, AdapterFuture};
@@ -39,6 +40,10 @@ impl Adapter for HotAdapter {
         Ok(())
     }
 
+    fn set_params(&mut self, params: ExecuteParams) {
+        self.options.params = params;
+    }
+
     fn session(&self) -> Option<Id> {
         self.session.as_ref()?.id()
     }
@@ -62,9 +67,10 @@ impl Adapter for HotAdapter {
             };
             if self.clears_in_session() {
                 session.clear().await?;
-                // If the process was gone, the next turn begins with a new one.
-                self.played &= session.is_hot();
-                return Ok(());
+                if session.is_hot() {
+                    return Ok(());
+                }
+                // The process was gone: the next turn begins with a new one.
             }
             session.close().await;
             self.begin(None)

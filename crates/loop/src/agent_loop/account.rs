@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use teamster_core::{AgentEvent, EventStream, Id, RunResult};
+use teamster_core::{EventStream, Id, RunResult};
 use teamster_usage::ModelTick;
 
 use super::AgentLoop;
+use super::turn::result_of;
+use crate::log::Log;
 use crate::tick_usage::{self, Known, UsageRecord};
 
 /// How often the CLI's files are looked at again if they tell less than the CLI has. Claude writes its last
@@ -17,28 +19,42 @@ const LOOKS_FOR_FILES: u32 = 2;
 /// How often a loop that sleeps looks for turns that the agent has begun by itself.
 const BETWEEN_LOOKS_FOR_UNASKED: Duration = Duration::from_secs(30);
 
+/// A turn that the agent has begun by itself.
+pub(super) struct ByItself {
+    stream: EventStream,
+    /// When it is interrupted, by the clock's time; unset when it was.
+    until: Option<Duration>,
+}
+
+impl ByItself {
+    fn interrupt(&mut self, log: &Log) {
+        if self.until.take().is_some() {
+            log.line("interrupting a turn that the agent plays by itself");
+            self.stream.abort();
+        }
+    }
+}
+
 impl AgentLoop {
     /// Turns that the agent has begun by itself since the last tick: they are nobody's, and have accounts of
     /// their own. One that is still being played may take as long as any other, or is interrupted
     /// at once.
     pub(super) async fn unasked(&mut self, interrupt: bool) {
-        while let Some(mut stream) =
-            (self.playing_by_itself.take()).or_else(|| self.adapter.unasked())
-        {
-            let limit = async {
-                tokio::select! {
-                    () = self.clock.sleep(self.settings.turn_limit) => {}
-                    () = self.control.stopping() => {}
-                    () = std::future::ready(()), if interrupt => {}
-                }
-            };
+        let control = self.control.clone();
+        while self.take_unasked() {
             let result = tokio::select! {
                 biased;
-                result = result_of(&mut stream) => result,
-                () = limit => {
-                    self.log.line("interrupting a turn that the agent plays by itself");
-                    stream.abort();
-                    result_of(&mut stream).await
+                result = self.end_of_unasked() => Some(result),
+                () = control.stopping() => None,
+                () = std::future::ready(()), if interrupt => None,
+            };
+            let result = match result {
+                Some(result) => result,
+                None => {
+                    if let Some(turn) = &mut self.playing_by_itself {
+                        turn.interrupt(&self.log);
+                    }
+                    self.end_of_unasked().await
                 }
             };
             self.played_by_itself(&result);
@@ -49,18 +65,42 @@ impl AgentLoop {
     /// kept. Cancel-safe.
     pub(super) async fn next_unasked(&mut self) -> RunResult {
         loop {
-            if self.playing_by_itself.is_none() {
-                self.playing_by_itself = self.adapter.unasked();
+            if self.take_unasked() {
+                return self.end_of_unasked().await;
             }
-            match &mut self.playing_by_itself {
-                None => self.clock.sleep(BETWEEN_LOOKS_FOR_UNASKED).await,
-                Some(stream) => {
-                    let result = result_of(stream).await;
+            self.clock.sleep(BETWEEN_LOOKS_FOR_UNASKED).await;
+        }
+    }
+
+    /// Whether there is one, which then is the one that is being played.
+    fn take_unasked(&mut self) -> bool {
+        if self.playing_by_itself.is_none() {
+            let limit = self.settings.turn_limit;
+            let until = self.clock.elapsed().saturating_add(limit);
+            self.playing_by_itself = (self.adapter.unasked()).map(|stream| ByItself {
+                stream,
+                until: Some(until),
+            });
+        }
+        self.playing_by_itself.is_some()
+    }
+
+    /// Waits for its end, and interrupts it when it has taken too long. Cancel-safe.
+    async fn end_of_unasked(&mut self) -> RunResult {
+        while let Some(turn) = &mut self.playing_by_itself {
+            let left = turn.until.map(|it| it.saturating_sub(self.clock.elapsed()));
+            tokio::select! {
+                biased;
+                () = self.clock.sleep(left.unwrap_or_default()), if left.is_some() => {
+                    turn.interrupt(&self.log);
+                }
+                result = result_of(&mut turn.stream) => {
                     self.playing_by_itself = None;
                     return result;
                 }
             }
         }
+        RunResult::default()
     }
 
     pub(super) fn played_by_itself(&self, result: &RunResult) {
@@ -130,14 +170,4 @@ impl AgentLoop {
         }
         measured
     }
-}
-
-/// Reads a stream to its end. Cancel-safe.
-async fn result_of(stream: &mut EventStream) -> RunResult {
-    while let Some(event) = stream.next().await {
-        if let AgentEvent::Done(done) = event {
-            return *done.result;
-        }
-    }
-    RunResult::default()
 }

@@ -3,6 +3,7 @@
 use teamster_core::Id;
 
 use super::AgentLoop;
+use crate::agent::{self, SESSION_SETTINGS, SKILLS};
 use crate::folder::{Flag, FolderError};
 use crate::status::{SessionFile, SleepFile};
 
@@ -17,12 +18,52 @@ impl AgentLoop {
                 let session = self.written_session.clone();
                 self.written = false;
                 self.note_session(session);
+                self.write_session_settings();
             }
             Err(error @ (FolderError::Busy { .. } | FolderError::Unreachable { .. })) => {
                 self.log.line(format!("ending, because {error}"));
                 self.control.stop();
             }
             Err(error) => self.log.line(error),
+        }
+    }
+
+    /// What an agent needs beside its parameters, where that is a file: Claude Code is told of it at each start.
+    pub(super) fn write_session_settings(&self) {
+        if self.settings.name() != "claude" {
+            return;
+        }
+        let skills = agent::skills(&self.folder).unwrap_or_else(|error| {
+            self.log.line(format!("{SKILLS}: {error}"));
+            Vec::new()
+        });
+        if !skills.is_empty() {
+            let skills = skills.join(", ");
+            self.log.line(format!("of the skills only these: {skills}"));
+        }
+        if let Err(error) = agent::write_session_settings(&self.folder, &skills) {
+            self.failed(SESSION_SETTINGS, &error);
+        }
+    }
+
+    /// Looks again at the files that the agent's parameters come from. If one cannot be used, what was there
+    /// before holds.
+    pub(super) fn look_at_params(&mut self) {
+        let Some(variables) = &self.variables else {
+            return;
+        };
+        let told = match agent::params(&self.settings, &self.folder, variables) {
+            Ok((params, ignored)) => {
+                self.adapter.set_params(params);
+                ignored
+            }
+            Err(error) => vec![format!("{error}; what was read before holds")],
+        };
+        if told != self.told {
+            for what in &told {
+                self.log.line(format!("warning: {what}"));
+            }
+            self.told = told;
         }
     }
 
@@ -39,7 +80,16 @@ impl AgentLoop {
         };
         match self.folder.write_json(SessionFile::NAME, &file) {
             Ok(()) => (self.written, self.written_session) = (true, session),
-            Err(error) => self.failed(SessionFile::NAME, &error),
+            Err(error) => {
+                self.failed(SessionFile::NAME, &error);
+                self.written = false;
+                // It would bring back a session that was left. On a full disk, too, it can be removed.
+                if self.written_session != session
+                    && let Err(error) = self.folder.remove(SessionFile::NAME)
+                {
+                    self.failed(SessionFile::NAME, &error);
+                }
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-use proptest::prelude::*;
+mod stories;
 
 use super::*;
 
@@ -228,6 +228,48 @@ fn a_session_that_is_stuck_twice_is_given_up_too() {
 }
 
 #[test]
+fn a_session_in_which_all_is_refused_is_given_up_though_its_process_lives() {
+    let mut machine = running();
+    for sleep in [180, 200] {
+        machine.rested();
+        assert!(matches!(machine.next(&there("a")), Step::Tick(_)));
+        // As slow as after any other tick: this costs nothing but time.
+        machine.tick_ended(TickEnd::Refused, false, id("a"));
+        assert_eq!(sleep_of(&mut machine, &there("a")), sleep);
+    }
+    machine.rested();
+    assert_eq!(
+        machine.next(&there("a")),
+        Step::Start {
+            resume: None,
+            why: Start::GivenUp
+        }
+    );
+    machine.started();
+    // It is another session that is refused now.
+    assert_eq!(machine.next(&there("")), Step::Tick(Prompt::Full));
+    machine.tick_ended(TickEnd::Refused, false, id("b"));
+    machine.rested();
+    assert_eq!(machine.next(&there("b")), Step::Tick(Prompt::Full));
+}
+
+#[test]
+fn a_limit_of_the_service_makes_a_sleep_longer_and_a_wake_ends_it() {
+    let mut machine = running();
+    for (seconds, sleep) in [(100, 120), (150, 150), (9999, 200)] {
+        machine.hold_off(seconds);
+        assert_eq!(sleep_of(&mut machine, &there("a")), sleep);
+    }
+    // It is none that later ones grow from.
+    assert_eq!(machine.current_sleep(), 120);
+    let woken = Seen {
+        woken: true,
+        ..there("a")
+    };
+    assert!(matches!(machine.next(&woken), Step::Tick(_)));
+}
+
+#[test]
 fn a_session_that_cannot_go_on_is_left() {
     let mut machine = running();
     machine.tick_ended(TickEnd::Unusable, false, id("a"));
@@ -264,236 +306,5 @@ fn without_a_context_every_tick_tells_everything() {
         assert_eq!(machine.next(&there("a")), Step::Tick(Prompt::Full));
         machine.tick_ended(TickEnd::Completed, false, id("a"));
         machine.rested();
-    }
-}
-
-/// What happens to a loop.
-#[derive(Debug, Clone)]
-enum Happens {
-    Time(u64),
-    Wake,
-    Clear,
-    Reset,
-    DidWork,
-    DiesWhileIdle,
-}
-
-fn happens() -> impl Strategy<Value = Happens> {
-    prop_oneof![
-        (1_u64..400).prop_map(Happens::Time),
-        Just(Happens::Wake),
-        Just(Happens::Clear),
-        Just(Happens::Reset),
-        Just(Happens::DidWork),
-        Just(Happens::DiesWhileIdle),
-    ]
-}
-
-fn ends() -> impl Strategy<Value = TickEnd> {
-    prop_oneof![
-        4 => Just(TickEnd::Completed),
-        1 => Just(TickEnd::Failed),
-        1 => Just(TickEnd::TimedOut),
-        1 => Just(TickEnd::Stuck),
-        2 => Just(TickEnd::Died),
-        1 => Just(TickEnd::Unusable),
-    ]
-}
-
-fn paces() -> impl Strategy<Value = Pace> {
-    (0_u64..100, 0_u64..100, 0_u64..500, 0_u64..1000).prop_map(
-        |(min_sleep, idle_step, max_sleep, clear_min_gap)| Pace {
-            min_sleep,
-            idle_step,
-            max_sleep,
-            clear_min_gap,
-        },
-    )
-}
-
-/// A world around a machine, which does what it says and keeps its own account.
-struct World {
-    machine: Machine,
-    pace: Pace,
-    now: u64,
-    session: Option<Id>,
-    sessions: u32,
-    alive: bool,
-    clear: bool,
-    reset: bool,
-    did_work: bool,
-    wake: bool,
-    /// A wake that no tick has answered yet.
-    unanswered: bool,
-    /// The context of the agent: whether it was told everything.
-    told: bool,
-    ticks: u32,
-}
-
-impl World {
-    fn new(pace: Pace) -> Self {
-        Self {
-            machine: Machine::new(pace, true, None),
-            pace,
-            now: 0,
-            session: None,
-            sessions: 0,
-            alive: false,
-            clear: false,
-            reset: false,
-            did_work: false,
-            wake: false,
-            unanswered: false,
-            told: false,
-            ticks: 0,
-        }
-    }
-
-    fn happen(&mut self, what: &Happens) {
-        match what {
-            Happens::Time(seconds) => self.now += seconds,
-            Happens::Wake => {
-                self.wake = true;
-                self.unanswered = true;
-            }
-            Happens::Clear => self.clear = true,
-            Happens::Reset => self.reset = true,
-            Happens::DidWork => self.did_work = true,
-            Happens::DiesWhileIdle => self.alive = false,
-        }
-    }
-
-    fn step(&mut self, end: TickEnd, during: &[Happens]) -> Result<(), TestCaseError> {
-        let seen = Seen {
-            now: Duration::from_secs(self.now),
-            woken: std::mem::take(&mut self.wake),
-            alive: self.alive,
-            session: self.session.clone(),
-            clear: self.clear,
-            reset: self.reset,
-            stop: false,
-        };
-        let step = self.machine.next(&seen);
-        prop_assert_eq!(
-            &step,
-            &self.machine.next(&Seen {
-                woken: false,
-                ..seen.clone()
-            }),
-            "asked again it says the same"
-        );
-        match step {
-            Step::Start { resume, .. } => {
-                prop_assert!(!self.alive || self.session.is_none() || resume.is_none());
-                if resume.is_none() {
-                    self.told = false;
-                }
-                self.session = resume;
-                self.alive = true;
-                // A new process is told everything, also where a session goes on.
-                self.told = false;
-                self.machine.started();
-            }
-            Step::Clear => {
-                prop_assert!(self.clear, "nobody asked for it");
-                self.clear = false;
-                self.told = false;
-                self.session = None;
-                self.machine.cleared(seen.now);
-            }
-            Step::Reset => {
-                prop_assert!(self.reset, "nobody asked for it");
-                self.reset = false;
-                self.clear = false;
-                self.session = None;
-                self.alive = false;
-                self.machine.reset();
-            }
-            Step::Tick(prompt) => {
-                self.ticks += 1;
-                prop_assert!(self.alive, "a tick needs an agent");
-                prop_assert!(!self.reset, "a reset comes before the tick");
-                if self.clear {
-                    let held = self.machine.clear_held_back(seen.now);
-                    prop_assert!(held.is_some(), "a clear comes before the tick");
-                    prop_assert!(held.unwrap() <= self.pace.clear_min_gap);
-                }
-                prop_assert!(self.told || prompt == Prompt::Full);
-                self.unanswered = false;
-                if self.session.is_none() {
-                    self.sessions += 1;
-                    self.session = Some(Id::from(format!("s{}", self.sessions).as_str()));
-                }
-                for what in during {
-                    self.happen(what);
-                }
-                self.alive = !matches!(end, TickEnd::Died | TickEnd::Stuck);
-                self.told |= end == TickEnd::Completed;
-                let had = self.did_work;
-                let taken = self
-                    .machine
-                    .tick_ended(end, self.did_work, self.session.clone());
-                if taken {
-                    self.did_work = false;
-                    prop_assert_eq!(self.machine.current_sleep(), self.pace.min_sleep);
-                }
-                let cut_off = matches!(end, TickEnd::Died | TickEnd::Unusable);
-                prop_assert_eq!(taken, had && !cut_off, "did-work is kept, not lost");
-            }
-            Step::Sleep(sleep) => {
-                prop_assert!(!self.unanswered, "somebody waits for a tick");
-                let least = self.pace.min_sleep.min(5);
-                let most = self.pace.max_sleep.max(self.pace.min_sleep).max(60);
-                prop_assert!((least..=most).contains(&sleep.seconds), "{sleep:?}");
-                let current = self.machine.current_sleep();
-                prop_assert!(current >= self.pace.min_sleep);
-                prop_assert!(current <= self.pace.max_sleep.max(self.pace.min_sleep));
-                self.now += sleep.seconds;
-                self.machine.rested();
-            }
-            Step::End => prop_assert!(false, "nobody asked for the end"),
-        }
-        Ok(())
-    }
-}
-
-proptest! {
-    #[test]
-    fn no_wake_and_no_flag_is_lost(
-        pace in paces(),
-        story in prop::collection::vec(
-            (prop::collection::vec(happens(), 0..3), ends(), prop::collection::vec(happens(), 0..3)),
-            1..80,
-        ),
-    ) {
-        let mut world = World::new(pace);
-        for (before, end, during) in story {
-            for what in &before {
-                world.happen(what);
-            }
-            world.step(end, &during)?;
-        }
-        // Left alone, what was asked for is done: a flag within its gap, a wake with the next tick.
-        for _ in 0..60 {
-            world.step(TickEnd::Completed, &[])?;
-            world.now += 100;
-        }
-        prop_assert!(!world.clear && !world.reset && !world.did_work && !world.unanswered);
-        prop_assert!(world.ticks > 0);
-    }
-
-    #[test]
-    fn the_end_comes_at_once_whatever_was_before(
-        story in prop::collection::vec((prop::collection::vec(happens(), 0..3), ends()), 0..30),
-    ) {
-        let mut world = World::new(PACE);
-        for (before, end) in story {
-            for what in &before {
-                world.happen(what);
-            }
-            world.step(end, &[])?;
-        }
-        let stop = Seen { stop: true, woken: true, ..Seen::default() };
-        prop_assert_eq!(world.machine.next(&stop), Step::End);
     }
 }

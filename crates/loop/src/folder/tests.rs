@@ -1,0 +1,173 @@
+use super::*;
+use serde_json::{Value, json};
+use teamster_testkit::proc::wait_until;
+
+fn folder() -> (tempfile::TempDir, AgentFolder) {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = AgentFolder::open(directory.path()).unwrap();
+    (directory, folder)
+}
+
+/// Opens a directory that another had. A process that another test starts may have its lock until it is the
+/// program that it shall be.
+fn open_again(directory: &Path) -> AgentFolder {
+    let mut opened = AgentFolder::open(directory);
+    wait_until(Duration::from_mins(1), || {
+        if opened.is_err() {
+            opened = AgentFolder::open(directory);
+        }
+        opened.is_ok()
+    });
+    opened.unwrap()
+}
+
+fn names(folder: &AgentFolder) -> Vec<String> {
+    let entries = fs::read_dir(folder.path("")).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "loop.lock")
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_is_missing_is_made_and_what_is_there_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let memory = directory.path().join("MEMORY.md");
+    drop(AgentFolder::open(directory.path()).unwrap());
+    assert_eq!(fs::read_to_string(&memory).unwrap(), "");
+    fs::write(&memory, "keep").unwrap();
+    open_again(directory.path());
+    assert_eq!(fs::read_to_string(&memory).unwrap(), "keep");
+}
+
+#[test]
+fn a_directory_that_is_none_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("x");
+    let error = AgentFolder::open(&missing).unwrap_err();
+    assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");
+    fs::write(&missing, "").unwrap();
+    let error = AgentFolder::open(&missing).unwrap_err();
+    assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");
+}
+
+#[test]
+fn a_second_loop_is_refused_and_told_of_the_first() {
+    let (directory, first) = folder();
+    let error = AgentFolder::open(directory.path()).unwrap_err().to_string();
+    let pid = format!("(pid {})", std::process::id());
+    assert!(error.contains(&pid), "{error}");
+    let lock = first.path(LOCK);
+    drop(first);
+    // The process id may be another's by now.
+    assert_eq!(fs::read_to_string(lock).unwrap(), "");
+    open_again(directory.path());
+}
+
+#[test]
+fn what_was_removed_meanwhile_is_made_again_with_its_lock() {
+    let (directory, mut first) = folder();
+    assert!(!first.mend().unwrap());
+    fs::remove_dir_all(first.path("")).unwrap();
+    assert!(first.mend().unwrap());
+    assert!(!first.mend().unwrap());
+    let error = AgentFolder::open(directory.path()).unwrap_err();
+    assert!(matches!(error, FolderError::Busy { .. }), "{error}");
+    // Who was slower is told.
+    fs::remove_dir_all(first.path("")).unwrap();
+    let _second = AgentFolder::open(directory.path()).unwrap();
+    let error = first.mend().unwrap_err();
+    assert!(matches!(error, FolderError::Busy { .. }), "{error}");
+    // An agent's directory that is gone stays so.
+    fs::remove_dir_all(directory.path()).unwrap();
+    let error = first.mend().unwrap_err();
+    assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");
+    assert!(!directory.path().exists());
+}
+
+#[test]
+fn a_flag_is_taken_once_and_one_that_is_set_meanwhile_is_another() {
+    let (_directory, folder) = folder();
+    let path = folder.path("clear-session");
+    assert!(!folder.take(Flag::ClearSession).unwrap());
+    fs::write(&path, "").unwrap();
+    assert!(folder.is_set(Flag::ClearSession));
+    assert!(folder.take(Flag::ClearSession).unwrap());
+    assert!(!folder.is_set(Flag::ClearSession));
+    fs::write(&path, "").unwrap();
+    folder.done(Flag::ClearSession).unwrap();
+    assert!(folder.is_set(Flag::ClearSession));
+    assert_eq!(names(&folder), ["clear-session"]);
+}
+
+#[test]
+fn a_flag_that_was_taken_and_not_done_is_set_again() {
+    let (_directory, folder) = folder();
+    fs::write(folder.path("did-work"), "").unwrap();
+    fs::create_dir(folder.path("reset-session")).unwrap();
+    assert!(folder.take(Flag::DidWork).unwrap());
+    assert!(folder.take(Flag::ResetSession).unwrap());
+    assert!(folder.set_again().is_empty());
+    assert!(folder.is_set(Flag::DidWork) && folder.is_set(Flag::ResetSession));
+    fs::write(folder.path("tools.json"), "{}").unwrap();
+    assert!(folder.take(Flag::DidWork).unwrap());
+    assert!(folder.remove_stale().is_empty());
+    assert!(names(&folder).is_empty(), "{:?}", names(&folder));
+}
+
+#[test]
+fn a_flag_that_is_odd_keeps_no_loop_from_beginning() {
+    let (_directory, folder) = folder();
+    let errors = |errors: Vec<io::Error>| {
+        let text = errors.iter().map(io::Error::to_string);
+        text.collect::<Vec<_>>()
+    };
+    // Set by `mkdir`, while a loop that was killed had taken a file.
+    fs::write(folder.path("clear-session.taken"), "").unwrap();
+    fs::create_dir(folder.path("clear-session")).unwrap();
+    assert_eq!(errors(folder.set_again()), [""; 0]);
+    assert_eq!(names(&folder), ["clear-session"]);
+    // What cannot be removed is in nobody's way.
+    fs::create_dir_all(folder.path("did-work/x")).unwrap();
+    fs::write(folder.path("tools.json"), "{}").unwrap();
+    let told = errors(folder.remove_stale());
+    assert!(
+        told.len() == 1 && told[0].contains(".orchestrator/did-work: "),
+        "{told:?}"
+    );
+    assert_eq!(names(&folder), ["did-work"]);
+}
+
+#[test]
+fn what_a_killed_writer_has_left_is_removed() {
+    let (directory, first) = folder();
+    for (name, seconds) in [(".new-old", 3600), (".new-young", 1), ("old", 3600)] {
+        let file = File::create(first.path(name)).unwrap();
+        let then = std::time::SystemTime::now() - Duration::from_secs(seconds);
+        file.set_modified(then).unwrap();
+    }
+    drop(first);
+    let folder = open_again(directory.path());
+    assert_eq!(names(&folder), [".new-young", "old"]);
+}
+
+#[test]
+fn json_is_replaced_as_a_whole_and_lines_are_appended_whole() {
+    let (_directory, folder) = folder();
+    for n in [1, 2] {
+        folder.write_json("x.json", &json!({ "n": n })).unwrap();
+    }
+    let read: Value = folder.read_json("x.json").unwrap();
+    assert_eq!(read, json!({ "n": 2 }));
+    fs::write(folder.path("y.json"), "{").unwrap();
+    assert_eq!(folder.read_json::<Value>("y.json"), None);
+    fs::write(folder.path("u.jsonl"), "{\"cut").unwrap();
+    let lines = [json!(1), json!(2)];
+    folder.append_json_lines("u.jsonl", &lines).unwrap();
+    folder.append_json_lines("u.jsonl", &lines[..1]).unwrap();
+    let text = fs::read_to_string(folder.path("u.jsonl")).unwrap();
+    assert_eq!(text, "{\"cut\n1\n2\n1\n");
+    assert_eq!(names(&folder), ["u.jsonl", "x.json", "y.json"]);
+}

@@ -1,0 +1,187 @@
+//! What is in the way of a loop.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+use teamster_loop::Control;
+use tokio::time::{Instant, sleep};
+
+use crate::{Agent, agent_loop, costs, failed, read};
+
+#[tokio::test(start_paused = true)]
+async fn what_was_in_the_way_of_a_flag_may_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let (agent, control) = (Agent::default(), Control::new());
+    let agent_loop = agent_loop(directory.path(), agent, control.clone());
+    let path = |name: &str| directory.path().join(".orchestrator").join(name);
+    // Nothing can be renamed to a directory that is not empty.
+    let obstacle = path("reset-session.taken");
+    fs::create_dir(&obstacle).unwrap();
+    fs::write(obstacle.join("x"), "").unwrap();
+    fs::write(path("reset-session"), "").unwrap();
+    tokio::spawn(async move {
+        sleep(Duration::from_secs(200)).await;
+        fs::remove_dir_all(obstacle).unwrap();
+        sleep(Duration::from_hours(1)).await;
+        control.stop();
+    });
+    agent_loop.run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    // Once for each tick, and no more.
+    assert_eq!(
+        log.matches(".orchestrator/reset-session: ").count(),
+        2,
+        "{log}"
+    );
+    assert_eq!(log.matches("as reset-session asked").count(), 1, "{log}");
+    assert!(!path("reset-session").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (agent, control) = (Agent::default(), Control::new());
+    let orchestrator = directory.path().join(".orchestrator");
+    let agent_loop = agent_loop(directory.path(), agent, control);
+    let removed = orchestrator.clone();
+    tokio::spawn(async move {
+        // In the second tick.
+        sleep(Duration::from_millis(121_500)).await;
+        fs::remove_dir_all(removed).unwrap();
+    });
+    agent_loop.with_ticks_limit(Some(3)).run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    let made = ".orchestrator was gone and is made again";
+    assert!(log.contains(made), "{log}");
+    // What the second and the third used; and the lock went with the folder, so a new one is there.
+    assert_eq!(costs(directory.path()), [1.0, 1.0]);
+    assert!(orchestrator.join("loop.lock").exists());
+    // A process that is started later is told of it.
+    assert!(orchestrator.join("session-settings.json").exists());
+    assert!(!orchestrator.join("session.json").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_skills_cannot_be_read_has_its_hooks() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join(".claude")).unwrap();
+    fs::write(directory.path().join(".claude/skills"), "").unwrap();
+    let agent_loop = agent_loop(directory.path(), Agent::default(), Control::new());
+    agent_loop.with_ticks_limit(Some(1)).run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    assert!(log.contains("] .claude/skills: "), "{log}");
+    let settings = read(directory.path(), "session-settings.json");
+    assert!(settings.contains("SessionStart"), "{settings}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whenever_the_process_goes_between_two_ticks_the_second_one_tells_everything() {
+    let mut at = Vec::new();
+    for dies in 2..=10 {
+        let directory = tempfile::tempdir().unwrap();
+        let agent = Agent {
+            dies: Some(dies),
+            ..Agent::default()
+        };
+        let (begun, full) = (agent.begun.clone(), agent.full.clone());
+        let agent_loop = agent_loop(directory.path(), agent, Control::new());
+        agent_loop.with_ticks_limit(Some(3)).run().await.unwrap();
+        let (begun, full) = (begun.lock().unwrap().clone(), full.lock().unwrap().clone());
+        // After so many ticks it was begun again: the next one is another process's.
+        if let [0, ticks] = begun[..]
+            && ticks > 0
+        {
+            assert_eq!(full, [1, ticks + 1], "{dies}");
+            at.push(ticks);
+        }
+    }
+    assert!(at.contains(&1) && at.contains(&2), "{at:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_ends_with_the_directory_of_its_agent() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = Agent::default();
+    let ticks = agent.ticks.clone();
+    let agent_loop = agent_loop(directory.path(), agent, Control::new());
+    tokio::spawn(async move {
+        // In the first sleep.
+        sleep(Duration::from_mins(1)).await;
+        directory.close().unwrap();
+    });
+    agent_loop.run().await.unwrap();
+    assert_eq!(*ticks.lock().unwrap(), 1);
+}
+
+/// What a loop has left that was cut off.
+fn cut_off(directory: &Path) -> (PathBuf, &'static str) {
+    let orchestrator = directory.join(".orchestrator");
+    fs::create_dir(&orchestrator).unwrap();
+    let file = orchestrator.join("session.json");
+    let text = r#"{"runtime": "claude", "session_id": "s", "pid": 1, "updated_at_epoch": 1}"#;
+    fs::write(&file, text).unwrap();
+    (file, text)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_that_cannot_begin_leaves_what_an_earlier_one_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, text) = cut_off(directory.path());
+    let not_so = || AgentError::invalid_params("not so");
+    let agent = Agent {
+        refuses: [not_so(), not_so()].into(),
+        ..Agent::default()
+    };
+    // Without the session it is tried once more.
+    let resumed = agent.resumed.clone();
+    let error = agent_loop(directory.path(), agent, Control::new()).run();
+    assert_eq!(error.await.unwrap_err().message, "not so");
+    assert_eq!(*resumed.lock().unwrap(), [Some("s".into()), None]);
+    assert_eq!(fs::read_to_string(file).unwrap(), text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_can_go_on_later_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    cut_off(directory.path());
+    let mut error = AgentError::invalid_params("not in this minute");
+    error.retry_after_ms = Some(42_500);
+    let agent = Agent {
+        refuses: [error].into(),
+        ..Agent::default()
+    };
+    let resumed = agent.resumed.clone();
+    let begun = Instant::now();
+    let agent_loop = agent_loop(directory.path(), agent, Control::new());
+    agent_loop.with_ticks_limit(Some(1)).run().await.unwrap();
+    assert_eq!(
+        *resumed.lock().unwrap(),
+        [Some("s".into()), Some("s".into())]
+    );
+    let waited = begun.elapsed().as_secs();
+    assert!((43..50).contains(&waited), "{waited}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_in_which_all_is_refused_is_left_though_its_process_lives() {
+    for nameless in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let refused =
+            || AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, "no such tool use");
+        let agent = Agent {
+            first: [failed(refused()), failed(refused())].into(),
+            nameless,
+            ..Agent::default()
+        };
+        let (resumed, begun) = (agent.resumed.clone(), agent.begun.clone());
+        let agent_loop = agent_loop(directory.path(), agent, Control::new());
+        agent_loop.with_ticks_limit(Some(4)).run().await.unwrap();
+        assert_eq!(*begun.lock().unwrap(), [0, 2]);
+        assert_eq!(*resumed.lock().unwrap(), [None, None]);
+        let log = read(directory.path(), "agent-loop.log");
+        let why = "starting claude anew: its session failed twice in a row";
+        assert!(log.contains(why), "{log}");
+    }
+}

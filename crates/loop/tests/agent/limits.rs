@@ -1,0 +1,118 @@
+//! Limits: of the time of a turn, also of one that never stops talking, and of the service.
+
+use std::time::Duration;
+
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, Done, ErrorCode, ErrorKind, EventStream, NoticeLevel,
+    NoticeSource, RunResult, RunStatus,
+};
+use teamster_loop::{Control, Settings};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Agent, agent_loop, agent_loop_with, failed, read};
+
+/// A turn that always has something to say, so that nobody who reads it ever waits.
+fn flood() -> EventStream {
+    /// More than anybody reads in a millisecond.
+    const EVENTS: u32 = 1_000_000;
+    let abort = AbortHandle::new(&CancellationToken::new());
+    let aborted = abort.clone();
+    let events = async_stream::stream! {
+        let mut result = RunResult { status: RunStatus::Completed, ..RunResult::default() };
+        for _ in 0..EVENTS {
+            if aborted.is_aborted() {
+                result.status = RunStatus::Aborted;
+                break;
+            }
+            yield AgentEvent::notice(NoticeLevel::Info, NoticeSource::Stdout, "x");
+        }
+        yield AgentEvent::Done(Done { result: Box::new(result) });
+    };
+    EventStream::new(events, abort)
+}
+
+/// A turn may take no time at all.
+fn no_time() -> Settings {
+    let mut settings = Settings::default();
+    settings.turn_limit = Duration::from_millis(1);
+    settings
+}
+
+// In real time: while somebody always has something to do, a clock that is paused stands still.
+#[tokio::test]
+async fn a_turn_that_always_has_something_to_say_is_interrupted() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = Agent {
+        first: [flood()].into(),
+        ..Agent::default()
+    };
+    let agent_loop = agent_loop_with(no_time(), directory.path(), agent, Control::new());
+    agent_loop.with_ticks_limit(Some(1)).run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    assert!(log.contains("tick 1 interrupted after "), "{log}");
+}
+
+#[tokio::test]
+async fn so_is_one_that_the_agent_has_begun_by_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = Agent::default();
+    agent.unasked.lock().unwrap().push_back(flood());
+    let agent_loop = agent_loop_with(no_time(), directory.path(), agent, Control::new());
+    agent_loop.with_ticks_limit(Some(1)).run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    assert!(log.contains("interrupting a turn that"), "{log}");
+}
+
+#[tokio::test]
+async fn the_end_of_the_loop_is_heard_in_such_a_turn() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = Agent {
+        first: [flood()].into(),
+        ..Agent::default()
+    };
+    let (ticks, control) = (agent.ticks.clone(), Control::new());
+    let agent_loop = agent_loop(directory.path(), agent, control.clone());
+    tokio::spawn(async move {
+        while *ticks.lock().unwrap() == 0 {
+            tokio::task::yield_now().await;
+        }
+        control.stop();
+    });
+    agent_loop.run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    assert!(log.contains("tick 1 broken off after "), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_the_service_is_waited_for_if_it_says_how_long() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = |kind| AgentError::new(ErrorCode::CliError, kind, "not now");
+    let mut quota = error(ErrorKind::Quota);
+    // In half an hour.
+    let midnight: jiff::Timestamp = "2026-11-21T00:00:00Z".parse().unwrap();
+    quota.resets_at = Some(u64::try_from(midnight.as_millisecond()).unwrap() + 1_800_000);
+    let mut limit = error(ErrorKind::RateLimit);
+    limit.retry_after_ms = Some(10_000_500);
+    let mut other = error(ErrorKind::Overloaded);
+    other.retry_after_ms = Some(3_000_000);
+    let agent = Agent {
+        first: [quota, limit, other].map(failed).into(),
+        ..Agent::default()
+    };
+    let agent_loop = agent_loop(directory.path(), agent, Control::new());
+    agent_loop.with_ticks_limit(Some(4)).run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    let sleeps: Vec<_> = log
+        .lines()
+        .filter_map(|line| line.split_once("] sleeping "))
+        .collect();
+    let sleeps: Vec<_> = sleeps.into_iter().map(|(_, sleep)| sleep).collect();
+    assert_eq!(
+        sleeps[..3],
+        [
+            "1800 s: waiting for a limit of the service",
+            "3600 s: waiting for a limit of the service",
+            "240 s: idle (+60 s, at most 3600 s)"
+        ]
+    );
+}

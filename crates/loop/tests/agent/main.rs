@@ -1,0 +1,177 @@
+//! A loop with an agent that is made up, under a clock that does not wait, and what befalls it.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod in_the_way;
+mod limits;
+mod unasked;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, CostSource, Done, EventStream, Id, RunResult, RunStatus,
+    Usage,
+};
+use teamster_loop::clock::TokioClock;
+use teamster_loop::{
+    Adapter, AdapterFuture, AgentFolder, AgentLoop, Control, Log, Prompts, Settings, UsageRecord,
+};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+/// A turn that takes so long, or until it is interrupted, and costs as many dollars.
+fn turn(seconds: u64, dollars: f64) -> EventStream {
+    let abort = AbortHandle::new(&CancellationToken::new());
+    let aborted = abort.clone();
+    let events = async_stream::stream! {
+        let status = tokio::select! {
+            biased;
+            () = aborted.aborted() => RunStatus::Aborted,
+            () = sleep(Duration::from_secs(seconds)) => RunStatus::Completed,
+        };
+        let result = RunResult {
+            status,
+            session_id: Some("s".into()),
+            model: Some("made-up".into()),
+            usage: Some(Usage { input_tokens: Some(1), ..Usage::default() }),
+            total_cost_usd: Some(dollars),
+            cost_source: Some(CostSource::Reported),
+            ..RunResult::default()
+        };
+        yield AgentEvent::Done(Done { result: Box::new(result) });
+    };
+    EventStream::new(events, abort)
+}
+
+/// A turn that fails so.
+fn failed(error: AgentError) -> EventStream {
+    let result = RunResult {
+        session_id: Some("s".into()),
+        errors: vec![error],
+        ..RunResult::default()
+    };
+    let events = async_stream::stream! {
+        yield AgentEvent::Done(Done { result: Box::new(result) });
+    };
+    EventStream::new(events, AbortHandle::new(&CancellationToken::new()))
+}
+
+type Unasked = Arc<Mutex<VecDeque<EventStream>>>;
+
+/// An agent whose ticks take a second and cost a dollar each.
+#[derive(Default)]
+struct Agent {
+    unasked: Unasked,
+    ticks: Arc<Mutex<u32>>,
+    /// The first ticks are not as usual.
+    first: VecDeque<EventStream>,
+    /// Its session cannot be resumed yet.
+    nameless: bool,
+    /// Why it cannot be begun, the first times.
+    refuses: VecDeque<AgentError>,
+    /// In which sessions it was to be begun.
+    resumed: Arc<Mutex<Vec<Option<Id>>>>,
+    /// Its process goes when it is asked for turns of its own so often, which is before each step.
+    dies: Option<u32>,
+    asked: u32,
+    /// When it was begun, in ticks, and which ticks were told everything.
+    begun: Arc<Mutex<Vec<u32>>>,
+    full: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Adapter for Agent {
+    fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
+        self.resumed.lock().unwrap().push(resume);
+        if let Some(error) = self.refuses.pop_front() {
+            return Err(error);
+        }
+        if !self.begun.lock().unwrap().is_empty() {
+            self.dies = None;
+        }
+        self.begun.lock().unwrap().push(*self.ticks.lock().unwrap());
+        Ok(())
+    }
+
+    fn session(&self) -> Option<Id> {
+        (!self.nameless).then(|| "s".into())
+    }
+
+    fn is_alive(&self) -> bool {
+        self.dies.is_none_or(|dies| self.asked < dies)
+    }
+
+    fn keeps_context(&self) -> bool {
+        true
+    }
+
+    fn clears_in_session(&self) -> bool {
+        true
+    }
+
+    fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
+        assert!(self.is_alive(), "another process would get the prompt");
+        let mut ticks = self.ticks.lock().unwrap();
+        *ticks += 1;
+        if prompt.contains("MEMORY.md") {
+            self.full.lock().unwrap().push(*ticks);
+        }
+        Ok(self.first.pop_front().unwrap_or_else(|| turn(1, 1.0)))
+    }
+
+    fn tick_ended(&mut self, _: &RunResult) {}
+
+    fn unasked(&mut self) -> Option<EventStream> {
+        self.asked += 1;
+        self.unasked.lock().unwrap().pop_front()
+    }
+
+    fn end(&mut self) -> AdapterFuture<'_, ()> {
+        // With its process go the turns that it played.
+        self.unasked.lock().unwrap().clear();
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn agent_loop(directory: &Path, agent: Agent, control: Control) -> AgentLoop {
+    agent_loop_with(Settings::default(), directory, agent, control)
+}
+
+fn agent_loop_with(
+    settings: Settings,
+    directory: &Path,
+    agent: Agent,
+    control: Control,
+) -> AgentLoop {
+    let folder = AgentFolder::open(directory).unwrap();
+    let clock = Arc::new(TokioClock::new("2026-11-21T00:00:00Z".parse().unwrap()));
+    let log = Log::new(folder.path("agent-loop.log"), 1 << 20, clock.clone());
+    let prompts = Prompts::read(&settings, directory).unwrap();
+    AgentLoop::new(
+        folder,
+        settings,
+        prompts,
+        Box::new(agent),
+        clock,
+        control,
+        log,
+    )
+}
+
+fn read(directory: &Path, name: &str) -> String {
+    fs::read_to_string(directory.join(".orchestrator").join(name)).unwrap()
+}
+
+fn costs(directory: &Path) -> Vec<f64> {
+    let text = read(directory, "usage.jsonl");
+    let record = |line: &str| serde_json::from_str::<UsageRecord>(line).unwrap();
+    let costs = text.lines().map(|line| record(line).cost_usd.unwrap());
+    costs.collect()
+}

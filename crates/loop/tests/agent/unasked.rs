@@ -1,0 +1,112 @@
+//! Turns that the agent begins by itself between two ticks.
+
+use std::fs;
+use std::time::Duration;
+
+use teamster_loop::{Control, Settings};
+use tokio::time::sleep;
+
+use crate::{Agent, agent_loop, agent_loop_with, costs, read, turn};
+
+#[tokio::test(start_paused = true)]
+async fn one_that_takes_too_long_is_interrupted_and_each_counts_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = Agent::default();
+    let (unasked, ticks) = (agent.unasked.clone(), agent.ticks.clone());
+    tokio::spawn(async move {
+        sleep(Duration::from_mins(1)).await;
+        // While the loop sleeps: the second one for longer than a turn may take.
+        let mut unasked = unasked.lock().unwrap();
+        unasked.extend([turn(0, 0.25), turn(9999, 0.5)]);
+    });
+    let agent_loop = agent_loop(directory.path(), agent, Control::new());
+    agent_loop.with_ticks_limit(Some(2)).run().await.unwrap();
+    assert_eq!(*ticks.lock().unwrap(), 2);
+    assert_eq!(costs(directory.path()), [1.0, 0.25, 0.5, 1.0]);
+    let log = read(directory.path(), "agent-loop.log");
+    // 1 s for the tick, seen after 60 s of sleep, 600 s for the turn, though the sleep is over before.
+    let interrupted = "[2026-11-21T00:11:01Z] interrupting a turn that the agent plays by itself";
+    assert!(log.contains(interrupted), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_takes_too_long_is_interrupted_in_the_middle_of_a_sleep_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = Agent::default();
+    agent.unasked.lock().unwrap().push_back(turn(0, 0.25));
+    let unasked = agent.unasked.clone();
+    let mut settings = Settings::default();
+    settings.turn_limit = Duration::from_secs(10);
+    tokio::spawn(async move {
+        sleep(Duration::from_secs(5)).await;
+        unasked.lock().unwrap().push_back(turn(9999, 0.5));
+    });
+    let agent_loop = agent_loop_with(settings, directory.path(), agent, Control::new());
+    agent_loop.with_ticks_limit(Some(2)).run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    // 1 s for the tick, seen after 30 s of a sleep of 120 s.
+    let interrupted = "[2026-11-21T00:00:41Z] interrupting a turn that the agent plays by itself";
+    assert_eq!(log.matches("interrupting").count(), 1, "{log}");
+    assert!(log.contains(interrupted), "{log}");
+    assert_eq!(costs(directory.path()), [0.25, 1.0, 0.5, 1.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_are_taken_while_the_loop_sleeps_because_only_the_last_few_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let (agent, control) = (Agent::default(), Control::new());
+    let (unasked, asks) = (agent.unasked.clone(), control.clone());
+    let agent_loop = agent_loop(directory.path(), agent, control);
+    let path = directory.path().to_owned();
+    let looks = tokio::spawn(async move {
+        sleep(Duration::from_secs(5)).await;
+        // The second one is being played when the third comes.
+        let turns = [turn(0, 0.25), turn(10, 0.5), turn(0, 0.75)];
+        unasked.lock().unwrap().extend(turns);
+        sleep(Duration::from_mins(1)).await;
+        let taken = costs(&path);
+        asks.stop();
+        taken
+    });
+    // As a task among others, too.
+    tokio::spawn(agent_loop.run()).await.unwrap().unwrap();
+    assert_eq!(looks.await.unwrap(), [1.0, 0.25, 0.5, 0.75]);
+    assert_eq!(costs(directory.path()).len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_count_at_the_end_of_the_loop_and_before_a_reset_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let (agent, control) = (Agent::default(), Control::new());
+    let (unasked, asks) = (agent.unasked.clone(), control.clone());
+    let flag = directory.path().join(".orchestrator/reset-session");
+    tokio::spawn(async move {
+        sleep(Duration::from_mins(1)).await;
+        // It would take as long as a day, and is not waited for.
+        unasked.lock().unwrap().push_back(turn(86_400, 0.25));
+        fs::write(flag, "").unwrap();
+        // The second tick is over, and the third far away.
+        sleep(Duration::from_mins(2)).await;
+        unasked.lock().unwrap().push_back(turn(9999, 0.5));
+        asks.stop();
+    });
+    let agent_loop = agent_loop(directory.path(), agent, control);
+    agent_loop.run().await.unwrap();
+    assert_eq!(costs(directory.path()), [1.0, 0.25, 1.0, 0.5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_tick_begins_when_the_end_was_asked_for_meanwhile() {
+    let directory = tempfile::tempdir().unwrap();
+    let (agent, control) = (Agent::default(), Control::new());
+    agent.unasked.lock().unwrap().push_back(turn(100, 0.25));
+    let (ticks, asks) = (agent.ticks.clone(), control.clone());
+    tokio::spawn(async move {
+        sleep(Duration::from_secs(50)).await;
+        asks.stop();
+    });
+    let agent_loop = agent_loop(directory.path(), agent, control);
+    agent_loop.run().await.unwrap();
+    assert_eq!(*ticks.lock().unwrap(), 0);
+    assert_eq!(costs(directory.path()), [0.25]);
+}
