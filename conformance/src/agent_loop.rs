@@ -2,6 +2,7 @@
 
 mod checks;
 mod day;
+mod killed;
 mod page;
 mod stage;
 
@@ -120,7 +121,7 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
             plays.spawn(async move {
                 let _place = places.acquire_owned().await;
                 let begun = Instant::now();
-                let findings = day::play(&bench, cli, &program).await;
+                let findings = play(&bench, cli, &program).await;
                 Done {
                     cli,
                     findings,
@@ -155,6 +156,12 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
         }
     }
     Ok(ExitCode::from(u8::from(!fine)))
+}
+
+async fn play(bench: &Bench, cli: Cli, program: &Path) -> anyhow::Result<Findings> {
+    let mut findings = day::play(bench, cli, program).await?;
+    killed::play(bench, cli, program, &mut findings).await?;
+    Ok(findings)
 }
 
 /// Tells how it went with a CLI.

@@ -9,6 +9,8 @@ pub(crate) enum Check {
     Clear,
     Reset,
     Killed,
+    KilledInTurn,
+    LoopKilled,
     Sleep,
     Files,
     Usage,
@@ -18,11 +20,13 @@ pub(crate) enum Check {
 }
 
 impl Check {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Prompts,
         Self::Clear,
         Self::Reset,
         Self::Killed,
+        Self::KilledInTurn,
+        Self::LoopKilled,
         Self::Sleep,
         Self::Files,
         Self::Usage,
@@ -37,6 +41,8 @@ impl Check {
             Self::Clear => "clear",
             Self::Reset => "reset",
             Self::Killed => "killed",
+            Self::KilledInTurn => "killed_in_turn",
+            Self::LoopKilled => "loop_killed",
             Self::Sleep => "sleep",
             Self::Files => "files",
             Self::Usage => "usage",
@@ -59,6 +65,12 @@ impl Check {
             }
             Self::Killed => {
                 "the CLI is killed between two ticks: another process goes on with the conversation, and is told everything"
+            }
+            Self::KilledInTurn => {
+                "the CLI is killed while a command of its shell tool runs: the command ends too, the next tick goes on with the session, and `did-work` of the broken turn counts for it"
+            }
+            Self::LoopKilled => {
+                "the same when the loop itself is killed: no process is left, and so goes on the next loop in the directory"
             }
             Self::Sleep => {
                 "the sleep is short after `did-work` and longer after each other tick; `SIGUSR1` ends it"

@@ -123,7 +123,7 @@ struct Played {
 
 /// Plays the ticks with a CLI.
 pub(crate) async fn play(bench: &Bench, cli: Cli, program: &Path) -> anyhow::Result<Findings> {
-    let mut stage = Stage::new(bench, cli, program, script(cli)?).await?;
+    let mut stage = Stage::new(bench, cli, program, "loop", script(cli)?).await?;
     let mut ticks = Vec::new();
     let mut asked = 0;
     let mut killed = false;

@@ -16,10 +16,10 @@ use tokio::process::{Child, Command};
 use crate::play::{self, Bench, COPILOT_PACKAGES, Place};
 
 /// The longest that anything may take. OpenCode needs some 6 s for its first turn on a quiet machine.
-const LIMIT: Duration = Duration::from_mins(2);
+pub(crate) const LIMIT: Duration = Duration::from_mins(2);
 
 /// How often something is looked at while it is waited for.
-const POLL: Duration = Duration::from_millis(20);
+pub(crate) const POLL: Duration = Duration::from_millis(20);
 
 /// Seconds of sleep: so long that every tick is one that was asked for.
 pub(crate) const SLEEPS: [u64; 3] = [600, 300, 1500];
@@ -28,6 +28,7 @@ pub(crate) struct Stage {
     pub(crate) cli: Cli,
     pub(crate) model: MockModel,
     place: Place,
+    command: Command,
     child: Child,
     pid: Pid,
     /// How many sleeps the log had when it was looked at last.
@@ -40,9 +41,10 @@ impl Stage {
         bench: &Bench,
         cli: Cli,
         program: &Path,
+        name: &str,
         script: Script,
     ) -> anyhow::Result<Self> {
-        let place = Place::new(bench, cli, "loop")?;
+        let place = Place::new(bench, cli, name)?;
         let directory = place.directory();
         let mut settings = Settings::default();
         settings.directory = Some(directory.clone());
@@ -88,16 +90,27 @@ impl Stage {
         if let Some(name) = &pointing.model {
             command.env(format!("{}_MODEL", cli.id().to_uppercase()), name);
         }
-        let child = command.spawn().context("cannot start teamster")?;
-        let pid = child.id().context("teamster has ended")?;
+        let (child, pid) = spawn(&mut command)?;
         Ok(Self {
             cli,
             model,
             place,
+            command,
             child,
-            pid: Pid::from_raw(pid.cast_signed()),
+            pid,
             sleeps: 0,
         })
+    }
+
+    /// Starts the next loop in the directory.
+    pub(crate) fn start(&mut self) -> anyhow::Result<()> {
+        (self.child, self.pid) = spawn(&mut self.command)?;
+        Ok(())
+    }
+
+    /// The home of the loop and the CLI.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.place.home()
     }
 
     /// A file in the agent's directory.
@@ -133,7 +146,7 @@ impl Stage {
         let sleep: Value = serde_json::from_str(&self.read(".orchestrator/sleep.json"))?;
         let seconds = sleep["current_sleep_seconds"].as_u64();
         if sleep["state"] != "sleeping" {
-            bail!("sleep.json: {sleep}");
+            bail!("sleep.json: {sleep}\n{}", self.log());
         }
         seconds.with_context(|| format!("sleep.json: {sleep}"))
     }
@@ -184,6 +197,13 @@ impl Stage {
         Ok(!processes.is_empty())
     }
 
+    /// Kills the loop, and it alone.
+    pub(crate) async fn kill_loop(&mut self) -> anyhow::Result<()> {
+        kill(self.pid, Signal::SIGKILL)?;
+        self.child.wait().await?;
+        Ok(())
+    }
+
     /// Ends the loop as an operator does: its exit code, and the processes that are left.
     pub(crate) async fn end(&mut self) -> anyhow::Result<(Option<i32>, Vec<String>)> {
         kill(self.pid, Signal::SIGTERM)?;
@@ -191,6 +211,12 @@ impl Stage {
         let status = status.context("the loop does not end")??;
         Ok((status.code(), play::processes_of(&self.place.home())))
     }
+}
+
+fn spawn(command: &mut Command) -> anyhow::Result<(Child, Pid)> {
+    let child = command.spawn().context("cannot start teamster")?;
+    let pid = child.id().context("teamster has ended")?;
+    Ok((child, Pid::from_raw(pid.cast_signed())))
 }
 
 /// What the skills say.

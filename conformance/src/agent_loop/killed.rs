@@ -1,0 +1,192 @@
+//! Something is killed in the middle of a turn, while the CLI's shell tool runs.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::bail;
+use serde_json::Value;
+use teamster_mock_model::{Cli, Part, Script, Tokens, Turn};
+
+use super::checks::{Check, Findings};
+use super::stage::{LIMIT, POLL, SLEEPS, Stage};
+use crate::play::{self, Bench};
+use crate::resilience::asked::texts;
+
+/// What the model says in the first tick, and in the one after the kill.
+const SAID: [&str; 2] = ["The first is done.", "What was broken off is done."];
+
+/// What the agent's command makes before it waits.
+const RUNNING: &str = "running";
+
+/// How the command is known among the processes: nothing else sleeps so long.
+const WAITS: &str = "sleep 7411";
+
+/// Who is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Cli,
+    Loop,
+}
+
+impl Who {
+    fn check(self) -> Check {
+        match self {
+            Self::Cli => Check::KilledInTurn,
+            Self::Loop => Check::LoopKilled,
+        }
+    }
+}
+
+/// The answers: of the first tick, of the one that is broken off, and of every request after it, whose turn
+/// depends on how much of the broken one the CLI has kept.
+fn script() -> anyhow::Result<Script> {
+    let answer = |number: u64, part: Part| {
+        let mut turn = Turn::new(vec![part]);
+        let mut usage = Tokens::default();
+        (usage.input, usage.output) = (1000 * number + 7, 10 * number + 3);
+        turn.usage = usage;
+        turn
+    };
+    let command = format!("touch .orchestrator/did-work {RUNNING} && {WAITS}");
+    let mut broken = answer(2, Part::Shell(command));
+    broken.times = Some(1);
+    let again = answer(3, Part::Text(SAID[1].into()));
+    Ok(Script::new(vec![
+        answer(1, Part::Text(SAID[0].into())),
+        broken,
+        again.clone(),
+        again,
+    ])?)
+}
+
+/// Plays both with a CLI.
+pub(crate) async fn play(
+    bench: &Bench,
+    cli: Cli,
+    program: &Path,
+    findings: &mut Findings,
+) -> anyhow::Result<()> {
+    play_one(bench, cli, program, Who::Cli, findings).await?;
+    play_one(bench, cli, program, Who::Loop, findings).await
+}
+
+async fn play_one(
+    bench: &Bench,
+    cli: Cli,
+    program: &Path,
+    who: Who,
+    findings: &mut Findings,
+) -> anyhow::Result<()> {
+    let check = who.check();
+    let mut stage = Stage::new(bench, cli, program, check.name(), script()?).await?;
+    let first = stage.rest().await?;
+    findings.same(
+        check,
+        "the sleep after the first tick",
+        first,
+        SLEEPS[0] + SLEEPS[1],
+    );
+    let session = session(&stage);
+    stage.wake()?;
+    until(&stage, "the command does not run", |stage| {
+        stage.path(RUNNING).exists() && waits(stage)
+    })
+    .await?;
+    let asked = stage.model.requests().len();
+    match who {
+        Who::Cli => {
+            let killed = stage.kill().await?;
+            findings.must(check, killed, || "there was no CLI to kill".to_owned());
+            let pause = stage.rest().await?;
+            findings.same(check, "the pause after a failure", pause, 5);
+        }
+        Who::Loop => {
+            stage.kill_loop().await?;
+            until(&stage, "processes are left", |stage| {
+                play::processes_of(&stage.home()).is_empty()
+            })
+            .await?;
+            stage.start()?;
+        }
+    }
+    if cli == Cli::Gemini {
+        // It cannot go on with the session in the minute in which that was begun.
+        let wait = stage.rest().await?;
+        findings.must(check, wait <= 60, || format!("a wait of {wait} s"));
+    }
+    let sleep = stage.rest().await?;
+    // The flag of the turn that was broken off is for the next one.
+    findings.same(check, "the sleep after the kill", sleep, SLEEPS[0]);
+    findings.must(check, !waits(&stage), || {
+        "the command of the turn that was broken off still runs".to_owned()
+    });
+    let requests = stage.asked_from(asked);
+    let all = requests.first().map(texts).unwrap_or_default();
+    findings.must(check, all.contains(SAID[0]), || {
+        format!(
+            "what was said before is not in the request after the kill ({} requests)",
+            requests.len()
+        )
+    });
+    findings.same(
+        check,
+        "the session after the kill",
+        self::session(&stage),
+        session,
+    );
+    let records: Vec<Value> = stage
+        .read(".orchestrator/usage.jsonl")
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?;
+    let last = records.last().cloned().unwrap_or_default();
+    let figures = ["input_tokens", "output_tokens"].map(|name| last[name].as_u64());
+    findings.same(
+        check,
+        "tokens of the last tick",
+        figures,
+        [Some(3007), Some(33)],
+    );
+    let (code, left) = stage.end().await?;
+    findings.same(check, "the exit code", code, Some(0));
+    findings.must(check, left.is_empty(), || {
+        format!("processes are left: {left:?}")
+    });
+    findings.told.push(format!("== {}", check.name()));
+    findings.told.extend(stage.log().lines().map(str::to_owned));
+    for request in &requests {
+        findings.told.push(crate::resilience::asked::line(request));
+    }
+    findings.told.extend(records.iter().map(Value::to_string));
+    Ok(())
+}
+
+/// The session that the next loop would go on with.
+fn session(stage: &Stage) -> Value {
+    let text = stage.read(".orchestrator/session.json");
+    let session: Value = serde_json::from_str(&text).unwrap_or_default();
+    session["session_id"].clone()
+}
+
+/// Whether the command of the turn runs.
+fn waits(stage: &Stage) -> bool {
+    let processes = play::processes_of(&stage.home());
+    processes.iter().any(|command| command.trim() == WAITS)
+}
+
+/// Waits until something is so.
+async fn until(
+    stage: &Stage,
+    otherwise: &str,
+    holds: impl Fn(&Stage) -> bool,
+) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    while !holds(stage) {
+        if begun.elapsed() > LIMIT {
+            let left = play::processes_of(&stage.home());
+            bail!("{otherwise}: {left:?}\n{}", stage.log());
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    Ok(())
+}
