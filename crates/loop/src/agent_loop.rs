@@ -383,8 +383,10 @@ impl AgentLoop {
 
     async fn sleep(&mut self, sleep: Sleep) {
         let Sleep { seconds, reason } = sleep;
-        self.log.line(format!("sleeping {seconds} s: {reason}"));
+        let line = format!("sleeping {seconds} s: {reason}");
+        // First the file: who has read the line may look at it.
         self.write_sleep(&SleepFile::sleeping(seconds, reason, self.clock.now()));
+        self.log.line(line);
         let (clock, control) = (self.clock.clone(), self.control.clone());
         let mut rest = pin!(rest(&*clock, seconds));
         let woken = loop {
