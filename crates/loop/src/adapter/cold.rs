@@ -24,10 +24,21 @@ impl ColdAdapter {
             alive: false,
         }
     }
+
+    /// Those of a tick.
+    fn params(&self, prompt: &str, session: Option<&Id>) -> ExecuteParams {
+        let mut params = self.params.clone();
+        prompt.clone_into(&mut params.prompt);
+        params.session_id = session.map(|id| (**id).to_owned());
+        params
+    }
 }
 
 impl Adapter for ColdAdapter {
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
+        // Any prompt will do, but an empty one is refused.
+        let params = self.params("tick", resume.as_ref());
+        self.runtime.check(&params)?;
         self.session = resume;
         self.alive = true;
         Ok(())
@@ -59,9 +70,7 @@ impl Adapter for ColdAdapter {
     }
 
     fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
-        let mut params = self.params.clone();
-        prompt.clone_into(&mut params.prompt);
-        params.session_id = self.session.as_deref().map(str::to_owned);
+        let params = self.params(prompt, self.session.as_ref());
         Ok(self.runtime.execute(params))
     }
 
