@@ -42,10 +42,11 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
             Err(error) => return Ok(refuse(&error)),
         };
         let ended = agent_loop.run().await;
+        // An error is told on stderr: there it is not wanted twice.
+        log.end_copy();
         if let Err(error) = &ended {
             log.line(&error.message);
         }
-        log.end_copy();
         Ok(match ended {
             Ok(()) => exit_code::SUCCESS,
             Err(error) => refuse(&anyhow!(error.message)),
@@ -140,7 +141,7 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
     let prompts = Prompts::read(&settings, folder.directory()).map_err(anyhow::Error::msg)?;
     let (params, _) =
         teamster::agent_loop::params(&settings, &folder, &file).map_err(anyhow::Error::msg)?;
-    let config = config(&settings, &log);
+    let config = config(&settings, &file, &log);
     let adapter = teamster::create_loop_adapter(&settings, params, config)
         .map_err(|error| anyhow!(error.message))?;
     let places = Places::from_variables(|name| match file.get(name) {
@@ -185,11 +186,14 @@ fn usual_name(name: &str) -> Result<String, String> {
     }
 }
 
-fn config(settings: &Settings, log: &Log) -> RuntimeConfig {
+fn config(settings: &Settings, file: &BTreeMap<String, String>, log: &Log) -> RuntimeConfig {
     let mut config = params::base_config();
     config.spill_limit_bytes = WAITING_OUTPUT;
     if let Some(provider) = teamster::provider(&settings.runtime) {
-        config.program = params::program_variable(provider.info());
+        let info = provider.info();
+        let of_file = || file.get(&params::program_variable_name(info));
+        let of_file = || of_file().filter(|path| !path.is_empty()).map(Into::into);
+        config.program = params::program_variable(info).or_else(of_file);
     }
     // Gemini CLI does not end at the end of its input (measured), so that would be waited for in vain.
     let ends = settings.runtime != "gemini";

@@ -215,8 +215,9 @@ impl AgentLoop {
         }
     }
 
-    fn not_started(&mut self, error: AgentError, why: Start) -> Result<(), AgentError> {
+    fn not_started(&mut self, mut error: AgentError, why: Start) -> Result<(), AgentError> {
         let runtime = self.settings.name();
+        error.message = self.settings.explain(&error);
         let message = &error.message;
         match (error.retry_after_ms, why) {
             (Some(ms), _) => {

@@ -50,9 +50,9 @@ pub struct Prompts {
 
 impl Prompts {
     /// Those of the settings: their files, from the agent's directory on, or else the usual ones. A file
-    /// that cannot be read or is empty is an error, with its path.
+    /// that cannot be read or is empty is an error, with the variable and the path.
     pub fn read(settings: &Settings, directory: &Path) -> Result<Self, String> {
-        let text = |file: &Option<_>, usual: &str| match file {
+        let text = |name: &str, file: &Option<_>, usual: &str| match file {
             None => Ok(usual.to_owned()),
             Some(file) => {
                 let path = directory.join(file);
@@ -60,12 +60,12 @@ impl Prompts {
                     "" => Err(io::Error::other("it is empty")),
                     _ => Ok(text),
                 });
-                text.map_err(|error| format!("the prompt in {}: {error}", path.display()))
+                text.map_err(|error| format!("{name}: {}: {error}", path.display()))
             }
         };
         Ok(Self {
-            full: text(&settings.full_prompt, FULL)?,
-            light: text(&settings.light_prompt, LIGHT)?,
+            full: text("FULL_PROMPT_FILE", &settings.full_prompt, FULL)?,
+            light: text("LIGHT_PROMPT_FILE", &settings.light_prompt, LIGHT)?,
         })
     }
 
@@ -129,7 +129,8 @@ mod tests {
         assert_eq!(prompts.text(Prompt::Full), FULL);
         settings.full_prompt = Some("none.md".into());
         let error = Prompts::read(&settings, directory.path()).unwrap_err();
-        assert!(error.contains("none.md"), "{error}");
+        assert!(error.starts_with("FULL_PROMPT_FILE: "), "{error}");
+        assert!(error.contains("none.md: "), "{error}");
         fs::write(directory.path().join("none.md"), " \n").unwrap();
         let error = Prompts::read(&settings, directory.path()).unwrap_err();
         assert!(error.ends_with("it is empty"), "{error}");

@@ -6,7 +6,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use teamster_core::{AgentError, ErrorCode};
+
 use crate::machine::Pace;
+
+/// The smallest log, in bytes. In less there would not be a tick.
+const SMALLEST_LOG: u64 = 64 << 10;
 
 /// Why a loop cannot begin as it is set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -150,9 +155,23 @@ impl Settings {
             "of bytes",
             &mut settings.log_max_bytes,
         )?;
-        settings.chrome = variable("CHROME").as_deref() == Some("1");
-        let prefix = settings.runtime.split(':').next().unwrap_or_default();
-        let prefix = prefix.to_uppercase();
+        if settings.log_max_bytes < SMALLEST_LOG {
+            let message = format!(
+                "LOG_MAX_BYTES: at least {SMALLEST_LOG} bytes are needed, there is `{}`",
+                settings.log_max_bytes
+            );
+            return Err(SettingsError(message));
+        }
+        settings.chrome = match variable("CHROME").as_deref() {
+            None | Some("0") => false,
+            Some("1") => true,
+            Some(other) => {
+                let other = teamster_core::excerpt(other, 40);
+                let message = format!("CHROME: 1 turns it on, 0 off, and not `{other}`");
+                return Err(SettingsError(message));
+            }
+        };
+        let prefix = settings.prefix();
         settings.model = variable(&format!("{prefix}_MODEL"));
         settings.reasoning = variable(&format!("{prefix}_REASONING"));
         settings.full_prompt = variable("FULL_PROMPT_FILE").map(PathBuf::from);
@@ -163,6 +182,30 @@ impl Settings {
     /// The runtime for the eyes of others. Of a command this is the program: what it is given may be secret.
     pub fn name(&self) -> &str {
         self.runtime.split_whitespace().next().unwrap_or_default()
+    }
+
+    /// What the names of its own variables begin with.
+    fn prefix(&self) -> String {
+        let name = self.runtime.split(':').next().unwrap_or_default();
+        name.to_uppercase()
+    }
+
+    /// What is wrong, by the variable or the file that says it: the error names the parameter that this has
+    /// become.
+    pub(crate) fn explain(&self, error: &AgentError) -> String {
+        let message = &error.message;
+        let Some((parameter, what)) = message.split_once(": ") else {
+            return message.clone();
+        };
+        match parameter {
+            _ if error.code != ErrorCode::InvalidParams => message.clone(),
+            "model" => format!("{}_MODEL: {what}", self.prefix()),
+            "effort" => format!("{}_REASONING: {what}", self.prefix()),
+            "mcp_servers" => format!(".mcp.json: {what}"),
+            // No setting says it.
+            "permission" => what.to_owned(),
+            _ => message.clone(),
+        }
     }
 
     /// Whether the agent's process stays.
@@ -273,8 +316,38 @@ mod tests {
                 "warm",
                 "ADAPTER: there is hot and cold, and not `warm`",
             ),
+            (
+                "CHROME",
+                "yes",
+                "CHROME: 1 turns it on, 0 off, and not `yes`",
+            ),
+            (
+                "LOG_MAX_BYTES",
+                "0",
+                "LOG_MAX_BYTES: at least 65536 bytes are needed, there is `0`",
+            ),
         ] {
             assert_eq!(read(&[(name, value)], "").unwrap_err(), message);
         }
+        assert!(!read(&[("CHROME", "0")], "").unwrap().chrome);
+    }
+
+    #[test]
+    fn a_parameter_is_told_by_what_says_it() {
+        let settings = read(&[("RUNTIME", "copilot")], "").unwrap();
+        for (message, expected) in [
+            ("model: no such", "COPILOT_MODEL: no such"),
+            ("effort: leave it out", "COPILOT_REASONING: leave it out"),
+            ("mcp_servers: a: name: no", ".mcp.json: a: name: no"),
+            ("permission: not as root: no", "not as root: no"),
+            ("odd: it is", "odd: it is"),
+            ("odd", "odd"),
+        ] {
+            let told = settings.explain(&AgentError::invalid_params(message));
+            assert_eq!(told, expected);
+        }
+        let failed = ErrorCode::CliError;
+        let failed = AgentError::new(failed, teamster_core::ErrorKind::Internal, "model: none");
+        assert_eq!(settings.explain(&failed), "model: none");
     }
 }

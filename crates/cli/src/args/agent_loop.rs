@@ -19,10 +19,11 @@ Settings, as variables of the environment or in `.env` of the agent's directory:
   MAX_SLEEP             the longest sleep in seconds (3600)
   TIMEOUT_SECS          the longest turn in seconds (600)
   CLEAR_MIN_GAP         seconds between two clears in one session (600)
-  CHROME                1: Claude gets --chrome
+  CHROME                1: Claude gets --chrome; 0: it does not
   CLAUDE_MODEL, COPILOT_MODEL, ..., and CLAUDE_REASONING, COPILOT_REASONING, ...
+  TEAMSTER_CLAUDE_BIN, TEAMSTER_COPILOT_BIN, ...   the CLI's program, if it is not the one on PATH
   FULL_PROMPT_FILE, LIGHT_PROMPT_FILE   texts in place of the two prompts
-  LOG_MAX_BYTES         the size at which the log begins anew (10485760)
+  LOG_MAX_BYTES         the size at which the log begins anew (10485760), at least 65536
 
 Signals: SIGUSR1 asks for a tick, SIGTERM and SIGINT for the end; a second one ends it at once.
 

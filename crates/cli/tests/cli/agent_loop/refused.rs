@@ -1,0 +1,53 @@
+//! What cannot work is told by name before anything starts.
+
+use std::fs;
+
+use super::Agent;
+use crate::run;
+
+#[test]
+fn what_an_agent_with_a_process_for_each_tick_cannot_have() {
+    let agent = Agent::new(|plan| plan);
+    let servers = r#"{"mcpServers": {"a b/c": {"command": "serve"}}}"#;
+    fs::write(agent.directory().join(".mcp.json"), servers).unwrap();
+    let ended = run(agent.command().env("RUNTIME", "copilot"));
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    let told = "error: .mcp.json: a b/c: name: ";
+    assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
+    assert!(!agent.log().contains("tick 1"), "{}", agent.log());
+}
+
+#[test]
+fn what_says_it_is_named_and_once() {
+    let agent = Agent::new(|plan| plan);
+    for (runtime, name, value) in [
+        ("gemini", "GEMINI_REASONING", "high"),
+        ("opencode", "OPENCODE_MODEL", "foo"),
+        ("claude", "FULL_PROMPT_FILE", "none.md"),
+    ] {
+        for adapter in ["hot", "cold"] {
+            let mut command = agent.command();
+            command.env("RUNTIME", runtime).env(name, value);
+            let ended = run(command.env("ADAPTER", adapter));
+            assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+            let told = format!("error: {name}: ");
+            assert!(ended.stderr.starts_with(&told), "{}", ended.stderr);
+            assert!(!ended.stdout.contains(name), "{}", ended.stdout);
+        }
+    }
+}
+
+#[test]
+fn claude_with_a_process_for_each_tick_is_not_started_as_root_either() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let agent = Agent::new(|plan| plan);
+    let mut command = agent.command();
+    command.env_remove("IS_SANDBOX").env("ADAPTER", "cold");
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    let told = "error: Claude Code refuses to bypass permissions as root; ";
+    assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
+    assert!(agent.seen().is_empty());
+}
