@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use teamster::RuntimeConfig;
 use teamster::agent_loop::clock::SystemClock;
 use teamster::agent_loop::{AgentFolder, AgentLoop, Control, Log, Prompts, Settings, dotenv};
 use teamster::process::LineObserver;
 use teamster::usage::{Places, TickMeter};
+use teamster::{ErrorCode, RuntimeConfig};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::LoopArgs;
@@ -48,7 +48,9 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
             log.line(&error.message);
         }
         Ok(match ended {
-            Ok(()) => exit_code::SUCCESS,
+            Ok(Some(error)) if error.code == ErrorCode::CliNotFound => exit_code::CLI_NOT_FOUND,
+            Ok(Some(_)) => exit_code::AGENT_ERROR,
+            Ok(None) => exit_code::SUCCESS,
             Err(error) => refuse(&anyhow!(error.message)),
         })
     });

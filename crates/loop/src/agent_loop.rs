@@ -2,6 +2,7 @@
 
 mod account;
 mod files;
+mod trouble;
 mod turn;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,8 @@ use crate::prompts::Prompts;
 use crate::settings::{AdapterKind, Settings};
 use crate::status::{SessionFile, SleepFile};
 use account::ByItself;
-use turn::{Played, why};
+use trouble::trouble;
+use turn::Played;
 
 /// How long an agent may take to empty its context.
 const CLEAR_LIMIT: Duration = Duration::from_secs(30);
@@ -51,6 +53,8 @@ pub struct AgentLoop {
     variables: Option<BTreeMap<String, String>>,
     /// What was told of them.
     told: Vec<String>,
+    /// Why the last tick, or a start since then, did not come to its own end.
+    trouble: Option<AgentError>,
 }
 
 impl AgentLoop {
@@ -109,6 +113,7 @@ impl AgentLoop {
             stuck: Vec::new(),
             variables: None,
             told: Vec::new(),
+            trouble: None,
         }
     }
 
@@ -134,9 +139,10 @@ impl AgentLoop {
         self
     }
 
-    /// Runs until it is asked to end, and ends the agent. An error is one of the first start: the agent cannot
-    /// work with these settings.
-    pub async fn run(mut self) -> Result<(), AgentError> {
+    /// Runs until it is asked to end or has played its ticks, and ends the agent. In the second case it tells
+    /// why the last tick failed, if it did. An error is one of the first start: the agent cannot work with
+    /// these settings.
+    pub async fn run(mut self) -> Result<Option<AgentError>, AgentError> {
         let ended = self.steps().await;
         self.unasked(true).await;
         self.log.line("ending the agent");
@@ -149,7 +155,8 @@ impl AgentLoop {
             self.failed(SessionFile::NAME, &error);
         }
         self.log.line("agent-loop exit");
-        ended
+        let asked = self.control.is_stopping();
+        ended.map(|()| self.trouble.filter(|_| !asked))
     }
 
     async fn steps(&mut self) -> Result<(), AgentError> {
@@ -235,6 +242,7 @@ impl AgentLoop {
                 self.log
                     .line(format!("{runtime} cannot be started: {message}"));
                 self.machine.start_failed();
+                self.trouble = Some(error);
             }
         }
         Ok(())
@@ -328,21 +336,23 @@ impl AgentLoop {
         self.note_session(session.clone());
         let took = self.clock.elapsed().saturating_sub(now).as_secs_f64();
         let end = tick_end(&result, overran, self.adapter.is_alive());
+        self.trouble = trouble(&result, end).filter(|_| !stopped);
+        let why = match &self.trouble {
+            Some(error) => format!(": {}", error.message),
+            None => String::new(),
+        };
         self.log.line(match end {
             _ if stopped => format!("tick {number} broken off after {took:.1} s"),
             TickEnd::Completed => format!("tick {number} ok in {took:.1} s"),
             TickEnd::Failed | TickEnd::Refused => {
-                format!("tick {number} failed after {took:.1} s{}", why(&result))
+                format!("tick {number} failed after {took:.1} s{why}")
             }
             TickEnd::TimedOut => format!("tick {number} interrupted after {took:.1} s"),
             TickEnd::Stuck => {
                 format!("tick {number} interrupted after {took:.1} s; the process did not obey and was ended")
             }
-            TickEnd::Died => format!("tick {number}: the agent died after {took:.1} s{}", why(&result)),
-            TickEnd::Unusable => format!(
-                "tick {number}: the session cannot go on{}",
-                why(&result)
-            ),
+            TickEnd::Died => format!("tick {number}: the agent died after {took:.1} s{why}"),
+            TickEnd::Unusable => format!("tick {number}: the session cannot go on{why}"),
         });
         self.account(&result, session.as_ref()).await;
         if stopped {
@@ -385,6 +395,7 @@ impl AgentLoop {
     async fn sleep(&mut self, sleep: Sleep) {
         let Sleep { seconds, reason } = sleep;
         let line = format!("sleeping {seconds} s: {reason}");
+        let reason = self.with_trouble(reason);
         // First the file: who has read the line may look at it.
         self.write_sleep(&SleepFile::sleeping(seconds, reason, self.clock.now()));
         self.log.line(line);

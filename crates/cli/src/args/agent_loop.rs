@@ -29,8 +29,9 @@ Signals: SIGUSR1 asks for a tick, SIGTERM and SIGINT for the end; a second one e
 
 Exit codes:
     0  it was asked to end, or has played its ticks
-    1  something failed in teamster itself
+    1  something failed in teamster itself; with --ticks, or the last tick failed
     2  the directory or a setting cannot be used, or another loop runs there
+    3  with --ticks: the last tick failed because the agent's CLI is not installed
   130  a second signal ended it at once";
 
 /// Lets an agent work by itself, in ticks with a sleep between them.

@@ -1,5 +1,8 @@
 //! `teamster loop`, with a stand-in for Claude Code.
 
+mod refused;
+mod ticks;
+
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -452,7 +455,8 @@ fn neither_the_agents_variables_nor_the_arguments_of_a_command_are_told() {
         .env("RUNTIME", "acp:/nowhere/agent --token on-the-line")
         .args(["--ticks", "1"]);
     let ended = run(&mut command);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // There is no such program.
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
     let told = format!("{}{}{}", ended.stdout, ended.stderr, agent.log());
     assert!(told.contains("starting acp:/nowhere/agent\n"), "{told}");
     for secret in ["in-the-file", "on-the-line"] {

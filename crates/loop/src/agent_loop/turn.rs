@@ -1,6 +1,6 @@
 //! One turn, from its prompt to its end.
 
-use teamster_core::{AgentEvent, EventStream, Id, NoticeLevel, RunAssembler, RunResult, RunStatus};
+use teamster_core::{AgentEvent, EventStream, Id, NoticeLevel, RunAssembler, RunResult};
 
 use super::AgentLoop;
 use crate::machine::Prompt;
@@ -132,14 +132,5 @@ impl Said {
             }
             _ => {}
         }
-    }
-}
-
-/// Why it failed, if that is told.
-pub(super) fn why(result: &RunResult) -> String {
-    match (result.errors.last(), result.status) {
-        (Some(error), _) => format!(": {}", error.message),
-        (None, RunStatus::Incomplete) => ": its output broke off".to_owned(),
-        (None, _) => String::new(),
     }
 }
