@@ -44,7 +44,7 @@ pub struct AgentConfig {
     pub role: Option<String>,
     /// The adapter of its loop. Without one the loop's own default holds.
     pub runtime: Option<String>,
-    /// Whether it has a browser; of the runtime `claude` only.
+    /// Whether it has a browser. A loop whose runtime has none says so.
     pub chrome: bool,
     /// Where it works, absolute.
     pub working_dir: PathBuf,
@@ -59,7 +59,7 @@ impl AgentConfig {
         if let Some(runtime) = &self.runtime {
             variables.push(("RUNTIME", runtime.clone()));
         }
-        if self.has_chrome() {
+        if self.chrome {
             variables.push(("CHROME", "1".to_owned()));
         }
         variables
@@ -69,10 +69,6 @@ impl AgentConfig {
     pub(crate) fn starts_like(&self, other: &Self) -> bool {
         real(&self.working_dir) == real(&other.working_dir)
             && self.environment() == other.environment()
-    }
-
-    fn has_chrome(&self) -> bool {
-        self.chrome && self.runtime.as_deref().is_none_or(|it| it == "claude")
     }
 
     /// Why it cannot be started as things are on the disk.
@@ -106,7 +102,8 @@ impl AgentConfig {
     fn instruction_files(&self) -> Vec<PathBuf> {
         let first = match (&self.instructions_file, self.runtime.as_deref()) {
             (Some(file), _) => file.clone(),
-            (None, Some("claude")) => CLAUDE_FILE.into(),
+            // By any of its names, such as `Claude-Code`.
+            (None, Some(name)) if name.to_lowercase().starts_with("claude") => CLAUDE_FILE.into(),
             // The runtime may be set where only the loop reads it.
             (None, None) => return vec![CLAUDE_FILE.into(), OTHERS_FILE.into()],
             (None, Some(_)) => OTHERS_FILE.into(),
@@ -141,7 +138,7 @@ impl fmt::Display for Line {
 
 /// The file as it is written. What else is in it is for others.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct Written<'a> {
     company_name: Option<String>,
     agents_root: Option<PathBuf>,
@@ -151,7 +148,7 @@ struct Written<'a> {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct WrittenAgent {
     id: String,
     alias: Option<String>,

@@ -42,8 +42,11 @@ fn a_configuration_as_others_have_it() {
         marketing.environment(),
         [("RUNTIME", "claude".into()), ("CHROME", "1".into())]
     );
-    // The browser is Claude's.
-    assert_eq!(qa.environment(), [("RUNTIME", "copilot".into())]);
+    // That the browser is Claude's is for the loop to say, which knows all its names.
+    assert_eq!(
+        qa.environment(),
+        [("RUNTIME", "copilot".into()), ("CHROME", "1".into())]
+    );
     assert_eq!(qa.working_dir, Path::new("/company/../qa"));
     assert_eq!(
         qa.instruction_files(),
@@ -71,6 +74,20 @@ fn what_is_wrong_is_told_with_its_line_and_what_to_write() {
     assert_eq!(line, Some(2));
     assert!(
         message.contains(r#"{"agents": [{"id": "helper"}]}"#),
+        "{message}"
+    );
+
+    for text in ["[]", "7"] {
+        let (line, message) = wrong(text);
+        assert_eq!(line, Some(1));
+        assert!(
+            message.contains("expected an object: write an object such as "),
+            "{message}"
+        );
+    }
+    let (_, message) = wrong("{\"agents\": [[]]}");
+    assert!(
+        message.contains("expected an object: write an agent such as "),
         "{message}"
     );
 
@@ -169,6 +186,7 @@ fn an_agent_without_its_directory_or_its_instructions_has_an_obstacle() {
     for (more, file) in [
         ("", "CLAUDE.md"),
         (r#", "runtime": "claude""#, "CLAUDE.md"),
+        (r#", "runtime": "Claude-Code""#, "CLAUDE.md"),
         (r#", "runtime": "copilot""#, "AGENTS.md"),
         (r#", "instructionsFile": "TASK.md""#, "TASK.md"),
     ] {
