@@ -1,7 +1,7 @@
 //! Figures and texts in the form in which people read them.
 
 use serde_json::Value;
-use teamster::{CostSource, RunResult, Usage};
+use teamster::{CostSource, RunResult, Usage, is_bidi_control};
 
 /// Milliseconds as `0.3s`, `42s`, `2m 05s` or `1h 00m`.
 pub(crate) fn duration_ms(ms: u64) -> String {
@@ -86,7 +86,11 @@ pub(crate) fn usd(usd: f64) -> String {
 /// text in another order than it has.
 pub(crate) fn one_line(text: &str) -> String {
     text.split(|c: char| c.is_whitespace() || c.is_control())
-        .map(|word| word.chars().filter(|c| !reorders(*c)).collect::<String>())
+        .map(|word| {
+            word.chars()
+                .filter(|c| !is_bidi_control(*c))
+                .collect::<String>()
+        })
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join(" ")
@@ -95,13 +99,8 @@ pub(crate) fn one_line(text: &str) -> String {
 /// The text without control characters other than newlines and tabs.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
-        .filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || reorders(*c)))
+        .filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(*c)))
         .collect()
-}
-
-/// The characters that Unicode calls `Bidi_Control`: with them `gnp.exe` is shown as `exe.png`.
-fn reorders(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The arguments of a tool that say the most, in one line.

@@ -82,6 +82,6 @@ pub use session::{
     SessionProtocol, SessionProvider, SessionRuntime, Turn,
 };
 pub use stream::{AbortHandle, EventStream};
-pub use text::{excerpt, tail, without_colors};
+pub use text::{excerpt, is_bidi_control, tail, without_colors};
 pub use tokio_util::sync::CancellationToken;
 pub use usage::{ModelUsage, Usage};

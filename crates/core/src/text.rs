@@ -41,6 +41,12 @@ pub fn without_colors(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// Whether it is one of the characters that Unicode calls `Bidi_Control`: with them `gnp.exe` is shown as
+/// `exe.png`.
+pub fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

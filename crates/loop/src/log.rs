@@ -74,10 +74,12 @@ impl Log {
             let line = anstream::adapter::strip_str(line.trim_end()).to_string();
             let line = teamster_core::excerpt(&line, LONGEST_LINE);
             written.extend(["[", &stamp, "] ", before]);
-            // Nothing that an agent says moves the cursor of whoever looks at it.
+            // Nothing that an agent says moves the cursor of whoever looks at it, or shows in another order.
             written.extend(line.chars().map(|c| match c {
                 '\t' => ' ',
-                c if c.is_control() => char::REPLACEMENT_CHARACTER,
+                c if c.is_control() || teamster_core::is_bidi_control(c) => {
+                    char::REPLACEMENT_CHARACTER
+                }
                 c => c,
             }));
             written.push('\n');
@@ -214,10 +216,13 @@ mod tests {
     async fn lines_have_their_time_and_no_control_characters() {
         let (_directory, path, log) = log(1 << 20);
         log.line("tick begin");
-        log.lines("> ", "one\r\n\x1b[31mtwo\tx\x07\n");
+        log.lines("> ", "one\r\n\x1b[31mtwo\tx\x07\ngnp\u{202e}exe\n");
         let text = fs::read_to_string(path).unwrap();
         let at = "[2026-11-21T20:00:00Z]";
-        assert_eq!(text, format!("{at} tick begin\n{at} > one\n{at} > two x\n"));
+        assert_eq!(
+            text,
+            format!("{at} tick begin\n{at} > one\n{at} > two x\n{at} > gnp\u{fffd}exe\n")
+        );
     }
 
     #[tokio::test(start_paused = true)]
