@@ -49,7 +49,7 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
     let printed = if args.json {
         json::print(&report, &mut io::stdout())
     } else if report.groups.is_empty() {
-        table::nothing(&report, &mut anstream::stderr())
+        table::nothing(&report, &args.providers, &mut anstream::stderr())
     } else {
         table::print(&report, &mut anstream::stdout())
     };

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use teamster::usage::{Figures, Group};
+use teamster::usage::{Figures, Group, Provider};
 
 use super::Report;
 use crate::args::By;
@@ -24,20 +24,28 @@ const HEAD: [&str; 7] = [
     "ESTIMATED",
 ];
 
-/// A friendly word in the place of a table.
-pub(super) fn nothing(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
-    if report.span.since.is_some() || report.span.until.is_some() {
-        writeln!(
-            out,
-            "nothing was used in this time, as far as the CLIs' files tell"
-        )?;
+/// A friendly word in the place of a table. `chosen` are the CLIs that were asked for, if not all.
+pub(super) fn nothing(
+    report: &Report<'_>,
+    chosen: &[Provider],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let chosen: Vec<_> = chosen.iter().map(|provider| provider.id()).collect();
+    let of = match &*chosen {
+        [] => String::new(),
+        some => format!(" of {}", some.join(", ")),
+    };
+    let all_time = report.span.since.is_none() && report.span.until.is_none();
+    let when = if all_time { "here yet" } else { "in this time" };
+    let more = if all_time && chosen.is_empty() {
+        "; `teamster doctor` shows which CLIs are here"
     } else {
-        writeln!(
-            out,
-            "nothing was used here yet: no agent CLI has left files, and no run is in the history. \
-             `teamster doctor` shows which CLIs are here"
-        )?;
-    }
+        ""
+    };
+    writeln!(
+        out,
+        "nothing{of} was used {when}, as far as the CLIs' files and the history of runs tell{more}"
+    )?;
     notes(report, out)
 }
 

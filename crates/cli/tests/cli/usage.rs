@@ -192,7 +192,7 @@ fn only_what_was_in_a_time() {
     assert_data_eq!(
         nothing.stderr,
         str![[r#"
-nothing was used in this time, as far as the CLIs' files tell
+nothing was used in this time, as far as the CLIs' files and the history of runs tell
 
 "#]]
     );
@@ -206,7 +206,15 @@ fn where_nothing_is_a_friendly_word_is() {
     assert_data_eq!(
         ended.stderr,
         str![[r#"
-nothing was used here yet: no agent CLI has left files, and no run is in the history. `teamster doctor` shows which CLIs are here
+nothing was used here yet, as far as the CLIs' files and the history of runs tell; `teamster doctor` shows which CLIs are here
+
+"#]]
+    );
+    let ended = usage(home.path(), ["--provider=codex", "--provider=gemini"]);
+    assert_data_eq!(
+        ended.stderr,
+        str![[r#"
+nothing of codex, gemini was used here yet, as far as the CLIs' files and the history of runs tell
 
 "#]]
     );
