@@ -15,7 +15,7 @@ mod tests;
 pub const ORCHESTRATOR: &str = ".orchestrator";
 
 /// Whoever has the lock on this one is the loop.
-const LOCK: &str = "loop.lock";
+pub(crate) const LOCK: &str = "loop.lock";
 
 /// How the name of a file begins that is about to take the place of another.
 const NEW: &str = ".new-";

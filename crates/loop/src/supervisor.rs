@@ -21,6 +21,8 @@ mod client;
 mod config;
 mod event;
 mod last_start;
+mod last_words;
+mod lock_holder;
 mod managed;
 mod offline;
 mod place;

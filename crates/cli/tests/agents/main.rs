@@ -5,6 +5,7 @@
 mod company;
 mod orders;
 mod supervise;
+mod told;
 
 use std::time::Duration;
 

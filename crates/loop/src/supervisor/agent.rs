@@ -55,7 +55,7 @@ pub(crate) enum Exit {
 /// In order: the loop was told to end, by somebody else.
 const IN_ORDER: i32 = 0;
 /// The loop says that its directory or its settings are wrong. To start it again would not help.
-const UNUSABLE: i32 = 2;
+pub(super) const UNUSABLE: i32 = 2;
 
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,7 +13,7 @@ use crate::folder::{read_json, write_json};
 
 /// How far the time in the file may be from that of the process, in milliseconds: the file is written
 /// after the start, and the machine's start is known to a second.
-const TOLERANCE_MS: u64 = 10_000;
+pub(super) const TOLERANCE_MS: u64 = 10_000;
 
 /// The content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::config::{AgentConfig, Config};
 use super::last_start::LastStart;
+use super::lock_holder;
 use super::place::Place;
 use super::protocol::{AgentState as Doing, AgentStatus, Status};
 use super::state::{AgentState, State};
@@ -35,7 +36,8 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
         .and_then(|known| known.process.as_ref())
         .map(|process| (process.identity(), process.started_at_ms))
         .filter(|(process, _)| process.is_running())
-        .or_else(|| LastStart::running(&agent.working_dir));
+        .or_else(|| LastStart::running(&agent.working_dir))
+        .or_else(|| lock_holder::running(&agent.working_dir));
     AgentStatus {
         id: agent.id.clone(),
         alias: agent.alias.clone(),

@@ -14,6 +14,7 @@ use super::agent::{Action, Exit, Phase};
 use super::config::Config;
 use super::event::Event;
 use super::last_start::LastStart;
+use super::last_words;
 use super::managed::Managed;
 use super::place::{Place, real};
 use super::process::{Gated, Program, adopted_exit, child_exit, clear_up};
@@ -301,7 +302,7 @@ impl Supervisor {
             pid: process.pid(),
         };
         let told = start.write(&managed.config.working_dir);
-        managed.log(&format!("started, pid {}", process.pid()));
+        managed.log(&last_words::beginning(process.pid()));
         managed.agent.started(process, Instant::now());
         let child = gated.release().await;
         self.watch(process, child_exit(child));
@@ -368,7 +369,8 @@ impl Supervisor {
                 }
                 _ => String::new(),
             };
-            self.trouble(index, format!("{exit}{next}"));
+            let how = last_words::of(exit, &managed.config.working_dir, process.pid());
+            self.trouble(index, format!("{how}{next}"));
         }
     }
 

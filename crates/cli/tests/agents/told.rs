@@ -1,0 +1,77 @@
+//! What is told of agents, and of those that do nothing.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use nix::sys::signal::Signal;
+use teamster_testkit::stand_in::Act;
+
+use crate::company::Company;
+
+#[test]
+fn a_log_that_is_not_there_yet_is_waited_for() {
+    let company = Company::new(["a"], |plan| plan);
+    let mut command = company.teamster(["agents", "logs", "a", "--follow"]);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut following = command.spawn().unwrap();
+    let told = BufReader::new(following.stderr.take().unwrap()).lines();
+    let is_waiting = |line: &String| line.ends_with("waiting for it");
+    assert!(told.map(Result::unwrap).any(|line| is_waiting(&line)));
+    let folder = company.folder("a").join(".orchestrator");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("agent-loop.log"), "one\n").unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "one");
+    following.kill().unwrap();
+    following.wait().unwrap();
+}
+
+#[test]
+fn what_cannot_be_written_is_no_end_in_order() {
+    let company = Company::new(["a"], |plan| plan);
+    for more in [None, Some("--json")] {
+        let args = ["agents", "status"].into_iter().chain(more);
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = company.teamster(args).stdout(full).output().unwrap();
+        let told = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{told}");
+        assert!(
+            told.ends_with("cannot write the output: No space left on device (os error 28)\n"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_loop_that_was_started_by_hand_is_seen() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let folder = company.folder("a");
+    let mut by_hand = company.teamster(["loop"]);
+    let mut by_hand = by_hand.arg(folder).stdout(Stdio::null()).spawn().unwrap();
+    let seen = company.asleep("a");
+    assert_eq!(seen, by_hand.id());
+    by_hand.kill().unwrap();
+    by_hand.wait().unwrap();
+    assert_eq!(company.agent("a")["state"], "stopped");
+}
+
+#[test]
+fn why_an_agent_does_nothing_is_told() {
+    let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
+    fs::write(company.folder("b").join(".env"), "MIN_SLEEP=soon\n").unwrap();
+    fs::remove_file(company.path("bin").join("claude")).unwrap();
+    let supervisor = company.supervise([]);
+    let agent = company.wait("a", |it| it["activity"]["state"] == "sleeping");
+    let reason = agent["activity"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("waiting after "), "{reason}");
+    assert!(reason.contains("; the last error: "), "{reason}");
+    assert!(reason.contains("`claude`"), "{reason}");
+    let agent = company.wait("b", |it| it["state"] == "failed");
+    assert_eq!(
+        agent["reason"],
+        "ended with code 2: MIN_SLEEP: a whole number of seconds is needed, there is `soon`"
+    );
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}

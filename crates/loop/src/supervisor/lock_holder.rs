@@ -1,0 +1,66 @@
+//! The loop that has the lock of a directory, whoever has started it.
+
+use std::fs;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use teamster_process::ProcessIdentity;
+
+use super::last_start::TOLERANCE_MS;
+use crate::ORCHESTRATOR;
+use crate::folder::LOCK;
+
+/// The loop in this directory, and when it was started, as far as the file of the lock tells: the process with
+/// that id is in the directory, and was there when the file was written. The lock itself is let alone. To try
+/// it would keep out a loop that begins in that moment.
+pub(crate) fn running(working_dir: &Path) -> Option<(ProcessIdentity, u64)> {
+    let file = working_dir.join(ORCHESTRATOR).join(LOCK);
+    let found = fs::metadata(&file).ok().filter(fs::Metadata::is_file)?;
+    let written = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let written = u64::try_from(written.as_millis()).ok()?;
+    let pid = fs::read_to_string(&file).ok()?.trim().parse().ok()?;
+    let process = ProcessIdentity::of(pid)?;
+    let began = process.started_at_ms()?;
+    let there = process.directory()? == fs::canonicalize(working_dir).ok()?;
+    (there && began <= written.saturating_add(TOLERANCE_MS))
+        .then_some((process, began.min(written)))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs::File;
+    use std::process::Command;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    #[test]
+    fn only_a_process_that_was_there_when_the_lock_was_written_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(running(dir.path()), None);
+        fs::create_dir(dir.path().join(ORCHESTRATOR)).unwrap();
+        let lock = dir.path().join(ORCHESTRATOR).join(LOCK);
+        let mut child = Command::new("sleep")
+            .arg("60")
+            .current_dir(dir.path())
+            .spawn()
+            .unwrap();
+        fs::write(&lock, format!("{}\n", child.id())).unwrap();
+        let identity = ProcessIdentity::of(child.id());
+        assert_eq!(running(dir.path()).map(|(it, _)| it), identity);
+
+        // The id was given to another process since.
+        let hour = Duration::from_hours(1);
+        let file = File::options().write(true).open(&lock).unwrap();
+        file.set_modified(SystemTime::now() - hour).unwrap();
+        assert_eq!(running(dir.path()), None);
+        // It is somewhere else.
+        fs::write(&lock, std::process::id().to_string()).unwrap();
+        assert_eq!(running(dir.path()), None);
+
+        fs::write(&lock, child.id().to_string()).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(running(dir.path()), None);
+    }
+}
