@@ -101,10 +101,9 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
     } else {
         print(&report, &mut anstream::stdout())
     };
-    Ok(match printed {
-        Err(_) => exit_code::ABORTED,
-        Ok(()) if usable => exit_code::SUCCESS,
-        Ok(()) => exit_code::CLI_NOT_FOUND,
+    Ok(match exit_code::of_printed(printed)? {
+        exit_code::SUCCESS if !usable => exit_code::CLI_NOT_FOUND,
+        code => code,
     })
 }
 

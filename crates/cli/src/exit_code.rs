@@ -1,5 +1,8 @@
 //! The exit codes of the program. They are stable: scripts may rely on them.
 
+use std::io;
+
+use anyhow::Context;
 use teamster::orchestrator::{Failure, Outcome, OutcomeStatus};
 use teamster::{ErrorCode, ErrorKind, RunResult, RunStatus};
 
@@ -41,6 +44,16 @@ Exit codes, by how the last message was answered:
     4  a limit of time ended it
     5  the output broke off, or nothing came of it but denied permissions
   130  it was interrupted; or a signal ended the chat, or nobody reads the output any more";
+
+/// The exit code of a command that has printed what it had to say. That nobody reads it any more is an end; what
+/// else keeps it from being written is an error.
+pub(crate) fn of_printed(printed: io::Result<()>) -> anyhow::Result<u8> {
+    match printed {
+        Ok(()) => Ok(SUCCESS),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ABORTED),
+        Err(error) => Err(error).context("cannot write the output"),
+    }
+}
 
 /// The exit code for a run that ended like this.
 pub(crate) fn of(result: &RunResult) -> u8 {

@@ -65,10 +65,7 @@ fn main() -> ExitCode {
             // Written to memory first: the generator panics if it cannot write.
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "teamster", &mut script);
-            match io::stdout().write_all(&script) {
-                Ok(()) => Ok(exit_code::SUCCESS),
-                Err(_) => Ok(exit_code::ABORTED),
-            }
+            exit_code::of_printed(io::stdout().write_all(&script))
         }
         Command::FakeAgent(args) => return fake_agent(args.args.into_iter()),
         Command::FakeMcp(args) => return teamster_testkit::mcp_server::main(args.args.into_iter()),

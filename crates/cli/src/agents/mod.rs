@@ -4,6 +4,7 @@ mod logs;
 mod orders;
 mod status;
 
+use std::io;
 use std::path::Path;
 
 use anyhow::Context;
@@ -45,6 +46,7 @@ pub(crate) fn main(args: &AgentsArgs) -> anyhow::Result<u8> {
             Ok(exit_code::USAGE)
         }
         Err(Failure::Supervisor(error)) => Err(error.into()),
+        Err(Failure::Output(error)) => Err(error),
         Ok(code) => Ok(code),
     }
 }
@@ -54,12 +56,19 @@ enum Failure {
     Supervisor(Error),
     /// There is no agent of this name.
     Unknown(String),
+    /// What came of it cannot be written.
+    Output(anyhow::Error),
 }
 
 impl<E: Into<Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Supervisor(error.into())
     }
+}
+
+/// The exit code when this was printed.
+fn of_printed(printed: io::Result<()>) -> Result<u8, Failure> {
+    exit_code::of_printed(printed).map_err(Failure::Output)
 }
 
 /// Connects to the supervisor of this configuration.

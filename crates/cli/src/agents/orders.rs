@@ -9,7 +9,7 @@ use teamster::agent_loop::supervisor::protocol::{
 };
 use tokio::time::sleep;
 
-use super::{Failure, ask, connect};
+use super::{Failure, ask, connect, of_printed};
 use crate::args::AgentsSelection;
 use crate::{drive, exit_code, words};
 
@@ -33,7 +33,7 @@ pub(super) async fn start(args: &AgentsSelection, file: &Path) -> Result<u8, Fai
     let status = follow(file, args, Command::Start(selection(args)), |_, agent| {
         has_settled(agent)
     });
-    Ok(tell(&status.await?, args, true))
+    tell(&status.await?, args, true)
 }
 
 /// Whether it is known what came of a start. A loop that cannot work ends before it says what it does.
@@ -52,7 +52,7 @@ pub(super) async fn stop(args: &AgentsSelection, file: &Path) -> Result<u8, Fail
     let status = follow(file, args, Command::Stop(selection(args)), |_, agent| {
         agent.pid.is_none()
     });
-    Ok(tell(&status.await?, args, false))
+    tell(&status.await?, args, false)
 }
 
 pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
@@ -65,7 +65,7 @@ pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, F
             another && has_settled(agent)
         },
     );
-    Ok(tell(&status.await?, args, true))
+    tell(&status.await?, args, true)
 }
 
 pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
@@ -74,14 +74,14 @@ pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Fail
     let lines = chosen(&status, args)
         .filter(woken)
         .map(|agent| format!("{}: woken", agent.id));
-    Ok(print(lines))
+    print(lines)
 }
 
 pub(super) async fn reload(file: &Path) -> Result<u8, Failure> {
     let status = ask(file, Command::Reload).await?;
     let agents = status.agents.iter().filter(|agent| !agent.removed).count();
     let agents = words::plural(agents as u64, "agent");
-    Ok(print([format!("configuration read again: {agents}")]))
+    print([format!("configuration read again: {agents}")])
 }
 
 /// Asks for something and waits until it has come to pass for all that are meant. What is looked at is the
@@ -124,7 +124,7 @@ fn chosen<'a>(
 }
 
 /// Says what came of it; whether that is what was asked for.
-fn tell(status: &Status, args: &AgentsSelection, run: bool) -> u8 {
+fn tell(status: &Status, args: &AgentsSelection, run: bool) -> Result<u8, Failure> {
     let mut good = true;
     let lines: Vec<String> = chosen(status, args)
         .map(|agent| {
@@ -145,18 +145,14 @@ fn tell(status: &Status, args: &AgentsSelection, run: bool) -> u8 {
             }
         })
         .collect();
-    match print(lines) {
+    Ok(match print(lines)? {
         exit_code::SUCCESS if !good => exit_code::AGENT_ERROR,
         code => code,
-    }
+    })
 }
 
-fn print(lines: impl IntoIterator<Item = String>) -> u8 {
+fn print(lines: impl IntoIterator<Item = String>) -> Result<u8, Failure> {
     let mut out = io::stdout().lock();
-    for line in lines {
-        if writeln!(out, "{}", words::one_line(&line)).is_err() {
-            return exit_code::ABORTED;
-        }
-    }
-    exit_code::SUCCESS
+    let mut lines = lines.into_iter();
+    of_printed(lines.try_for_each(|line| writeln!(out, "{}", words::one_line(&line))))
 }

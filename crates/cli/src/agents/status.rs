@@ -8,11 +8,11 @@ use teamster::agent_loop::LoopState;
 use teamster::agent_loop::supervisor::Error;
 use teamster::agent_loop::supervisor::protocol::{AgentState, AgentStatus, Status};
 
-use super::{Failure, status_with};
+use super::{Failure, of_printed, status_with};
 use crate::args::AgentsStatusArgs;
 use crate::runs::local;
 use crate::table::Table;
-use crate::{drive, exit_code, words};
+use crate::{drive, words};
 
 pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Failure> {
     let mut status = status_with(file, &args.agents).await?;
@@ -36,10 +36,7 @@ pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Fai
         }
         table(&status, drive::clock(), &mut anstream::stdout())
     };
-    Ok(match printed {
-        Ok(()) => exit_code::SUCCESS,
-        Err(_) => exit_code::ABORTED,
-    })
+    of_printed(printed)
 }
 
 fn table(status: &Status, now_ms: u64, out: &mut impl Write) -> io::Result<()> {

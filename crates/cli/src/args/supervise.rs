@@ -59,8 +59,10 @@ Examples:
 
 Exit codes:
     0  it was done
-    1  an agent does not do what was asked for, or no supervisor is running
-    2  there is no such agent, or the configuration cannot be used";
+    1  an agent does not do what was asked for, no supervisor is running, or something failed in
+       teamster itself
+    2  there is no such agent, or the configuration cannot be used
+  130  nobody reads the output any more";
 
 /// Shows the agents of a supervisor, and tells it what to do.
 ///

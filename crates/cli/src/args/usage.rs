@@ -15,7 +15,13 @@ Examples:
   teamster usage --by agent --since today      which agents, told apart by their directories
   teamster usage --by session --since \"2026-11-22 09:00\" --until \"2026-11-22 12:00\"
   teamster usage --provider claude --since yesterday --until yesterday
-  teamster usage --since 30d --json | jq .total.estimatedCostUsd";
+  teamster usage --since 30d --json | jq .total.estimatedCostUsd
+
+Exit codes:
+    0  it was shown, or there was nothing
+    1  the store that is named cannot be read, or something failed in teamster itself
+    2  the command line makes no sense
+  130  nobody reads the output any more";
 
 /// Shows what agent CLIs have used on this machine, and what it cost.
 ///

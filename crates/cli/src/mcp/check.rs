@@ -148,8 +148,8 @@ async fn check(
         while !args.json
             && let Some(Some(checked)) = done.get(printed)
         {
-            if print(checked, &mut out).and_then(|()| out.flush()).is_err() {
-                return Ok(exit_code::ABORTED);
+            if let Err(error) = print(checked, &mut out).and_then(|()| out.flush()) {
+                return exit_code::of_printed(Err(error)).map_err(Failure::Other);
             }
             printed += 1;
         }
@@ -160,11 +160,8 @@ async fn check(
     };
     if args.json {
         let text = serde_json::to_string_pretty(&report).map_err(io::Error::from);
-        if text
-            .and_then(|text| writeln!(io::stdout(), "{text}"))
-            .is_err()
-        {
-            return Ok(exit_code::ABORTED);
+        if let Err(error) = text.and_then(|text| writeln!(io::stdout(), "{text}")) {
+            return exit_code::of_printed(Err(error)).map_err(Failure::Other);
         }
     }
     let failed = report.servers.iter().any(|it| it.state == State::Failed);

@@ -80,10 +80,7 @@ pub(super) fn main(args: &McpListArgs) -> Result<u8, Failure> {
         crate::warn(&report.ignored);
         print(&report, &mut anstream::stdout())
     };
-    Ok(match printed {
-        Ok(()) => exit_code::SUCCESS,
-        Err(_) => exit_code::ABORTED,
-    })
+    exit_code::of_printed(printed).map_err(Failure::Other)
 }
 
 /// `${NAME}` for a variable that is set, so that its default does not show. An address has to stay one.

@@ -81,8 +81,8 @@ pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
             }
         };
         told += 1;
-        if writeln!(out, "{}: {said}", file.display()).is_err() {
-            return Ok(exit_code::ABORTED);
+        if let Err(error) = writeln!(out, "{}: {said}", file.display()) {
+            return exit_code::of_printed(Err(error));
         }
     }
     if all && !args.dry_run {

@@ -23,10 +23,7 @@ const EXAMPLE: &str = include_str!("example.toml");
 /// Serves, or runs a command; the exit code.
 pub(crate) fn main(args: &MockModelArgs) -> anyhow::Result<u8> {
     if args.example {
-        return Ok(match io::stdout().write_all(EXAMPLE.as_bytes()) {
-            Ok(()) => exit_code::SUCCESS,
-            Err(_) => exit_code::ABORTED,
-        });
+        return exit_code::of_printed(io::stdout().write_all(EXAMPLE.as_bytes()));
     }
     // Clap sees to it that there is one.
     let script = args.script.as_deref().unwrap_or(Path::new("-"));

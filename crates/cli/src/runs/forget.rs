@@ -13,8 +13,5 @@ pub(super) async fn main(args: &RunsForgetArgs, store: &Store) -> anyhow::Result
         .forget_runs(drive::clock().saturating_sub(age))
         .await?;
     let runs = words::plural(forgotten, "run");
-    Ok(match writeln!(io::stdout(), "{runs} forgotten") {
-        Ok(()) => exit_code::SUCCESS,
-        Err(_) => exit_code::ABORTED,
-    })
+    exit_code::of_printed(writeln!(io::stdout(), "{runs} forgotten"))
 }

@@ -33,10 +33,7 @@ pub(super) async fn main(args: &RunsListArgs, store: &Store) -> anyhow::Result<u
         }
         table(&runs, drive::clock(), &mut anstream::stdout())
     };
-    Ok(match printed {
-        Ok(()) => exit_code::SUCCESS,
-        Err(_) => exit_code::ABORTED,
-    })
+    exit_code::of_printed(printed)
 }
 
 fn state(status: Status) -> RunState {

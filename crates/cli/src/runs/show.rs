@@ -25,10 +25,7 @@ pub(super) async fn main(args: &RunsShowArgs, store: &Store) -> anyhow::Result<u
     } else {
         print(&run, drive::clock(), &mut anstream::stdout())
     };
-    Ok(match printed {
-        Ok(()) => exit_code::SUCCESS,
-        Err(_) => exit_code::ABORTED,
-    })
+    exit_code::of_printed(printed)
 }
 
 fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {

@@ -4,7 +4,7 @@ mod history;
 mod json;
 mod table;
 
-use std::io::{self, ErrorKind, IsTerminal};
+use std::io::{self, IsTerminal};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -53,12 +53,7 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
     } else {
         table::print(&report, &mut anstream::stdout())
     };
-    match printed {
-        Ok(()) => Ok(exit_code::SUCCESS),
-        // Nobody reads it any more.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(exit_code::ABORTED),
-        Err(error) => Err(error).context("cannot write what was used"),
-    }
+    exit_code::of_printed(printed)
 }
 
 /// From when on, and until when.

@@ -291,7 +291,7 @@ fn what_cannot_be_written_is_told() {
         let said = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(1), "{said}");
         assert!(
-            said.starts_with("error: cannot write what was used: "),
+            said.starts_with("error: cannot write the output: "),
             "{said}"
         );
     }
