@@ -9,7 +9,7 @@ use std::time::Duration;
 use teamster::agent_loop::supervisor::log_path;
 use tokio::time::sleep;
 
-use super::{Failure, status_with};
+use super::{Failure, of_printed, status_with};
 use crate::args::AgentsLogsArgs;
 use crate::{exit_code, words};
 
@@ -32,7 +32,7 @@ pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failu
     let shown = show(&path, args, &mut out).await;
     match shown {
         Ok(()) => Ok(exit_code::SUCCESS),
-        Err(Trouble::Output) => Ok(exit_code::ABORTED),
+        Err(Trouble::Output(error)) => of_printed(Err(error)),
         Err(Trouble::Log(error)) => {
             let path = path.display();
             let message = if error.kind() == io::ErrorKind::NotFound {
@@ -47,8 +47,8 @@ pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failu
 }
 
 enum Trouble {
-    /// Nobody reads it any more.
-    Output,
+    /// It cannot be written: mostly because nobody reads it any more.
+    Output(io::Error),
     Log(io::Error),
 }
 
@@ -57,26 +57,40 @@ async fn show<W: Write>(
     args: &AgentsLogsArgs,
     out: &mut Output<W>,
 ) -> Result<(), Trouble> {
-    let mut file = File::open(path).map_err(Trouble::Log)?;
-    let mut at = beginning(&mut file, args.lines).map_err(Trouble::Log)?;
-    file.seek(SeekFrom::Start(at)).map_err(Trouble::Log)?;
+    let mut told = false;
+    let mut file = loop {
+        match File::open(path) {
+            Err(error) if args.follow && error.kind() == io::ErrorKind::NotFound => {
+                if !std::mem::replace(&mut told, true) {
+                    let agent = words::one_line(&args.agent);
+                    let note = format!("there is no log of {agent} yet: waiting for it");
+                    // Nobody is left to tell if it is gone.
+                    let _ = writeln!(anstream::stderr(), "{note}");
+                }
+                sleep(LOOK).await;
+            }
+            opened => break opened.map_err(Trouble::Log)?,
+        }
+    };
+    let (mut at, missing) = beginning(&mut file, args.lines).map_err(Trouble::Log)?;
+    // It has begun anew since: the others are in the one before.
+    if missing > 0
+        && let Ok(mut before) = File::open(path.with_extension("log.1"))
+    {
+        let (from, _) = beginning(&mut before, missing).map_err(Trouble::Log)?;
+        copy(&mut before, from, out)?;
+    }
     loop {
-        let mut piece = vec![0; PIECE];
-        let length = file.read(&mut piece).map_err(Trouble::Log)?;
-        if length > 0 {
-            at += length as u64;
-            out.write(&piece[..length]).map_err(|_| Trouble::Output)?;
-            continue;
-        }
+        at = copy(&mut file, at, out)?;
         if !args.follow {
-            return out.end().map_err(|_| Trouble::Output);
+            return out.end().map_err(Trouble::Output);
         }
-        out.flush().map_err(|_| Trouble::Output)?;
+        out.flush().map_err(Trouble::Output)?;
         sleep(LOOK).await;
         // It may have begun anew under its name, or have been cut.
         let now = file.metadata().map_err(Trouble::Log)?;
         if now.len() < at {
-            at = file.seek(SeekFrom::Start(0)).map_err(Trouble::Log)?;
+            at = 0;
         } else if now.len() == at
             && let Ok(new) = File::open(path)
             && let Ok(found) = new.metadata()
@@ -87,9 +101,26 @@ async fn show<W: Write>(
     }
 }
 
-/// Where the last lines of a file begin.
-fn beginning(file: &mut File, lines: usize) -> io::Result<u64> {
+/// Writes a file from there on; where it ends.
+fn copy<W: Write>(file: &mut File, mut at: u64, out: &mut Output<W>) -> Result<u64, Trouble> {
+    file.seek(SeekFrom::Start(at)).map_err(Trouble::Log)?;
+    let mut piece = vec![0; PIECE];
+    loop {
+        let length = file.read(&mut piece).map_err(Trouble::Log)?;
+        if length == 0 {
+            return Ok(at);
+        }
+        at += length as u64;
+        out.write(&piece[..length]).map_err(Trouble::Output)?;
+    }
+}
+
+/// Where the last lines of a file begin, and how many of them it does not have.
+fn beginning(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
     let end = file.metadata()?.len();
+    if lines == 0 || end == 0 {
+        return Ok((end, lines));
+    }
     let mut at = end;
     let mut found = 0;
     let mut piece = vec![0; PIECE];
@@ -105,12 +136,14 @@ fn beginning(file: &mut File, lines: usize) -> io::Result<u64> {
             if behind < end {
                 found += 1;
             }
-            if found == lines || (lines == 0) {
-                return Ok(if lines == 0 { end } else { behind });
+            if found == lines {
+                return Ok((behind, 0));
             }
         }
     }
-    Ok(if lines == 0 { end } else { at })
+    // Before the first line there is none that ends.
+    let missing = if at > 0 { 0 } else { lines - found - 1 };
+    Ok((at, missing))
 }
 
 /// Writes whole lines: as they are, or as a terminal may have them.
@@ -166,7 +199,8 @@ mod tests {
     fn last(text: &str, lines: usize) -> String {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let at = beginning(&mut file, lines).unwrap();
+        let (at, missing) = beginning(&mut file, lines).unwrap();
+        assert_eq!(missing, lines.saturating_sub(text.lines().count()));
         text[usize::try_from(at).unwrap()..].to_owned()
     }
 
