@@ -92,7 +92,7 @@ fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
                 match until {
                     Some(until) => {
                         let until = until.saturating_mul(1000);
-                        format!("sleeping until {}", local(until, "%H:%M:%S"))
+                        format!("sleeping until {}", moment(until, now_ms))
                     }
                     None => "sleeping".to_owned(),
                 }
@@ -117,6 +117,16 @@ fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
     }
 }
 
+/// A time that is near: of today without the date.
+fn moment(ms: u64, now_ms: u64) -> String {
+    const DATE: &str = "%Y-%m-%d";
+    let time = local(ms, "%H:%M:%S");
+    match local(ms, DATE) {
+        date if date == local(now_ms, DATE) => time,
+        date => format!("{date} {time}"),
+    }
+}
+
 /// Why it does that.
 fn note(agent: &AgentStatus) -> &str {
     let told = agent.reason.as_deref().unwrap_or_default();
@@ -126,5 +136,18 @@ fn note(agent: &AgentStatus) -> &str {
         (AgentState::Running, None) if agent.restarts == 0 => "",
         (AgentState::Stopped, _) if told == "stopped" => "",
         _ => told,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_another_day_has_its_date() {
+        let now = 1_795_390_000_000;
+        let tomorrow = now + 24 * 3_600_000;
+        assert_eq!(moment(now, now), local(now, "%H:%M:%S"));
+        assert_eq!(moment(tomorrow, now), local(tomorrow, "%Y-%m-%d %H:%M:%S"));
     }
 }
