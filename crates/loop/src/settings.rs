@@ -162,15 +162,8 @@ impl Settings {
             );
             return Err(SettingsError(message));
         }
-        settings.chrome = match variable("CHROME").as_deref() {
-            None | Some("0") => false,
-            Some("1") => true,
-            Some(other) => {
-                let other = teamster_core::excerpt(other, 40);
-                let message = format!("CHROME: 1 turns it on, 0 off, and not `{other}`");
-                return Err(SettingsError(message));
-            }
-        };
+        // Other loops take anything else for "no", and agents that say so should go on working.
+        settings.chrome = variable("CHROME").as_deref() == Some("1");
         let prefix = settings.prefix();
         settings.model = variable(&format!("{prefix}_MODEL"));
         settings.reasoning = variable(&format!("{prefix}_REASONING"));
@@ -317,11 +310,6 @@ mod tests {
                 "ADAPTER: there is hot and cold, and not `warm`",
             ),
             (
-                "CHROME",
-                "yes",
-                "CHROME: 1 turns it on, 0 off, and not `yes`",
-            ),
-            (
                 "LOG_MAX_BYTES",
                 "0",
                 "LOG_MAX_BYTES: at least 65536 bytes are needed, there is `0`",
@@ -329,7 +317,9 @@ mod tests {
         ] {
             assert_eq!(read(&[(name, value)], "").unwrap_err(), message);
         }
-        assert!(!read(&[("CHROME", "0")], "").unwrap().chrome);
+        for (value, chrome) in [("1", true), ("0", false), ("true", false)] {
+            assert_eq!(read(&[("CHROME", value)], "").unwrap().chrome, chrome);
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ Settings, as variables of the environment or in `.env` of the agent's directory:
   MAX_SLEEP             the longest sleep in seconds (3600)
   TIMEOUT_SECS          the longest turn in seconds (600)
   CLEAR_MIN_GAP         seconds between two clears in one session (600)
-  CHROME                1: Claude gets --chrome; 0: it does not
+  CHROME                1: Claude gets --chrome
   CLAUDE_MODEL, COPILOT_MODEL, ..., and CLAUDE_REASONING, COPILOT_REASONING, ...
   TEAMSTER_CLAUDE_BIN, TEAMSTER_COPILOT_BIN, ...   the CLI's program, if it is not the one on PATH
   FULL_PROMPT_FILE, LIGHT_PROMPT_FILE   texts in place of the two prompts
