@@ -163,14 +163,7 @@ fn play_all(
     let mut fine = failed == 0 && unused.is_empty();
     if complete {
         let page = matrix::page(scenarios, &columns, &cells, differences, network)?;
-        if !args.check {
-            matrix::write(&page)?;
-        } else if !matrix::is_current(&page)? {
-            fine = false;
-            say(format_args!(
-                "docs/conformance.md is not what this run gives: `cargo xtask conformance` writes it"
-            ));
-        }
+        fine &= matrix::settle(&page, args.check, "cargo xtask conformance")?;
     }
     Ok(if fine {
         ExitCode::SUCCESS

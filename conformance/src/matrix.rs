@@ -11,7 +11,7 @@ use crate::column::Column;
 use crate::differences::{Differences, Verdict};
 use crate::isolation::Network;
 use crate::scenario::Scenario;
-use crate::{install, story};
+use crate::{install, say, story};
 
 /// What the line with the date begins with.
 const RUN_ON: &str = "Run on ";
@@ -32,6 +32,21 @@ fn path() -> PathBuf {
     crate::root().join("docs/conformance.md")
 }
 
+/// Writes the page, or only looks whether the one that is there is the same; `false` if it is not.
+pub(crate) fn settle(page: &str, check: bool, command: &str) -> anyhow::Result<bool> {
+    if !check {
+        write(page)?;
+        return Ok(true);
+    }
+    let current = is_current(page)?;
+    if !current {
+        say(format_args!(
+            "docs/conformance.md is not what this run gives: `{command}` writes it"
+        ));
+    }
+    Ok(current)
+}
+
 /// Writes the page.
 pub(crate) fn write(page: &str) -> anyhow::Result<()> {
     let path = path();
@@ -39,7 +54,7 @@ pub(crate) fn write(page: &str) -> anyhow::Result<()> {
 }
 
 /// Whether the page that is there is this one, but for its date.
-pub(crate) fn is_current(page: &str) -> anyhow::Result<bool> {
+fn is_current(page: &str) -> anyhow::Result<bool> {
     let there = there()?;
     let undated = |page: &str| -> Vec<String> {
         let lines = page.lines().filter(|line| !line.starts_with(RUN_ON));

@@ -158,14 +158,7 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
     let mut fine = failed == 0;
     if args.providers.is_empty() && args.cases.is_empty() {
         let page = matrix::with_section(&page::section(&cells)?)?;
-        if !args.check {
-            matrix::write(&page)?;
-        } else if !matrix::is_current(&page)? {
-            fine = false;
-            say(format_args!(
-                "docs/conformance.md is not what this run gives: `cargo xtask resilience` writes it"
-            ));
-        }
+        fine &= matrix::settle(&page, args.check, "cargo xtask resilience")?;
     }
     Ok(ExitCode::from(u8::from(!fine)))
 }
