@@ -27,6 +27,7 @@ static INFO: CliInfo = CliInfo {
     program: "claude",
     version_args: &["--version"],
     tested_versions: &["2.1.197", "2.1.330"],
+    oldest_version: Some("2.1.197"),
     install: "npm install -g @anthropic-ai/claude-code",
     login: "log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment",
     choose_session_id: false,

@@ -61,6 +61,11 @@ struct Provider {
     /// The decoder is tested with real output of this very version.
     tested: bool,
     tested_versions: &'static [&'static str],
+    /// The oldest version that works as the provider's page says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest_version: Option<&'static str>,
+    /// The version is older than that.
+    too_old: bool,
     /// Why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
@@ -130,6 +135,8 @@ async fn examine(provider: &dyn CliProvider) -> Provider {
         version: None,
         tested: false,
         tested_versions: info.tested_versions,
+        oldest_version: info.oldest_version,
+        too_old: false,
         problem: None,
         install: info.install,
     };
@@ -146,6 +153,7 @@ async fn examine(provider: &dyn CliProvider) -> Provider {
         Ok(answer) => {
             let version = version_in(&answer).unwrap_or(answer);
             report.tested = info.tested_versions.contains(&&*version);
+            report.too_old = info.is_too_old(&version);
             report.version = Some(version);
             report.usable = true;
         }
@@ -322,10 +330,19 @@ fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
         }
         let tested = provider.tested_versions.join(", ");
         writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;
-        if provider.usable && !provider.tested {
+        if let Some(oldest) = provider.oldest_version {
+            writeln!(out, "    {dim}oldest{dim:#}   {oldest}")?;
+        }
+        if provider.too_old {
+            let install = provider.install;
             writeln!(
                 out,
-                "    {warn}warning{warn:#}  this version is another one: it will most likely work, new kinds of output are shown as unknown"
+                "    {warn}warning{warn:#}  older than the oldest supported version; update it: {install}@latest"
+            )?;
+        } else if provider.usable && !provider.tested {
+            writeln!(
+                out,
+                "    {warn}warning{warn:#}  untested version; should work, new event types show as `unknown`"
             )?;
         }
     }

@@ -28,6 +28,7 @@ static INFO: CliInfo = CliInfo {
     program: "copilot",
     version_args: &["--version"],
     tested_versions: &["1.0.102"],
+    oldest_version: Some("1.0.102"),
     install: "npm install -g @github/copilot",
     login: "log in with `copilot login`, or set COPILOT_GITHUB_TOKEN (or COPILOT_PROVIDER_BASE_URL and \
             its companions for a model of your own) in the environment",

@@ -68,6 +68,7 @@ static INFO: CliInfo = CliInfo {
     program: "",
     version_args: &[],
     tested_versions: &[],
+    oldest_version: None,
     install: "",
     login: "",
     choose_session_id: false,

@@ -36,6 +36,7 @@ pub(super) fn of(words: &[String]) -> Result<&'static CliInfo, AgentError> {
         program: leaked(program),
         version_args: &["--version"],
         tested_versions: &[],
+        oldest_version: None,
         install: "",
         login: "log in with the agent's own program",
         choose_session_id: false,

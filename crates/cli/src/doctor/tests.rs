@@ -10,6 +10,8 @@ fn provider(usable: bool) -> Provider {
         version: usable.then(|| "9.9.9".to_owned()),
         tested: false,
         tested_versions: &["2.1.197"],
+        oldest_version: Some("2.1.197"),
+        too_old: false,
         problem: (!usable).then(|| "it is not there".to_owned()),
         install: "npm install it",
     }
@@ -48,11 +50,13 @@ fn the_report_says_what_to_do() {
 ✓ Claude Code  9.9.9
     program  /bin/claude
     tested   with 2.1.197
-    warning  this version is another one: it will most likely work, new kinds of output are shown as unknown
+    oldest   2.1.197
+    warning  untested version; should work, new event types show as `unknown`
 ✗ Claude Code  not found
     problem  it is not there
     install  npm install it
     tested   with 2.1.197
+    oldest   2.1.197
 
 Processes that earlier runs left behind:
     7  claude
@@ -62,6 +66,30 @@ End them with `teamster doctor --kill-leftovers`.
 Configuration files that killed runs left changed:
     /w/opencode.json
 Restore them with `teamster mcp restore`.
+"
+    );
+}
+
+#[test]
+fn a_version_that_is_too_old_is_to_be_updated() {
+    let mut old = provider(true);
+    old.version = Some("2.1.9".to_owned());
+    old.too_old = true;
+    let report = Report {
+        providers: vec![old],
+        leftovers: Vec::new(),
+        changed_files: Vec::new(),
+    };
+    assert_eq!(
+        printed(&report),
+        "\
+✓ Claude Code  2.1.9
+    program  /bin/claude
+    tested   with 2.1.197
+    oldest   2.1.197
+    warning  older than the oldest supported version; update it: npm install it@latest
+
+No processes of earlier runs are left.
 "
     );
 }

@@ -194,6 +194,7 @@ mod tests {
         program: "x",
         version_args: &[],
         tested_versions: &[],
+        oldest_version: None,
         install: "",
         login: "",
         choose_session_id: false,

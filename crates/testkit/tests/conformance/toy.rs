@@ -73,6 +73,7 @@ static INFO: CliInfo = CliInfo {
     program: "toy",
     version_args: &[],
     tested_versions: &[],
+    oldest_version: None,
     install: "",
     login: "",
     choose_session_id: false,

@@ -16,6 +16,7 @@ const INFO: CliInfo = CliInfo {
     program: "teamster-fake-agent",
     version_args: &["--version"],
     tested_versions: &[],
+    oldest_version: None,
     install: "cargo install fake",
     login: "log in with `fake`",
     choose_session_id: false,
