@@ -83,6 +83,10 @@ const ROWS: &[(&str, &str)] = &[
         "textDeltas",
         "text as it is written, not only whole messages",
     ),
+    (
+        "finalText",
+        "text is final when it is in the stream (no `retract`)",
+    ),
     ("thinking", "the model's reasoning"),
     ("usage", "token figures"),
     ("cost", "cost, reported by the CLI"),

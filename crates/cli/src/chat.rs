@@ -112,13 +112,13 @@ fn refuse(display: &Display, error: AgentError) -> u8 {
         if let AgentEvent::Done(done) = &event {
             code = exit_code::of(&done.result);
         }
-        if sink.event(&event, Duration::ZERO).is_err() {
-            return exit_code::ABORTED;
+        if let Err(error) = sink.event(&event, Duration::ZERO) {
+            return exit_code::of_lost(error);
         }
     }
     match sink.flush() {
         Ok(()) => code,
-        Err(_) => exit_code::ABORTED,
+        Err(error) => exit_code::of_lost(error),
     }
 }
 

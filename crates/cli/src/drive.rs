@@ -18,7 +18,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::args::OutputArgs;
 use crate::guard::Guard;
 use crate::orphans;
-use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal};
+use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
 
@@ -105,8 +105,8 @@ impl<E> Beside<E> for Signals {
 /// What came of showing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shown {
-    /// Somebody could read all of it.
-    pub(crate) readable: bool,
+    /// All of it could be written.
+    pub(crate) written: bool,
     pub(crate) code: u8,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn agent(
     start: impl FnOnce() -> EventStream,
 ) -> anyhow::Result<u8> {
     let directory = view.directory.clone();
-    let sink = sink(output, view, false);
+    let sink = sink(output, view, TextIsFinal::WithMessage);
     run(
         sink,
         directory.as_deref().map(Path::new),
@@ -161,13 +161,13 @@ pub(crate) fn clock() -> u64 {
         .unwrap_or_default()
 }
 
-/// How a run's agent is shown. What an attempt says may become void if there can be `several`.
-pub(crate) fn sink(output: OutputArgs, view: View, several: bool) -> Box<dyn Sink> {
-    sink_of(output, Narrator::new(view), several)
+/// How a run's agent is shown.
+pub(crate) fn sink(output: OutputArgs, view: View, text: TextIsFinal) -> Box<dyn Sink> {
+    sink_of(output, Narrator::new(view), text)
 }
 
 /// The same with this narrator.
-pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, several: bool) -> Box<dyn Sink> {
+pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, text: TextIsFinal) -> Box<dyn Sink> {
     // What goes to a pipe goes as it is: the handles of anstream would take styles out of the
     // agent's own words.
     if output.json {
@@ -188,10 +188,10 @@ pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, several: bool) -> 
         )),
         (terminal, _) => {
             let plain = Plain::new(io::stdout(), anstream::stderr(), narrator, terminal);
-            Box::new(if several && !terminal {
-                plain.holding_back()
-            } else {
-                plain
+            Box::new(match text {
+                TextIsFinal::WithRun if !terminal => plain.holding_back(),
+                TextIsFinal::AtOnce => plain.streaming(),
+                _ => plain,
             })
         }
     }
@@ -212,8 +212,9 @@ fn nobody_reads(pipe: &OwnedFd) -> bool {
         && pipes[0].revents().is_some_and(|now| now.intersects(gone))
 }
 
-/// Shows every event of the stream. Goes on to its end even when nobody can read any more: by then
-/// no process of the run is left.
+/// Shows every event of the stream. Goes on to its end even when nothing can be written any more: by
+/// then no process of the run is left. An error of the output other than a reader that left is
+/// reported.
 pub(crate) async fn show<F: Feed>(
     mut events: F,
     sink: &mut dyn Sink<F::Event>,
@@ -224,7 +225,7 @@ pub(crate) async fn show<F: Feed>(
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let stdout = pipe_to_a_reader();
-    let mut readable = true;
+    let mut lost: Option<io::Error> = None;
     let mut code = None;
     loop {
         let next = tokio::select! {
@@ -232,8 +233,8 @@ pub(crate) async fn show<F: Feed>(
             event = events.next() => event,
             // Nothing is there at this moment: what was written so far goes out, and then we wait.
             () = ready(()) => {
-                if readable && sink.flush().is_err() {
-                    readable = false;
+                if lost.is_none() && let Err(error) = sink.flush() {
+                    lost = Some(error);
                     abort.abort();
                 }
                 loop {
@@ -241,11 +242,11 @@ pub(crate) async fn show<F: Feed>(
                         biased;
                         event = events.next() => break event,
                         what = beside.next() => beside.deal(what, sink, start.elapsed()).await,
-                        _ = ticks.tick() => if readable {
+                        _ = ticks.tick() => if lost.is_none() {
                             if stdout.as_ref().is_some_and(nobody_reads) {
                                 // Writing would tell, but a silent agent gives nothing to write
                                 // and may go on at a cost.
-                                readable = false;
+                                lost = Some(io::ErrorKind::BrokenPipe.into());
                                 abort.abort();
                             } else {
                                 sink.tick(start.elapsed());
@@ -256,22 +257,23 @@ pub(crate) async fn show<F: Feed>(
             }
         };
         let Some(event) = next else { break };
-        if readable && sink.event(&event, start.elapsed()).is_err() {
-            readable = false;
+        if lost.is_none()
+            && let Err(error) = sink.event(&event, start.elapsed())
+        {
+            lost = Some(error);
             abort.abort();
         }
         code = F::exit_code(&event).or(code);
     }
-    let flushed = sink.flush().is_ok();
-    // The run may have completed before the reader's end was noticed. What it said is lost all the same.
-    if !readable || !flushed {
+    // The run may have completed before the loss was noticed. What it said is lost all the same.
+    if let Some(error) = lost.or_else(|| sink.flush().err()) {
         return Shown {
-            readable: false,
-            code: exit_code::ABORTED,
+            written: false,
+            code: exit_code::of_lost(error),
         };
     }
     Shown {
-        readable: true,
+        written: true,
         // Only a runtime that breaks its promise has no end.
         code: code.unwrap_or(exit_code::AGENT_ERROR),
     }

@@ -10,7 +10,7 @@ use crate::hints::Budget;
 
 /// The run completed; the command did what it should.
 pub(crate) const SUCCESS: u8 = 0;
-/// The agent, its CLI or the model service failed.
+/// The agent, its CLI or the model service failed, or the output cannot be written.
 pub(crate) const AGENT_ERROR: u8 = 1;
 /// The command line is wrong, or asks for what the provider cannot do. Nothing was started.
 pub(crate) const USAGE: u8 = 2;
@@ -27,7 +27,7 @@ pub(crate) const ABORTED: u8 = 130;
 pub(crate) const HELP: &str = "\
 Exit codes:
     0  the run completed
-    1  the agent, its CLI or the model service failed
+    1  the agent, its CLI or the model service failed, or the output cannot be written
     2  the command line is wrong, or asks for what the provider cannot do
     3  the agent's CLI is not installed or cannot be executed
     4  a limit of time ended the run
@@ -38,21 +38,43 @@ Exit codes:
 pub(crate) const CHAT_HELP: &str = "\
 Exit codes, by how the last message was answered:
     0  the agent answered, or there was no message
-    1  the agent, its CLI or the model service failed
+    1  the agent, its CLI or the model service failed, or the output cannot be written
     2  the command line is wrong, or asks for what the provider cannot do
     3  the agent's CLI is not installed or cannot be executed
     4  a limit of time ended it
     5  the output broke off, or nothing came of it but denied permissions
   130  it was interrupted; or a signal ended the chat, or nobody reads the output any more";
 
-/// The exit code of a command that has printed what it had to say. That nobody reads it any more is an end; what
-/// else keeps it from being written is an error.
+/// The exit code of a command that has printed its output. A reader that left is an end; anything else
+/// that keeps output from being written, such as a full disk, is an error.
 pub(crate) fn of_printed(printed: io::Result<()>) -> anyhow::Result<u8> {
     match printed {
         Ok(()) => Ok(SUCCESS),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ABORTED),
+        Err(error) if reader_left(&error) => Ok(ABORTED),
         Err(error) => Err(error).context("cannot write the output"),
     }
+}
+
+/// Whether stdout can no longer be written because its reader is gone: of a pipe, a socket or a
+/// terminal.
+fn reader_left(error: &io::Error) -> bool {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => true,
+        // A terminal that was hung up answers so, and a disk that fails as well.
+        _ => {
+            error.raw_os_error() == Some(nix::libc::EIO)
+                && nix::sys::stat::fstat(io::stdout())
+                    .is_ok_and(|stdout| stdout.st_mode & nix::libc::S_IFMT == nix::libc::S_IFCHR)
+        }
+    }
+}
+
+/// The exit code of a run whose output was lost to this error, which is reported unless the reader left.
+pub(crate) fn of_lost(error: io::Error) -> u8 {
+    of_printed(Err(error)).unwrap_or_else(|error| {
+        crate::fail(&error);
+        AGENT_ERROR
+    })
 }
 
 /// The exit code for a run that ended like this.

@@ -19,6 +19,7 @@ mod render;
 mod run;
 mod runs;
 mod signals;
+mod stdin;
 mod store;
 mod supervise;
 mod table;
@@ -48,8 +49,13 @@ fn main() -> ExitCode {
         }
         _ => {}
     }
-    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
-    let code = match cli.command {
+    let cli = match Cli::read(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => error.exit(),
+        // Help, or the version.
+        Err(help) => return exit(exit_code::of_printed(help.print())),
+    };
+    exit(match cli.command {
         Command::Run(args) => run::main(&args),
         Command::Chat(args) => chat::main(&args),
         Command::Runs(args) => runs::main(&args.command),
@@ -69,7 +75,11 @@ fn main() -> ExitCode {
         }
         Command::FakeAgent(args) => return fake_agent(args.args.into_iter()),
         Command::FakeMcp(args) => return teamster_testkit::mcp_server::main(args.args.into_iter()),
-    };
+    })
+}
+
+/// Ends with this code, or with the error that there was instead.
+fn exit(code: anyhow::Result<u8>) -> ExitCode {
     match code {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

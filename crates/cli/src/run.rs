@@ -17,8 +17,8 @@ use teamster::store::Store;
 
 use crate::args::RunArgs;
 use crate::record::Recording;
-use crate::render::{Current, Json};
-use crate::{drive, exit_code, params};
+use crate::render::{Current, Json, TextIsFinal};
+use crate::{drive, exit_code, params, stdin};
 use closing::Closing;
 use history::History;
 
@@ -26,7 +26,11 @@ use history::History;
 pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
     let provider = teamster::provider(&args.provider).context("this provider is not built in")?;
     let info = provider.info();
-    let asked = params::execute_params(args, io::stdin().lock()).and_then(|(params, ignored)| {
+    let asked = params::execute_params(args, io::stdin().lock());
+    let asked = asked.and_then(|(mut params, mut ignored)| {
+        if args.prompt.as_deref() != Some("-") {
+            ignored.extend(stdin::add_to(&mut params.prompt, args.input.stdin)?);
+        }
         let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
         let history = History::asked(args)?;
         Ok((request::new(args, info, params)?, history, mcp, ignored))
@@ -104,7 +108,14 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
             Ok(Closing::new(run, close(store)))
         })
     } else {
-        let sink = drive::sink(args.output, view, args.again.several());
+        let text = if args.again.several() {
+            TextIsFinal::WithRun
+        } else if provider.capabilities().final_text {
+            TextIsFinal::AtOnce
+        } else {
+            TextIsFinal::WithMessage
+        };
+        let sink = drive::sink(args.output, view, text);
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request, store) = prepared.await?;
             let events = orchestrator.execute_observed(request, observe);

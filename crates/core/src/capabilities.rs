@@ -48,6 +48,9 @@ pub struct Capabilities {
     pub prompt_on_stdin: bool,
     /// The stream has text as it is written, not only whole messages.
     pub text_deltas: bool,
+    /// A run's text is final as soon as it is in the stream: the CLI's own retries never
+    /// [retract](crate::AgentEvent::Retract) it.
+    pub final_text: bool,
     /// The stream has the model's reasoning.
     pub thinking: bool,
     /// The result has token figures.
@@ -95,6 +98,7 @@ impl Capabilities {
             cli_retries: false,
             prompt_on_stdin: false,
             text_deltas: false,
+            final_text: false,
             thinking: false,
             usage: false,
             cost: false,

@@ -66,6 +66,8 @@ static CAPABILITIES: Capabilities = {
     can.mcp.except_tools = true;
     can.prompt_on_stdin = true;
     can.text_deltas = true;
+    // What a broken answer had said stays, and the next one follows it.
+    can.final_text = true;
     can.usage = true;
     can.announces_tools = true;
     can.slash_commands = true;

@@ -26,7 +26,7 @@ pub(crate) use mcp::{
 pub(crate) use mock_model::MockModelArgs;
 pub(crate) use run::{
     AgentSessionArgs, ModelArgs, Permission, PermissionArgs, PlaceArgs, PromptVia, RunArgs,
-    SystemArgs, TimeoutArgs,
+    StdinMode, SystemArgs, TimeoutArgs,
 };
 pub(crate) use store::{
     RunsArgs, RunsCommand, RunsForgetArgs, RunsListArgs, RunsShowArgs, Status, StoreArgs,
@@ -45,7 +45,7 @@ Examples:
   teamster doctor                                which agent CLIs are here, and do they work
   teamster run claude \"What does this repository do?\"
   teamster run claude \"Fix the failing test\" --permission accept-edits
-  git diff | teamster run claude - --append-system-prompt \"Review this diff.\"
+  git diff | teamster run claude \"Review this diff\"
   teamster run claude \"List the crates\" --json   every event as one line of JSON
   teamster chat claude                           talk with an agent, in one process
   teamster runs list                             what ran here, how it ended and what it cost

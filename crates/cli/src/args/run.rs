@@ -17,15 +17,16 @@ Examples:
   teamster run claude \"What does this repository do?\" --permission read-only
   teamster run claude \"Fix the failing test\" --permission accept-edits --allow-tool \"Bash(cargo *)\"
   teamster run claude --prompt-file task.md --max-turns 20 --max-budget-usd 2
-  git diff | teamster run claude - --append-system-prompt \"Review this diff.\"
+  git diff | teamster run claude \"Review this diff\" --permission read-only
   teamster run claude \"Which issues are open?\" --mcp-config .mcp.json --mcp \"tracker=tracker-mcp\"
   teamster run claude \"And now the docs\" --resume 15a95919-ea0a-4b0d-a4a0-45e8d7697535
   teamster run claude \"List the crates\" --json | jq -c 'select(.type == \"tool_use\")'
   teamster run claude \"Name three colours\" --quiet --output-schema colours.schema.json
 
 On a terminal the run is shown as it happens. When stdout is a pipe or a file, it gets the agent's
-text and stderr everything else; with --retries, --fallback or --max-wait only when no further
-attempt can make it void, which mostly is at the end of the run. Ctrl-C stops the agent cleanly, a second one at once.";
+text, each message when it can no longer be retracted, and stderr everything else; with --retries,
+--fallback or --max-wait that is usually at the end of the run. Ctrl-C stops the agent cleanly, a
+second one at once.";
 
 /// Runs an agent on a prompt and shows what it does.
 ///
@@ -43,7 +44,7 @@ pub(crate) struct RunArgs {
     /// Any other that speaks the Agent Client Protocol is named by its command: 'acp:my-agent --acp'.
     #[arg(value_parser = ProviderParser)]
     pub(crate) provider: String,
-    /// What to ask it; `-` reads stdin
+    /// What to ask it; `-` reads it from stdin
     ///
     /// A prompt of one word that begins with a dash goes to stdin or into --prompt-file. Mind that
     /// some CLIs, Claude Code among them, read the files that a prompt names with `@`.
@@ -191,6 +192,12 @@ pub(crate) struct InputArgs {
     /// As an argument, other users of this machine can see it in the list of processes.
     #[arg(long, value_name = "WAY", default_value = "auto")]
     pub(crate) prompt_via: PromptVia,
+    /// Whether text on stdin goes with the prompt
+    ///
+    /// Piped text follows the prompt in a block `<stdin>`, as in
+    /// `git diff | teamster run claude "Review this"`. A terminal or /dev/null is never read.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) stdin: StdinMode,
     /// Let the CLI take a prompt that begins with `/` for a command of its own
     #[arg(long)]
     pub(crate) slash_commands: bool,
@@ -335,6 +342,18 @@ impl Permission {
             Self::Bypass => PermissionMode::Bypass,
         }
     }
+}
+
+/// Whether text on stdin goes with the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StdinMode {
+    /// If it is a file at its beginning, or a pipe that sends something within 3 seconds; one that then
+    /// pauses for a minute is an error
+    Auto,
+    /// Wait for its end, however long that takes
+    Wait,
+    /// Leave it alone, as in a shell's `while read` loop
+    Ignore,
 }
 
 /// How the prompt reaches the CLI.

@@ -21,7 +21,7 @@ use super::signals::{Playing, Signals};
 use super::terminal;
 use crate::args::{OutputArgs, Permission};
 use crate::drive::{self, Beside, Feed, View};
-use crate::render::{Narrator, Sink};
+use crate::render::{Narrator, Sink, TextIsFinal};
 use crate::{exit_code, hints, words};
 
 /// How often is looked for a turn that nobody asked for, while a program may be waiting for it.
@@ -41,7 +41,9 @@ impl Display {
     pub(super) fn new(output: OutputArgs, view: View) -> Self {
         Self {
             view,
-            sinks: Box::new(move |narrator| drive::sink_of(output, narrator, false)),
+            sinks: Box::new(move |narrator| {
+                drive::sink_of(output, narrator, TextIsFinal::WithMessage)
+            }),
             aside: Box::new(anstream::stderr()),
             json: output.json,
             resume: None,
@@ -217,8 +219,11 @@ impl Chat {
         if let Some(id) = self.session.id() {
             self.told = Some(id);
         }
-        if !shown.readable || self.signals.has_ended() {
+        if self.signals.has_ended() {
             return ControlFlow::Break(exit_code::ABORTED);
+        }
+        if !shown.written {
+            return ControlFlow::Break(shown.code);
         }
         ControlFlow::Continue(shown.code)
     }

@@ -47,6 +47,17 @@ pub(crate) trait Sink<E = AgentEvent> {
     fn make_room(&mut self) {}
 }
 
+/// When text can no longer become void, and may be written where it cannot be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextIsFinal {
+    /// As it comes.
+    AtOnce,
+    /// When its message is whole: the CLI itself may ask the model again.
+    WithMessage,
+    /// When no further attempt can make it void.
+    WithRun,
+}
+
 /// What the display needs to know beside the events.
 #[derive(Debug, Clone)]
 pub(crate) struct View {

@@ -13,19 +13,23 @@ use crate::words;
 
 /// Writes the agent's text to `out` and the rest to `err`.
 ///
-/// What is written to a pipe or a file cannot be taken back either, but there nobody looks on and
-/// waits. So a message is written when it is whole, and one that is withdrawn before is not written
-/// at all. Where another attempt may make void all that this one has said, nothing is written before it
-/// is sure that this does not happen: at the end of the run, or when it has gone on with its session.
+/// What is written to a pipe or a file cannot be taken back. So a message is written when it is whole,
+/// and one that is retracted before is not written at all. Text of a CLI that never retracts any is
+/// written as it comes. Where another attempt may make void all that this one has said, nothing is
+/// written before the end of the run, or before it has gone on with its session.
 #[derive(Debug)]
 pub(crate) struct Plain<O, E> {
     out: O,
     err: E,
     narrator: Narrator,
     terminal: bool,
-    /// The message that is not whole yet.
+    /// The message that is not whole yet, as far as it is not written.
     pending: String,
     message: Option<Id>,
+    /// Text is written as it comes.
+    streams: bool,
+    /// The beginning of the message is written.
+    open: bool,
     /// Whole messages that may still become void; nothing if none can.
     held: Option<Vec<(Option<Id>, String)>>,
     /// Whether anything was written to `out`.
@@ -47,6 +51,8 @@ impl<O: Write, E: Write> Plain<O, E> {
             terminal,
             pending: String::new(),
             message: None,
+            streams: false,
+            open: false,
             held: None,
             written: false,
             last_written: None,
@@ -56,6 +62,12 @@ impl<O: Write, E: Write> Plain<O, E> {
     /// The same for a run whose attempts can be made void by another.
     pub(crate) fn holding_back(mut self) -> Self {
         self.held = Some(Vec::new());
+        self
+    }
+
+    /// The same for a CLI whose text is never retracted.
+    pub(crate) fn streaming(mut self) -> Self {
+        self.streams = true;
         self
     }
 
@@ -69,11 +81,43 @@ impl<O: Write, E: Write> Plain<O, E> {
             self.message.clone_from(&event.message_id);
         }
         self.pending.push_str(&event.text);
+        if self.streams && self.held.is_none() && !self.quiet() {
+            return self.stream();
+        }
+        Ok(())
+    }
+
+    /// Writes what there is of the message, but for empty lines that may turn out to be its end.
+    fn stream(&mut self) -> io::Result<()> {
+        let text = self.pending.trim_end_matches('\n');
+        if text.is_empty() || (!self.open && text.trim().is_empty()) {
+            return Ok(());
+        }
+        let rest = self.pending[text.len()..].to_owned();
+        let text = if self.terminal {
+            Cow::Owned(words::printable(text))
+        } else {
+            Cow::Borrowed(text)
+        };
+        if self.open {
+            self.out.write_all(text.as_bytes())?;
+        } else {
+            let before = if self.written { "\n" } else { "" };
+            let text = text.trim_start_matches('\n');
+            self.out.write_all(format!("{before}{text}").as_bytes())?;
+            self.last_written.clone_from(&self.message);
+            (self.open, self.written) = (true, true);
+        }
+        self.pending = rest;
         Ok(())
     }
 
     fn write_message(&mut self) -> io::Result<()> {
         let text = std::mem::take(&mut self.pending);
+        if std::mem::take(&mut self.open) {
+            self.out.write_all(b"\n")?;
+            return self.out.flush();
+        }
         if self.quiet() || text.trim().is_empty() {
             return Ok(());
         }
@@ -165,7 +209,7 @@ impl<O: Write, E: Write> Sink for Plain<O, E> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.out.flush()
     }
 }
 

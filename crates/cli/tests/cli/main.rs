@@ -20,6 +20,7 @@ mod mock_model;
 mod record;
 mod run;
 mod runs;
+mod stdin;
 mod stop;
 mod terminal;
 mod usage;

@@ -139,8 +139,9 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// Capabilities that are about the output (`text_deltas`, `thinking`, `usage`, `cost`) are true
-    /// of the fixtures: what is said to be there is in one of them, what is not is in none.
+    /// Capabilities that are about the output (`text_deltas`, `final_text`, `thinking`, `usage`, `cost`)
+    /// are true of the fixtures: what is said to be there is in one of them, what is not is in none.
+    /// With `final_text` none has a `retract`.
     pub fn reports(&self) -> Verdict {
         let replays: Vec<_> = self.fixtures.iter().map(|f| self.replay(f)).collect();
         let results = || replays.iter().filter_map(Replay::result);
@@ -157,6 +158,11 @@ impl Suite {
                 "text_deltas",
                 can.text_deltas,
                 replays.iter().any(has_deltas),
+            ),
+            (
+                "final_text",
+                can.final_text,
+                can.final_text && !replays.iter().any(has_retract),
             ),
             ("thinking", can.thinking, replays.iter().any(has_thinking)),
             ("usage", can.usage, results().any(|r| r.usage.is_some())),
@@ -202,6 +208,11 @@ fn last_error(result: &RunResult) -> Option<ErrorKind> {
 }
 
 /// Whether a message comes in more than one piece.
+fn has_retract(replay: &Replay) -> bool {
+    let retract = |event: &AgentEvent| matches!(event, AgentEvent::Retract(_));
+    replay.events.iter().any(retract)
+}
+
 fn has_deltas(replay: &Replay) -> bool {
     let texts = |event: &AgentEvent| match event {
         AgentEvent::Text(e) => Some(e.message_id.clone()),

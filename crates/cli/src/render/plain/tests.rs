@@ -98,6 +98,26 @@ fn text_that_was_written_before_it_was_withdrawn_is_told_about() {
 }
 
 #[test]
+fn final_text_is_written_as_it_comes() {
+    let (out, err) = (Screen::default(), Screen::default());
+    let narrator = Narrator::new(view());
+    let mut plain = Plain::new(out.clone(), err.clone(), narrator, false).streaming();
+    let mut after = |event| {
+        plain.event(&event, Duration::ZERO).unwrap();
+        out.raw()
+    };
+    assert_eq!(after(text("m1", "\n")), "");
+    assert_eq!(after(text("m1", "\n One")), " One");
+    assert_eq!(after(text("m1", " two.\n\n")), " One two.");
+    assert_eq!(after(text("m1", "Three.\n\n")), " One two.\n\nThree.");
+    let first = " One two.\n\nThree.\n";
+    assert_eq!(after(tool("t1", None, "Read", json!({}))), first);
+    assert_eq!(after(text("m2", " \n")), first);
+    assert_eq!(after(text("m3", "Four")), format!("{first}\nFour"));
+    assert_eq!(after(done("Four")), format!("{first}\nFour\n"));
+}
+
+#[test]
 fn quiet_is_the_last_message_only() {
     let (out, err) = shown(
         quiet(),

@@ -1,0 +1,255 @@
+//! Text on stdin that goes with a prompt.
+//!
+//! Stdin is often open without anyone writing to it: under cron, ssh and CI, or where a program starts
+//! this one and keeps the pipe. So a silent stdin must never hold up a run.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::args::StdinMode;
+use crate::words;
+
+/// How long a pipe may take to send its first byte.
+const FIRST: Duration = Duration::from_secs(3);
+
+/// How long it may pause then.
+const PAUSE: Duration = Duration::from_mins(1);
+
+/// More than any agent takes as a prompt.
+const MOST: u64 = 64 << 20;
+
+/// Limits of time for reading a pipe; without them it is read to its end.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    first: Duration,
+    pause: Duration,
+}
+
+/// Adds the text on stdin to the prompt. Returns a warning if there may be some that was left out.
+pub(crate) fn add_to(prompt: &mut String, mode: StdinMode) -> anyhow::Result<Option<String>> {
+    let stdin = io::stdin().as_fd().try_clone_to_owned();
+    let mut stdin = File::from(stdin.context("cannot read stdin")?);
+    let patience = match mode {
+        StdinMode::Ignore => return Ok(None),
+        StdinMode::Wait => None,
+        StdinMode::Auto => Some(Patience {
+            first: FIRST,
+            pause: PAUSE,
+        }),
+    };
+    let (text, warning) = read(&mut stdin, patience)?;
+    if !text.trim().is_empty() {
+        *prompt = with_stdin(prompt, &text);
+    }
+    Ok(warning)
+}
+
+/// The text on stdin, and a warning if there may be some that was not read.
+fn read(stdin: &mut File, patience: Option<Patience>) -> anyhow::Result<(String, Option<String>)> {
+    let left_out = |why: &str| Ok((String::new(), Some(why.to_owned())));
+    let stat = stdin.metadata().context("cannot read stdin")?;
+    let kind = stat.file_type();
+    let bytes = if kind.is_file() {
+        // Part of it was read: another command, such as a shell's loop, is in the middle of it.
+        let at = stdin.stream_position().context("cannot read stdin")?;
+        if at > 0 && patience.is_some() {
+            if at < stat.len() {
+                return left_out(
+                    "stdin was left alone, because another command has read part of it: \
+                     `--stdin wait` reads the rest, `--stdin ignore` or `</dev/null` ends this warning",
+                );
+            }
+            return Ok((String::new(), None));
+        }
+        read_all(stdin, None)?
+    } else if kind.is_fifo() || kind.is_socket() {
+        match patience {
+            Some(patience) if !wait(stdin, patience.first)? => {
+                return left_out(&format!(
+                    "stdin is open, but nothing came in {}, so the run goes on without it: \
+                     `--stdin wait` waits for its end, `--stdin ignore` or `</dev/null` does not wait",
+                    words::duration_ms(ms(patience.first))
+                ));
+            }
+            patience => read_all(stdin, patience.map(|patience| patience.pause))?,
+        }
+    } else {
+        // A terminal or another device.
+        return Ok((String::new(), None));
+    };
+    let text = String::from_utf8(bytes).ok();
+    let text = text.context(
+        "stdin, which goes with the prompt, is not UTF-8 text: give it as a file that the agent \
+         reads, or leave it out with `</dev/null`",
+    )?;
+    Ok((text, None))
+}
+
+/// Reads to the end. A `pause` that is longer is an error: half of a text is worse than none.
+fn read_all(stdin: &mut File, pause: Option<Duration>) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        if let Some(pause) = pause
+            && !wait(stdin, pause)?
+        {
+            bail!(
+                "stdin sent {} and then nothing for {}, but is still open: close it, or wait for its \
+                 end with `--stdin wait`",
+                words::plural(bytes.len() as u64, "byte"),
+                words::duration_ms(ms(pause))
+            );
+        }
+        // One read, so that it does not wait for more than is there.
+        match stdin.read(&mut piece) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => bytes.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait(stdin, pause.unwrap_or(PAUSE))?;
+                continue;
+            }
+            Err(error) => return Err(error).context("cannot read stdin"),
+        }
+        if bytes.len() as u64 > MOST {
+            bail!(
+                "stdin has more than {} MB, which no agent takes with a prompt: put it in a file and \
+                 let the agent read it",
+                MOST >> 20
+            );
+        }
+    }
+}
+
+/// Waits for something to read, or for the end; whether it came in time.
+fn wait(stdin: &File, limit: Duration) -> anyhow::Result<bool> {
+    let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+    loop {
+        let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, limit) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error).context("cannot read stdin"),
+        }
+    }
+}
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The prompt, and after it the text in a block whose end does not occur in it.
+fn with_stdin(prompt: &str, text: &str) -> String {
+    let names = std::iter::once("stdin".to_owned()).chain((2..).map(|n| format!("stdin-{n}")));
+    let mut names = names.skip_while(|name| text.contains(&format!("</{name}>")));
+    // The iterator has no end.
+    let name = names.next().unwrap_or_default();
+    let prompt = prompt.trim_end_matches('\n');
+    let text = text.trim_end_matches('\n');
+    format!("{prompt}\n\n<{name}>\n{text}\n</{name}>")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{SeekFrom, Write};
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    const SHORT: Option<Patience> = Some(Patience {
+        first: Duration::from_millis(10),
+        pause: Duration::from_millis(10),
+    });
+
+    const LONG: Option<Patience> = Some(Patience {
+        first: Duration::from_mins(10),
+        pause: Duration::from_mins(10),
+    });
+
+    fn pipe() -> (File, File) {
+        let (read, write): (OwnedFd, OwnedFd) = nix::unistd::pipe().unwrap();
+        (read.into(), write.into())
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end() {
+        let (mut stdin, mut writer) = pipe();
+        let writing = std::thread::spawn(move || {
+            for _ in 0..3 {
+                writer.write_all(&vec![b'x'; 50_000]).unwrap();
+            }
+        });
+        let (text, warning) = read(&mut stdin, LONG).unwrap();
+        writing.join().unwrap();
+        assert_eq!((text.len(), warning), (150_000, None));
+    }
+
+    #[test]
+    fn a_pipe_that_stays_silent_is_left_out_with_a_warning() {
+        let (mut stdin, writer) = pipe();
+        let (text, warning) = read(&mut stdin, SHORT).unwrap();
+        assert_eq!(text, "");
+        assert!(warning.unwrap().contains("--stdin wait"));
+        drop(writer);
+        // Its end is no silence.
+        assert_eq!(read(&mut stdin, LONG).unwrap(), (String::new(), None));
+    }
+
+    #[test]
+    fn a_pipe_that_pauses_without_an_end_is_an_error() {
+        let (mut stdin, mut writer) = pipe();
+        writer.write_all(b"half").unwrap();
+        let error = read(&mut stdin, SHORT).unwrap_err().to_string();
+        assert!(error.contains("sent 4 bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_read_unless_another_command_is_in_the_middle_of_it() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"one\ntwo\n").unwrap();
+        file.rewind().unwrap();
+        assert_eq!(read(&mut file, LONG).unwrap().0, "one\ntwo\n");
+        // At its end there is nothing to warn of.
+        assert_eq!(read(&mut file, LONG).unwrap(), (String::new(), None));
+        file.seek(SeekFrom::Start(4)).unwrap();
+        let (text, warning) = read(&mut file, LONG).unwrap();
+        assert_eq!(text, "");
+        assert!(warning.unwrap().contains("part of it"));
+        assert_eq!(read(&mut file, None).unwrap().0, "two\n");
+    }
+
+    #[test]
+    fn a_device_is_not_read() {
+        let mut zero = File::open("/dev/zero").unwrap();
+        assert_eq!(read(&mut zero, LONG).unwrap(), (String::new(), None));
+        assert_eq!(read(&mut zero, None).unwrap(), (String::new(), None));
+    }
+
+    #[test]
+    fn what_is_no_text_is_an_error() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"\xff\xfe").unwrap();
+        file.rewind().unwrap();
+        let error = read(&mut file, LONG).unwrap_err().to_string();
+        assert!(error.contains("not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn prompt_and_text_are_apart() {
+        assert_eq!(
+            with_stdin("Review this\n", "a\nb\n\n"),
+            "Review this\n\n<stdin>\na\nb\n</stdin>"
+        );
+        assert_eq!(
+            with_stdin("x", "a </stdin> b </stdin-2>"),
+            "x\n\n<stdin-3>\na </stdin> b </stdin-2>\n</stdin-3>"
+        );
+    }
+}

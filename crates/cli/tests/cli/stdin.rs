@@ -1,0 +1,180 @@
+//! Text on stdin that goes with a prompt, and outputs that cannot be written.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::process::Stdio;
+
+use nix::sys::signal::Signal;
+use teamster_testkit::fake_agent::{Play, Script};
+use teamster_testkit::proc::wait_gone;
+
+use crate::{Claude, LIMIT, Running, ended, recorded, recording, run, teamster};
+
+/// The prompt that the agent got.
+fn prompt(claude: &Claude) -> String {
+    let argv = claude.report().argv;
+    let asked = argv.iter().find(|arg| arg.starts_with("review")).cloned();
+    asked.unwrap_or_else(|| panic!("{argv:?}"))
+}
+
+#[test]
+fn piped_text_goes_with_the_prompt() {
+    for stdin in ["pipe", "file", "socket"] {
+        let claude = Claude::plays("text", 0);
+        let mut command = claude.run(["review this", "--quiet"]);
+        let mut child = match stdin {
+            "file" => {
+                fs::write(claude.path("diff"), "+ a line\n").unwrap();
+                command.stdin(File::open(claude.path("diff")).unwrap());
+                command.stdout(Stdio::piped()).stderr(Stdio::piped());
+                command.spawn().unwrap()
+            }
+            "socket" => {
+                let (ours, its) = std::os::unix::net::UnixStream::pair().unwrap();
+                command.stdin(std::os::fd::OwnedFd::from(its));
+                command.stdout(Stdio::piped()).stderr(Stdio::piped());
+                let child = command.spawn().unwrap();
+                (&ours).write_all(b"+ a line\n").unwrap();
+                child
+            }
+            _ => {
+                command.stdin(Stdio::piped());
+                command.stdout(Stdio::piped()).stderr(Stdio::piped());
+                command.spawn().unwrap()
+            }
+        };
+        if let Some(mut pipe) = child.stdin.take() {
+            pipe.write_all(b"+ a line\n").unwrap();
+        }
+        drop(command);
+        let ended = ended(child.wait_with_output().unwrap());
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{stdin}");
+        assert_eq!(
+            prompt(&claude),
+            "review this\n\n<stdin>\n+ a line\n</stdin>",
+            "{stdin}"
+        );
+    }
+}
+
+#[test]
+fn an_empty_stdin_changes_nothing() {
+    let claude = Claude::plays("text", 0);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(writer);
+    let ended = run(claude.run(["review this", "--quiet"]).stdin(reader));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    assert_eq!(prompt(&claude), "review this");
+}
+
+#[test]
+fn a_stdin_that_stays_open_and_silent_does_not_hold_up_the_run() {
+    let claude = Claude::plays("text", 0);
+    let (reader, writer) = std::io::pipe().unwrap();
+    let ended = run(claude.run(["review this"]).stdin(reader));
+    drop(writer);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let warning = "warning: stdin is open, but nothing came in 3.0s, so the run goes on without it";
+    assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
+    assert_eq!(prompt(&claude), "review this");
+}
+
+#[test]
+fn stdin_is_ignored_or_waited_for_if_asked() {
+    let claude = Claude::plays("text", 0);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(b"left alone").unwrap();
+    let ended = run(claude
+        .run(["review this", "--stdin=ignore", "--quiet"])
+        .stdin(reader));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    assert_eq!(prompt(&claude), "review this");
+
+    // In the middle of a file.
+    let claude = Claude::plays("text", 0);
+    fs::write(claude.path("list"), "one\ntwo\n").unwrap();
+    let mut file = File::open(claude.path("list")).unwrap();
+    file.seek(std::io::SeekFrom::Start(4)).unwrap();
+    let command = || claude.run(["review this", "--stdin=wait", "--quiet"]);
+    let ended = run(command().stdin(file));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    assert_eq!(prompt(&claude), "review this\n\n<stdin>\ntwo\n</stdin>");
+}
+
+/// Such a loop would end after its first round if the run read what is left of the list.
+#[test]
+fn a_loop_of_the_shell_keeps_its_list() {
+    let claude = Claude::plays("text", 0);
+    fs::write(claude.path("list"), "one\ntwo\nthree\n").unwrap();
+    let script = "while read name; do \
+        echo \"$name\"; \"$0\" run claude \"review $name\" --quiet >/dev/null || exit; \
+        done <\"$1\"";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", script, crate::TEAMSTER]);
+    shell.arg(claude.path("list"));
+    let ended = run(shell.env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
+    assert_eq!((ended.code, &*ended.stdout), (Some(0), "one\ntwo\nthree\n"));
+}
+
+#[test]
+fn what_is_no_text_is_refused() {
+    let claude = Claude::plays("text", 0);
+    fs::write(claude.path("binary"), b"\xff\xfe\x00").unwrap();
+    let ended = run(claude
+        .run(["review this"])
+        .stdin(File::open(claude.path("binary")).unwrap()));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(ended.stderr.contains("not UTF-8 text"), "{}", ended.stderr);
+    assert!(!claude.path("report.json").exists());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_an_error_and_ends_the_agent() {
+    let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for args in [&["x", "--json"][..], &["x"], &["x", "--quiet"]] {
+        // With --quiet only the end of the run is written.
+        let silent = Script::new().play(recording("tool_parallel"));
+        let script = if args.contains(&"--quiet") {
+            silent
+        } else {
+            silent.forever()
+        };
+        let claude = Claude::new(&script);
+        let ended = run(claude.run(args.iter().copied()).stdout(full()));
+        assert_eq!(ended.code, Some(1), "{args:?}: {}", ended.stderr);
+        let error = "error: cannot write the output: No space left on device (os error 28)\n";
+        assert!(ended.stderr.ends_with(error), "{args:?}: {}", ended.stderr);
+        assert!(wait_gone(claude.report().pid, LIMIT));
+    }
+    for args in [
+        &["--help"][..],
+        &["doctor"],
+        &["completions", "bash"],
+        &["runs", "list", "--help"],
+    ] {
+        let ended = run(teamster(args.iter().copied()).stdout(full()));
+        assert_eq!(ended.code, Some(1), "{args:?}");
+        assert!(ended.stderr.contains("No space left"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn text_that_cannot_become_void_is_written_as_it_comes() {
+    let recording = Play::new(recorded("gemini", "0.61.0", "text_auto_model"));
+    let gemini = Claude::new(&Script::new().play(recording.last(4)).forever());
+    let mut command = teamster(["run", "gemini", "x"]);
+    let mut running = Running::start(command.env("TEAMSTER_GEMINI_BIN", gemini.path("claude")));
+    // The answer has not ended, and neither has its line.
+    let mut said = [0; 12];
+    running
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut said)
+        .unwrap();
+    assert_eq!(&said, b"Hello, world");
+    running.signal(Signal::SIGTERM);
+    let ended = running.end();
+    assert_eq!((ended.code, &*ended.stdout), (Some(130), "\n"));
+}
