@@ -59,6 +59,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use teamster_core::McpServer;
 
+pub use server::is_slip;
 pub use write::to_json;
 
 /// Why a configuration cannot be used: the server and the field, or the line and column, and what is
@@ -76,12 +77,26 @@ pub struct Parsed {
     /// What has no effect, because it is not known or does not go with the rest: server, field and why,
     /// for a person.
     pub ignored: Vec<String>,
+    /// The servers that [`parse_available`] has left out: name, and field and why.
+    pub left_out: Vec<(String, String)>,
 }
 
 /// Reads the servers of a configuration. `variables` gives the value of a variable that is set.
 ///
 /// Every server that comes out is one that [`McpServer::problem`] finds nothing wrong with.
 pub fn parse(
+    text: &str,
+    variables: &dyn Fn(&str) -> Option<String>,
+) -> Result<Parsed, ConfigError> {
+    let parsed = parse_available(text, variables)?;
+    match parsed.left_out.first() {
+        Some((name, why)) => Err(ConfigError(format!("{}: {why}", shown(name)))),
+        None => Ok(parsed),
+    }
+}
+
+/// Does the same as [`parse`], but leaves out the servers that need a variable which is not set.
+pub fn parse_available(
     text: &str,
     variables: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Parsed, ConfigError> {
@@ -116,6 +131,7 @@ pub fn parse(
                 let ignored = ignored.map(|what| format!("{shown}: {what}"));
                 parsed.ignored.extend(ignored);
             }
+            Err(what) if expand::is_unset(&what) => parsed.left_out.push((name.clone(), what)),
             Err(what) if bare && what == server::NEITHER => {
                 return Err(ConfigError(format!(
                     "{shown}: {what}; or are the servers in something that is not called mcpServers?"

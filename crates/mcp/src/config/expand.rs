@@ -1,5 +1,13 @@
 //! `${NAME}` and `${NAME:-default}`.
 
+const THE_VARIABLE: &str = "the variable ";
+const IS_NOT_SET: &str = " is not set";
+
+/// Whether this is the error of a variable that is not set, after the field that it is in.
+pub(super) fn is_unset(error: &str) -> bool {
+    error.ends_with(IS_NOT_SET) && error.contains(&format!(": {THE_VARIABLE}"))
+}
+
 /// The text with the variables in it replaced; or what is wrong, without any value.
 pub(super) fn expand(
     text: &str,
@@ -22,7 +30,7 @@ pub(super) fn expand(
         if is_name(name) {
             match variables(name).or_else(|| default.map(str::to_owned)) {
                 Some(value) => expanded.push_str(&value),
-                None => return Err(format!("the variable {name} is not set")),
+                None => return Err(format!("{THE_VARIABLE}{name}{IS_NOT_SET}")),
             }
             rest = &from[end + 1..];
         } else if let Some(foreign) = foreign(inner) {

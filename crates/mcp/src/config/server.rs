@@ -223,7 +223,7 @@ fn unknown(name: &str) -> Option<String> {
 }
 
 /// Whether `name` is `known` but for one letter, for upper and lower case or for `_` and `-`.
-fn is_slip(name: &str, known: &str) -> bool {
+pub fn is_slip(name: &str, known: &str) -> bool {
     let letters = |text: &str| -> Vec<char> {
         let letters = text.chars().filter(|c| !matches!(c, '_' | '-'));
         letters.map(|c| c.to_ascii_lowercase()).collect()
