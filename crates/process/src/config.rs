@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use teamster_core::Timeouts;
 
-use crate::observe::LineObserver;
+use crate::observe::{LineObserver, StartObserver};
 
 /// Settings of a runtime: the same for all its runs.
 #[derive(Debug, Clone)]
@@ -49,6 +49,8 @@ pub struct RuntimeConfig {
     /// Who is told at once what the CLI writes beside its events. Unset, nobody: of a run the end of it is
     /// in its result.
     pub observer: Option<LineObserver>,
+    /// Called with each process that is started. Unset, nothing is.
+    pub on_start: Option<StartObserver>,
     /// A folder that gets a recording of the run: see [Recording](crate#recording). It is made if it
     /// is missing, and a folder that has a recording is refused, so with this set a runtime is for
     /// one run. Unset, nothing is written.
@@ -73,6 +75,7 @@ impl Default for RuntimeConfig {
             drain_grace: Duration::from_millis(500),
             die_with_parent: false,
             observer: None,
+            on_start: None,
             record_to: None,
         }
     }

@@ -147,7 +147,7 @@ pub use identity::{ProcessIdentity, ProcessSignal, process_space};
 pub use launch::run_mark;
 pub use leftovers::{Leftover, leftovers};
 pub use live::live_runs;
-pub use observe::LineObserver;
+pub use observe::{LineObserver, StartObserver, StartedProcess};
 pub use pool::{PoolConfig, SessionPool};
 pub use program::{find_program, native_program};
 pub use run_folder::sweep_private_files;

@@ -1,6 +1,7 @@
 //! Whoever wants to see at once what a CLI writes beside its events.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::framing::{Frame, LineBuf};
@@ -25,6 +26,41 @@ impl LineObserver {
 impl fmt::Debug for LineObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LineObserver(..)")
+    }
+}
+
+/// A process that was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StartedProcess {
+    /// Its process id.
+    pub pid: u32,
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments. One may be a prompt.
+    pub args: Vec<String>,
+}
+
+/// Called with each process that is started for a run or a session.
+///
+/// It is called by the task that starts the process, so it must not wait.
+#[derive(Clone)]
+pub struct StartObserver(Arc<dyn Fn(&StartedProcess) + Send + Sync>);
+
+impl StartObserver {
+    /// Calls this function.
+    pub fn new(observe: impl Fn(&StartedProcess) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(observe))
+    }
+
+    pub(crate) fn started(&self, process: &StartedProcess) {
+        (self.0)(process);
+    }
+}
+
+impl fmt::Debug for StartObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StartObserver(..)")
     }
 }
 

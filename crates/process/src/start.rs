@@ -17,6 +17,7 @@ use crate::framing::LineBuf;
 use crate::launch::Plan;
 use crate::live::Live;
 use crate::observe::Observed;
+use crate::observe::StartedProcess;
 use crate::on_disk::{Notice, OnDisk};
 use crate::reading::Reader;
 use crate::record::Record;
@@ -106,6 +107,15 @@ pub(crate) async fn start<R: Reader + 'static>(
             return Err(Refused { notices, error });
         }
     };
+    if let (Some(observer), Some(pid)) = (&config.on_start, child.id()) {
+        observer.started(&StartedProcess {
+            pid,
+            program: plan.program.clone(),
+            args: (plan.launch.args.iter())
+                .map(|arg| arg.to_string_lossy().into_owned())
+                .collect(),
+        });
+    }
     let timeouts = params.timeouts.or(config.timeouts).or(plan.launch.timeouts);
     let mut reader = reader(Limits::new(timeouts, !params.mcp_servers.is_empty()));
     for notice in notices {
