@@ -14,6 +14,8 @@ pub(crate) const SUCCESS: u8 = 0;
 pub(crate) const AGENT_ERROR: u8 = 1;
 /// The command line is wrong, or asks for what the provider cannot do. Nothing was started.
 pub(crate) const USAGE: u8 = 2;
+/// `agents status` alone: nothing is wrong but that an agent waits for a limit of the service.
+pub(crate) const AGENTS_LIMITED: u8 = 4;
 /// The agent's CLI is not installed or cannot be executed.
 pub(crate) const CLI_NOT_FOUND: u8 = 3;
 /// A limit of time ended the run.

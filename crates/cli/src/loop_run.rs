@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +12,9 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use teamster::agent_loop::clock::SystemClock;
 use teamster::agent_loop::{AgentFolder, AgentLoop, Control, Log, Prompts, Settings, dotenv};
-use teamster::process::LineObserver;
+use teamster::process::{LineObserver, StartObserver};
 use teamster::usage::{Places, TickMeter};
-use teamster::{ErrorCode, RuntimeConfig};
+use teamster::{ErrorCode, RuntimeConfig, excerpt};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::LoopArgs;
@@ -75,8 +76,8 @@ fn listen(control: &Control) -> io::Result<()> {
     let mut ends = Source::new()?;
     let control = control.clone();
     tokio::spawn(async move {
-        ends.next().await;
-        control.stop();
+        let signal = ends.name().await;
+        control.stop_because(format!("received {signal}"));
         ends.next().await;
         // The kernel and the guard end what is left.
         std::process::exit(exit_code::ABORTED.into());
@@ -140,6 +141,13 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
         log.line("warning: there is no .env in the agent's directory");
         BTreeMap::new()
     });
+    if !has_instructions(folder.directory(), &settings) {
+        log.line(format!(
+            "warning: no instructions: there is neither {} in {}",
+            instruction_files(&settings).join(" nor "),
+            folder.directory().display()
+        ));
+    }
     let prompts = Prompts::read(&settings, folder.directory()).map_err(anyhow::Error::msg)?;
     let (params, _) =
         teamster::agent_loop::params(&settings, &folder, &file).map_err(anyhow::Error::msg)?;
@@ -168,17 +176,66 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
     Ok((agent_loop, log, guard))
 }
 
+/// The files that an agent of this runtime may have its instructions in.
+fn instruction_files(settings: &Settings) -> Vec<&'static str> {
+    let own = (settings.runtime == "gemini").then_some("GEMINI.md");
+    ["CLAUDE.md", "AGENTS.md"].into_iter().chain(own).collect()
+}
+
+fn has_instructions(directory: &Path, settings: &Settings) -> bool {
+    let mut files = instruction_files(settings).into_iter();
+    files.any(|name| directory.join(name).is_file())
+}
+
 /// The variables of the agent's file; `None` if there is none.
 fn variables(path: &Path) -> anyhow::Result<Option<BTreeMap<String, String>>> {
-    match fs::read(path) {
+    match read_env(path) {
         Ok(text) => Ok(Some(dotenv::parse(&String::from_utf8_lossy(&text)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| path.display().to_string()),
     }
 }
 
+/// The longest `.env`, in bytes.
+const LONGEST_ENV: u64 = 1 << 20;
+/// How long a pipe in the place of `.env` may take. A program that keeps secrets may write one.
+const PIPE_LIMIT: Duration = Duration::from_secs(2);
+
+/// The content of `.env`. Neither a pipe without a writer nor a file without an end is waited for.
+fn read_env(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_fifo() {
+        return Err(io::Error::other("this is neither a file nor a pipe"));
+    }
+    let path = path.to_owned();
+    let read = move || -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        let file = fs::File::open(path)?;
+        file.take(LONGEST_ENV + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > LONGEST_ENV {
+            return Err(io::Error::other(format!(
+                "it is longer than {LONGEST_ENV} bytes"
+            )));
+        }
+        Ok(text)
+    };
+    if kind.is_file() {
+        return read();
+    }
+    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    // It stays behind if there is no writer. At the end of the program it goes.
+    std::thread::spawn(move || tell.send(read()));
+    told.recv_timeout(PIPE_LIMIT).unwrap_or_else(|_| {
+        Err(io::Error::other(format!(
+            "this is a pipe, and nothing has written to it within {} s: start its writer first, or put a \
+             file there",
+            PIPE_LIMIT.as_secs()
+        )))
+    })
+}
+
 /// The usual name of a runtime.
-fn usual_name(name: &str) -> Result<String, String> {
+pub(crate) fn usual_name(name: &str) -> Result<String, String> {
     match teamster::provider(name) {
         Some(provider) => Ok(provider.info().id.to_owned()),
         None => match teamster::create_cli_runtime(name, RuntimeConfig::default()) {
@@ -204,8 +261,32 @@ fn config(settings: &Settings, file: &BTreeMap<String, String>, log: &Log) -> Ru
     }
     let before = format!("{} stderr: ", settings.name());
     let log = log.clone();
+    let of_starts = log.clone();
     config.observer = Some(LineObserver::new(move |line| log.lines(&before, line)));
+    let name = settings.name().to_owned();
+    // The arguments of a command of the user's own may be secret.
+    let with_args = !name.starts_with("acp:");
+    config.on_start = Some(StartObserver::new(move |process| {
+        let args = if with_args {
+            short(&process.args)
+        } else {
+            String::new()
+        };
+        let program = process.program.display();
+        of_starts.line(format!("{name} pid={}: {program}{args}", process.pid));
+    }));
     config
+}
+
+/// Arguments for the log, each on one line and with its beginning only: a prompt is long.
+fn short(args: &[String]) -> String {
+    const LONGEST: usize = 80;
+    let words = args.iter().map(|arg| {
+        let words: Vec<&str> = arg.split_whitespace().collect();
+        let words = excerpt(&words.join(" "), LONGEST);
+        format!(" {}", shell_words::quote(&words))
+    });
+    words.collect()
 }
 
 /// Whether stdout goes to this file: a supervisor may have it so, and then each line would be there twice.

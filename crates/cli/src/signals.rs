@@ -18,6 +18,9 @@ const MOMENT: Duration = Duration::from_millis(500);
 /// How often is looked whether the run has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The name of the signal of Ctrl-C.
+const INTERRUPT: &str = "SIGINT";
+
 /// Listens for the signals that ask for an end: Ctrl-C, SIGTERM, and SIGHUP when the terminal goes.
 ///
 /// The first one stops the run cleanly. The second kills it at once, the third does not wait even
@@ -116,6 +119,14 @@ impl Source {
 
     /// Waits for the next one, and says which it was. Cancel-safe.
     pub(crate) async fn request(&mut self) -> Request {
+        match self.name().await {
+            INTERRUPT => Request::Interrupt,
+            _ => Request::End,
+        }
+    }
+
+    /// Waits for the next one; its name. Cancel-safe.
+    pub(crate) async fn name(&mut self) -> &'static str {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => signal.recv().await,
@@ -123,9 +134,9 @@ impl Source {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => Request::Interrupt,
-            _ = self.terminate.recv() => Request::End,
-            _ = hang_up => Request::End,
+            _ = self.interrupt.recv() => INTERRUPT,
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = hang_up => "SIGHUP",
         }
     }
 }

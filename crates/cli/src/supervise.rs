@@ -8,6 +8,7 @@ use teamster::agent_loop::supervisor::{Error, Event, Handle, Settings, Superviso
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::SuperviseArgs;
+use crate::loop_run::usual_name;
 use crate::{exit_code, tokio_runtime, words};
 
 /// Supervises until it is told to end; the exit code.
@@ -17,6 +18,15 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
     let mut settings = Settings::new(program, ["loop"]);
     settings.keep_agents = args.keep_agents;
     settings.policy.grace = args.grace;
+    settings.check_runtime = Some(|name| {
+        // What follows `acp:` is a command.
+        let name = if name.contains(':') {
+            name.to_owned()
+        } else {
+            name.to_lowercase()
+        };
+        usual_name(&name).err()
+    });
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(async {
         let supervisor = match Supervisor::open(&args.config, settings) {

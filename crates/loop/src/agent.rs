@@ -8,12 +8,15 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use teamster_core::{ExecuteParams, PermissionMode};
+use teamster_mcp::config::parse_available;
 
 use crate::folder::{AgentFolder, ORCHESTRATOR};
 use crate::settings::Settings;
 
 /// The file with the agent's MCP servers, in the agent's directory.
 const MCP_CONFIG: &str = ".mcp.json";
+/// A copy of it without the servers that cannot be started.
+const MCP_AVAILABLE: &str = "mcp.json";
 /// The folder with the agent's skills, in the agent's directory.
 pub(crate) const SKILLS: &str = ".claude/skills";
 /// The file with what Claude Code is told beside its own settings.
@@ -47,7 +50,13 @@ pub fn params(
     if settings.runtime == "claude" {
         params.model.get_or_insert_with(|| CLAUDE_MODEL.to_owned());
         if mcp_config.is_file() {
-            let args = ["--mcp-config", MCP_CONFIG, "--strict-mcp-config"];
+            let left_out = unset_servers(&mcp_config, env);
+            let file = match without(&mcp_config, &left_out, folder) {
+                Some(file) => file,
+                None => MCP_CONFIG.to_owned(),
+            };
+            ignored.extend(left_out.iter().map(|it| it_is_left_out(&mcp_config, it)));
+            let args = ["--mcp-config", &file, "--strict-mcp-config"];
             params.extra_args.extend(args.map(str::to_owned));
         }
         let settings_file = format!("{ORCHESTRATOR}/{SESSION_SETTINGS}");
@@ -59,12 +68,10 @@ pub fn params(
     } else {
         match read(&mcp_config) {
             Ok(text) => {
-                let variables = |name: &str| {
-                    let of_file = env.get(name).cloned();
-                    of_file.or_else(|| std::env::var(name).ok())
-                };
-                let parsed = teamster_mcp::config::parse(&text, &variables)
+                let parsed = parse_available(&text, &variables_of(env))
                     .map_err(|error| format!("{}: {error}", mcp_config.display()))?;
+                let left_out = parsed.left_out.iter();
+                ignored.extend(left_out.map(|it| it_is_left_out(&mcp_config, it)));
                 params.mcp_servers = parsed.servers;
                 ignored.extend(parsed.ignored);
             }
@@ -76,6 +83,42 @@ pub fn params(
         }
     }
     Ok((params, ignored))
+}
+
+/// The variables of an agent: those of its file, then those of the loop.
+fn variables_of(env: &BTreeMap<String, String>) -> impl Fn(&str) -> Option<String> {
+    |name: &str| {
+        let of_file = env.get(name).cloned();
+        of_file.or_else(|| std::env::var(name).ok())
+    }
+}
+
+/// The servers of a file that need a variable which is not set, each with the reason. Whatever else is wrong
+/// in it is for Claude Code to say.
+fn unset_servers(file: &Path, env: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let text = read(file).unwrap_or_default();
+    let parsed = parse_available(&text, &variables_of(env));
+    parsed.map(|it| it.left_out).unwrap_or_default()
+}
+
+fn it_is_left_out(file: &Path, (server, why): &(String, String)) -> String {
+    let file = file.display();
+    format!("{file}: the server {server} is left out: {why}")
+}
+
+/// Writes a copy of the file without these servers; its path from the agent's directory. Claude Code would
+/// start such a server with `${NAME}` as it stands (measured with 2.1.197 and 2.1.330).
+fn without(file: &Path, servers: &[(String, String)], folder: &AgentFolder) -> Option<String> {
+    if servers.is_empty() {
+        // It may be that of an earlier start.
+        let _ = folder.remove(MCP_AVAILABLE);
+        return None;
+    }
+    let mut config: Value = serde_json::from_str(&read(file).ok()?).ok()?;
+    let table = config.get_mut("mcpServers")?.as_object_mut()?;
+    table.retain(|name, _| !servers.iter().any(|(left_out, _)| left_out == name));
+    folder.write_json(MCP_AVAILABLE, &config).ok()?;
+    Some(format!("{ORCHESTRATOR}/{MCP_AVAILABLE}"))
 }
 
 /// The text of a file. Nobody waits for anything else that is in its place: a pipe may have no writer.
@@ -203,6 +246,17 @@ mod tests {
             ["--mcp-config", ".mcp.json", "--strict-mcp-config"]
         );
         assert!(with.mcp_servers.is_empty());
+        let servers = r#"{"mcpServers": {"a": {"command": "x", "env": {"K": "${TOKEN}"}},
+            "b": {"command": "y", "args": ["${NONE_SUCH}"]}}}"#;
+        fs::write(directory.path().join(".mcp.json"), servers).unwrap();
+        let (with, ignored) = params(&settings, &folder, &env).unwrap();
+        assert_eq!(with.extra_args[1], ".orchestrator/mcp.json");
+        let why = "the server b is left out: args[0]: the variable NONE_SUCH is not set";
+        assert!(ignored[0].ends_with(why), "{ignored:?}");
+        let copy: Value = folder.read_json(MCP_AVAILABLE).unwrap();
+        // As it stands: what the variable holds is in no file.
+        let left = json!({"mcpServers": {"a": {"command": "x", "env": {"K": "${TOKEN}"}}}});
+        assert_eq!(copy, left);
     }
 
     #[test]
@@ -225,6 +279,10 @@ mod tests {
         assert_eq!(found.model.as_deref(), Some("gpt-5"));
         assert_eq!(found.effort.as_deref(), Some("high"));
         assert_eq!(ignored, ["CHROME: only Claude Code has it"]);
+        let (found, ignored) = params(&settings, &folder, &BTreeMap::new()).unwrap();
+        assert_eq!(found.mcp_servers, []);
+        let why = "the server a is left out: env.KEY: the variable TOKEN is not set";
+        assert!(ignored[0].ends_with(why), "{ignored:?}");
         fs::write(directory.path().join(".mcp.json"), "{").unwrap();
         let error = params(&settings, &folder, &env).unwrap_err();
         assert!(error.contains(".mcp.json"), "{error}");

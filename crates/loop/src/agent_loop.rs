@@ -6,6 +6,9 @@ mod trouble;
 mod turn;
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,11 +26,14 @@ use crate::prompts::Prompts;
 use crate::settings::{AdapterKind, Settings};
 use crate::status::{SessionFile, SleepFile};
 use account::ByItself;
-use trouble::trouble;
+use trouble::{Trouble, trouble};
 use turn::Played;
 
 /// How long an agent may take to empty its context.
 const CLEAR_LIMIT: Duration = Duration::from_secs(30);
+
+/// How often a loop that sleeps looks whether the agent's directory is still there.
+const BETWEEN_LOOKS_FOR_DIRECTORY: Duration = Duration::from_secs(30);
 
 /// Plays ticks in the directory of an agent until it is asked to end.
 pub struct AgentLoop {
@@ -54,7 +60,9 @@ pub struct AgentLoop {
     /// What was told of them.
     told: Vec<String>,
     /// Why the last tick, or a start since then, did not come to its own end.
-    trouble: Option<AgentError>,
+    trouble: Option<Trouble>,
+    /// Why the directory cannot be worked in any more.
+    lost: Option<AgentError>,
 }
 
 impl AgentLoop {
@@ -114,6 +122,7 @@ impl AgentLoop {
             variables: None,
             told: Vec::new(),
             trouble: None,
+            lost: None,
         }
     }
 
@@ -140,12 +149,17 @@ impl AgentLoop {
     }
 
     /// Runs until it is asked to end or has played its ticks, and ends the agent. In the second case it tells
-    /// why the last tick failed, if it did. An error is one of the first start: the agent cannot work with
-    /// these settings.
+    /// why the last tick failed, if it did. An error is one of the first start, with whose settings the agent
+    /// cannot work, or the loss of the agent's directory.
     pub async fn run(mut self) -> Result<Option<AgentError>, AgentError> {
         let ended = self.steps().await;
         self.unasked(true).await;
-        self.log.line("ending the agent");
+        let over = || format!("{} ticks were played", self.ticks);
+        let why = match (&ended, self.control.reason()) {
+            (Err(_), _) => "the agent cannot be started".to_owned(),
+            (Ok(()), reason) => reason.map_or_else(over, str::to_owned),
+        };
+        self.log.line(format!("ending the agent: {why}"));
         self.adapter.end().await;
         // What an earlier loop left is there for one that can begin; what another one has is its own.
         if ended.is_ok()
@@ -155,8 +169,14 @@ impl AgentLoop {
             self.failed(SessionFile::NAME, &error);
         }
         self.log.line("agent-loop exit");
+        if let Some(lost) = self.lost {
+            return Err(lost);
+        }
         let asked = self.control.is_stopping();
-        ended.map(|()| self.trouble.filter(|_| !asked))
+        ended.map(|()| {
+            let trouble = self.trouble.filter(|_| !asked);
+            trouble.map(|it| it.error)
+        })
     }
 
     async fn steps(&mut self) -> Result<(), AgentError> {
@@ -242,7 +262,7 @@ impl AgentLoop {
                 self.log
                     .line(format!("{runtime} cannot be started: {message}"));
                 self.machine.start_failed();
-                self.trouble = Some(error);
+                self.trouble = Some(Trouble::new(error, self.clock.now()));
             }
         }
         Ok(())
@@ -318,7 +338,7 @@ impl AgentLoop {
             ));
         }
         let reason = format!("tick {number} ({})", prompt.as_str());
-        self.write_sleep(&SleepFile::tick(
+        self.write_sleep(SleepFile::tick(
             self.machine.current_sleep(),
             reason,
             self.clock.now(),
@@ -336,9 +356,10 @@ impl AgentLoop {
         self.note_session(session.clone());
         let took = self.clock.elapsed().saturating_sub(now).as_secs_f64();
         let end = tick_end(&result, overran, self.adapter.is_alive());
-        self.trouble = trouble(&result, end).filter(|_| !stopped);
+        let failure = trouble(&result, end).filter(|_| !stopped);
+        self.trouble = failure.map(|error| Trouble::new(error, self.clock.now()));
         let why = match &self.trouble {
-            Some(error) => format!(": {}", error.message),
+            Some(trouble) => format!(": {}", trouble.error.message),
             None => String::new(),
         };
         self.log.line(match end {
@@ -366,7 +387,7 @@ impl AgentLoop {
         let did_work = self.is_set(Flag::DidWork);
         if self.machine.tick_ended(end, did_work, session) && self.take(Flag::DidWork) {
             let seconds = self.machine.current_sleep();
-            self.write_sleep(&SleepFile::sleeping(
+            self.write_sleep(SleepFile::sleeping(
                 seconds,
                 "work done".to_owned(),
                 self.clock.now(),
@@ -397,10 +418,11 @@ impl AgentLoop {
         let line = format!("sleeping {seconds} s: {reason}");
         let reason = self.with_trouble(reason);
         // First the file: who has read the line may look at it.
-        self.write_sleep(&SleepFile::sleeping(seconds, reason, self.clock.now()));
+        self.write_sleep(SleepFile::sleeping(seconds, reason, self.clock.now()));
         self.log.line(line);
         let (clock, control) = (self.clock.clone(), self.control.clone());
         let mut rest = pin!(rest(&*clock, seconds));
+        let mut gone = pin!(gone(&*clock, self.folder.directory().to_owned()));
         let woken = loop {
             tokio::select! {
                 biased;
@@ -408,11 +430,24 @@ impl AgentLoop {
                 () = control.woken() => break true,
                 () = &mut rest => break false,
                 result = self.next_unasked() => self.played_by_itself(&result),
+                // The next tick says so and ends the loop.
+                () = &mut gone => break false,
             }
         };
         if woken {
             self.log.line("woken");
         }
         self.machine.rested();
+    }
+}
+
+/// Waits until the directory of an agent has been removed.
+async fn gone(clock: &dyn Clock, directory: PathBuf) {
+    let is_there = || match fs::metadata(&directory) {
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        Ok(_) => true,
+    };
+    while is_there() {
+        clock.sleep(BETWEEN_LOOKS_FOR_DIRECTORY).await;
     }
 }

@@ -1,7 +1,7 @@
 //! What is asked of a loop while it runs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +15,7 @@ struct Asked {
     woken: AtomicBool,
     wake: Notify,
     stop: CancellationToken,
+    why: OnceLock<String>,
 }
 
 impl Control {
@@ -32,7 +33,19 @@ impl Control {
 
     /// Asks for the end: a sleep ends, a tick is broken off, the agent is ended.
     pub fn stop(&self) {
+        self.stop_because("the loop was stopped");
+    }
+
+    /// [Stops](Self::stop) the loop for this reason, which the log has.
+    pub fn stop_because(&self, reason: impl Into<String>) {
+        // The first reason is the one that counts.
+        let _ = self.0.why.set(reason.into());
         self.0.stop.cancel();
+    }
+
+    /// Why the end was asked for.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.0.why.get().map(String::as_str)
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

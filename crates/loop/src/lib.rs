@@ -24,5 +24,5 @@ pub use folder::{AgentFolder, Flag, FolderError, ORCHESTRATOR};
 pub use log::{Log, LossyWriter};
 pub use prompts::Prompts;
 pub use settings::{AdapterKind, Settings, SettingsError};
-pub use status::{LoopState, SleepFile};
+pub use status::{LoopState, SleepFile, TickError};
 pub use tick_usage::UsageRecord;

@@ -168,6 +168,8 @@ pub struct Machine {
     current_sleep: u64,
     /// Failures in a row.
     failures: u32,
+    /// Ticks and starts in a row that failed, whatever follows from that.
+    failed_ticks: u32,
     /// A session and how often it failed in a row.
     failed: Option<(Id, u32)>,
     last_clear: Option<Duration>,
@@ -194,6 +196,7 @@ impl Machine {
             woken: false,
             current_sleep: pace.min_sleep,
             failures: 0,
+            failed_ticks: 0,
             failed: None,
             last_clear: None,
         }
@@ -207,6 +210,11 @@ impl Machine {
     /// Failures in a row.
     pub fn failures(&self) -> u32 {
         self.failures
+    }
+
+    /// Ticks and starts in a row that failed; 0 after a tick that completed.
+    pub fn failed_ticks(&self) -> u32 {
+        self.failed_ticks
     }
 
     /// What to do now. Asked again without anything having happened, it says the same.
@@ -302,6 +310,7 @@ impl Machine {
     /// The agent could not be started: as a tick that [died](TickEnd::Died).
     pub fn start_failed(&mut self) {
         let session = self.session.take();
+        self.failed_ticks = self.failed_ticks.saturating_add(1);
         // Whoever asked for a tick is not answered by trying all the time.
         self.woken = false;
         self.failed_with(session);
@@ -325,6 +334,10 @@ impl Machine {
     /// A tick has ended. `did_work` is whether `did-work` is set; the result says whether it is taken: one
     /// that was cut off by the end of its process has not come to its own end, and leaves it for the next.
     pub fn tick_ended(&mut self, end: TickEnd, did_work: bool, session: Option<Id>) -> bool {
+        self.failed_ticks = match end {
+            TickEnd::Completed => 0,
+            _ => self.failed_ticks.saturating_add(1),
+        };
         match end {
             TickEnd::Completed => {
                 self.fresh = false;

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use teamster_core::ErrorKind;
 
 /// `sleep.json`: what the loop is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +19,39 @@ pub struct SleepFile {
     /// When the sleep is over, in seconds since 1970; only while it sleeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep_until_epoch: Option<i64>,
+    /// Ticks and starts in a row that failed; left out at 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_ticks: u32,
+    /// Why the last of them failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<TickError>,
+}
+
+/// Why a tick failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TickError {
+    /// The class of the error.
+    pub kind: ErrorKind,
+    /// The error, for a person, on one line of limited length.
+    pub message: String,
+    /// When it happened, in seconds since 1970.
+    pub at_epoch: i64,
+}
+
+impl TickError {
+    /// Whether the service has refused more work for now, so that waiting is all there is to do.
+    pub fn is_limit(&self) -> bool {
+        matches!(self.kind, ErrorKind::RateLimit | ErrorKind::Quota)
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// What a loop is doing.
@@ -31,7 +65,16 @@ pub enum LoopState {
     Tick,
 }
 
+/// Separates the reason of a sleep from the last error in `reason`.
+pub(crate) const LAST_ERROR: &str = "; the last error: ";
+
 impl SleepFile {
+    /// The reason without the last error.
+    pub fn plain_reason(&self) -> &str {
+        let parts = self.reason.split_once(LAST_ERROR);
+        parts.map_or(&*self.reason, |(reason, _)| reason)
+    }
+
     /// The name of the file.
     pub const NAME: &str = "sleep.json";
 
@@ -42,6 +85,8 @@ impl SleepFile {
             reason,
             updated_at_epoch: now.as_second(),
             sleep_until_epoch: None,
+            failed_ticks: 0,
+            last_error: None,
         }
     }
 
@@ -53,6 +98,8 @@ impl SleepFile {
             reason,
             updated_at_epoch: now,
             sleep_until_epoch: Some(now.saturating_add_unsigned(seconds)),
+            failed_ticks: 0,
+            last_error: None,
         }
     }
 }

@@ -54,6 +54,8 @@ pub struct Settings {
     pub policy: Policy,
     /// At its own end the supervisor leaves the loops running, for the next one.
     pub keep_agents: bool,
+    /// Why there is no runtime of this name, if there is none. Without it each loop says so itself.
+    pub check_runtime: Option<fn(&str) -> Option<String>>,
 }
 
 impl Settings {
@@ -67,7 +69,14 @@ impl Settings {
             args: args.into_iter().map(Into::into).collect(),
             policy: Policy::default(),
             keep_agents: false,
+            check_runtime: None,
         }
+    }
+
+    /// Why the runtime of this agent cannot be used.
+    fn runtime_error(&self, agent: &AgentConfig) -> Option<String> {
+        let error = self.check_runtime?(agent.runtime.as_deref()?)?;
+        Some(format!("runtime: {error}"))
     }
 }
 

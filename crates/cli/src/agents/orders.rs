@@ -40,7 +40,7 @@ pub(super) async fn start(args: &AgentsSelection, file: &Path) -> Result<u8, Fai
 fn has_settled(agent: &AgentStatus) -> bool {
     match agent.state {
         AgentState::Starting | AgentState::Stopping => false,
-        AgentState::Running if agent.activity.is_none() => {
+        state if state.is_running() && agent.activity.is_none() => {
             let started = agent.started_at_ms.unwrap_or_default();
             Duration::from_millis(drive::clock().saturating_sub(started)) >= SILENT
         }
@@ -70,7 +70,7 @@ pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, F
 
 pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
     let status = ask(file, Command::Wake(selection(args))).await?;
-    let woken = |agent: &&AgentStatus| agent.state == AgentState::Running;
+    let woken = |agent: &&AgentStatus| agent.state.is_running();
     let lines = chosen(&status, args)
         .filter(woken)
         .map(|agent| format!("{}: woken", agent.id));
@@ -79,6 +79,10 @@ pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Fail
 
 pub(super) async fn reload(file: &Path) -> Result<u8, Failure> {
     let status = ask(file, Command::Reload).await?;
+    for warning in &status.warnings {
+        // On stdout would be what a script takes for the answer.
+        let _ = writeln!(anstream::stderr(), "warning: {}", words::one_line(warning));
+    }
     let agents = status.agents.iter().filter(|agent| !agent.removed).count();
     let agents = words::plural(agents as u64, "agent");
     print([format!("configuration read again: {agents}")])
@@ -131,9 +135,9 @@ fn tell(status: &Status, args: &AgentsSelection, run: bool) -> Result<u8, Failur
             let id = &agent.id;
             let reason = agent.reason.as_deref().unwrap_or("no reason is known");
             let was_meant = !run || wanted(status, agent);
-            good &= !was_meant || (agent.state == AgentState::Running) == run;
+            good &= !was_meant || agent.state.is_running() == run;
             match (agent.state, agent.pid) {
-                (AgentState::Running, Some(pid)) => format!("{id}: runs, pid {pid}"),
+                (state, Some(pid)) if state.is_running() => format!("{id}: runs, pid {pid}"),
                 (AgentState::Stopping, Some(pid)) => format!("{id}: is still ending, pid {pid}"),
                 (AgentState::BackingOff, _) => {
                     format!("{id}: crashed and will be started again: {reason}")

@@ -12,7 +12,10 @@ use super::{Failure, of_printed, status_with};
 use crate::args::AgentsStatusArgs;
 use crate::runs::local;
 use crate::table::Table;
-use crate::{drive, words};
+use crate::{drive, exit_code, words};
+
+/// The longest text of a cell, in bytes.
+const LONGEST: usize = 200;
 
 pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Failure> {
     let mut status = status_with(file, &args.agents).await?;
@@ -36,17 +39,42 @@ pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Fai
         }
         table(&status, drive::clock(), &mut anstream::stdout())
     };
-    of_printed(printed)
+    Ok(match of_printed(printed)? {
+        exit_code::SUCCESS => health(&status),
+        code => code,
+    })
+}
+
+/// The exit code for a monitor, by those agents that are to run.
+fn health(status: &Status) -> u8 {
+    let wanted = (status.agents.iter()).filter(|it| status.enabled && it.enabled && !it.removed);
+    let states: Vec<AgentState> = wanted.map(|agent| agent.state).collect();
+    if states.iter().any(|state| state.is_bad()) {
+        exit_code::AGENT_ERROR
+    } else if states.contains(&AgentState::Limited) {
+        exit_code::AGENTS_LIMITED
+    } else {
+        exit_code::SUCCESS
+    }
 }
 
 fn table(status: &Status, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
-    const HEAD: [&str; 7] = ["AGENT", "ALIAS", "STATE", "PID", "SINCE", "RESTARTS", ""];
+    const HEAD: [&str; 8] = [
+        "AGENT",
+        "ALIAS",
+        "STATE",
+        "PID",
+        "SINCE",
+        "RESTARTS",
+        "DETAIL",
+        "LAST ERROR",
+    ];
     if status.agents.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new(HEAD);
+    let mut table = Table::new(HEAD).without_empty();
     for agent in &status.agents {
-        let mut styles = [Style::new(); 7];
+        let mut styles = [Style::new(); 8];
         styles[2] = style(agent.state);
         styles[6] = Style::new().dimmed();
         table.row(row(agent, status.enabled, now_ms).into_iter().zip(styles));
@@ -57,14 +85,14 @@ fn table(status: &Status, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
 fn style(state: AgentState) -> Style {
     let color = match state {
         AgentState::Running => AnsiColor::Green,
-        AgentState::BackingOff | AgentState::Failed => AnsiColor::Red,
-        AgentState::Stopped | AgentState::Ended => AnsiColor::Yellow,
+        AgentState::Failing | AgentState::BackingOff | AgentState::Failed => AnsiColor::Red,
+        AgentState::Limited | AgentState::Stopped | AgentState::Ended => AnsiColor::Yellow,
         _ => AnsiColor::Cyan,
     };
     Style::new().fg_color(Some(color.into()))
 }
 
-fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 7] {
+fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 8] {
     let up = agent.started_at_ms.map(|started| {
         let up = words::duration_ms(now_ms.saturating_sub(started));
         format!("{} ({up})", local(started, "%Y-%m-%d %H:%M:%S"))
@@ -76,14 +104,24 @@ fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 7] {
         agent.pid.map(|pid| pid.to_string()).unwrap_or_default(),
         up.unwrap_or_default(),
         agent.restarts.to_string(),
-        teamster::excerpt(&words::one_line(note(agent)), 200),
+        teamster::excerpt(&words::one_line(detail(agent)), LONGEST),
+        last_error(agent, now_ms),
     ]
 }
 
 /// What it does, in the loop's own words where it runs. `enabled`: the master switch.
 fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
+    let doing = doing(agent, enabled, now_ms);
+    match agent.state {
+        AgentState::Failing => format!("failing, {doing}"),
+        AgentState::Limited => format!("limited, {doing}"),
+        _ => doing,
+    }
+}
+
+fn doing(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
     match (agent.state, &agent.activity) {
-        (AgentState::Running, Some(activity)) => match activity.state {
+        (state, Some(activity)) if state.is_running() => match activity.state {
             LoopState::Tick => "tick".to_owned(),
             LoopState::Sleeping => {
                 let until = activity
@@ -99,7 +137,7 @@ fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
             }
             _ => "running".to_owned(),
         },
-        (AgentState::Running, None) => "running".to_owned(),
+        (state, None) if state.is_running() => "running".to_owned(),
         (AgentState::Starting, _) => "starting".to_owned(),
         (AgentState::Stopping, _) => "stopping".to_owned(),
         (AgentState::BackingOff, _) => {
@@ -112,7 +150,13 @@ fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
         (AgentState::Stopped, _) if enabled && agent.enabled => "not running".to_owned(),
         (AgentState::Stopped, _) => "stopped".to_owned(),
         (AgentState::Ended, _) => "ended".to_owned(),
-        (AgentState::Failed, _) => "failed".to_owned(),
+        (AgentState::Failed, _) => {
+            let left = agent.retry_at_ms.map(|at| at.saturating_sub(now_ms));
+            match left.map(words::duration_ms) {
+                Some(left) => format!("failed, again in {left}"),
+                None => "failed".to_owned(),
+            }
+        }
         _ => "?".to_owned(),
     }
 }
@@ -128,20 +172,65 @@ fn moment(ms: u64, now_ms: u64) -> String {
 }
 
 /// Why it does that.
-fn note(agent: &AgentStatus) -> &str {
-    let told = agent.reason.as_deref().unwrap_or_default();
+fn detail(agent: &AgentStatus) -> &str {
+    let reason = agent.reason.as_deref().unwrap_or_default();
     match (agent.state, &agent.activity) {
-        (AgentState::Running, Some(activity)) => &activity.reason,
-        // Of the loop before this one.
-        (AgentState::Running, None) if agent.restarts == 0 => "",
-        (AgentState::Stopped, _) if told == "stopped" => "",
-        _ => told,
+        (state, Some(activity)) if state.is_running() => activity.plain_reason(),
+        (AgentState::Ended, _) => reason,
+        (AgentState::Stopped, _) if reason != "stopped" => reason,
+        _ => "",
+    }
+}
+
+/// The last error, of an agent that has not recovered from it or that was started again by itself.
+fn last_error(agent: &AgentStatus, now_ms: u64) -> String {
+    let matters = agent.restarts > 0
+        || agent.state == AgentState::Limited
+        || (agent.state.is_bad() && agent.state != AgentState::Stopped);
+    match &agent.last_error {
+        Some(error) if matters => {
+            let age = words::duration_ms(now_ms.saturating_sub(error.at_ms));
+            let message = teamster::excerpt(&words::one_line(&error.message), LONGEST);
+            format!("{message} ({age} ago)")
+        }
+        _ => String::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn status(agents: &[(&str, bool)]) -> Status {
+        let agent = |(state, enabled): &(&str, bool)| {
+            serde_json::json!({"id": "a", "workingDir": "/a", "enabled": enabled, "state": state,
+                "restarts": 0})
+        };
+        let agents: Vec<_> = agents.iter().map(agent).collect();
+        let status = serde_json::json!({"config": "/c", "supervisor": null, "enabled": true,
+            "agents": agents});
+        serde_json::from_value(status).unwrap()
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_worst_agent_that_is_to_run() {
+        for (agents, code) in [
+            (&[][..], 0),
+            (&[("running", true), ("starting", true)], 0),
+            (&[("stopped", false), ("failed", false)], 0),
+            (&[("running", true), ("limited", true)], 4),
+            (&[("limited", true), ("failing", true)], 1),
+            (&[("backing_off", true)], 1),
+            (&[("failed", true)], 1),
+            (&[("ended", true)], 1),
+            (&[("stopped", true)], 1),
+        ] {
+            let mut status = status(agents);
+            assert_eq!(health(&status), code, "{agents:?}");
+            status.enabled = false;
+            assert_eq!(health(&status), 0, "{agents:?}");
+        }
+    }
 
     #[test]
     fn a_time_of_another_day_has_its_date() {

@@ -31,9 +31,10 @@ Exit codes:
 /// Keeps the loops of many agents running.
 ///
 /// Starts `teamster loop` for every agent of the configuration. A loop that crashes is started again,
-/// after a delay that grows from 1 second to 5 minutes; one that ends in order, or whose directory or
-/// settings cannot be used, is not. `teamster agents` tells it what to do. What was stopped stays stopped,
-/// also for the next supervisor. If this one is killed, the loops go on, and the next one takes them over.
+/// after a delay that grows from 1 second to 5 minutes; one whose directory or settings cannot be used is
+/// tried again from time to time; one that ends in order is not. `teamster agents` tells it what to do.
+/// What was stopped stays stopped, also for the next supervisor. If this one is killed, the loops go on,
+/// and the next one takes them over.
 #[derive(Debug, Args)]
 #[command(after_help = SUPERVISE_EXAMPLES)]
 pub(crate) struct SuperviseArgs {
@@ -58,10 +59,11 @@ Examples:
   teamster agents stop --all             all of them, until `start --all`
 
 Exit codes:
-    0  it was done
+    0  it was done; of status: all agents that are switched on run
     1  an agent does not do what was asked for, no supervisor is running, or something failed in
-       teamster itself
+       teamster itself; of status: an agent that is switched on fails or does not run
     2  there is no such agent, or the configuration cannot be used
+    4  of status: nothing is wrong but that an agent waits for a limit of the service
   130  nobody reads the output any more";
 
 /// Shows the agents of a supervisor, and tells it what to do.

@@ -4,6 +4,7 @@
 
 mod company;
 mod orders;
+mod robust;
 mod supervise;
 mod told;
 

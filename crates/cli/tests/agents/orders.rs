@@ -131,7 +131,8 @@ fn one_that_fails_at_once_does_not_run() {
 fn without_a_supervisor_the_files_tell_and_the_rest_says_what_to_do() {
     let company = Company::new(["a", "b"], |plan| plan);
     let ended = company.run(["agents", "status"]);
-    assert_eq!(ended.code, Some(0));
+    // They are to run, and do not.
+    assert_eq!(ended.code, Some(1));
     assert!(
         ended.stderr.starts_with("no supervisor is running for "),
         "{}",

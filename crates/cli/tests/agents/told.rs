@@ -67,6 +67,14 @@ fn why_an_agent_does_nothing_is_told() {
     assert!(reason.starts_with("waiting after "), "{reason}");
     assert!(reason.contains("; the last error: "), "{reason}");
     assert!(reason.contains("`claude`"), "{reason}");
+    assert_eq!(agent["state"], "failing");
+    assert_eq!(agent["lastError"]["kind"], "not_found");
+    let shown = company.run(["agents", "status", "a"]);
+    assert_eq!(shown.code, Some(1));
+    let (head, row) = shown.stdout.split_once('\n').unwrap();
+    let column = |name: &str| head.find(name).unwrap();
+    assert!(row[column("STATE")..].starts_with("failing, "), "{row}");
+    assert!(row[column("LAST ERROR")..].contains("`claude`"), "{row}");
     let agent = company.wait("b", |it| it["state"] == "failed");
     assert_eq!(
         agent["reason"],

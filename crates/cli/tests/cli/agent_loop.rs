@@ -1,6 +1,7 @@
 //! `teamster loop`, with a stand-in for Claude Code.
 
 mod refused;
+mod started;
 mod ticks;
 
 use std::fs;
@@ -350,7 +351,9 @@ fn a_pipe_into_which_nobody_writes_is_not_waited_for() {
     let ended = run(&mut agent.command());
     assert_eq!(ended.code, Some(2));
     assert!(
-        ended.stderr.ends_with("is one of them a pipe?\n"),
+        ended
+            .stderr
+            .contains(".env: this is a pipe, and nothing has written to it"),
         "{}",
         ended.stderr
     );

@@ -1,8 +1,9 @@
 //! What the loop leaves for others, and takes from them.
 
-use teamster_core::Id;
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Id};
 
 use super::AgentLoop;
+use super::trouble::Trouble;
 use crate::agent::{self, SESSION_SETTINGS, SKILLS};
 use crate::folder::{Flag, FolderError};
 use crate::status::{SessionFile, SleepFile};
@@ -21,8 +22,12 @@ impl AgentLoop {
                 self.write_session_settings();
             }
             Err(error @ (FolderError::Busy { .. } | FolderError::Unreachable { .. })) => {
-                self.log.line(format!("ending, because {error}"));
-                self.control.stop();
+                self.lost = Some(AgentError::new(
+                    ErrorCode::Io,
+                    ErrorKind::NotFound,
+                    error.to_string(),
+                ));
+                self.control.stop_because(error.to_string());
             }
             Err(error) => self.log.line(error),
         }
@@ -93,8 +98,11 @@ impl AgentLoop {
         }
     }
 
-    pub(super) fn write_sleep(&self, file: &SleepFile) {
-        if let Err(error) = self.folder.write_json(SleepFile::NAME, file) {
+    /// Writes `sleep.json`, with what has failed.
+    pub(super) fn write_sleep(&self, mut file: SleepFile) {
+        file.failed_ticks = self.machine.failed_ticks();
+        file.last_error = self.trouble.as_ref().map(Trouble::short);
+        if let Err(error) = self.folder.write_json(SleepFile::NAME, &file) {
             self.failed(SleepFile::NAME, &error);
         }
     }

@@ -1,22 +1,51 @@
 //! Why a tick did not come to its own end.
 
+use jiff::Timestamp;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
 
 use super::AgentLoop;
 use crate::machine::TickEnd;
+use crate::status::{LAST_ERROR, TickError};
 
 /// So much of it is told beside the reason of a sleep, in bytes.
 const LONGEST: usize = 200;
 
+/// Why the last tick or start failed.
+pub(super) struct Trouble {
+    pub(super) error: AgentError,
+    at: Timestamp,
+}
+
+impl Trouble {
+    pub(super) fn new(error: AgentError, at: Timestamp) -> Self {
+        Self { error, at }
+    }
+
+    /// The error as `sleep.json` has it.
+    pub(super) fn short(&self) -> TickError {
+        TickError {
+            kind: self.error.kind,
+            message: one_line(&self.error.message),
+            at_epoch: self.at.as_second(),
+        }
+    }
+}
+
+fn one_line(message: &str) -> String {
+    let words: Vec<&str> = message.split_whitespace().collect();
+    teamster_core::excerpt(&words.join(" "), LONGEST)
+}
+
 impl AgentLoop {
     /// The reason of a sleep, with what went wrong before it: for those who see nothing else of the loop.
     pub(super) fn with_trouble(&self, reason: String) -> String {
-        let Some(error) = &self.trouble else {
-            return reason;
-        };
-        let words: Vec<&str> = error.message.split_whitespace().collect();
-        let words = teamster_core::excerpt(&words.join(" "), LONGEST);
-        format!("{reason}; the last error: {words}")
+        match &self.trouble {
+            Some(trouble) => {
+                let error = one_line(&trouble.error.message);
+                format!("{reason}{LAST_ERROR}{error}")
+            }
+            None => reason,
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Policy {
     pub longest_delay: Duration,
     /// A loop that ran for so long before it crashed begins with the first delay again.
     pub settled_after: Duration,
+    /// How long until an agent whose directory or instructions are missing is looked at again.
+    pub look_again: Duration,
     /// How long a loop that was told to end may take before it is killed.
     pub grace: Duration,
 }
@@ -26,6 +28,7 @@ impl Default for Policy {
             first_delay: Duration::from_secs(1),
             longest_delay: Duration::from_mins(5),
             settled_after: Duration::from_mins(5),
+            look_again: Duration::from_secs(30),
             grace: Duration::from_secs(5),
         }
     }
@@ -52,9 +55,11 @@ pub(crate) enum Exit {
     Unknown,
 }
 
+/// So many crashes in a row make a crash loop: a single one may come from outside.
+const CRASHES_IN_A_ROW: u32 = 2;
 /// In order: the loop was told to end, by somebody else.
 const IN_ORDER: i32 = 0;
-/// The loop says that its directory or its settings are wrong. To start it again would not help.
+/// The loop says that its directory or its settings are wrong. It is started again after the longest delay.
 pub(super) const UNUSABLE: i32 = 2;
 
 impl fmt::Display for Exit {
@@ -85,8 +90,8 @@ pub(crate) enum Phase {
     Stopped,
     /// It ended in order without being asked from here. It is not started again by itself.
     Ended,
-    /// It cannot run until somebody puts something right.
-    Failed,
+    /// It cannot run before something is put right. It is tried again then.
+    Failed { until: Instant },
     /// Nothing runs; it is to be started then.
     Waiting { until: Instant },
     /// It is being started.
@@ -133,6 +138,8 @@ pub(crate) struct Agent {
     delays: ExponentialBackoff,
     /// How often it was started again by itself since somebody asked for a start.
     restarts: u32,
+    /// Crashes in a row, without a loop that ran well for a while between them.
+    crashes: u32,
 }
 
 impl Agent {
@@ -143,7 +150,17 @@ impl Agent {
             wanted: false,
             phase: Phase::Stopped,
             restarts: 0,
+            crashes: 0,
         }
+    }
+
+    /// Whether the loop that runs has crashed repeatedly and has not run well for a while since.
+    pub(crate) fn is_crash_looping(&self, now: Instant) -> bool {
+        let Phase::Running { since, .. } = self.phase else {
+            return false;
+        };
+        self.crashes >= CRASHES_IN_A_ROW
+            && now.saturating_duration_since(since) < self.policy.settled_after
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -185,7 +202,7 @@ impl Agent {
     pub(crate) fn start(&mut self, now: Instant) {
         self.wanted = true;
         match self.phase {
-            Phase::Stopped | Phase::Ended | Phase::Failed | Phase::Waiting { .. } => {
+            Phase::Stopped | Phase::Ended | Phase::Failed { .. } | Phase::Waiting { .. } => {
                 self.afresh();
                 self.phase = Phase::Waiting { until: now };
             }
@@ -199,7 +216,7 @@ impl Agent {
         self.wanted = false;
         match self.phase {
             Phase::Running { process, .. } => self.end(process),
-            Phase::Stopped | Phase::Ended | Phase::Failed | Phase::Waiting { .. } => {
+            Phase::Stopped | Phase::Ended | Phase::Failed { .. } | Phase::Waiting { .. } => {
                 self.phase = Phase::Stopped;
             }
             Phase::Starting | Phase::Stopping { .. } => {}
@@ -234,7 +251,7 @@ impl Agent {
     /// What is to be done now, if anything. To be asked until nothing is.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Action> {
         match self.phase {
-            Phase::Waiting { until } if until <= now => {
+            Phase::Waiting { until } | Phase::Failed { until } if until <= now => {
                 self.phase = Phase::Starting;
                 Some(Action::Start)
             }
@@ -268,6 +285,7 @@ impl Agent {
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.phase {
             Phase::Waiting { until }
+            | Phase::Failed { until }
             | Phase::Stopping {
                 step: Step::Wait { until },
                 ..
@@ -287,12 +305,20 @@ impl Agent {
         }
     }
 
+    /// When a start is due by itself, if one is.
+    pub(crate) fn starts_at(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Waiting { until } | Phase::Failed { until } => Some(until),
+            _ => None,
+        }
+    }
+
     /// What [`Action::Start`] asked for does not run. `hopeless`: it will not, before something is put
     /// right.
     pub(crate) fn not_started(&mut self, hopeless: bool, now: Instant) {
         self.phase = match (self.wanted, hopeless) {
             (false, _) => Phase::Stopped,
-            (true, true) => Phase::Failed,
+            (true, true) => self.failed(now),
             (true, false) => self.later(now),
         };
     }
@@ -306,11 +332,13 @@ impl Agent {
             } if running == process => {
                 self.phase = match exit {
                     Exit::Code(IN_ORDER) => Phase::Ended,
-                    Exit::Code(UNUSABLE) => Phase::Failed,
+                    Exit::Code(UNUSABLE) => self.later_failed(now),
                     _ => {
                         if now.saturating_duration_since(since) >= self.policy.settled_after {
                             self.delays = self.policy.delays();
+                            self.crashes = 0;
                         }
+                        self.crashes = self.crashes.saturating_add(1);
                         self.later(now)
                     }
                 };
@@ -338,6 +366,28 @@ impl Agent {
     fn afresh(&mut self) {
         self.delays = self.policy.delays();
         self.restarts = 0;
+        self.crashes = 0;
+    }
+
+    /// What keeps it from running can be looked at without starting it: soon again.
+    pub(crate) fn look_again(&mut self, now: Instant) {
+        if let Phase::Failed { .. } = self.phase {
+            self.phase = self.failed(now);
+        }
+    }
+
+    fn failed(&self, now: Instant) -> Phase {
+        Phase::Failed {
+            until: later(now, self.policy.look_again),
+        }
+    }
+
+    /// Only another start can tell whether it can run now.
+    fn later_failed(&mut self, now: Instant) -> Phase {
+        self.restarts = self.restarts.saturating_add(1);
+        Phase::Failed {
+            until: later(now, self.policy.longest_delay),
+        }
     }
 
     fn later(&mut self, now: Instant) -> Phase {

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use teamster_mcp::config::is_slip;
 
 use super::place::real;
 
@@ -30,6 +32,8 @@ pub struct Config {
     pub company_name: Option<String>,
     /// In the order of the file. No two have the same id or the same directory.
     pub agents: Vec<AgentConfig>,
+    /// Fields that are not known but look like slips of known ones, for a person.
+    pub warnings: Vec<String>,
 }
 
 /// One agent.
@@ -189,6 +193,7 @@ impl Config {
         };
         let written: Written<'_> = serde_json::from_str(text)
             .map_err(|error| wrong(line(&error, 0), explain(&error, ROOT)))?;
+        let mut warnings = slips(text, 1, &ROOT_FIELDS);
         let folder = file.parent().unwrap_or(Path::new("/"));
         let root = written.agents_root.unwrap_or_else(|| "agents".into());
         let root = tidy(&folder.join(root));
@@ -203,6 +208,7 @@ impl Config {
             let agent: WrittenAgent = serde_json::from_str(raw)
                 .map_err(|error| wrong(line(&error, before), explain(&error, AGENT)))?;
             let here = before + 1;
+            warnings.extend(slips(raw, here, &AGENT_FIELDS));
             if let Some(why) = unfit(&agent.id) {
                 let id = &agent.id;
                 return Err(wrong(
@@ -247,6 +253,7 @@ impl Config {
             file,
             company_name: written.company_name,
             agents,
+            warnings,
         })
     }
 
@@ -254,6 +261,41 @@ impl Config {
     pub fn agent(&self, id: &str) -> Option<&AgentConfig> {
         self.agents.iter().find(|agent| agent.id == id)
     }
+}
+
+/// The fields of the file, and those of an agent.
+const ROOT_FIELDS: [&str; 3] = ["companyName", "agentsRoot", "agents"];
+const AGENT_FIELDS: [&str; 7] = [
+    "id",
+    "alias",
+    "role",
+    "runtime",
+    "chrome",
+    "workingDir",
+    "instructionsFile",
+];
+
+/// Fields of an object that are most likely meant to be known ones. Others belong to other programs.
+fn slips(object: &str, line: usize, known: &[&str]) -> Vec<String> {
+    /// So many letters in common at the start, and the longer name is that of the shorter one.
+    const ENOUGH: usize = 5;
+    let fields: Map<String, Value> = serde_json::from_str(object).unwrap_or_default();
+    let names = fields.keys().filter(|name| !known.contains(&name.as_str()));
+    let warnings = names.filter_map(|name| {
+        let lower = name.to_lowercase();
+        let is_meant = |known: &&&str| {
+            let other = known.to_lowercase();
+            let shorter = lower.len().min(other.len());
+            let extends =
+                shorter >= ENOUGH && (lower.starts_with(&other) || other.starts_with(&lower));
+            extends || is_slip(name, known)
+        };
+        let meant = known.iter().find(is_meant)?;
+        Some(format!(
+            "line {line}: the field {name:?} is not known; is {meant:?} meant?"
+        ))
+    });
+    warnings.collect()
 }
 
 /// What to write where the whole file has the wrong form.

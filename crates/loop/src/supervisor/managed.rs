@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use super::agent::{Agent, Phase, Policy};
 use super::config::AgentConfig;
-use super::offline::activity;
+use super::offline::{activity, last_error, running};
 use super::place::real;
 use super::process::log_path;
-use super::protocol::{AgentState as Doing, AgentStatus};
+use super::protocol::{AgentState as Doing, AgentStatus, LastError};
 use super::state::{AgentState, ProcessState};
 use crate::Log;
 use crate::clock::SystemClock;
@@ -26,6 +26,8 @@ pub(crate) struct Managed {
     pub(crate) adopted: bool,
     /// What was told of it last.
     pub(crate) reason: Option<String>,
+    /// How its loop ended last without being asked to, or why it was not started.
+    pub(crate) error: Option<LastError>,
     /// It is no longer in the configuration, and goes when its loop has ended.
     pub(crate) removed: bool,
 }
@@ -39,6 +41,7 @@ impl Managed {
             process: None,
             adopted: false,
             reason: None,
+            error: None,
             removed: false,
         }
     }
@@ -126,30 +129,34 @@ impl Managed {
             process: self.process.clone(),
             restarts: self.agent.restarts(),
             reason: self.reason.clone(),
+            last_error: self.error.clone(),
         }
     }
 
     pub(crate) fn status(&self, now: Instant, now_ms: u64) -> AgentStatus {
-        let mut retry_at_ms = None;
+        let started_at_ms = self.process.as_ref().map(|process| process.started_at_ms);
+        let activity = started_at_ms.and_then(|it| activity(&self.config.working_dir, it));
+        let mut retry_at_ms = self.agent.starts_at().map(|until| {
+            let left = until.saturating_duration_since(now).as_millis();
+            now_ms.saturating_add(u64::try_from(left).unwrap_or(u64::MAX))
+        });
         let state = match self.agent.phase() {
             Phase::Stopped => Doing::Stopped,
             Phase::Ended => Doing::Ended,
-            Phase::Failed => Doing::Failed,
+            Phase::Failed { .. } => Doing::Failed,
             Phase::Starting => Doing::Starting,
             Phase::Waiting { until } => {
-                let left = until.saturating_duration_since(now);
-                if left.is_zero() {
+                if until <= now {
+                    retry_at_ms = None;
                     Doing::Starting
                 } else {
-                    let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-                    retry_at_ms = Some(now_ms.saturating_add(left));
                     Doing::BackingOff
                 }
             }
-            Phase::Running { .. } => Doing::Running,
+            Phase::Running { .. } if self.agent.is_crash_looping(now) => Doing::Failing,
+            Phase::Running { .. } => running(activity.as_ref()),
             Phase::Stopping { .. } => Doing::Stopping,
         };
-        let started_at_ms = self.process.as_ref().map(|process| process.started_at_ms);
         AgentStatus {
             id: self.config.id.clone(),
             alias: self.config.alias.clone(),
@@ -165,7 +172,8 @@ impl Managed {
             restarts: self.agent.restarts(),
             retry_at_ms,
             reason: self.reason.clone(),
-            activity: started_at_ms.and_then(|it| activity(&self.config.working_dir, it)),
+            last_error: last_error(activity.as_ref(), self.error.as_ref()),
+            activity,
         }
     }
 }

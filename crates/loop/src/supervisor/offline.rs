@@ -9,7 +9,7 @@ use super::config::{AgentConfig, Config};
 use super::last_start::LastStart;
 use super::lock_holder;
 use super::place::Place;
-use super::protocol::{AgentState as Doing, AgentStatus, Status};
+use super::protocol::{AgentState as Doing, AgentStatus, LastError, Status};
 use super::state::{AgentState, State};
 use crate::folder::read_json;
 use crate::{ORCHESTRATOR, SleepFile};
@@ -28,6 +28,7 @@ pub fn status(config: &Config) -> Status {
         supervisor: None,
         agents: agents.collect(),
         enabled: state.is_none_or(|state| state.enabled),
+        warnings: config.warnings.clone(),
     }
 }
 
@@ -38,6 +39,7 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
         .filter(|(process, _)| process.is_running())
         .or_else(|| LastStart::running(&agent.working_dir))
         .or_else(|| lock_holder::running(&agent.working_dir));
+    let activity = running.and_then(|(_, started)| activity(&agent.working_dir, started));
     AgentStatus {
         id: agent.id.clone(),
         alias: agent.alias.clone(),
@@ -46,7 +48,7 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
         working_dir: agent.working_dir.clone(),
         enabled: known.is_none_or(|known| known.enabled),
         state: match running {
-            Some(_) => Doing::Running,
+            Some(_) => self::running(activity.as_ref()),
             None => Doing::Stopped,
         },
         pid: running.map(|(process, _)| process.pid()),
@@ -56,8 +58,35 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
         restarts: known.map_or(0, |known| known.restarts),
         retry_at_ms: None,
         reason: known.and_then(|known| known.reason.clone()),
-        activity: running.and_then(|(_, started)| activity(&agent.working_dir, started)),
+        last_error: last_error(
+            activity.as_ref(),
+            known.and_then(|known| known.last_error.as_ref()),
+        ),
+        activity,
     }
+}
+
+/// The state of a loop that runs and says this of itself.
+pub(crate) fn running(activity: Option<&SleepFile>) -> Doing {
+    match activity.and_then(|activity| activity.last_error.as_ref()) {
+        Some(error) if error.is_limit() => Doing::Limited,
+        Some(_) => Doing::Failing,
+        None => Doing::Running,
+    }
+}
+
+/// The last error of an agent: that of its tick, or else how its loop ended.
+pub(crate) fn last_error(
+    activity: Option<&SleepFile>,
+    of_the_loop: Option<&LastError>,
+) -> Option<LastError> {
+    let of_the_tick = activity.and_then(|activity| activity.last_error.as_ref());
+    let of_the_tick = of_the_tick.map(|error| LastError {
+        kind: Some(error.kind),
+        message: error.message.clone(),
+        at_ms: u64::try_from(error.at_epoch).map_or(0, |seconds| seconds.saturating_mul(1000)),
+    });
+    of_the_tick.or_else(|| of_the_loop.cloned())
 }
 
 /// What the loop in this directory says of itself, if that is of the one which was started then.

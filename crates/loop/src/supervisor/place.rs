@@ -91,7 +91,7 @@ pub(crate) fn real(path: &Path) -> PathBuf {
 }
 
 /// Makes a folder that only this user can enter, or sees to it that one is.
-fn private_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::agent::Exit;
-use super::config::AgentConfig;
+use super::config::{AgentConfig, FILE_VARIABLE};
 use crate::ORCHESTRATOR;
 
 /// What stands before a loop until it may begin.
@@ -41,6 +41,8 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
     /// Arguments before the directory of the agent.
     pub(crate) args: Vec<OsString>,
+    /// The configuration, by which an agent finds its supervisor.
+    pub(crate) config: PathBuf,
 }
 
 /// A loop that waits for the word to go on. Dropped, it ends without having begun.
@@ -69,6 +71,7 @@ impl Gated {
             .arg(&program.path)
             .args(&program.args)
             .arg(&agent.working_dir)
+            .env(FILE_VARIABLE, &program.config)
             .envs(agent.environment())
             .current_dir(&agent.working_dir)
             .process_group(0)

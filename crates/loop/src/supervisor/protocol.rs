@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use teamster_core::ErrorKind;
+
 use crate::SleepFile;
 
 /// The version of the protocol. A supervisor refuses requests of another one.
@@ -144,6 +146,8 @@ pub enum ErrorCode {
     Ending,
     /// It was done, but could not be written down for the next supervisor. That is tried again.
     NotSaved,
+    /// The configuration was read again, but some of its agents cannot be used as it says.
+    AgentsRefused,
     /// Another one, of a later version.
     #[serde(other)]
     Other,
@@ -162,6 +166,9 @@ pub struct Status {
     pub enabled: bool,
     /// In the order of the configuration.
     pub agents: Vec<AgentStatus>,
+    /// What in the configuration has no effect, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The supervisor itself.
@@ -219,9 +226,26 @@ pub struct AgentStatus {
     /// What was told of it last, such as how its loop ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What failed last: its tick, or its loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<LastError>,
     /// What the loop itself says of it, while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<SleepFile>,
+}
+
+/// Something that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LastError {
+    /// The class of the error, if it is one of a tick.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ErrorKind>,
+    /// The error, for people.
+    pub message: String,
+    /// When it happened, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
 }
 
 /// What the loop of an agent is in the eyes of the supervisor.
@@ -231,6 +255,10 @@ pub struct AgentStatus {
 pub enum AgentState {
     /// It runs.
     Running,
+    /// It runs, but its last tick failed, or its loop crashes again and again.
+    Failing,
+    /// It runs, and waits for the end of a limit of the service.
+    Limited,
     /// It is being started.
     Starting,
     /// It was told to end.
@@ -241,11 +269,26 @@ pub enum AgentState {
     Stopped,
     /// It ended in order without being told to by this supervisor, and is not started again by itself.
     Ended,
-    /// It cannot run until something is put right.
+    /// It cannot run until something is put right. It is tried again from time to time.
     Failed,
     /// Another one, of a later version.
     #[serde(other)]
     Other,
+}
+
+impl AgentState {
+    /// Whether its loop runs and is not being ended.
+    pub fn is_running(self) -> bool {
+        matches!(self, Self::Running | Self::Failing | Self::Limited)
+    }
+
+    /// Whether an agent in this state that is switched on needs a person's attention.
+    pub fn is_bad(self) -> bool {
+        !matches!(
+            self,
+            Self::Running | Self::Limited | Self::Starting | Self::Stopping
+        )
+    }
 }
 
 #[cfg(test)]
@@ -298,6 +341,7 @@ mod tests {
             supervisor: None,
             enabled: true,
             agents: Vec::new(),
+            warnings: Vec::new(),
         }));
         assert_eq!(
             serde_json::to_value(&done).unwrap(),

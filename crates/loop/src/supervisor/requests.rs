@@ -5,7 +5,7 @@ use std::time::Instant;
 use teamster_process::ProcessSignal;
 use tokio::sync::oneshot;
 
-use super::config::{Config, ConfigError};
+use super::config::Config;
 use super::event::Event;
 use super::managed::Managed;
 use super::protocol::{Command, ErrorCode, Outcome, Response, Selection, Status, SupervisorStatus};
@@ -37,9 +37,7 @@ impl Supervisor {
             Command::Stop(selection) => self.stop_these(&selection),
             Command::Restart(selection) => self.restart_these(&selection),
             Command::Wake(selection) => self.wake(&selection),
-            Command::Reload => self
-                .reload()
-                .map_err(|error| (ErrorCode::BadConfig, error.to_string())),
+            Command::Reload => self.reload(),
         };
         Answer {
             to: asked.answer,
@@ -81,6 +79,7 @@ impl Supervisor {
                 .iter()
                 .map(|it| it.status(now, now_ms))
                 .collect(),
+            warnings: self.config.warnings.clone(),
         }
     }
 
@@ -192,12 +191,17 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Reads the configuration again and does what follows from it.
-    pub(super) fn reload(&mut self) -> Result<(), ConfigError> {
-        let config = Config::read(&self.config.file)?;
+    /// Reads the configuration again and does what follows from it. An agent that cannot be used as it says
+    /// keeps what it had.
+    pub(super) fn reload(&mut self) -> Result<(), (ErrorCode, String)> {
+        let config = Config::read(&self.config.file)
+            .map_err(|error| (ErrorCode::BadConfig, format!("{error}; nothing is changed")))?;
+        let mut refused = Vec::new();
         let now = Instant::now();
         let mut before = std::mem::take(&mut self.agents);
         for new in &config.agents {
+            let error = self.settings.runtime_error(new);
+            refused.extend(error.iter().map(|why| format!("{}: {why}", new.id)));
             let Some(place) = before.iter().position(|it| it.config.id == new.id) else {
                 let mut managed = Managed::new(new.clone(), &self.settings.policy, true);
                 if self.wants(true) {
@@ -207,13 +211,17 @@ impl Supervisor {
                 continue;
             };
             let mut managed = before.remove(place);
+            if error.is_some() && managed.agent.process().is_some() {
+                self.agents.push(managed);
+                continue;
+            }
             managed.config = new.clone();
             let back = std::mem::take(&mut managed.removed);
             managed.enabled |= back;
             if self.wants(managed.enabled) {
                 match managed.agent.phase() {
                     // What was wrong may have been put right.
-                    Phase::Failed => managed.agent.start(now),
+                    Phase::Failed { .. } => managed.agent.start(now),
                     _ if back => managed.agent.start(now),
                     _ if !managed.is_up_to_date() => managed.agent.restart(now),
                     _ => {}
@@ -229,6 +237,15 @@ impl Supervisor {
         let agents = config.agents.len();
         self.config = config;
         self.event(Event::Reloaded { agents });
-        Ok(())
+        self.warn_of_config();
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "the configuration was read again, but not all of its agents can be used: {}; put that right and \
+             reload again (an agent that runs goes on as before)",
+            refused.join("; ")
+        );
+        Err((ErrorCode::AgentsRefused, message))
     }
 }

@@ -1,22 +1,28 @@
 //! The socket of a supervisor, and the lock that says that there is one.
 
+use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
+use super::place::private_folder;
 use super::protocol::{Command, ErrorCode, LONGEST_REQUEST, Request, Response, VERSION};
 
-/// How many may talk to the supervisor at once. The next ones wait.
+/// How many may talk to the supervisor at once. The next one takes the place of the first that is idle.
 const MOST_CONNECTIONS: usize = 64;
+/// How often is looked whether the socket is still there.
+const LOOK: Duration = Duration::from_secs(2);
 /// How long somebody who says nothing more, or reads nothing, keeps his place.
 const SILENCE: Duration = Duration::from_mins(5);
 /// The same of one who has not asked for anything yet.
@@ -81,51 +87,68 @@ impl Drop for Lock {
 pub(crate) struct Socket {
     path: PathBuf,
     listener: UnixListener,
+    /// The file's device and number.
+    id: (u64, u64),
 }
 
 impl Socket {
     /// Listens at this path, in a folder that only this user can enter. What is there already is that of a
     /// supervisor that was killed: the caller has the lock.
     pub(crate) fn bind(path: PathBuf) -> io::Result<Self> {
-        // Under another name until it has its mode: at no moment can others use the real one. No longer
-        // than that one, because there is a limit.
-        let new = path.with_file_name("new.sock");
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let listener = StdListener::bind(&new)?;
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o600))?;
-        listener.set_nonblocking(true)?;
-        fs::rename(&new, &path)?;
-        Ok(Self {
-            path,
-            listener: UnixListener::from_std(listener)?,
-        })
+        let listener = listen(&path)?;
+        let id = id(&path)?;
+        Ok(Self { path, listener, id })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Makes it again if it was removed. One that another process has put there is left alone.
+    fn mend(&mut self) {
+        if fs::symlink_metadata(&self.path).is_ok() {
+            return;
+        }
+        let Some(folder) = self.path.parent() else {
+            return;
+        };
+        // If it cannot be made now, then perhaps the next time.
+        if private_folder(folder).is_ok()
+            && let Ok(listener) = listen(&self.path)
+            && let Ok(id) = id(&self.path)
+        {
+            self.listener = listener;
+            self.id = id;
+        }
+    }
+
     /// Hands on every request that comes. Cancel-safe: those who talk already are heard out.
-    pub(crate) async fn serve(&self, requests: mpsc::Sender<Asked>) {
+    pub(crate) async fn serve(&mut self, requests: mpsc::Sender<Asked>) {
         /// After a failure: too many files are open, say.
         const PAUSE: Duration = Duration::from_millis(100);
 
-        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-            match self.listener.accept().await {
-                Ok((stream, _)) => {
-                    let requests = requests.clone();
-                    tokio::spawn(async move {
-                        // Whoever asked is gone.
-                        let _ = converse(stream, requests).await;
-                        drop(place);
-                    });
+        let mut peers = Peers::default();
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                _ = look.tick() => {
+                    self.mend();
+                    continue;
                 }
-                Err(_) => sleep(PAUSE).await,
-            }
+            };
+            let Ok((stream, _)) = accepted else {
+                sleep(PAUSE).await;
+                continue;
+            };
+            let (peer, requests) = (peers.place().await, requests.clone());
+            tokio::spawn(async move {
+                tokio::select! {
+                    // The client may be gone.
+                    _ = converse(stream, requests, &peer) => {}
+                    () = peer.evicted.cancelled() => {}
+                }
+            });
         }
     }
 }
@@ -133,18 +156,87 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         // Nobody listens there any more; the next one replaces it.
-        let _ = fs::remove_file(&self.path);
+        if id(&self.path).is_ok_and(|found| found == self.id) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Listens at this path.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    // Under another name until it has its mode: at no moment can others use the real one. No longer
+    // than that one, because there is a limit.
+    let new = path.with_file_name("new.sock");
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = StdListener::bind(&new)?;
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    fs::rename(&new, path)?;
+    UnixListener::from_std(listener)
+}
+
+fn id(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+struct Peer {
+    /// A request is being answered.
+    is_busy: AtomicBool,
+    evicted: CancellationToken,
+}
+
+/// The connections, in the order in which they came.
+#[derive(Debug, Default)]
+struct Peers(VecDeque<Weak<Peer>>);
+
+impl Peers {
+    /// A place for another one. If there is none, the first that is idle has to go.
+    async fn place(&mut self) -> Arc<Peer> {
+        /// How long until it is looked again whether one of them has become idle.
+        const PAUSE: Duration = Duration::from_millis(10);
+
+        loop {
+            self.0.retain(|peer| peer.strong_count() > 0);
+            if self.0.len() < MOST_CONNECTIONS {
+                let peer = Arc::new(Peer::default());
+                self.0.push_back(Arc::downgrade(&peer));
+                return peer;
+            }
+            let is_idle = |peer: &Weak<Peer>| {
+                let peer = peer.upgrade();
+                peer.is_none_or(|peer| !peer.is_busy.load(Ordering::Acquire))
+            };
+            match self.0.iter().position(is_idle) {
+                Some(index) => {
+                    if let Some(peer) = self.0.remove(index).and_then(|it| it.upgrade()) {
+                        peer.evicted.cancel();
+                    }
+                }
+                None => sleep(PAUSE).await,
+            }
+        }
     }
 }
 
 /// Answers the requests of one who asks, one after the other.
-async fn converse(mut stream: UnixStream, requests: mpsc::Sender<Asked>) -> io::Result<()> {
+async fn converse(
+    mut stream: UnixStream,
+    requests: mpsc::Sender<Asked>,
+    peer: &Peer,
+) -> io::Result<()> {
     let (read, mut write) = stream.split();
     let mut read = BufReader::new(read);
     let mut line = Vec::new();
     let mut patience = FIRST_SILENCE;
     loop {
         line.clear();
+        peer.is_busy.store(false, Ordering::Release);
         let limit = LONGEST_REQUEST as u64 + 1;
         let mut bounded = (&mut read).take(limit);
         let Ok(count) = timeout(patience, bounded.read_until(b'\n', &mut line)).await else {
@@ -154,6 +246,7 @@ async fn converse(mut stream: UnixStream, requests: mpsc::Sender<Asked>) -> io::
             return Ok(());
         }
         patience = SILENCE;
+        peer.is_busy.store(true, Ordering::Release);
         let too_long = line.len() > LONGEST_REQUEST;
         let response = if too_long {
             Response::refused(
@@ -230,10 +323,30 @@ mod tests {
     async fn who_asks_for_nothing_does_not_keep_a_place_for_long() {
         let (ours, _silent) = UnixStream::pair().unwrap();
         let (requests, _asked) = mpsc::channel(1);
-        timeout(FIRST_SILENCE * 2, converse(ours, requests))
-            .await
-            .unwrap()
-            .unwrap();
+        timeout(
+            FIRST_SILENCE * 2,
+            converse(ours, requests, &Peer::default()),
+        )
+        .await
+        .unwrap()
+        .unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_that_is_idle_goes_for_the_next() {
+        let mut peers = Peers::default();
+        let mut all = Vec::new();
+        for _ in 0..MOST_CONNECTIONS {
+            all.push(peers.place().await);
+        }
+        all[0].is_busy.store(true, Ordering::Release);
+        all.push(peers.place().await);
+        let evicted = |index: usize| all[index].evicted.is_cancelled();
+        assert_eq!([evicted(0), evicted(1), evicted(2)], [false, true, false]);
+        // One that has ended leaves its place.
+        all.pop();
+        all.push(peers.place().await);
+        assert!(!all[2].evicted.is_cancelled());
     }
 
     #[test]

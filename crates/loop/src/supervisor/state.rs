@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use teamster_process::{ProcessIdentity, process_space};
 
+use super::protocol::LastError;
+
 /// The form of the file.
 const VERSION: u32 = 1;
 
@@ -46,6 +48,9 @@ pub(crate) struct AgentState {
     /// What was told of it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    /// How its loop ended last without being asked to, or why it was not started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_error: Option<LastError>,
 }
 
 /// A loop that runs.
@@ -161,6 +166,7 @@ mod tests {
                 }),
                 restarts: 3,
                 reason: Some("ended with code 1".into()),
+                last_error: None,
             },
         );
         state

@@ -48,6 +48,7 @@ impl Supervisor {
             let mut managed = Managed::new(config, &self.settings.policy, enabled);
             if let Some(known) = known {
                 managed.reason.clone_from(&known.reason);
+                managed.error.clone_from(&known.last_error);
             }
             let recorded = known.and_then(|known| known.process.clone());
             let running = recorded

@@ -10,7 +10,7 @@ use teamster_process::{ProcessIdentity, ProcessSignal};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use super::agent::{Action, Exit, Phase};
+use super::agent::{Action, Exit, Phase, UNUSABLE};
 use super::config::Config;
 use super::event::Event;
 use super::last_start::LastStart;
@@ -18,6 +18,7 @@ use super::last_words;
 use super::managed::Managed;
 use super::place::{Place, real};
 use super::process::{Gated, Program, adopted_exit, child_exit, clear_up};
+use super::protocol::LastError;
 use super::socket::{Lock, Socket};
 use super::state::{ProcessState, State};
 use super::{Error, Settings, epoch_ms};
@@ -140,9 +141,10 @@ impl Supervisor {
                 .map(|it| it.path().to_owned())
                 .unwrap_or_default(),
         });
+        self.warn_of_config();
         // Not a task of its own: at the end, or when this is dropped, the socket is to go before the lock.
         let mut listening = pin!(async move {
-            if let Some(socket) = socket {
+            if let Some(mut socket) = socket {
                 socket.serve(ask).await;
             }
             pending::<()>().await;
@@ -172,8 +174,8 @@ impl Supervisor {
         match order {
             Order::Exited(process, exit) => self.exited(process, exit),
             Order::Reload => {
-                if let Err(error) = self.reload() {
-                    self.event(Event::Warning(format!("{error}; nothing is changed")));
+                if let Err((_, message)) = self.reload() {
+                    self.event(Event::Warning(message));
                 }
             }
             Order::End => {
@@ -223,7 +225,8 @@ impl Supervisor {
     /// directory. The end of that one has it looked at again.
     fn is_held(&self, index: usize) -> bool {
         let managed = &self.agents[index];
-        if !matches!(managed.agent.phase(), Phase::Waiting { until } if until <= Instant::now()) {
+        let due = managed.agent.starts_at();
+        if due.is_none_or(|until| until > Instant::now()) {
             return false;
         }
         let directory = real(&managed.config.working_dir);
@@ -237,12 +240,13 @@ impl Supervisor {
             return;
         }
         for index in 0..self.agents.len() {
+            let failed = matches!(self.agents[index].agent.phase(), Phase::Failed { .. });
             while !self.is_held(index)
                 && let Some(action) = self.agents[index].agent.poll(Instant::now())
             {
                 let (process, signal) = match action {
                     Action::Start => {
-                        self.start(index).await;
+                        self.start(index, failed).await;
                         continue;
                     }
                     Action::Terminate(process) => (process, ProcessSignal::Terminate),
@@ -257,11 +261,17 @@ impl Supervisor {
         }
     }
 
-    async fn start(&mut self, index: usize) {
+    /// Starts a loop. `again`: it could not run before, and is tried by itself.
+    async fn start(&mut self, index: usize, again: bool) {
         let managed = &mut self.agents[index];
-        if let Some(obstacle) = managed.config.obstacle() {
+        let obstacle =
+            (self.settings.runtime_error(&managed.config)).or_else(|| managed.config.obstacle());
+        if let Some(obstacle) = obstacle {
             managed.agent.not_started(true, Instant::now());
-            self.trouble(index, obstacle);
+            let is_known = (managed.error.as_ref()).is_some_and(|it| it.message == obstacle);
+            if !(again && is_known) {
+                self.trouble(index, obstacle);
+            }
             return;
         }
         if let Some((process, started_at_ms)) = LastStart::running(&managed.config.working_dir) {
@@ -273,6 +283,7 @@ impl Supervisor {
         let program = Program {
             path: self.settings.program.clone(),
             args: self.settings.args.clone(),
+            config: self.config.file.clone(),
         };
         let gated = match Gated::start(&program, &managed.config).await {
             Ok(gated) => gated,
@@ -362,14 +373,22 @@ impl Supervisor {
             let agent = managed.config.id.clone();
             self.event(Event::Stopped { agent });
         } else {
+            let obstacle = managed.config.obstacle();
             let next = match managed.agent.phase() {
+                Phase::Failed { .. } if obstacle.is_some() => {
+                    managed.agent.look_again(now);
+                    String::new()
+                }
                 Phase::Waiting { until } => {
                     let delay = until.saturating_duration_since(now).as_secs_f64();
                     format!("; started again in {delay:.1}s")
                 }
                 _ => String::new(),
             };
-            let how = last_words::of(exit, &managed.config.working_dir, process.pid());
+            let how = match (exit, obstacle) {
+                (Exit::Code(UNUSABLE), Some(obstacle)) => obstacle,
+                _ => last_words::of(exit, &managed.config.working_dir, process.pid()),
+            };
             self.trouble(index, format!("{how}{next}"));
         }
     }
@@ -378,10 +397,24 @@ impl Supervisor {
         let managed = &mut self.agents[index];
         // Without what follows, which will be past when it is read.
         let what = message.split_once("; started again");
-        managed.reason = Some(what.map_or(&*message, |(what, _)| what).to_owned());
+        let what = what.map_or(&*message, |(what, _)| what).to_owned();
+        managed.error = Some(LastError {
+            kind: None,
+            message: what.clone(),
+            at_ms: epoch_ms(),
+        });
+        managed.reason = Some(what);
         managed.log(&message);
         let agent = managed.config.id.clone();
         self.event(Event::Trouble { agent, message });
+    }
+
+    /// Reports what in the configuration has no effect.
+    pub(super) fn warn_of_config(&mut self) {
+        let file = self.config.file.display().to_string();
+        for warning in self.config.warnings.clone() {
+            self.event(Event::Warning(format!("{file}: {warning}")));
+        }
     }
 
     pub(super) fn event(&mut self, event: Event) {

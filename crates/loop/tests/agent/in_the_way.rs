@@ -111,7 +111,12 @@ async fn a_loop_ends_with_the_directory_of_its_agent() {
         sleep(Duration::from_mins(1)).await;
         directory.close().unwrap();
     });
-    agent_loop.run().await.unwrap();
+    let lost = agent_loop.run().await.unwrap_err();
+    assert!(
+        lost.message.contains("cannot be used: "),
+        "{}",
+        lost.message
+    );
     assert_eq!(*ticks.lock().unwrap(), 1);
 }
 

@@ -6,7 +6,8 @@ use teamster_core::{
     AbortHandle, AgentError, AgentEvent, Done, ErrorCode, ErrorKind, EventStream, NoticeLevel,
     NoticeSource, RunResult, RunStatus,
 };
-use teamster_loop::{Control, Settings};
+use teamster_loop::{Control, Settings, SleepFile};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Agent, agent_loop, agent_loop_with, failed, read};
@@ -115,4 +116,45 @@ async fn a_limit_of_the_service_is_waited_for_if_it_says_how_long() {
             "240 s: idle (+60 s, at most 3600 s)"
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_failed_is_told_until_a_tick_completes() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = |kind, words| AgentError::new(ErrorCode::CliError, kind, words);
+    let errors = [
+        error(ErrorKind::Auth, "no\nlogin"),
+        error(ErrorKind::Quota, "nothing left"),
+    ];
+    let agent = Agent {
+        first: errors.map(failed).into(),
+        ..Agent::default()
+    };
+    let (ticks, control) = (agent.ticks.clone(), Control::new());
+    let agent_loop = agent_loop(directory.path(), agent, control.clone());
+    let path = directory.path().to_owned();
+    tokio::spawn(async move {
+        let told = async |count: u32| {
+            while *ticks.lock().unwrap() < count {
+                sleep(Duration::from_secs(1)).await;
+            }
+            sleep(Duration::from_secs(2)).await;
+            let text = read(&path, "sleep.json");
+            serde_json::from_str::<SleepFile>(&text).unwrap()
+        };
+        let first = told(1).await;
+        let error = first.last_error.unwrap();
+        assert_eq!((first.failed_ticks, &*error.message), (1, "no login"));
+        assert!(!error.is_limit() && error.at_epoch > 0);
+        let second = told(2).await;
+        assert_eq!(second.failed_ticks, 2);
+        assert!(second.last_error.unwrap().is_limit());
+        let third = told(3).await;
+        assert_eq!((third.failed_ticks, third.last_error), (0, None));
+        control.stop_because("it is enough");
+    });
+    agent_loop.run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    assert!(log.contains("ending the agent: it is enough\n"), "{log}");
+    assert!(!read(directory.path(), "sleep.json").contains("last_error"));
 }

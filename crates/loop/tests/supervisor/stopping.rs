@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use teamster_loop::supervisor::Event;
 use teamster_loop::supervisor::protocol::{AgentState, Command, Selection};
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
@@ -182,6 +183,48 @@ fn an_agent_without_instructions_is_refused_until_it_has_some() {
     fs::write(company.folder("a").join("CLAUDE.md"), "").unwrap();
     company.ask(Command::Start(of("a"))).unwrap();
     company.running("a");
+    supervisor.end();
+}
+
+#[test]
+fn what_is_missing_may_come_late_and_what_was_there_may_vanish() {
+    // As a loop ends whose directory is gone.
+    let script = "trap 'exit 0' TERM\nwhile [ -d ../a ]; do sleep 0.02; done\nexit 2\n";
+    let company = Company::new([("a", script)]);
+    let (folder, elsewhere) = (company.folder("a"), company.folder("elsewhere"));
+    fs::rename(&folder, &elsewhere).unwrap();
+    let mut settings = settings();
+    settings.policy.look_again = Duration::from_millis(50);
+    let supervisor = company.supervise_with(&settings).unwrap();
+    let status = company.wait("a", |it| it.state == AgentState::Failed);
+    let why = status.last_error.unwrap().message;
+    assert!(why.contains("is missing: create it"), "{why}");
+    assert!(status.retry_at_ms.is_some());
+    fs::rename(&elsewhere, &folder).unwrap();
+    company.running("a");
+    fs::rename(&folder, &elsewhere).unwrap();
+    let status = company.wait("a", |it| it.state == AgentState::Failed);
+    let why = status.reason.unwrap();
+    assert!(why.contains("is missing: create it"), "{why}");
+    fs::rename(&elsewhere, &folder).unwrap();
+    company.running("a");
+    // That it is still missing is no news.
+    let told = supervisor.events.try_iter();
+    let told = told.filter(|it| matches!(it, Event::Trouble { .. }));
+    assert_eq!(told.count(), 2);
+    supervisor.end();
+}
+
+#[test]
+fn one_that_crashes_again_and_again_is_failing() {
+    let company = Company::new([("a", "[ $(wc -l <starts) -gt 2 ] || exit 1\nsleep 1000\n")]);
+    let supervisor = company.supervise();
+    let status = company.wait("a", |it| it.pid.is_some() && it.restarts == 2);
+    assert_eq!(status.state, AgentState::Failing);
+    assert!(status.state.is_running());
+    let error = status.last_error.unwrap();
+    assert_eq!((&*error.message, error.kind), ("ended with code 1", None));
+    assert!(error.at_ms > 0);
     supervisor.end();
 }
 

@@ -6,6 +6,7 @@ const POLICY: Policy = Policy {
     first_delay: Duration::from_secs(1),
     longest_delay: Duration::from_mins(1),
     settled_after: Duration::from_mins(5),
+    look_again: Duration::from_secs(30),
     grace: Duration::from_secs(5),
 };
 
@@ -90,19 +91,68 @@ fn a_loop_that_ran_well_for_a_while_begins_with_the_first_delay() {
 }
 
 #[test]
-fn one_that_ended_in_order_or_cannot_run_is_not_started_again() {
-    for (exit, phase) in [(0, Phase::Ended), (2, Phase::Failed)] {
-        let mut bench = Bench::new();
-        bench.agent.start(bench.now);
+fn one_that_ended_in_order_is_not_started_again() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    let process = bench.run();
+    bench.agent.exited(process, Exit::Code(0), bench.now);
+    let rest = (bench.agent.phase(), bench.agent.due());
+    assert_eq!(rest, (Phase::Ended, None));
+    bench.pass(100_000);
+    assert_eq!(bench.agent.poll(bench.now), None);
+    // But when it is asked for.
+    bench.agent.start(bench.now);
+    bench.run();
+}
+
+#[test]
+fn one_that_cannot_run_is_tried_again_slowly() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    for restarts in 1..=3 {
         let process = bench.run();
-        bench.agent.exited(process, Exit::Code(exit), bench.now);
-        assert_eq!((bench.agent.phase(), bench.agent.due()), (phase, None));
-        bench.pass(100_000);
+        bench.agent.exited(process, Exit::Code(2), bench.now);
+        assert!(matches!(bench.agent.phase(), Phase::Failed { .. }));
+        assert_eq!(bench.delay(), Some(60));
+        assert_eq!(bench.agent.restarts(), restarts);
+        bench.pass(59);
         assert_eq!(bench.agent.poll(bench.now), None);
-        // But when it is asked for.
-        bench.agent.start(bench.now);
-        bench.run();
+        bench.pass(1);
     }
+    // What can be looked at without a start is looked at sooner.
+    assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
+    bench.agent.not_started(true, bench.now);
+    assert_eq!(bench.delay(), Some(30));
+    bench.pass(30);
+    let process = bench.run();
+    bench.agent.exited(process, Exit::Code(2), bench.now);
+    bench.agent.look_again(bench.now);
+    assert_eq!(bench.delay(), Some(30));
+    assert_eq!(bench.agent.restarts(), 4);
+}
+
+#[test]
+fn crashes_in_a_row_are_a_crash_loop_until_one_has_run_well() {
+    let mut bench = Bench::new();
+    bench.agent.start(bench.now);
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let process = bench.run();
+        seen.push(bench.agent.is_crash_looping(bench.now));
+        bench.crash(process);
+        bench.pass(bench.delay().unwrap());
+    }
+    assert_eq!(seen, [false, false, true]);
+    let process = bench.run();
+    bench.pass(299);
+    assert!(bench.agent.is_crash_looping(bench.now));
+    bench.pass(1);
+    assert!(!bench.agent.is_crash_looping(bench.now));
+    // The next one is the first again.
+    bench.crash(process);
+    bench.pass(bench.delay().unwrap());
+    bench.run();
+    assert!(!bench.agent.is_crash_looping(bench.now));
 }
 
 #[test]
@@ -177,7 +227,7 @@ fn what_cannot_be_started_waits_or_fails() {
     }
     assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
     bench.agent.not_started(true, bench.now);
-    assert_eq!(bench.agent.phase(), Phase::Failed);
+    assert!(matches!(bench.agent.phase(), Phase::Failed { .. }));
     bench.agent.stop();
     assert_eq!(bench.agent.phase(), Phase::Stopped);
 }
@@ -306,7 +356,7 @@ proptest! {
                     asked_to_end = None;
                     if crash {
                         match exit {
-                            Exit::Code(0 | 2) => asked = false,
+                            Exit::Code(0) => asked = false,
                             _ => crashed_at = Some(now),
                         }
                     }
@@ -333,11 +383,7 @@ proptest! {
                         }
                         if let Some(hopeless) = broken {
                             agent.not_started(hopeless, now);
-                            if hopeless {
-                                asked = false;
-                            } else {
-                                crashed_at = Some(now);
-                            }
+                            crashed_at = Some(now);
                         } else {
                             let process = process(next_pid);
                             next_pid += 1;

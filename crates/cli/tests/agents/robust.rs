@@ -1,0 +1,112 @@
+//! Slips in the configuration, agents that cannot be used, and what others do to the socket.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+
+use nix::sys::signal::Signal;
+use serde_json::json;
+use teamster_testkit::proc::wait_until;
+use teamster_testkit::stand_in::Act;
+
+use crate::LIMIT;
+use crate::company::{Company, pid};
+
+#[test]
+fn an_agent_wakes_another_from_its_own_directory() {
+    let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    let loop_pid = company.asleep("a");
+    company.asleep("b");
+    let environment = fs::read(format!("/proc/{loop_pid}/environ")).unwrap();
+    let environment = String::from_utf8(environment).unwrap();
+    let config = environment
+        .split('\0')
+        .find_map(|it| it.strip_prefix("AGENTS_CONFIG="));
+    let mut command = company.teamster(["agents", "wake", "b"]);
+    command.env("AGENTS_CONFIG", config.unwrap());
+    let woken = command.current_dir(company.folder("a")).output().unwrap();
+    assert_eq!(String::from_utf8(woken.stdout).unwrap(), "b: woken\n");
+    let ticks = || company.log("b").matches(" begin (").count();
+    assert!(wait_until(LIMIT, || ticks() == 2), "{}", company.log("b"));
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn an_unknown_runtime_is_refused_by_the_name_of_its_agent() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    fs::create_dir(company.folder("c")).unwrap();
+    fs::write(company.folder("c").join("AGENTS.md"), "").unwrap();
+    let supervisor = company.supervise([]);
+    let before = company.asleep("a");
+    let config = json!({"agents": [
+        {"id": "a", "runtime": "cluade"},
+        {"id": "c", "runtime": "cobilot"}
+    ]});
+    fs::write(company.config(), config.to_string()).unwrap();
+    let ended = company.run(["agents", "reload"]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
+    for why in [
+        "a: runtime: there is no provider `cluade`",
+        "c: runtime: there is no provider `cobilot`",
+    ] {
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    }
+    // One that runs goes on, and the other is not started.
+    assert_eq!(pid(&company.agent("a")), Some(before));
+    let refused = company.wait("c", |it| it["state"] == "failed");
+    let reason = refused["reason"].as_str().unwrap();
+    assert!(reason.starts_with("runtime: there is no provider `cobilot`"));
+    let config = json!({"agents": [
+        {"id": "a", "runtime": "Claude"},
+        {"id": "c", "runtime": "claude"}
+    ]});
+    fs::write(company.config(), config.to_string()).unwrap();
+    fs::write(company.folder("c").join("CLAUDE.md"), "").unwrap();
+    company.good(["agents", "reload"]);
+    company.asleep("c");
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn a_slip_in_the_name_of_a_field_is_told() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let config = "{\"agents\": [\n{\"id\": \"a\", \"runtme\": \"claude\", \"color\": 1}]}";
+    fs::write(company.config(), config).unwrap();
+    let supervisor = company.supervise([]);
+    let warning = "line 2: the field \"runtme\" is not known; is \"runtime\" meant?";
+    assert!(
+        wait_until(LIMIT, || company.told().contains(warning)),
+        "{}",
+        company.told()
+    );
+    assert!(!company.told().contains("color"), "{}", company.told());
+    let ended = company.run(["agents", "reload"]);
+    assert_eq!(ended.code, Some(0));
+    assert_eq!(ended.stderr, format!("warning: {warning}\n"));
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn a_socket_that_was_removed_is_made_again_and_idle_clients_are_in_nobodys_way() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    let loop_pid = company.asleep("a");
+    let socket = company.path(".teamster/supervisor.sock");
+    let mut idle = Vec::new();
+    for _ in 0..300 {
+        idle.push(UnixStream::connect(&socket).unwrap());
+    }
+    assert_eq!(pid(&company.agent("a")), Some(loop_pid));
+    fs::remove_file(&socket).unwrap();
+    assert!(wait_until(LIMIT, || socket.exists()));
+    assert_eq!(company.good(["agents", "wake", "a"]), "a: woken\n");
+    // The whole folder, too.
+    fs::remove_dir_all(company.path(".teamster")).unwrap();
+    assert!(wait_until(LIMIT, || socket.exists()));
+    assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}

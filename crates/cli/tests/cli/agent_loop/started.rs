@@ -1,0 +1,81 @@
+//! What a loop says of its start and its end, and what it does not wait for.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use nix::sys::stat::Mode;
+use teamster_testkit::stand_in::Act;
+
+use super::Agent;
+use crate::{Running, run};
+
+#[test]
+fn the_log_has_the_process_of_the_cli_and_why_the_loop_ended() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    let mut command = agent.command();
+    let mut running = Running::start(command.env("SECRET_TOKEN", "hush-hush"));
+    agent.waits_for("its sleep", || agent.sleeps());
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+    let log = agent.log();
+    let pid = agent.pids()[0];
+    let line = log
+        .lines()
+        .find(|line| line.contains(&format!("claude pid={pid}: ")));
+    let line = line.unwrap_or_else(|| panic!("{log}"));
+    assert!(
+        line.contains("/claude ") && line.contains("--settings"),
+        "{line}"
+    );
+    assert!(!log.contains("hush-hush"), "{log}");
+    assert!(
+        log.contains("] ending the agent: received SIGTERM\n"),
+        "{log}"
+    );
+    assert!(log.contains("warning: no instructions: there is neither CLAUDE.md nor AGENTS.md in "));
+}
+
+#[test]
+fn variables_from_a_pipe_are_read() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    let pipe = agent.directory().join(".env");
+    nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+    let writer = std::thread::spawn(move || fs::write(pipe, "MIN_SLEEP=soon\n"));
+    let ended = run(agent.command().env_remove("MIN_SLEEP"));
+    writer.join().unwrap().unwrap();
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(
+        ended.stderr.starts_with("error: MIN_SLEEP: "),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_file_without_an_end_is_not_read_for_ever() {
+    let agent = Agent::new(|plan| plan);
+    std::os::unix::fs::symlink("/dev/zero", agent.directory().join(".env")).unwrap();
+    let ended = run(&mut agent.command());
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(
+        ended.stderr.contains("neither a file nor a pipe"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_server_whose_variable_is_not_set_is_left_out() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    let servers = r#"{"mcpServers": {"a": {"command": "serve", "env": {"K": "${NONE_SUCH}"}}}}"#;
+    fs::write(agent.directory().join(".mcp.json"), servers).unwrap();
+    let ended = run(agent.command().args(["--ticks", "1"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
+    let why = "the server a is left out: env.K: the variable NONE_SUCH is not set";
+    assert!(agent.log().contains(why), "{}", agent.log());
+    assert!(
+        agent.log().contains(" .orchestrator/mcp.json "),
+        "{}",
+        agent.log()
+    );
+}
