@@ -9,6 +9,17 @@ use nix::unistd::{Pid, getpgid};
 
 use crate::os;
 
+/// What is known of a process from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It runs, be it stopped (`SIGSTOP`) or not.
+    Running,
+    /// It has ended. A zombie, which its parent has not waited for, has ended too.
+    Ended,
+    /// The system does not show it.
+    Unknown,
+}
+
 /// What a process can be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -80,6 +91,17 @@ impl ProcessIdentity {
         } else {
             self.native()
                 .is_some_and(|pid| !matches!(kill(pid, None), Err(Errno::ESRCH)))
+        }
+    }
+
+    /// Whether it runs, where that is certain.
+    pub fn presence(self) -> Presence {
+        if self.start_time.is_none() || os::is_hidden(self.pid) {
+            Presence::Unknown
+        } else if self.is_running() {
+            Presence::Running
+        } else {
+            Presence::Ended
         }
     }
 
@@ -181,11 +203,15 @@ mod tests {
         let (mut sleep, identity) = Sleep::start(false);
         assert!(identity.is_running());
         assert_eq!(ProcessIdentity::of(identity.pid()), Some(identity));
+        assert_eq!(identity.presence(), Presence::Running);
+        let undated = ProcessIdentity::new(identity.pid(), None);
+        assert_eq!(undated.presence(), Presence::Unknown);
         identity.signal(ProcessSignal::Kill).unwrap();
         while identity.is_running() {
             std::thread::yield_now();
         }
         assert_eq!(ProcessIdentity::of(identity.pid()), None);
+        assert_eq!(identity.presence(), Presence::Ended);
         assert_eq!(sleep.0.wait().unwrap().signal(), Some(9));
         // Nobody is left: no error.
         identity.signal(ProcessSignal::Terminate).unwrap();

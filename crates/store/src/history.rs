@@ -345,7 +345,7 @@ impl Store {
                 })
             };
             let writer = writer(&row).map_err(|error| self.failed(doing, &error))?;
-            if writer.presence(&here) != Presence::Here {
+            if writer.presence(&here) != Presence::Running {
                 continue;
             }
             let query = sqlx::query(
@@ -388,9 +388,9 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     let mut status = RunState::from_column(&stored);
     // What is certain counts; what was heard last only where nothing can be seen.
     let is_over = || match writer.presence(here) {
-        Presence::Here => false,
-        Presence::Gone => true,
-        Presence::Unseen => is_lost(heartbeat_at, now),
+        Presence::Running => false,
+        Presence::Ended => true,
+        Presence::Unknown => is_lost(heartbeat_at, now),
     };
     if status == RunState::Running && is_over() {
         status = RunState::Interrupted;

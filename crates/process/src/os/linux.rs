@@ -33,9 +33,17 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
     entry(pid).map(|entry| entry.process.start_time)
 }
 
-/// Whether it still runs. One that has ended and was not waited for does not.
+/// Whether it still runs. A zombie does not: it has ended and only its parent has not waited for it.
 pub(crate) fn is_running(process: Process) -> bool {
     entry(process.pid).is_some_and(|entry| entry.process == process && !entry.zombie)
+}
+
+/// Whether the process with this id is hidden from us (`hidepid`): it exists, and `/proc` does not show it.
+pub(crate) fn is_hidden(pid: u32) -> bool {
+    // In this order: one that ends meanwhile is not hidden.
+    entry(pid).is_none()
+        && i32::try_from(pid)
+            .is_ok_and(|pid| signal::kill(Pid::from_raw(pid), None) != Err(nix::Error::ESRCH))
 }
 
 /// Adds to `known` all processes of the group of `leader` and all descendants of the leader, the
@@ -72,6 +80,23 @@ pub(crate) fn add_tree(leader: Option<u32>, known: &mut Vec<Relative>) {
             return;
         }
     }
+}
+
+/// The processes of this run that are not in the group of `leader`: its descendants, and those that carry
+/// the run's mark.
+pub(crate) fn outside_group(leader: u32, run_id: &str) -> Vec<Process> {
+    let mut known = Vec::new();
+    add_tree(Some(leader), &mut known);
+    let mut found: Vec<_> = (known.iter().filter(|known| !known.in_group))
+        .map(|known| known.process)
+        .collect();
+    for process in marked(run_id, None) {
+        let in_group = entry(process.pid).is_none_or(|entry| entry.group == leader);
+        if !in_group && !found.contains(&process) {
+            found.push(process);
+        }
+    }
+    found
 }
 
 /// Sends a signal, if it is still the same process. Already gone is no error.
@@ -125,9 +150,12 @@ pub(crate) fn leftovers() -> Vec<Leftover> {
             let mut parts = run_id.split('-');
             let owner: u32 = parts.next()?.parse().ok()?;
             let owner_start: u64 = parts.next()?.parse().ok()?;
-            // Zero: the owner could not tell.
-            let alive = owner_start == 0 || start_time(owner) == Some(owner_start);
-            if alive || namespace(&pid.to_string()) != ours {
+            let owner = Process {
+                pid: owner,
+                start_time: owner_start,
+            };
+            // Zero: the owner did not know its own start.
+            if owner_start == 0 || is_running(owner) || namespace(&pid.to_string()) != ours {
                 return None;
             }
             let entry = entry(pid).filter(|entry| !entry.zombie)?;
@@ -172,6 +200,16 @@ pub(crate) fn boot_time_ms() -> Option<u64> {
     seconds.trim().parse::<u64>().ok()?.checked_mul(1000)
 }
 
+/// How long the machine has run, in milliseconds: the clock in which starts of processes are given.
+pub(crate) fn since_boot_ms() -> u64 {
+    use nix::time::{ClockId, clock_gettime};
+    let Ok(time) = clock_gettime(ClockId::CLOCK_BOOTTIME) else {
+        return 0;
+    };
+    let number = |value: i64| u64::try_from(value).unwrap_or_default();
+    number(time.tv_sec()) * 1000 + number(time.tv_nsec()) / 1_000_000
+}
+
 /// The directory that a process is in.
 pub(crate) fn directory(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()
@@ -214,12 +252,14 @@ fn parse_stat(pid: u32, stat: &[u8]) -> Option<Entry> {
         |skip: usize| -> Option<u64> { std::str::from_utf8(fields.nth(skip)?).ok()?.parse().ok() };
     let parent = number(0)?.try_into().ok()?;
     let group = number(0)?.try_into().ok()?;
-    let start_time = number(16)?;
+    let threads = number(14)?;
+    let start_time = number(1)?;
     Some(Entry {
         process: Process { pid, start_time },
         parent,
         group,
-        zombie: matches!(state, b"Z" | b"X"),
+        // The main thread may end before the others: then the process lives, and is shown as a zombie.
+        zombie: matches!(state, b"Z" | b"X" | b"x") && threads <= 1,
     })
 }
 
@@ -273,6 +313,13 @@ mod tests {
         );
         assert_eq!((entry.parent, entry.group, entry.zombie), (3, 5, false));
         assert!(parse_stat(7, b"7 (sh").is_none());
+        let zombie = |threads: u32| {
+            let stat =
+                format!("7 (sh) Z 3 5 6 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 {threads} 0 12345 0 0\n");
+            parse_stat(7, stat.as_bytes()).unwrap().zombie
+        };
+        assert!(zombie(1));
+        assert!(!zombie(2), "its main thread alone has ended");
     }
 
     #[test]

@@ -15,7 +15,19 @@ pub(crate) fn is_running(_: Process) -> bool {
     false
 }
 
+pub(crate) fn is_hidden(_: u32) -> bool {
+    true
+}
+
 pub(crate) fn add_tree(_: Option<u32>, _: &mut Vec<Relative>) {}
+
+pub(crate) fn outside_group(_: u32, _: &str) -> Vec<Process> {
+    Vec::new()
+}
+
+pub(crate) fn since_boot_ms() -> u64 {
+    0
+}
 
 pub(crate) fn signal_process(_: Process, _: Signal) -> io::Result<()> {
     Ok(())

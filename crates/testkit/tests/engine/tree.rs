@@ -260,6 +260,19 @@ fn agents_of_a_host_that_was_killed_are_found_and_ended() {
     assert!(!is_left(agent.pid()) && !is_left(tool.pid()));
 }
 
+#[test]
+fn a_host_that_is_a_zombie_is_dead() {
+    let place = Place::new();
+    let mut host = helper::role("host", &place.path("")).spawn().unwrap();
+    let agent = place.pid("agent");
+    let tool = place.pid("tool");
+    host.kill().unwrap();
+    assert!(proc::wait_gone(host.id(), LIMIT));
+    end_leftover(host.id(), &agent);
+    end_leftover(host.id(), &tool);
+    host.wait().unwrap();
+}
+
 /// Finds and ends what a host has left behind.
 fn end_leftover(host: u32, process: &proc::KillOnDrop) {
     let left = leftovers()
