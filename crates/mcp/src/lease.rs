@@ -211,6 +211,12 @@ pub fn restore_on(disk: &Disk, file: &Path) -> Result<Released, LeaseError> {
     protocol::restore(disk, &real_file(file)?).map_err(|stop| LeaseError::new(file, stop))
 }
 
+/// Whether there is a lease on the file, of a run that is alive or was killed. Takes no lock, and is as
+/// quick as a look for a few files.
+pub fn exists(file: &Path) -> bool {
+    paths::real_file(file).is_ok_and(|file| !paths::Place::taken(&file).is_empty())
+}
+
 /// Leases on a file, of runs that are alive or were killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -9,8 +9,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use teamster_core::{
-    AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch,
+    AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch, McpDelivery,
+    McpServer,
 };
+use teamster_mcp::lease;
 
 use crate::config::{EnvPolicy, RuntimeConfig};
 use crate::os;
@@ -30,6 +32,8 @@ pub(crate) struct Plan {
     /// The CLI's own name, and those of the MCP servers of the run.
     pub(crate) cli: &'static str,
     pub(crate) servers: Vec<String>,
+    /// The files from which the CLI reads MCP servers and on which some run has a lease.
+    pub(crate) leased: Vec<PathBuf>,
 }
 
 /// The whole environment, or the changes to ours.
@@ -43,7 +47,7 @@ pub(crate) struct Env {
 impl Plan {
     /// Everything that can be known to be wrong is found here.
     pub(crate) fn new(
-        provider: &impl CliProvider,
+        provider: &dyn CliProvider,
         config: &RuntimeConfig,
         params: &ExecuteParams,
         launch: Launch,
@@ -72,6 +76,9 @@ impl Plan {
             run_id,
             cli: provider.info().name,
             servers: params.mcp_servers.iter().map(|s| s.name.clone()).collect(),
+            leased: (leasable_files(provider, params).into_iter())
+                .filter(|file| lease::exists(file))
+                .collect(),
         })
     }
 
@@ -177,6 +184,30 @@ fn find(name: &str, env: &Env, info: &CliInfo) -> Result<PathBuf, AgentError> {
         }
         error
     })
+}
+
+/// The user's configuration files that a run with these parameters would change, or read beside, if it had
+/// MCP servers: where a run that was killed may have left its own.
+pub fn leasable_files(provider: &dyn CliProvider, params: &ExecuteParams) -> Vec<PathBuf> {
+    let mut params = params.clone();
+    params.mcp_servers = vec![McpServer::stdio("server", "server", Vec::<String>::new())];
+    let mut files = Vec::new();
+    for delivery in provider.capabilities().mcp.deliveries {
+        if *delivery == McpDelivery::Private {
+            continue;
+        }
+        params.mcp_delivery = *delivery;
+        // A CLI that cannot be launched so has not been.
+        let Ok(launch) = provider.launch(&params) else {
+            continue;
+        };
+        let config = launch.config.map(|edit| edit.table.file);
+        let others = launch.names_taken.into_iter().map(|table| table.file);
+        files.extend(config.into_iter().chain(others));
+    }
+    files.sort_unstable();
+    files.dedup();
+    files
 }
 
 /// Makes the further directories absolute: a relative one is meant from where the agent works, and not

@@ -61,7 +61,8 @@
 //! are in one folder which only this user can enter, and gone at `done`. If we are killed, the next
 //! run that has any removes them, or [`sweep_private_files`] does. A configuration file that is
 //! changed for the run ([`ConfigPlace::Lease`](teamster_core::ConfigPlace)) is restored when the last
-//! process of the run is gone, before `done`; after a kill, by the next run that looks at it.
+//! process of the run is gone, before `done`; after a kill, by the next run of that CLI, be it one without
+//! servers, before it starts.
 //!
 //! # Sessions
 //!
@@ -143,8 +144,8 @@ mod stop;
 mod watchdog;
 
 pub use config::{EnvPolicy, RuntimeConfig};
-pub use identity::{ProcessIdentity, ProcessSignal, process_space};
-pub use launch::run_mark;
+pub use identity::{Presence, ProcessIdentity, ProcessSignal, process_space};
+pub use launch::{leasable_files, run_mark};
 pub use leftovers::{Leftover, leftovers};
 pub use live::live_runs;
 pub use observe::{LineObserver, StartObserver, StartedProcess};

@@ -54,15 +54,18 @@ pub(crate) struct OnDisk {
 
 impl OnDisk {
     /// Whether a run needs any of it.
-    pub(crate) fn is_needed(launch: &Launch) -> bool {
+    pub(crate) fn is_needed(plan: &Plan) -> bool {
+        let launch = &plan.launch;
         !launch.private_files.is_empty()
             || launch.config.is_some()
             || !launch.names_taken.is_empty()
+            || !plan.leased.is_empty()
     }
 
     /// Makes what the plan asks for, and tells the CLI in the plan where it is. Blocks.
     pub(crate) fn make(plan: &mut Plan, abort: &AbortHandle) -> Result<Self, AgentError> {
         let mut made = Self::default();
+        made.undo_killed_runs(plan);
         made.check_names(plan)?;
         made.write_files(&mut plan.launch, &mut plan.env)?;
         match plan.launch.config.take() {
@@ -123,6 +126,33 @@ impl OnDisk {
         }
         // With the private home in it.
         self.folder = None;
+    }
+
+    /// Takes the servers of killed runs out of the files that the CLI reads: it would start them, and runs
+    /// put them there approved. Those of runs that are alive stay.
+    fn undo_killed_runs(&mut self, plan: &mut Plan) {
+        for file in std::mem::take(&mut plan.leased) {
+            let killed = match pending(&file) {
+                Ok(Some(pending)) if pending.running == 0 => pending.servers,
+                _ => Vec::new(),
+            };
+            match restore(&file) {
+                Ok(Released::Restored | Released::Cleaned) if !killed.is_empty() => {
+                    self.notices.push(Notice::info(format!(
+                        "{}: a run that was killed had left its MCP servers in it, and they were \
+                         taken out: {}",
+                        file.display(),
+                        killed.join(", ")
+                    )));
+                }
+                Ok(_) => {}
+                Err(error) => self.notices.push(Notice::warning(format!(
+                    "{error}; MCP servers of a run that was killed may still be in it, and {} may \
+                     start them",
+                    plan.cli
+                ))),
+            }
+        }
     }
 
     /// Refuses a server that the CLI would mix with one of the user's.

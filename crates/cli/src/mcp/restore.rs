@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use teamster::ExecuteParams;
 use teamster::mcp::lease::{self, LeaseError, Pending, Released};
-use teamster::{ExecuteParams, McpDelivery, McpServer};
+use teamster::process::leasable_files;
 
 use crate::args::McpRestoreArgs;
 use crate::{exit_code, words};
@@ -155,21 +156,10 @@ fn places(directory: &Path) -> Vec<PathBuf> {
     }
     let mut params = ExecuteParams::new("x");
     params.working_directory = Some(directory.to_owned());
-    params.mcp_servers = vec![McpServer::stdio("x", "x", Vec::<String>::new())];
     for provider in teamster::providers() {
-        for way in provider.capabilities().mcp.deliveries {
-            if *way == McpDelivery::Private {
-                continue;
-            }
-            params.mcp_delivery = *way;
-            // A CLI that cannot be launched from here has not been, and the usual places are known.
-            let Ok(launch) = provider.launch(&params) else {
-                continue;
-            };
-            let config = launch.config.map(|edit| edit.table.file);
-            let others = launch.names_taken.into_iter().map(|table| table.file);
-            config.into_iter().chain(others).for_each(&mut add);
-        }
+        leasable_files(&*provider, &params)
+            .into_iter()
+            .for_each(&mut add);
     }
     places
 }

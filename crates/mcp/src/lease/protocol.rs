@@ -353,10 +353,10 @@ pub(super) fn restore(disk: &Disk, file: &Path) -> Result<Released, Stop> {
         let Some(folder) = Folder::find(disk, &place)? else {
             continue;
         };
-        if folder.count_living()? > 0 {
-            return Ok(Released::Shared);
-        }
         let released = leave(disk, folder, None)?;
+        if released == Released::Shared {
+            return Ok(released);
+        }
         if released != Released::Nothing {
             done = released;
         }

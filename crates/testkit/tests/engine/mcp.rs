@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use teamster_core::{
     AgentError, AgentEvent, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ErrorCode,
-    ErrorKind, EventStream, McpServer, RunStatus,
+    ErrorKind, EventStream, McpDelivery, McpServer, RunStatus,
 };
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc;
@@ -368,10 +368,8 @@ pub(crate) fn be_host(place: &Path) {
     });
 }
 
-#[tokio::test]
-async fn what_a_killed_run_left_in_the_file_is_undone_by_the_next() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
+/// A run with a server in the file that was killed.
+async fn killed_host(place: &Place) {
     let mut host = helper::role("host with a lease", &place.path(""))
         .spawn()
         .unwrap();
@@ -380,6 +378,68 @@ async fn what_a_killed_run_left_in_the_file_is_undone_by_the_next() {
     host.kill().unwrap();
     host.wait().unwrap();
     drop(guard);
+}
+
+/// A run without servers, of a CLI that takes them from the file.
+fn plain(run: Run, file: &Path) -> Run {
+    let mut run = leased(run, file, "none");
+    run.params.mcp_servers.clear();
+    run.provider.capabilities.mcp.deliveries = &[McpDelivery::UserConfig];
+    run
+}
+
+#[tokio::test]
+async fn a_run_without_servers_starts_after_those_of_a_killed_run_are_gone() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    killed_host(&place).await;
+    assert!(read(&file).contains("docs-mcp"));
+    let seen = place.path("seen");
+    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    let story = plain(shell(&script), &file).finish().await;
+    assert_eq!(story.types(), ["notice", "turn_end", "done"]);
+    assert_eq!(
+        story.notices(),
+        [format!(
+            "{}: a run that was killed had left its MCP servers in it, and they were taken out: docs",
+            file.display()
+        )]
+    );
+    assert_eq!(read(seen), USERS);
+    assert_restored(&file, USERS);
+    // Nothing is left to say.
+    let story = plain(shell(&format!("echo '{END}'")), &file).finish().await;
+    assert_eq!(story.types(), ["turn_end", "done"]);
+}
+
+#[tokio::test]
+async fn servers_of_a_run_that_is_alive_stay_when_those_of_a_killed_one_go() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    let script = Script::new()
+        .line(r#"{"t":"x"}"#)
+        .wait_for_file(place.path("go"))
+        .line(END);
+    let mut alive = leased(agent(&script), &file, "alive").start();
+    next(&mut alive).await;
+    killed_host(&place).await;
+    let servers = |text: &str| (text.contains("\"alive\""), text.contains("\"docs\""));
+    assert_eq!(servers(&read(&file)), (true, true));
+    let seen = place.path("seen");
+    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    let story = plain(shell(&script), &file).finish().await;
+    assert_eq!(story.types(), ["turn_end", "done"]);
+    assert_eq!(servers(&read(seen)), (true, false));
+    fs::write(place.path("go"), "").unwrap();
+    assert_eq!(alive.result().await.status, RunStatus::Completed);
+    assert_restored(&file, USERS);
+}
+
+#[tokio::test]
+async fn what_a_killed_run_left_in_the_file_is_undone_by_the_next() {
+    let place = Place::new();
+    let file = users_file(&place, USERS);
+    killed_host(&place).await;
     assert!(read(&file).contains("docs-mcp"));
 
     // The same name is no clash: it is not the user's. Nor for a run that only looks at the file.

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use teamster_core::{
-    Activity, AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, Decoder, ErrorKind,
-    Events, ExecuteParams, Exit, Id, Launch, NoticeLevel, NoticeSource, RunSummary, Session, Text,
-    ToolKind, ToolResult, ToolUse, TurnEnd,
+    Activity, AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ConfigEdit, ConfigPlace,
+    Decoder, ErrorKind, Events, ExecuteParams, Exit, Id, Launch, NoticeLevel, NoticeSource,
+    RunSummary, Session, Text, ToolKind, ToolResult, ToolUse, TurnEnd,
 };
 
 const INFO: CliInfo = CliInfo {
@@ -62,6 +62,10 @@ impl CliProvider for Fake {
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         let mut launch = self.launch.clone();
         self.add_dirs.lock().unwrap().clone_from(&params.add_dirs);
+        let leases = |edit: &ConfigEdit| edit.place == ConfigPlace::Lease;
+        if params.mcp_servers.is_empty() && launch.config.as_ref().is_some_and(leases) {
+            launch.config = None;
+        }
         if let Some(id) = &params.new_session_id {
             launch.args.push(id.into());
         }
