@@ -90,6 +90,15 @@ pub trait AgentSession: Send + Sync {
     /// played is aborted. Another turn would start the process again.
     fn close(&self) -> SessionFuture<'_, ()>;
 
+    /// Ends the process if it waits for a turn. A turn that was sent before is not cut short.
+    fn close_if_idle(&self) -> SessionFuture<'_, ()> {
+        Box::pin(async move {
+            if self.is_hot() {
+                self.close().await;
+            }
+        })
+    }
+
     /// Whether the process is there and waits for a turn.
     fn is_hot(&self) -> bool;
 }

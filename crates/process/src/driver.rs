@@ -32,6 +32,13 @@ use crate::watchdog::{Alarm, deadline};
 const KILL_GRACE: Duration = Duration::from_secs(10);
 /// The pipes are drained for at most this many times the drain grace after the process is gone.
 const DRAIN_GRACES: u32 = 10;
+/// The longest wait between two looks at the clock, so that an absence is noticed.
+const BEAT: Duration = Duration::from_secs(5);
+/// Woken this much too late, we did not run: stopped (SIGSTOP), or on a suspended machine.
+const ABSENCE: Duration = Duration::from_secs(1);
+/// How long the pipes are read once more before a limit of time counts as reached: what the CLI printed
+/// while we were away may not have been reported as readable yet.
+const LAST_LOOK: Duration = Duration::from_millis(50);
 /// After so many chunks other tasks have their turn.
 const CHUNKS_IN_A_ROW: u32 = 8;
 
@@ -47,6 +54,7 @@ pub(crate) struct Driver<R: Reader> {
     pub(crate) reader: R,
     pub(crate) ladder: Vec<Rung>,
     pub(crate) exit_grace: Duration,
+    pub(crate) term_grace: Duration,
     pub(crate) drain_grace: Duration,
     pub(crate) keep_background: bool,
     /// What the run has on disk, until it is given back.
@@ -67,6 +75,8 @@ pub(crate) struct Clock {
     started: Instant,
     line: Instant,
     read: Instant,
+    /// When we were last back from an absence: the limits of time count from there.
+    back: Instant,
     /// How many chunks were read since others had their turn.
     chunks: u32,
     /// When the CLI said that it was done, or closed its event stream.
@@ -80,6 +90,7 @@ impl Clock {
             started: now,
             line: now,
             read: now,
+            back: now,
             chunks: 0,
             ended: None,
         }
@@ -123,6 +134,7 @@ impl<R: Reader> Driver<R> {
 
     /// Until the process has exited, or must be stopped for the reason given.
     async fn work(&mut self) -> Option<Stop> {
+        let mut last_look = None;
         loop {
             if let Some(stop) = self.stop_wanted() {
                 return Some(stop);
@@ -130,9 +142,16 @@ impl<R: Reader> Driver<R> {
             if self.tree.has_exited() {
                 return None;
             }
-            let (until, stop) = self.limit();
-            if until.is_some_and(|until| Instant::now() >= until) {
-                return Some(stop());
+            let (mut until, stop) = self.limit();
+            let now = Instant::now();
+            if until.is_none_or(|until| now < until) {
+                last_look = None;
+            } else {
+                let look_until = *last_look.get_or_insert(now + LAST_LOOK);
+                if now >= look_until {
+                    return Some(stop());
+                }
+                until = Some(look_until);
             }
             self.round(earlier(until, self.reader.deadline())).await;
         }
@@ -155,10 +174,11 @@ impl<R: Reader> Driver<R> {
             .filter(|_| self.events.is_none() || phase == Phase::Ended);
         let limits = self.reader.limits();
         let until = match ended {
-            Some(ended) => deadline(ended, self.exit_grace),
+            Some(ended) => deadline(ended.max(self.clock.back), self.exit_grace),
             None => {
                 let since = self.reader.since().unwrap_or(self.clock.line);
-                deadline(since.max(self.clock.line), limits.of(&phase))
+                let since = since.max(self.clock.line).max(self.clock.back);
+                deadline(since, limits.of(&phase))
             }
         };
         (until, move || match ended {
@@ -275,19 +295,35 @@ impl<R: Reader> Driver<R> {
             self.clock.chunks = 0;
             tokio::task::yield_now().await;
         }
-        self.alarm.as_mut().set(until);
+        let now = Instant::now();
+        let beat = now + BEAT;
+        let wake = earlier(until, self.tree.kill_commands_at());
+        let wake = wake.map_or(beat, |wake| wake.clamp(now, beat));
+        self.alarm.as_mut().set(Some(wake));
         poll_fn(|cx| self.poll_round(cx)).await;
+        let now = Instant::now();
+        if now.saturating_duration_since(wake) > ABSENCE {
+            self.clock.back = now;
+        }
     }
 
     /// Looks at everything, what is urgent first. Everything each time, so that a pipe which is
     /// always full cannot hide the rest.
     fn poll_round(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut news = self.reader.poll(cx);
+        if let Some(times) = self.reader.take_interrupted_commands() {
+            // Before the CLI learns of it.
+            self.tree.look_at_commands(&times);
+        }
         news |= self.poll_events(cx);
         news |= self.poll_other(cx);
         if news {
             self.note_end(Instant::now());
         }
+        if self.reader.take_interrupted_is_over() {
+            self.tree.end_commands(self.term_grace);
+        }
+        self.tree.kill_commands();
         if let Some(stdin) = &mut self.stdin {
             stdin.push(self.reader.take_input());
             if self.reader.has_ended() {

@@ -123,7 +123,8 @@ impl SessionPool {
         let Ok(handle) = engine::handle() else { return };
         for entry in hot.into_iter().take(too_many) {
             let session = entry.session.clone();
-            handle.spawn(async move { session.close().await });
+            // A turn may have been sent to it meanwhile.
+            handle.spawn(async move { session.close_if_idle().await });
         }
     }
 

@@ -12,6 +12,7 @@ use crate::guard::{Panicked, panic_error};
 use crate::on_disk::Notice;
 use crate::orders::Orders;
 use crate::queue::Producer;
+use crate::session::commands::CommandTimes;
 use crate::watchdog::Limits;
 
 /// Makes something of what one process prints, and knows what is wanted of it.
@@ -54,6 +55,16 @@ pub(crate) trait Reader: Send {
 
     /// When the limit of the phase began, if that was later than the last line.
     fn since(&self) -> Option<Instant>;
+
+    /// When commands ran, if a turn is about to be interrupted while one does.
+    fn take_interrupted_commands(&mut self) -> Option<CommandTimes> {
+        None
+    }
+
+    /// Whether a turn that was interrupted has come to its end since the last call.
+    fn take_interrupted_is_over(&mut self) -> bool {
+        false
+    }
 
     /// Whether nothing more is expected of the process but its end.
     fn has_ended(&self) -> bool;

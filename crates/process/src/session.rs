@@ -1,7 +1,9 @@
 //! Sessions: a process that is kept for many turns.
 
 mod asking;
+pub(crate) mod commands;
 mod reading;
+mod replies;
 mod shared;
 
 use std::sync::{Arc, Mutex};
@@ -374,6 +376,16 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
                 // If it fails, the process is gone.
                 let _ = talk.commands.send(Command::Close);
                 talk.commands.closed().await;
+            }
+        })
+    }
+
+    fn close_if_idle(&self) -> SessionFuture<'_, ()> {
+        Box::pin(async move {
+            // Its task alone knows whether a turn is on its way to it.
+            if let Some(talk) = lock(&self.0.state).hot() {
+                // If it fails, the process is gone.
+                let _ = talk.commands.send(Command::CloseIfIdle);
             }
         })
     }

@@ -136,6 +136,7 @@ pub(crate) async fn start<R: Reader + 'static>(
             .exit_grace
             .or(plan.launch.exit_grace)
             .unwrap_or(EXIT_GRACE),
+        term_grace: config.term_grace,
         drain_grace: config.drain_grace,
         keep_background: params.keep_background,
         on_disk: Some(on_disk),
@@ -159,7 +160,7 @@ async fn on_disk(
     handle: &Handle,
     abort: &AbortHandle,
 ) -> Result<(Plan, OnDisk), AgentError> {
-    if !OnDisk::is_needed(&plan.launch) {
+    if !OnDisk::is_needed(&plan) {
         return Ok((plan, OnDisk::default()));
     }
     let order = abort.clone();

@@ -4,16 +4,18 @@ use std::future::Future;
 use std::pin::pin;
 use std::process::ExitStatus;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use teamster_core::{Launch, Signal as CoreSignal};
 use tokio::process::Child;
+use tokio::time::Instant;
 
 use crate::config::RuntimeConfig;
 use crate::launch::RunId;
 use crate::os::{self, Relative};
+use crate::session::commands::CommandTimes;
 
 /// A run shorter than this cannot have used up all process ids and come round to its own.
 const SHORT_RUN: Duration = Duration::from_secs(2);
@@ -71,6 +73,10 @@ pub(crate) struct Tree {
     /// How; unknown if somebody else has waited for it.
     status: Option<ExitStatus>,
     known: Vec<Relative>,
+    /// Processes of commands of a turn that is being interrupted.
+    commands: Vec<Relative>,
+    /// When those are to be killed, of turns that are over.
+    kill_commands: Option<Instant>,
     over: bool,
 }
 
@@ -87,6 +93,8 @@ impl Tree {
             exited: false,
             status: None,
             known: Vec::new(),
+            commands: Vec::new(),
+            kill_commands: None,
             over: false,
         }
     }
@@ -156,6 +164,53 @@ impl Tree {
     fn signal_group(&self, signal: Signal) {
         if let Some(group) = self.group() {
             let _ = killpg(group, signal);
+        }
+    }
+
+    /// A turn is about to be interrupted: remembers the processes of its commands, because once the CLI has
+    /// ended those that it knows, nothing leads to the others. Those in the CLI's own group are its to end,
+    /// and its helpers and MCP servers are among them.
+    pub(crate) fn look_at_commands(&mut self, times: &CommandTimes) {
+        let Some(leader) = self.group().map(|pid| pid.as_raw().cast_unsigned()) else {
+            return;
+        };
+        let found = os::outside_group(leader, &self.run_id);
+        let found = found
+            .into_iter()
+            .filter(|process| times.is_of_open(process.start_time * os::TICK_MS));
+        self.commands.extend(found.map(|process| Relative {
+            process,
+            in_group: false,
+        }));
+    }
+
+    /// The interrupted turn is over: what is left of its commands is asked to end, and is killed at the time
+    /// that [`kill_commands_at`](Self::kill_commands_at) gives.
+    pub(crate) fn end_commands(&mut self, grace: Duration) {
+        if self.commands.is_empty() {
+            return;
+        }
+        os::add_tree(None, &mut self.commands);
+        for known in &self.commands {
+            // Already gone is what we want.
+            let _ = os::signal_process(known.process, Signal::SIGTERM);
+        }
+        self.kill_commands = Some(Instant::now() + grace);
+    }
+
+    pub(crate) fn kill_commands_at(&self) -> Option<Instant> {
+        self.kill_commands
+    }
+
+    /// Kills what is left of the commands of an interrupted turn, if it is time for that.
+    pub(crate) fn kill_commands(&mut self) {
+        if self.kill_commands.is_none_or(|at| Instant::now() < at) {
+            return;
+        }
+        self.kill_commands = None;
+        os::add_tree(None, &mut self.commands);
+        for known in self.commands.drain(..) {
+            let _ = os::kill_process(known.process);
         }
     }
 

@@ -1,6 +1,5 @@
 //! The turns of a session: from lines to events, and from orders to lines.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,14 +7,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, CancellationToken, Decision, ErrorCode, ErrorKind, Events,
-    Exchange, Exit, Order, OrderId, Permission, PermissionAnswer, PermissionPolicy,
-    PermissionRequest, Phase, SessionAssembler, Stop, Timeouts,
+    AbortHandle, AgentError, AgentEvent, CancellationToken, Decision, ErrorKind, Events, Exchange,
+    Exit, Order, Permission, PermissionAnswer, PermissionPolicy, PermissionRequest, Phase,
+    SessionAssembler, Stop, Timeouts,
 };
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 use super::asking::Asking;
+use super::commands::CommandTimes;
+use super::replies::Replies;
 use super::shared::{Command, Known, NewTurn, Wish};
 use crate::framing::Frame;
 use crate::guard::{Panicked, panic_error};
@@ -25,9 +26,6 @@ use crate::queue::{Producer, queue};
 use crate::reading::{Reader, milliseconds};
 use crate::spill::Spill;
 use crate::watchdog::{Limits, deadline};
-
-/// How long an order may take to be carried out.
-const ORDER_LIMIT: Duration = Duration::from_secs(30);
 
 /// What a reader of a session is made from.
 pub(crate) struct Setting {
@@ -54,8 +52,13 @@ pub(crate) struct SessionReading {
     /// A turn that waits for the end of one that the CLI began by itself.
     waiting: Option<Box<NewTurn>>,
     asking: Asking,
-    replies: HashMap<OrderId, Reply>,
-    next_order: u64,
+    replies: Replies,
+    /// When the commands of the turn's tools ran.
+    commands: CommandTimes,
+    /// The turn is about to be interrupted while a command runs.
+    interrupted_commands: Option<CommandTimes>,
+    /// A turn that was interrupted is over.
+    interrupted_is_over: bool,
     /// Until when the turn may take to be interrupted.
     interrupting: Option<Instant>,
     /// Since when no turn has been played. It was started for one, so not before the first.
@@ -82,12 +85,6 @@ struct Current {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Who waits for an order to be carried out, and until when.
-struct Reply {
-    to: oneshot::Sender<Result<(), AgentError>>,
-    until: Instant,
-}
-
 impl SessionReading {
     pub(crate) fn new(setting: Setting, permissions: PermissionPolicy, limits: Limits) -> Self {
         let mut this = Self {
@@ -96,8 +93,10 @@ impl SessionReading {
             current: None,
             waiting: None,
             asking: Asking::new(permissions),
-            replies: HashMap::new(),
-            next_order: 0,
+            replies: Replies::default(),
+            commands: CommandTimes::default(),
+            interrupted_commands: None,
+            interrupted_is_over: false,
             interrupting: None,
             idle_since: None,
             input: Vec::new(),
@@ -124,11 +123,14 @@ impl SessionReading {
                 let _ = to.send(Err(error));
             }
             Command::Order(wish, to) => {
-                let id = OrderId(self.next_order);
-                self.next_order += 1;
-                let until = Instant::now() + ORDER_LIMIT;
-                self.replies.insert(id, Reply { to, until });
+                let id = self.replies.add(to);
                 self.setting.assembler.order(wish.order(id));
+            }
+            // A turn that was sent before is played first, and one that comes after goes to the next process.
+            Command::CloseIfIdle if self.current.is_some() || self.closing => {}
+            Command::CloseIfIdle => {
+                self.setting.known.set_idle();
+                self.closing = true;
             }
             Command::Close => {
                 self.closing = true;
@@ -154,6 +156,7 @@ impl SessionReading {
         });
         self.setting.known.set_playing(true);
         self.interrupting = None;
+        self.commands = CommandTimes::default();
         self.setting.assembler.begin(new.turn);
     }
 
@@ -172,6 +175,7 @@ impl SessionReading {
             _permit: None,
         });
         self.interrupting = None;
+        self.commands = CommandTimes::default();
         setting.known.add_unasked(consumer, abort);
     }
 
@@ -180,6 +184,9 @@ impl SessionReading {
             return;
         }
         self.setting.assembler.stop_requested();
+        if self.commands.is_open() {
+            self.interrupted_commands = Some(std::mem::take(&mut self.commands));
+        }
         let grace = if self.setting.interruptible {
             self.setting.assembler.order(Order::Interrupt);
             self.setting.interrupt_grace
@@ -195,10 +202,10 @@ impl SessionReading {
         loop {
             let assembler = &mut self.setting.assembler;
             for (id, result) in assembler.exchange(Exchange::take_settled) {
-                if let Some(reply) = self.replies.remove(&id) {
+                if let Some(to) = self.replies.take(id) {
                     self.setting.known.set_session_id(assembler.session_id());
-                    // Whoever wanted it may not want to know any more.
-                    let _ = reply.to.send(result);
+                    // The caller may not wait any more.
+                    let _ = to.send(result);
                 }
             }
             for id in assembler.exchange(Exchange::take_withdrawn) {
@@ -252,25 +259,6 @@ impl SessionReading {
         }
     }
 
-    /// Those who have waited too long are told.
-    fn give_up(&mut self) -> bool {
-        let now = Instant::now();
-        let late = |reply: &Reply| reply.until <= now;
-        let ids: Vec<_> = (self.replies.iter())
-            .filter(|(_, reply)| late(reply))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in &ids {
-            if let Some(reply) = self.replies.remove(id) {
-                let message = format!("the CLI did not answer within {ORDER_LIMIT:?}");
-                let error =
-                    AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, message);
-                let _ = reply.to.send(Err(error));
-            }
-        }
-        !ids.is_empty()
-    }
-
     /// The turn is over, and the process lives on.
     fn end_turn(&mut self) {
         let Some(current) = self.current.take() else {
@@ -284,7 +272,7 @@ impl SessionReading {
         // Whoever has read `done` finds the process waiting.
         self.setting.known.set_playing(false);
         current.queue.close(self.setting.assembler.out());
-        self.interrupting = None;
+        self.interrupted_is_over |= self.interrupting.take().is_some();
         self.asking.withdraw_all();
         self.idle_since = Some(Instant::now());
         if let Some(waiting) = self.waiting.take() {
@@ -352,10 +340,9 @@ impl Reader for SessionReading {
             self.answer(&request, answer);
             news = true;
         }
-        news |= self.give_up();
+        news |= self.replies.give_up();
         if (self.idle_until()).is_some_and(|until| Instant::now() >= until) {
-            self.setting.known.set_idle();
-            self.command(Command::Close);
+            self.command(Command::CloseIfIdle);
             news = true;
         }
         if news {
@@ -386,6 +373,8 @@ impl Reader for SessionReading {
 
     fn flush(&mut self) {
         self.look_for_loss();
+        self.commands
+            .follow(self.setting.assembler.out().as_slice());
         if let Some(current) = &self.current
             && let Err(error) = current.queue.push(self.setting.assembler.out())
         {
@@ -412,11 +401,12 @@ impl Reader for SessionReading {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let replies = self.replies.values().map(|reply| reply.until);
-        replies
-            .chain(self.interrupting)
-            .chain(self.idle_until())
-            .min()
+        let until = [
+            self.replies.deadline(),
+            self.interrupting,
+            self.idle_until(),
+        ];
+        until.into_iter().flatten().min()
     }
 
     fn force(&self) -> bool {
@@ -445,6 +435,14 @@ impl Reader for SessionReading {
 
     fn since(&self) -> Option<Instant> {
         self.current.as_ref().map(|current| current.since)
+    }
+
+    fn take_interrupted_commands(&mut self) -> Option<CommandTimes> {
+        self.interrupted_commands.take()
+    }
+
+    fn take_interrupted_is_over(&mut self) -> bool {
+        std::mem::take(&mut self.interrupted_is_over)
     }
 
     fn has_ended(&self) -> bool {

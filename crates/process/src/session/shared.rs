@@ -7,11 +7,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use teamster_core::{
-    AbortHandle, AgentError, EventStream, Id, Order, OrderId, PermissionMode, Turn,
-};
+use teamster_core::{AbortHandle, EventStream, Id, Order, OrderId, PermissionMode, Turn};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use super::replies::Outcome;
 use crate::queue::{Consumer, Producer};
 
 /// How many turns that nobody asked for are kept until somebody takes them.
@@ -22,7 +21,9 @@ pub(crate) enum Command {
     Turn(Box<NewTurn>),
     Interrupt,
     /// Something that is to be settled, and who waits for that.
-    Order(Wish, oneshot::Sender<Result<(), AgentError>>),
+    Order(Wish, Outcome),
+    /// End the process, unless a turn is being played.
+    CloseIfIdle,
     /// Interrupt what is played, and end the process.
     Close,
 }

@@ -1,5 +1,6 @@
 //! One process, many turns.
 
+mod commands;
 mod permissions;
 mod talker;
 

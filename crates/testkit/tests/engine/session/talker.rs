@@ -38,6 +38,17 @@ while IFS= read -r line; do
     *'"prompt":"warn"'*) echo first >&2; say $$; end; echo "second after it" >&2 ;;
     *'"prompt":"later"'*) say now; end; sleep 0.05; say "by the way"; end ;;
     *'"prompt":"child"'*) sleep 1000 >/dev/null 2>&1 & say "$!"; end ;;
+    *'"prompt":"commands"'*)
+      setsid sleep 1000 >/dev/null 2>&1 & server=$!
+      sleep 0.2
+      printf '{"u":"1"}\n'; sleep 0.2
+      setsid sleep 1000 >/dev/null 2>&1 & kept=$!
+      sleep 0.1; printf '{"r":"1"}\n'; sleep 0.2
+      printf '{"u":"2"}\n'; sleep 0.1
+      sleep 1000 >/dev/null 2>&1 & own=$!
+      setsid sleep 1000 >/dev/null 2>&1 & tool=$!
+      left=$(setsid sh -c 'trap "" TERM; sleep 1000 >/dev/null 2>&1 & echo $!')
+      say "waiting $server $kept $own $tool $left" ;;
     *'"prompt":"args"'*) say "$*"; end ;;
     *'"answer":"yes"'*) say allowed; end ;;
     *'"answer":"no"'*) say denied; end ;;

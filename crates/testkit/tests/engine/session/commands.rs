@@ -1,0 +1,82 @@
+//! What becomes of a turn's processes when it is interrupted, and of a turn when its process may end.
+
+use std::time::Duration;
+
+use teamster_core::{AgentEvent, EventStream, RunStatus, Turn};
+use teamster_testkit::proc::{is_alive, wait_gone};
+
+use super::talker::{drain, pid, prepared, say};
+use crate::{LIMIT, Story, finish, next};
+
+async fn gone(pid: u32) -> bool {
+    let gone = tokio::task::spawn_blocking(move || wait_gone(pid, LIMIT));
+    gone.await.unwrap()
+}
+
+/// Whether the processes of the prompt `commands` live: a server of before, what the first command left in the
+/// background, one in the CLI's own group, the second command, and one of its that has left the tree and
+/// ignores SIGTERM.
+#[tokio::test]
+async fn a_turns_commands_end_with_it_when_it_is_interrupted() {
+    let mut prepared = prepared();
+    prepared.config.term_grace = Duration::from_millis(50);
+    let session = prepared.open();
+    let mut rest = session.send(Turn::new("commands"));
+    let mut seen = Vec::new();
+    let pids: Vec<u32> = loop {
+        let event = next(&mut rest).await;
+        seen.push(event.clone());
+        if let AgentEvent::Text(text) = event {
+            let pids = text.text.strip_prefix("waiting ").unwrap();
+            break pids.split(' ').map(|pid| pid.parse().unwrap()).collect();
+        }
+    };
+    assert!(pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
+    session.interrupt();
+    seen.extend(drain(rest).await);
+    assert_eq!(Story::of(seen).result.status, RunStatus::Aborted);
+    let [server, kept, own, tool, left] = pids[..] else {
+        panic!("{pids:?}")
+    };
+    for pid in [tool, left] {
+        assert!(gone(pid).await, "{pid} of {pids:?}");
+    }
+    assert!([server, kept, own].iter().all(|pid| is_alive(*pid)));
+    session.close().await;
+    assert!(pids.iter().all(|pid| !is_alive(*pid)));
+}
+
+/// The pool and a caller at the same time: its turn is never cut short by the limit.
+#[tokio::test]
+async fn a_turn_that_was_just_sent_is_not_closed_as_idle() {
+    let session = prepared().open();
+    let process = pid(&*session).await;
+    // The turn is on its way to the task, which has not run yet: the process still seems to wait.
+    let mut stream = session.send(Turn::new("hold"));
+    assert!(ready(&mut stream).is_none() && session.is_hot());
+    session.close_if_idle().await;
+    session.steer("now".into()).await.unwrap();
+    let story = finish(stream).await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert_eq!(pid(&*session).await, process);
+    // Without a turn it ends.
+    session.close_if_idle().await;
+    assert!(gone(process).await);
+    let after = say(&*session, "pid").await;
+    assert_eq!(after.result.status, RunStatus::Completed);
+    assert_eq!(
+        after.notices(),
+        [""; 0],
+        "it was not needed, and did not crash"
+    );
+}
+
+/// What the stream has at this moment.
+fn ready(stream: &mut EventStream) -> Option<AgentEvent> {
+    let mut next = std::pin::pin!(stream.next());
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match next.as_mut().poll(&mut context) {
+        std::task::Poll::Ready(event) => event,
+        std::task::Poll::Pending => None,
+    }
+}
