@@ -92,7 +92,7 @@ pub(crate) enum Request {
 
 /// The signals that ask for an end.
 pub(crate) struct Source {
-    interrupt: Signal,
+    interrupt: Option<Signal>,
     terminate: Signal,
     hang_up: Option<Signal>,
 }
@@ -101,14 +101,9 @@ impl Source {
     /// From now on, they do not end the program by themselves.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
+            interrupt: unless_ignored(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            // `nohup` ignores it, and to listen for it would undo that.
-            hang_up: if hang_up_is_ignored() {
-                None
-            } else {
-                Some(signal(SignalKind::hangup())?)
-            },
+            hang_up: unless_ignored(SignalKind::hangup())?,
         })
     }
 
@@ -127,23 +122,36 @@ impl Source {
 
     /// Waits for the next one; its name. Cancel-safe.
     pub(crate) async fn name(&mut self) -> &'static str {
-        let hang_up = async {
-            match &mut self.hang_up {
-                Some(signal) => signal.recv().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
-            _ = self.interrupt.recv() => INTERRUPT,
+            () = received(&mut self.interrupt) => INTERRUPT,
             _ = self.terminate.recv() => "SIGTERM",
-            _ = hang_up => "SIGHUP",
+            () = received(&mut self.hang_up) => "SIGHUP",
         }
     }
 }
 
-/// Whether we were started with SIGHUP ignored. Where `/proc` does not tell, it is taken to be so:
-/// then SIGHUP does what it does to any program.
-fn hang_up_is_ignored() -> bool {
+/// Waits for the signal, for ever if it is ignored. Cancel-safe.
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Listens for the signal, unless we were started with it ignored: `nohup` ignores SIGHUP, and a shell
+/// SIGINT for what it starts in the background of a script. To listen would undo that.
+fn unless_ignored(kind: SignalKind) -> io::Result<Option<Signal>> {
+    if is_ignored(kind) {
+        return Ok(None);
+    }
+    signal(kind).map(Some)
+}
+
+/// Whether we were started with this signal ignored. Where `/proc` does not tell, SIGHUP counts as
+/// ignored: then it does what it does to any program.
+fn is_ignored(kind: SignalKind) -> bool {
     let ignored = std::fs::read_to_string("/proc/self/status")
         .ok()
         .and_then(|status| {
@@ -152,6 +160,7 @@ fn hang_up_is_ignored() -> bool {
                 .find_map(|line| line.strip_prefix("SigIgn:"))?;
             u64::from_str_radix(mask.trim(), 16).ok()
         });
-    // SIGHUP is signal 1, the lowest bit.
-    ignored.is_none_or(|mask| mask & 1 != 0)
+    // Signal 1 is the lowest bit.
+    let bit = 1 << (kind.as_raw_value() - 1);
+    ignored.map_or(kind == SignalKind::hangup(), |mask| mask & bit != 0)
 }

@@ -27,8 +27,8 @@ fn talker() -> Script {
 #[test]
 fn sigint_and_sigterm_stop_the_run_cleanly() {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        if signal == Signal::SIGHUP && hang_up_is_ignored() {
-            eprintln!("not run with SIGHUP: these tests run where it is ignored, as with nohup");
+        if is_ignored(signal) {
+            eprintln!("not run with {signal}: these tests run where it is ignored");
             continue;
         }
         let claude = Claude::new(&silent());
@@ -45,10 +45,47 @@ fn sigint_and_sigterm_stop_the_run_cleanly() {
 }
 
 /// What is started inherits it, and `teamster` then leaves it so.
-fn hang_up_is_ignored() -> bool {
+fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 1 != 0)
+    mask.is_some_and(|mask| {
+        u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal as u32 - 1)) != 0
+    })
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_sigint_that_was_ignored_at_the_start_stays_ignored() {
+    let claude = Claude::new(&Script::new());
+    let (ready, go) = (claude.path("ready"), claude.path("go"));
+    let script = Script::new()
+        .touch(&ready)
+        .wait_for_file(&go)
+        .play(recording("text"));
+    fs::write(claude.path("script.toml"), script.to_toml().unwrap()).unwrap();
+    let run = claude.run(["x", "--json"]);
+    let mut command = std::process::Command::new("sh");
+    command
+        .env_clear()
+        .args(["-c", r#"trap '' INT; exec "$0" "$@""#])
+        .arg(run.get_program())
+        .args(run.get_args());
+    for (name, value) in run.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    if let Some(directory) = run.get_current_dir() {
+        command.current_dir(directory);
+    }
+    let mut teamster = Running::start(&mut command);
+    assert!(wait_until(LIMIT, || ready.exists()));
+    teamster.signal(Signal::SIGINT);
+    fs::write(go, "").unwrap();
+    let ended = teamster.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
 }
 
 #[test]

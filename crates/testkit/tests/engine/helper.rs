@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use teamster_process::sweep_private_files;
 
-use crate::{drain, mcp, private_files, private_home, recording, runtime};
+use crate::{drain, mcp, private_files, private_home, recording, runtime, watchdog};
 
 const ROLE: &str = "TEAMSTER_ENGINE_TEST_ROLE";
 const PLACE: &str = "TEAMSTER_ENGINE_TEST_PLACE";
@@ -38,6 +38,7 @@ fn a_role_is_played_when_asked() {
         "host with a private home" => private_home::be_host(place),
         "host with private files" => private_files::be_host(place),
         "recorder on a full disk" => recording::be_limited(place),
+        "host that is stopped" => watchdog::be_stopped(place),
         "host" => runtime::be_host(place, false),
         "host that takes its agents along" => runtime::be_host(place, true),
         other => panic!("no such role: {other}"),

@@ -1,11 +1,16 @@
 //! Limits of time, phase by phase.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus, Timeouts};
 use teamster_testkit::fake_agent::{Script, Stream, Text};
+use teamster_testkit::proc;
 
-use crate::{END, LONG, Run, SHORT, agent};
+use crate::{END, LIMIT, LONG, Place, Run, SHORT, agent, helper, next};
 
 fn timeouts(startup: Duration, idle: Duration, tool: Duration) -> Timeouts {
     Timeouts {
@@ -139,4 +144,59 @@ async fn the_longest_duration_is_no_limit() {
     let max = Duration::MAX;
     let story = limited(&script, timeouts(max, max, max)).finish().await;
     assert_eq!(story.result.status, RunStatus::Completed);
+}
+
+/// The limit of the run in the host that is stopped.
+const HOST_LIMIT: Duration = Duration::from_secs(2);
+
+/// A process that reads an agent and is stopped meanwhile.
+pub(crate) fn be_stopped(place: &Path) {
+    let script = Script::new()
+        .line(r#"{"t":"hm"}"#)
+        .wait_for_file(place.join("go"))
+        .line(END)
+        .touch(place.join("said"));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let mut stream = limited(&script, timeouts(LONG, HOST_LIMIT, HOST_LIMIT)).start();
+        next(&mut stream).await;
+        fs::write(place.join("ready"), "").unwrap();
+        let result = stream.result().await;
+        fs::write(place.join("status"), format!("{:?}", result.status)).unwrap();
+    });
+}
+
+/// What becomes of a run whose host was away for longer than its limit, as after Ctrl-Z and `fg`. The
+/// agent goes on while the host is away, or when it is back.
+fn after_an_absence(goes_on_meanwhile: bool) -> String {
+    let place = Place::new();
+    let mut host = helper::role("host that is stopped", &place.path(""))
+        .spawn()
+        .unwrap();
+    assert!(proc::wait_until(LIMIT, || place.path("ready").exists()));
+    let send = |signal| kill(Pid::from_raw(host.id().cast_signed()), signal).unwrap();
+    send(Signal::SIGSTOP);
+    let go = || fs::write(place.path("go"), "").unwrap();
+    if goes_on_meanwhile {
+        go();
+        assert!(proc::wait_until(LIMIT, || place.path("said").exists()));
+    }
+    // This is no wait for something: it is the absence.
+    std::thread::sleep(HOST_LIMIT * 2);
+    send(Signal::SIGCONT);
+    if !goes_on_meanwhile {
+        go();
+    }
+    assert!(host.wait().unwrap().success());
+    fs::read_to_string(place.path("status")).unwrap()
+}
+
+#[test]
+fn what_the_agent_said_during_our_absence_counts() {
+    assert_eq!(after_an_absence(true), "Completed");
+}
+
+#[test]
+fn our_own_absence_is_no_silence_of_the_agent() {
+    assert_eq!(after_an_absence(false), "Completed");
 }
