@@ -17,6 +17,9 @@ const LATENCY: [&str; 2] = ["2000", "2000"];
 /// Deltas to print to a consumer that sleeps: some 100 MB.
 const SLOW_LINES: &str = "400000";
 
+/// Runs that are read, and runs that are started meanwhile.
+const STARTS: [&str; 2] = ["20", "600"];
+
 pub(crate) fn run(out: &mut impl Write) -> Result<Outcome> {
     let root = root();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -39,6 +42,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<Outcome> {
         &["cpu", CPU_LINES][..],
         &["latency", LATENCY[0], LATENCY[1]],
         &["slow", SLOW_LINES],
+        &["starts", STARTS[0], STARTS[1]],
     ] {
         writeln!(out, "\n{}:", args[0])?;
         write!(out, "{}", said(Command::new(&measure).args(args))?)?;

@@ -2,16 +2,24 @@
 //!
 //! The kernel ends the agent's CLI with us, but not the commands that the CLI has running, which
 //! are in sessions of their own. So a second process of this program holds the other end of a pipe
-//! whose closing it cannot miss, and then looks for what is left.
+//! whose closing it cannot miss, and then looks for what is left: what carries the mark of a run, and what
+//! it has seen below its owner, because a process can throw its mark away.
 
-use std::io::Read;
+use std::io::Stdin;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use teamster::process::{Descendants, leftovers, sweep_leftovers, sweep_private_files};
 
 /// The first argument of a process that is a guard; the second is the process id of its owner.
 pub(crate) const ARGUMENT: &str = "--teamster-guard";
+/// How often the guard looks what its owner has started, in milliseconds.
+const WATCH_MS: u16 = 250;
 /// How long the guard looks: its owner takes a moment to disappear, and so does what it ends.
 const LOOK_FOR: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -20,7 +28,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// A guard that is there while this lives. Dropped at the usual end, when nothing is left to end.
-pub(crate) struct Guard(Child);
+pub(crate) struct Guard {
+    process: Child,
+    /// Ends what a run here has left whose guard was killed with it.
+    sweep: Option<JoinHandle<()>>,
+}
 
 impl Guard {
     /// Without one a run is as good; only being killed leaves more behind. So failing is no error.
@@ -37,27 +49,39 @@ impl Guard {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        if let Some(directory) = directory.filter(|it| it.is_dir()) {
+        let directory = directory.filter(|it| it.is_dir());
+        if let Some(directory) = directory {
             command.current_dir(directory);
         }
         // Ctrl-C at the terminal is not meant for it.
         command.process_group(0);
-        command.spawn().ok().map(Self)
+        let process = command.spawn().ok()?;
+        let directory = directory.unwrap_or(Path::new(".")).to_owned();
+        // It takes some milliseconds, which the run need not wait for.
+        let sweep = std::thread::Builder::new().spawn(move || drop(sweep_leftovers(&directory)));
+        Some(Self {
+            process,
+            sweep: sweep.ok(),
+        })
     }
 }
 
 impl Guard {
     /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
-        self.0.id()
+        self.process.id()
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        if let Some(sweep) = self.sweep.take() {
+            // A panic in there was shown.
+            let _ = sweep.join();
+        }
         // Already gone is no error.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -67,8 +91,11 @@ pub(crate) fn main(owner: Option<&str>) -> ExitCode {
     let Some(owner) = owner.and_then(|pid| pid.parse::<u32>().ok()) else {
         return ExitCode::from(crate::exit_code::USAGE);
     };
-    // Nothing is ever written: this returns when the owner is gone, however it went.
-    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    let mut descendants = Descendants::of(owner);
+    let pipe = std::io::stdin();
+    while !is_closed(&pipe) {
+        descendants.look();
+    }
     let runs = format!("{owner}-");
     let start = Instant::now();
     // Beside the search, because another process may hold it up for some seconds. The user's next run
@@ -82,12 +109,13 @@ pub(crate) fn main(owner: Option<&str>) -> ExitCode {
     let until = start + LOOK_FOR;
     let mut found = false;
     while Instant::now() < until {
-        let mut left = teamster::process::leftovers();
+        let mut left = leftovers();
         left.retain(|process| process.run_id.starts_with(&runs));
-        if found && left.is_empty() {
+        let any = descendants.kill() || !left.is_empty();
+        if found && !any {
             break;
         }
-        found |= !left.is_empty();
+        found |= any;
         for process in left {
             let _ = process.kill();
         }
@@ -101,9 +129,18 @@ pub(crate) fn main(owner: Option<&str>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Waits for a moment for the end of the owner, however it comes: nothing is ever written to the pipe.
+fn is_closed(pipe: &Stdin) -> bool {
+    let mut pipes = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut pipes, PollTimeout::from(WATCH_MS)) {
+        Ok(ready) => ready > 0,
+        Err(error) => error != nix::Error::EINTR,
+    }
+}
+
 fn undo() {
     if let Ok(directory) = std::env::current_dir() {
         crate::mcp::restore_quietly(&directory);
     }
-    teamster::process::sweep_private_files();
+    sweep_private_files();
 }

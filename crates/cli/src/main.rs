@@ -117,10 +117,25 @@ pub(crate) fn warn(ignored: &[String]) {
 /// A runtime whose worker threads go on while the main thread waits for a slow reader of stdout:
 /// the agent must never wait for that.
 pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
+    /// It takes so many descriptors, and panics if there is none left for its signals.
+    const DESCRIPTORS: usize = 8;
+    let free: io::Result<Vec<_>> = (0..DESCRIPTORS)
+        .map(|_| std::fs::File::open("/dev/null"))
+        .collect();
+    drop(free.map_err(with_advice)?);
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
+}
+
+/// What to do about too few descriptors.
+fn with_advice(error: io::Error) -> io::Error {
+    if error.raw_os_error() == Some(nix::libc::EMFILE) {
+        io::Error::other(format!("{error}; raise the limit with `ulimit -n`"))
+    } else {
+        error
+    }
 }
 
 fn fake_agent(args: impl Iterator<Item = OsString>) -> ExitCode {

@@ -15,6 +15,7 @@ use teamster_core::{
 use teamster_mcp::lease;
 
 use crate::config::{EnvPolicy, RuntimeConfig};
+use crate::leftovers;
 use crate::os;
 use crate::program::{check_program, find_program, native_program, not_found};
 
@@ -53,13 +54,18 @@ impl Plan {
         launch: Launch,
     ) -> Result<Self, AgentError> {
         let directory = params.working_directory.clone();
-        if let Some(directory) = &directory {
-            check_directory("working_directory", directory)?;
+        match &directory {
+            Some(directory) => check_directory("working_directory", directory)?,
+            None => check_current_directory()?,
         }
         for directory in &params.add_dirs {
             check_directory("add_dirs", directory)?;
         }
-        let run_id = RunId::new();
+        let here = Path::new(".");
+        let place = (!params.keep_background)
+            .then(|| leftovers::place(directory.as_deref().unwrap_or(here)))
+            .flatten();
+        let run_id = RunId::new(place);
         let env = Env::new(&launch, config, params, &run_id)?;
         check_arguments(&launch.args)?;
         let program = match &config.program {
@@ -101,6 +107,11 @@ impl Plan {
             io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
                 not_found(format!("{program} cannot be started: {error}"))
             }
+            _ if error.raw_os_error() == Some(nix::libc::EMFILE) => AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                format!("{program} cannot be started: {error}; raise the limit with `ulimit -n`"),
+            ),
             kind => AgentError {
                 // Too many processes, too little memory, a program that is just being replaced.
                 retryable: matches!(
@@ -190,6 +201,8 @@ fn find(name: &str, env: &Env, info: &CliInfo) -> Result<PathBuf, AgentError> {
 /// MCP servers: where a run that was killed may have left its own.
 pub fn leasable_files(provider: &dyn CliProvider, params: &ExecuteParams) -> Vec<PathBuf> {
     let mut params = params.clone();
+    // It may be long, and each launch has a copy.
+    "prompt".clone_into(&mut params.prompt);
     params.mcp_servers = vec![McpServer::stdio("server", "server", Vec::<String>::new())];
     let mut files = Vec::new();
     for delivery in provider.capabilities().mcp.deliveries {
@@ -226,6 +239,18 @@ pub(crate) fn make_absolute(params: &mut ExecuteParams) {
         if let Ok(absolute) = std::path::absolute(base.join(&*directory)) {
             *directory = absolute;
         }
+    }
+}
+
+/// The CLI would be started in ours, and say something of its own about it.
+fn check_current_directory() -> Result<(), AgentError> {
+    match std::env::current_dir() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(AgentError::new(
+            ErrorCode::InvalidParams,
+            ErrorKind::NotFound,
+            "the current directory was deleted; change to another one, or set working_directory",
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -302,10 +327,11 @@ fn too_large(message: String) -> AgentError {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn run_mark() -> (&'static str, String) {
-    (os::RUN_ID_VAR, RunId::new().within_ours())
+    (os::RUN_ID_VAR, RunId::new(None).within_ours())
 }
 
-/// What marks the processes of one run: owner's process id, owner's start time, counter.
+/// What marks the processes of one run: owner's process id, owner's start time, counter, and the directory
+/// (see [`leftovers::place`]) if nothing of it is to outlive its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunId(String);
 
@@ -321,7 +347,7 @@ impl RunId {
         ids[ids.len().saturating_sub(LEVELS)..].join(",")
     }
 
-    fn new() -> Self {
+    fn new(place: Option<String>) -> Self {
         static OWNER: OnceLock<String> = OnceLock::new();
         static COUNTER: AtomicU64 = AtomicU64::new(1);
         let owner = OWNER.get_or_init(|| {
@@ -329,7 +355,10 @@ impl RunId {
             format!("{pid}-{}", os::start_time(pid).unwrap_or(0))
         });
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        Self(format!("{owner}-{count}"))
+        Self(match place {
+            Some(place) => format!("{owner}-{count}-{place}"),
+            None => format!("{owner}-{count}"),
+        })
     }
 }
 

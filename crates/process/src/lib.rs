@@ -24,7 +24,8 @@
 //! # What can be relied on
 //!
 //! **Start.** Nothing happens before the stream is polled; a run that was aborted before is never
-//! started. A missing program, a missing directory, a file that is not executable and an argument
+//! started. Processes are started one after the other by a thread of their own, so that runs which are read do
+//! not wait for those that begin. A missing program, a missing directory, a file that is not executable and an argument
 //! that is too large are told apart, before anything runs. The CLI gets a process group of its own.
 //! Its environment is ours (or what [`EnvPolicy`] lets through), then the provider's, then the
 //! caller's. No error message holds a prompt, an argument or the value of a variable.
@@ -55,7 +56,8 @@
 //! only the process group is ended.
 //!
 //! **Our own death.** With [`die_with_parent`](RuntimeConfig::die_with_parent) the kernel ends the
-//! CLI with us. Otherwise [`leftovers()`] finds it afterwards.
+//! CLI with us. Otherwise [`leftovers()`] finds it afterwards, [`sweep_leftovers`] ends what one directory's
+//! runs have left, and [`Descendants`] what another process has seen.
 //!
 //! **Files.** Private files of a run, and the private home that some CLIs need for their MCP servers,
 //! are in one folder which only this user can enter, and gone at `done`. If we are killed, the next
@@ -74,7 +76,9 @@
 //! - the limits of time hold within a turn, and there is none between two, nor while somebody is asked for
 //!   a permission;
 //! - to abort or drop a turn's stream interrupts the turn. If the CLI cannot, or has not obeyed after
-//!   [`interrupt_grace`](RuntimeConfig::interrupt_grace), its process is stopped;
+//!   [`interrupt_grace`](RuntimeConfig::interrupt_grace), its process is stopped. Otherwise what is left of the
+//!   turn's commands gets SIGTERM at its end, and SIGKILL after [`term_grace`](RuntimeConfig::term_grace)
+//!   (Linux only);
 //! - if the process ends, the turn that it played ends with an error, and the next one starts it again and
 //!   resumes the session;
 //! - when the session and its streams are dropped, or it is closed, stdin is closed, and a process that
@@ -146,7 +150,7 @@ mod watchdog;
 pub use config::{EnvPolicy, RuntimeConfig};
 pub use identity::{Presence, ProcessIdentity, ProcessSignal, process_space};
 pub use launch::{leasable_files, run_mark};
-pub use leftovers::{Leftover, leftovers};
+pub use leftovers::{Descendants, Leftover, leftovers, sweep_leftovers};
 pub use live::live_runs;
 pub use observe::{LineObserver, StartObserver, StartedProcess};
 pub use pool::{PoolConfig, SessionPool};

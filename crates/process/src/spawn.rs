@@ -1,16 +1,23 @@
 //! Starting the process.
+//!
+//! Starting one takes about a millisecond, in which the thread can do nothing else: so a thread of its own
+//! does it, and the runs that are being read are not held up by those that begin.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use teamster_core::{EventsOn, Stdin};
 use tokio::io::AsyncRead;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
-use crate::launch::Plan;
+use crate::launch::{Plan, RunId};
 use crate::os;
+use crate::stop::Tree;
 
 /// A pipe from the child.
 pub(crate) type Output = Box<dyn AsyncRead + Send + Unpin>;
@@ -23,15 +30,32 @@ pub(crate) struct Spawned {
     pub(crate) other: Option<Output>,
 }
 
-/// Starts the process; its pipes belong to the runtime of `handle`.
-pub(crate) fn spawn(plan: &Plan, handle: &Handle, die_with_parent: bool) -> io::Result<Spawned> {
-    let command = command(plan);
-    let mut child = if die_with_parent && cfg!(target_os = "linux") {
-        on_lasting_thread(command, handle)?
-    } else {
-        let mut command = command;
-        start(&mut command, handle)?
-    };
+/// Starts the process; its pipes belong to the runtime of `handle`. Dropped before it is done, this leaves
+/// no process.
+pub(crate) async fn spawn(
+    plan: &Plan,
+    handle: &Handle,
+    die_with_parent: bool,
+) -> io::Result<Spawned> {
+    let mut command = command(plan);
+    if die_with_parent {
+        die_with_us(&mut command);
+    }
+    let (reply, started) = oneshot::channel();
+    let (handle, run_id) = (handle.clone(), plan.run_id.clone());
+    on_spawner(Box::new(move || {
+        if reply.is_closed() {
+            return;
+        }
+        let started = start(&mut command, &handle).map(|child| Unclaimed {
+            child: Some(child),
+            run_id,
+        });
+        // The caller may be gone; then what was sent ends the process.
+        let _ = reply.send(started);
+    }))?;
+    let mut started = started.await.map_err(|_| lost())??;
+    let mut child = started.child.take().ok_or_else(lost)?;
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
@@ -53,6 +77,20 @@ pub(crate) fn spawn(plan: &Plan, handle: &Handle, die_with_parent: bool) -> io::
         events,
         other,
     })
+}
+
+/// A process that was started, until its run has it. Dropped before, it is ended with all that it started.
+struct Unclaimed {
+    child: Option<Child>,
+    run_id: RunId,
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let Some(child) = self.child.take() {
+            drop(Tree::new(child, &self.run_id));
+        }
+    }
 }
 
 /// Starts the process from this thread.
@@ -106,15 +144,10 @@ fn command(plan: &Plan) -> Command {
     command
 }
 
-/// Starts a process that the kernel ends when the thread that started it ends: so from a thread
-/// that lives as long as we do. Tokio's own threads may end earlier.
+/// Has the kernel end the process when the thread that starts it ends. That of [`on_spawner`] lives as long as
+/// we do; Tokio's own threads may end earlier.
 #[cfg(target_os = "linux")]
-fn on_lasting_thread(mut command: Command, handle: &Handle) -> io::Result<Child> {
-    use std::sync::{OnceLock, mpsc};
-
-    type Job = Box<dyn FnOnce() + Send>;
-    static SPAWNER: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
-
+fn die_with_us(command: &mut Command) {
     let parent = std::process::id();
     // SAFETY: between fork and exec the closure only makes two system calls; it neither allocates
     // nor takes locks.
@@ -122,33 +155,36 @@ fn on_lasting_thread(mut command: Command, handle: &Handle) -> io::Result<Child>
     unsafe {
         command.pre_exec(move || os::die_with_parent(parent));
     }
-    let (reply, answer) = mpsc::sync_channel(1);
-    let handle = handle.clone();
-    let job: Job = Box::new(move || {
-        // The asker waits, so somebody hears it.
-        let _ = reply.send(start(&mut command, &handle));
-    });
-    let lost = || io::Error::other("the thread that starts processes is gone");
-    let spawner = match SPAWNER.get() {
-        Some(spawner) => spawner,
-        None => {
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_us(_: &mut Command) {}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Does this on the thread that starts processes, which lives as long as we do.
+fn on_spawner(job: Job) -> io::Result<()> {
+    static SPAWNER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
+
+    let mut spawner = SPAWNER.lock().unwrap_or_else(PoisonError::into_inner);
+    let jobs = match &mut *spawner {
+        Some(jobs) => jobs,
+        none => {
             let (jobs, queue) = mpsc::channel::<Job>();
             std::thread::Builder::new()
                 .name("teamster-spawner".into())
                 .spawn(move || {
                     for job in queue {
-                        job();
+                        // The caller learns of a panic by the end of its channel.
+                        let _ = catch_unwind(AssertUnwindSafe(job));
                     }
                 })?;
-            // If another thread was faster, ours ends with its sender, and has started nothing.
-            SPAWNER.get_or_init(|| jobs)
+            none.insert(jobs)
         }
     };
-    spawner.send(job).map_err(|_| lost())?;
-    answer.recv().map_err(|_| lost())?
+    jobs.send(job).map_err(|_| lost())
 }
 
-#[cfg(not(target_os = "linux"))]
-fn on_lasting_thread(mut command: Command, handle: &Handle) -> io::Result<Child> {
-    start(&mut command, handle)
+fn lost() -> io::Error {
+    io::Error::other("the thread that starts processes is gone")
 }

@@ -90,6 +90,7 @@ pub(crate) async fn start<R: Reader + 'static>(
         }
         Ok(()) if abort.is_aborted() => Err((None, RunAssembler::aborted_error())),
         Ok(()) => spawn(&plan, &handle, config.die_with_parent)
+            .await
             .map_err(|error| (Some(error.to_string()), plan.spawn_error(&error))),
     };
     let Spawned {

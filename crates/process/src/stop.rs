@@ -168,13 +168,13 @@ impl Tree {
     }
 
     /// A turn is about to be interrupted: remembers the processes of its commands, because once the CLI has
-    /// ended those that it knows, nothing leads to the others. Those in the CLI's own group are its to end,
+    /// ended those that it knows, nothing leads to the others. Those in the CLI's own session are its to end,
     /// and its helpers and MCP servers are among them.
     pub(crate) fn look_at_commands(&mut self, times: &CommandTimes) {
         let Some(leader) = self.group().map(|pid| pid.as_raw().cast_unsigned()) else {
             return;
         };
-        let found = os::outside_group(leader, &self.run_id);
+        let found = os::outside_session(leader, &self.run_id);
         let found = found
             .into_iter()
             .filter(|process| times.is_of_open(process.start_time * os::TICK_MS));

@@ -7,9 +7,10 @@
 //! measure cpu LINES                    processor time for each line, from pipe to consumer
 //! measure latency LINES MICROSECONDS   time from a line's printing to the consumer
 //! measure slow LINES                   peak memory while the consumer sleeps
+//! measure starts RUNNING STARTS        the same latency of so many runs while others are started
 //! ```
 //!
-//! The lines of the last three are text deltas in the shape that Claude Code prints, made by this
+//! The lines of the last four are text deltas in the shape that Claude Code prints, made by this
 //! program itself.
 #![expect(clippy::print_stdout, reason = "it is what the program is for")]
 
@@ -54,6 +55,8 @@ fn main() -> Result<()> {
         ["cpu", lines] => cpu(lines),
         ["latency", lines, pause] => latency(lines, pause),
         ["slow", lines] => slow(lines),
+        ["starts", running, count] => starts(running.parse()?, count),
+        ["start", count] => start_many(count.parse()?),
         ["emit", lines, pause] => emit(lines.parse()?, Duration::from_micros(pause.parse()?)),
         _ => Err("see the head of this file for what to ask".into()),
     }
@@ -182,16 +185,30 @@ fn latency(lines: &str, pause: &str) -> Result<()> {
         times
     })?;
     let mut child = bare(lines, pause)?;
-    let mut floor = Vec::new();
-    for line in BufReader::new(child.stdout.take().ok_or("no pipe")?).lines() {
-        let line = line?;
+    let floor = read_times(child.stdout.take().ok_or("no pipe")?);
+    child.wait()?;
+    print_times(engine, floor);
+    Ok(())
+}
+
+/// How long each line has taken, in nanoseconds.
+fn read_times(stdout: impl std::io::Read) -> Vec<i64> {
+    let mut times = Vec::new();
+    for line in BufReader::new(stdout)
+        .lines()
+        .map_while(std::result::Result::ok)
+    {
         if let Some((_, rest)) = line.split_once(r#""text":""#)
             && let Some((time, _)) = rest.split_once('"')
+            && let Ok(time) = time.parse::<i64>()
         {
-            floor.push(now() - time.parse::<i64>()?);
+            times.push(now() - time);
         }
     }
-    child.wait()?;
+    times
+}
+
+fn print_times(engine: Vec<i64>, floor: Vec<i64>) {
     for (name, mut times) in [("engine", engine), ("floor", floor)] {
         times.sort_unstable();
         let at = |percent: usize| {
@@ -205,6 +222,86 @@ fn latency(lines: &str, pause: &str) -> Result<()> {
             at(99),
             times.len()
         );
+    }
+}
+
+/// How long events of agents that run take while others are started in the same process; and as a floor,
+/// the same with threads that only read, while another process starts them.
+fn starts(running: usize, count: &str) -> Result<()> {
+    const LINES: &str = "100000";
+    const PAUSE: &str = "5000";
+    let tokio = tokio::runtime::Runtime::new()?;
+    let engine = tokio.block_on(async {
+        let mut running: Vec<_> = (0..running)
+            .map(|_| emitter(LINES, PAUSE).map(|it| it.execute(ExecuteParams::new("x"))))
+            .collect::<Result<_>>()?;
+        for stream in &mut running {
+            stream.next().await;
+        }
+        let readers: Vec<_> = running
+            .into_iter()
+            .map(|mut stream| {
+                let abort = stream.abort_handle();
+                let times = tokio::spawn(async move {
+                    let mut times = Vec::new();
+                    while let Some(event) = stream.next().await {
+                        if let AgentEvent::Text(text) = event {
+                            times.push(now() - text.text.parse::<i64>().unwrap_or(0));
+                        }
+                    }
+                    times
+                });
+                (abort, times)
+            })
+            .collect();
+        run_many(count.parse()?).await?;
+        let mut all = Vec::new();
+        for (abort, times) in readers {
+            abort.kill();
+            all.extend(times.await?);
+        }
+        Result::Ok(all)
+    })?;
+    drop(tokio);
+
+    let mut children = Vec::new();
+    let mut readers = Vec::new();
+    for _ in 0..running {
+        let mut child = bare(LINES, PAUSE)?;
+        let stdout = child.stdout.take().ok_or("no pipe")?;
+        readers.push(std::thread::spawn(move || read_times(stdout)));
+        children.push(child);
+    }
+    let load = Command::new(std::env::current_exe()?)
+        .args(["start", count])
+        .status()?;
+    if !load.success() {
+        return Err("the runs could not be started".into());
+    }
+    let mut floor = Vec::new();
+    for mut child in children {
+        child.kill()?;
+        child.wait()?;
+    }
+    for reader in readers {
+        floor.extend(reader.join().map_err(|_| "a reader panicked")?);
+    }
+    print_times(engine, floor);
+    Ok(())
+}
+
+fn start_many(starts: usize) -> Result<()> {
+    tokio::runtime::Runtime::new()?.block_on(run_many(starts))
+}
+
+/// So many short runs, all at once.
+async fn run_many(starts: usize) -> Result<()> {
+    let runtime = emitter("1", "0")?;
+    let runs: Vec<_> = (0..starts)
+        .map(|_| tokio::spawn(runtime.execute(ExecuteParams::new("x")).result()))
+        .collect();
+    for run in runs {
+        run.await?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use serde::Serialize;
 use teamster::ExecuteParams;
 use teamster::mcp::lease::{self, LeaseError, Pending, Released};
@@ -53,7 +54,7 @@ pub(crate) fn restore_quietly(directory: &Path) {
 pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
     let all = args.files.is_empty();
     let files = if all {
-        places(&env::current_dir()?)
+        places(&env::current_dir().context("the current directory cannot be used")?)
     } else {
         args.files.clone()
     };

@@ -146,7 +146,8 @@ fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
         .spawn(Spawn::new(SpawnKind::Setsid).pid_file(&pid_file))
         .forever();
     std::fs::write(claude.path("script.toml"), script.to_toml().unwrap()).unwrap();
-    let mut killed = Running::start(&mut claude.run(["x", "--json"]));
+    // Another run in its directory would end what it leaves.
+    let mut killed = Running::start(claude.run(["x", "--json"]).current_dir(claude.dir.path()));
     let stray = KillOnDrop::new(wait_pid_file(&pid_file, LIMIT).unwrap());
     end_guard_of(killed.child.id());
     killed.signal(Signal::SIGKILL);

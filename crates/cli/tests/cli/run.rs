@@ -290,3 +290,52 @@ fn a_session_that_is_not_there_comes_with_the_likely_reason() {
     assert!(ended.stderr.contains("--cwd"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("go on with"), "{}", ended.stderr);
 }
+
+/// `teamster run` by a shell that has done this before, in the place of the agent.
+#[cfg(target_os = "linux")]
+fn after(claude: &Claude, shell: &str) -> crate::Ended {
+    let run = claude.run(["x"]);
+    let mut command = std::process::Command::new("sh");
+    command
+        .env_clear()
+        .args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")])
+        .arg(run.get_program())
+        .args(run.get_args())
+        .current_dir(claude.dir.path());
+    for (name, value) in run.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    crate::run(&mut command)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn too_few_descriptors_are_an_error_with_advice() {
+    let claude = Claude::plays("text", 0);
+    for limit in 5..=9 {
+        let ended = after(&claude, &format!("ulimit -n {limit}"));
+        assert_eq!(ended.code, Some(1), "{limit}: {}", ended.stderr);
+        assert!(
+            ended
+                .stderr
+                .starts_with("error: cannot start the runtime: Too many open files"),
+            "{limit}: {}",
+            ended.stderr
+        );
+        assert!(ended.stderr.contains("`ulimit -n`"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_deleted_directory_is_named_as_such() {
+    let claude = Claude::plays("text", 0);
+    let ended = after(&claude, "mkdir gone && cd gone && rmdir ../gone");
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("the current directory was deleted"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!claude.path("report.json").exists());
+}

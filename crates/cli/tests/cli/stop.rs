@@ -8,6 +8,7 @@ use teamster::RunStatus;
 use teamster_testkit::fake_agent::{Script, Signal as FakeSignal, Spawn, SpawnKind, Text};
 use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_pid_file, wait_until};
 
+use crate::doctor::end_guard_of;
 use crate::{Claude, LIMIT, Running, done, recording, run};
 
 /// An agent that has said something and now is silent for ever.
@@ -209,6 +210,64 @@ fn a_killed_teamster_leaves_nothing_of_what_the_agent_started() {
     teamster.signal(Signal::SIGKILL);
     teamster.wait();
     assert!(wait_gone(tool.pid(), LIMIT));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_teamster_leaves_nothing_of_what_hides() {
+    let place = tempfile::tempdir().unwrap();
+    let kinds = [SpawnKind::Group, SpawnKind::Setsid, SpawnKind::Daemon];
+    let files = kinds.map(|kind| place.path().join(format!("{kind:?}")));
+    let mut script = Script::new();
+    for (kind, file) in kinds.into_iter().zip(&files) {
+        let tool = Spawn::new(kind).clear_env().pid_file(file);
+        script = script.spawn(tool.script(Script::new().ignore([FakeSignal::Term]).forever()));
+    }
+    let claude = Claude::new(&script.line("{}").forever());
+    let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
+    teamster.line();
+    let tools = files.map(|file| KillOnDrop::new(wait_pid_file(&file, LIMIT).unwrap()));
+    // The guard looks four times in a second, and nothing shows when it has.
+    std::thread::sleep(Duration::from_secs(2));
+    teamster.signal(Signal::SIGKILL);
+    // Not waited for: a zombie is dead.
+    for tool in &tools {
+        assert!(wait_gone(tool.pid(), LIMIT));
+    }
+    teamster.wait();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_run_and_its_guard_left_when_both_were_killed_ends_with_the_next() {
+    let tool = |claude: &Claude| {
+        let pid_file = claude.path("tool");
+        let tool = Spawn::new(SpawnKind::Setsid).pid_file(&pid_file);
+        let script = Script::new().spawn(tool).line("{}").forever();
+        fs::write(claude.path("script.toml"), script.to_toml().unwrap()).unwrap();
+        pid_file
+    };
+    let claude = Claude::new(&Script::new());
+    let other = Claude::new(&Script::new());
+    let [mine, others] = [&claude, &other].map(|claude| {
+        let pid_file = tool(claude);
+        let mut teamster =
+            Running::start(claude.run(["x", "--json"]).current_dir(claude.dir.path()));
+        teamster.line();
+        let tool = KillOnDrop::new(wait_pid_file(&pid_file, LIMIT).unwrap());
+        let pid = teamster.child.id();
+        end_guard_of(pid);
+        teamster.signal(Signal::SIGKILL);
+        teamster.wait();
+        tool
+    });
+    assert!(is_alive(mine.pid()) && is_alive(others.pid()));
+    let script = Script::new().play(recording("text")).exit(0);
+    fs::write(claude.path("script.toml"), script.to_toml().unwrap()).unwrap();
+    let mut next = Running::start(claude.run(["x", "--json"]).current_dir(claude.dir.path()));
+    assert!(wait_gone(mine.pid(), LIMIT));
+    assert_eq!(next.wait().code(), Some(0));
+    assert!(is_alive(others.pid()), "it works in another directory");
 }
 
 #[test]

@@ -25,6 +25,7 @@ struct Entry {
     process: Process,
     parent: u32,
     group: u32,
+    session: u32,
     zombie: bool,
 }
 
@@ -82,21 +83,68 @@ pub(crate) fn add_tree(leader: Option<u32>, known: &mut Vec<Relative>) {
     }
 }
 
-/// The processes of this run that are not in the group of `leader`: its descendants, and those that carry
-/// the run's mark.
-pub(crate) fn outside_group(leader: u32, run_id: &str) -> Vec<Process> {
-    let mut known = Vec::new();
-    add_tree(Some(leader), &mut known);
-    let mut found: Vec<_> = (known.iter().filter(|known| !known.in_group))
-        .map(|known| known.process)
-        .collect();
-    for process in marked(run_id, None) {
-        let in_group = entry(process.pid).is_none_or(|entry| entry.group == leader);
-        if !in_group && !found.contains(&process) {
-            found.push(process);
+/// Adds to `known` the descendants of these roots and of the known ones, but not ourselves. Looks at them
+/// alone where the kernel lists the children of a process (`CONFIG_PROC_CHILDREN`).
+pub(crate) fn add_children(roots: &[u32], known: &mut Vec<Process>) {
+    let me = std::process::id();
+    let mut todo: Vec<u32> = roots.to_vec();
+    todo.extend(known.iter().map(|process| process.pid));
+    while let Some(pid) = todo.pop() {
+        for child in children(pid) {
+            if child != me
+                && let Some(entry) = entry(child)
+                && !entry.zombie
+                && !known.contains(&entry.process)
+            {
+                known.push(entry.process);
+                todo.push(child);
+            }
         }
     }
-    found
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let mut children = Vec::new();
+    for task in tasks.flatten() {
+        match fs::read_to_string(task.path().join("children")) {
+            Ok(list) => children.extend(
+                list.split_whitespace()
+                    .filter_map(|pid| pid.parse::<u32>().ok()),
+            ),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && task.path().exists() => {
+                let all = pids().filter_map(entry);
+                return all
+                    .filter(|entry| entry.parent == pid)
+                    .map(|entry| entry.process.pid)
+                    .collect();
+            }
+            // The thread is gone.
+            Err(_) => {}
+        }
+    }
+    children
+}
+
+/// The processes of this run that are not in the session of `leader`: of its descendants, and of those that
+/// carry the run's mark.
+pub(crate) fn outside_session(leader: u32, run_id: &str) -> Vec<Process> {
+    let Some(session) = entry(leader).map(|entry| entry.session) else {
+        return Vec::new();
+    };
+    let mut known = Vec::new();
+    add_children(&[leader], &mut known);
+    for process in marked(run_id, None) {
+        if !known.contains(&process) {
+            known.push(process);
+        }
+    }
+    known.retain(|process| {
+        entry(process.pid).is_some_and(|it| it.process == *process && it.session != session)
+    });
+    known
 }
 
 /// Sends a signal, if it is still the same process. Already gone is no error.
@@ -252,12 +300,14 @@ fn parse_stat(pid: u32, stat: &[u8]) -> Option<Entry> {
         |skip: usize| -> Option<u64> { std::str::from_utf8(fields.nth(skip)?).ok()?.parse().ok() };
     let parent = number(0)?.try_into().ok()?;
     let group = number(0)?.try_into().ok()?;
-    let threads = number(14)?;
+    let session = number(0)?.try_into().ok()?;
+    let threads = number(13)?;
     let start_time = number(1)?;
     Some(Entry {
         process: Process { pid, start_time },
         parent,
         group,
+        session,
         // The main thread may end before the others: then the process lives, and is shown as a zombie.
         zombie: matches!(state, b"Z" | b"X" | b"x") && threads <= 1,
     })
@@ -311,7 +361,8 @@ mod tests {
                 start_time: 12345
             }
         );
-        assert_eq!((entry.parent, entry.group, entry.zombie), (3, 5, false));
+        assert_eq!((entry.parent, entry.group, entry.session), (3, 5, 6));
+        assert!(!entry.zombie);
         assert!(parse_stat(7, b"7 (sh").is_none());
         let zombie = |threads: u32| {
             let stat =

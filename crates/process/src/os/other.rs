@@ -21,7 +21,9 @@ pub(crate) fn is_hidden(_: u32) -> bool {
 
 pub(crate) fn add_tree(_: Option<u32>, _: &mut Vec<Relative>) {}
 
-pub(crate) fn outside_group(_: u32, _: &str) -> Vec<Process> {
+pub(crate) fn add_children(_: &[u32], _: &mut Vec<Process>) {}
+
+pub(crate) fn outside_session(_: u32, _: &str) -> Vec<Process> {
     Vec::new()
 }
 

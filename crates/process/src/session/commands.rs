@@ -1,4 +1,4 @@
-//! When the commands of a turn's tools ran: by this, processes that they started are told from others.
+//! When the commands of a turn's tools ran: by this, their processes are distinguished from others.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,9 @@ use teamster_core::{AgentEvent, Id, ToolKind};
 
 use crate::os;
 
-/// How much earlier than its `tool_use` a command may have been started, in milliseconds: the line comes
-/// through a pipe.
-const LEAD_MS: u64 = 50;
+/// How much earlier than its `tool_use` is read a command may have been started, in milliseconds. On a busy
+/// machine Codex's line came 310 ms after.
+const LEAD_MS: u64 = 1000;
 
 /// The times between `tool_use` and `tool_result` of tools that run commands, in milliseconds since the
 /// machine's start.
@@ -85,22 +85,31 @@ mod tests {
     #[test]
     fn only_processes_of_an_open_command_are_its() {
         let mut times = CommandTimes::default();
-        times.follow_at(&[begins("read", ToolKind::Read)], || 500);
+        times.follow_at(&[begins("read", ToolKind::Read)], || 9_000);
         assert!(!times.is_open());
-        times.follow_at(&[begins("a", ToolKind::Execute)], || 1000);
+        times.follow_at(&[begins("a", ToolKind::Execute)], || 10_000);
         assert!(times.is_open());
         let of_open = |times: &CommandTimes, at: &[u64]| -> Vec<bool> {
             at.iter().map(|at| times.is_of_open(*at)).collect()
         };
         // One from before, such as an MCP server, is not.
-        assert_eq!(of_open(&times, &[900, 960, 1500]), [false, true, true]);
+        assert_eq!(
+            of_open(&times, &[8_900, 9_600, 15_000]),
+            [false, true, true]
+        );
         // What a second command leaves in the background stays, although the first is still open.
-        times.follow_at(&[begins("b", ToolKind::Execute)], || 2000);
-        times.follow_at(&[ends("b")], || 2500);
-        assert_eq!(of_open(&times, &[1500, 2200, 2600]), [true, false, true]);
-        times.follow_at(&[ends("a")], || 3000);
+        times.follow_at(&[begins("b", ToolKind::Execute)], || 20_000);
+        times.follow_at(&[ends("b")], || 25_000);
+        assert_eq!(
+            of_open(&times, &[15_000, 22_000, 26_000]),
+            [true, false, true]
+        );
+        times.follow_at(&[ends("a")], || 30_000);
         assert!(!times.is_open());
-        times.follow_at(&[begins("c", ToolKind::Execute)], || 3010);
-        assert_eq!(of_open(&times, &[2200, 2990, 3020]), [false, false, true]);
+        times.follow_at(&[begins("c", ToolKind::Execute)], || 30_100);
+        assert_eq!(
+            of_open(&times, &[22_000, 29_900, 30_200]),
+            [false, false, true]
+        );
     }
 }

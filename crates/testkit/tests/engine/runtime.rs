@@ -207,6 +207,11 @@ pub(crate) fn soak(place: &Path) {
                 let mut stream = stream;
                 next(&mut stream).await;
                 drop(stream);
+            } else if n % 10 == 4 {
+                // While it is being started.
+                let mut stream = stream;
+                let _ = tokio::time::timeout(std::time::Duration::ZERO, stream.next()).await;
+                drop(stream);
             } else {
                 finish(stream).await;
             }

@@ -40,7 +40,7 @@ while IFS= read -r line; do
     *'"prompt":"child"'*) sleep 1000 >/dev/null 2>&1 & say "$!"; end ;;
     *'"prompt":"commands"'*)
       setsid sleep 1000 >/dev/null 2>&1 & server=$!
-      sleep 0.2
+      sleep 1.2
       printf '{"u":"1"}\n'; sleep 0.2
       setsid sleep 1000 >/dev/null 2>&1 & kept=$!
       sleep 0.1; printf '{"r":"1"}\n'; sleep 0.2
