@@ -8,6 +8,7 @@ mod decoder;
 mod launch;
 mod recorded;
 mod session;
+mod transcript;
 
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,

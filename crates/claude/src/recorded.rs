@@ -1,4 +1,4 @@
-//! What a command line says of MCP servers and of tools that are denied: a recorded one, or the
+//! What a command line says of MCP servers, denied tools and a session: a recorded one, or the
 //! caller's own arguments.
 
 use serde::Deserialize;
@@ -12,6 +12,8 @@ pub(crate) struct Flags {
     pub(crate) servers: Vec<String>,
     /// The rules that take tools from the agent, as they stand there: in one there may be several.
     pub(crate) denied_tools: Vec<String>,
+    /// The session that is resumed.
+    pub(crate) resumed: Option<String>,
 }
 
 impl Flags {
@@ -28,6 +30,11 @@ impl Flags {
                 Some((flag, value)) => (flag, Some(value)),
                 None => (word, None),
             };
+            if flag == "--resume" {
+                let next = || words.next_if(|next| !next.starts_with('-'));
+                flags.resumed = joined.or_else(next).map(str::to_owned);
+                continue;
+            }
             let is_config = match flag {
                 "--mcp-config" => true,
                 "--disallowedTools" | "--disallowed-tools" => false,
@@ -60,6 +67,7 @@ pub(crate) fn params(argv: &[String], params: &mut ExecuteParams) {
         params.extra_args.push(format!("--mcp-config={config}"));
     }
     params.denied_tools.extend(flags.denied_tools);
+    params.session_id = flags.resumed.or(params.session_id.take());
 }
 
 /// The names of the servers in a configuration; of the path of a file none.
@@ -133,6 +141,8 @@ mod tests {
         );
         assert_eq!(Flags::of(&found.extra_args).servers, ["a", "b"]);
         assert_eq!(found.denied_tools, ["X"]);
+        params(&["claude", "--resume=x"].map(str::to_owned), &mut found);
+        assert_eq!(found.session_id.as_deref(), Some("x"));
         params(&[], &mut found);
         assert_eq!((found.extra_args.len(), found.denied_tools.len()), (1, 1));
     }

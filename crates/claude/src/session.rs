@@ -15,9 +15,9 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 use teamster_core::{
-    Activity, AgentError, Decoder, ErrorCode, ErrorKind, Events, Exchange, Exit, Id, Order,
-    OrderId, PermissionMode, RunSummary, SessionCapabilities, SessionOptions, SessionProtocol,
-    TurnEnd, Usage,
+    Activity, AgentError, AgentEvent, Decoder, ErrorCode, ErrorEvent, ErrorKind, Events, Exchange,
+    Exit, Id, Order, OrderId, PermissionMode, RunSummary, SessionCapabilities, SessionOptions,
+    SessionProtocol, TurnEnd, Usage,
 };
 
 use crate::ClaudeDecoder;
@@ -78,6 +78,10 @@ struct Playing {
     usage: Option<Usage>,
     cost_usd: Option<f64>,
     last_end: Option<Box<TurnEnd>>,
+    /// A hook held back what was said in the turn, after the prompt had been answered.
+    held_back: bool,
+    /// Why the last one failed, as long as it may not have been the last.
+    last_error: Option<Box<ErrorEvent>>,
 }
 
 /// A message that the CLI has not taken in yet.
@@ -95,6 +99,8 @@ struct Waiting {
 struct Interrupt {
     /// The CLI has heard of it.
     answered: bool,
+    /// It ends the agents that the turn was waiting for.
+    ends_agents: bool,
 }
 
 /// A request of ours.
@@ -186,14 +192,19 @@ impl Decoder for ClaudeSession {
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         let broke_off = self.is_playing();
-        let failed = self.playing.take().is_some_and(|turn| turn.failed);
+        let turn = self.playing.take().unwrap_or_default();
         let mut summary = self.decoder.finish(exit, out);
         if broke_off {
             // Whatever the CLI's own turns in it came to.
             summary.ended_with_error = None;
             summary.final_message = None;
-        } else if failed {
+            if let Some(error) = turn.last_error {
+                out.push(AgentEvent::Error(error));
+            }
+        } else if turn.failed {
             summary.ended_with_error = Some(true);
+        } else if turn.held_back {
+            summary.ended_with_error = Some(false);
         }
         if let Some(session) = self.decoder.session() {
             summary.session_id = Some(session.session_id.clone());
@@ -219,7 +230,7 @@ impl Decoder for ClaudeSession {
     fn activity(&self) -> Activity {
         let goes_on = match &self.playing {
             Some(turn) => !turn.over,
-            None => self.decoder.in_turn(),
+            None => self.decoder.in_turn() || self.decoder.agents_at_work(),
         };
         if goes_on {
             Activity::Turn

@@ -93,7 +93,8 @@ impl ClaudeDecoder {
         let mcp = self.servers.tool(&tool_name, servers.unwrap_or_default());
         self.servers.called(&tool_id, &tool_name);
         let kind = tools::kind(&tool_name);
-        self.tools.started(&tool_id, &tool_name, kind, lane > 0);
+        self.tools
+            .started(&tool_id, &tool_name, kind, &input, lane > 0);
         let plan = tools::plan(&tool_name, &input);
         out.push(AgentEvent::ToolUse(Box::new(ToolUse {
             kind: if mcp.is_some() { ToolKind::Mcp } else { kind },
@@ -146,6 +147,9 @@ impl ClaudeDecoder {
 
     /// Takes what it knows of the line. `false` if there is more in it.
     pub(super) fn user(&mut self, line: MessageLine<'_>, out: &mut Events) -> bool {
+        if let Content::Text(text) = &line.message.content {
+            self.background.message(text);
+        }
         if line.is_replay {
             // A message that the caller sent, echoed.
             return true;
@@ -161,6 +165,9 @@ impl ClaudeDecoder {
             Content::Blocks(blocks) => {
                 for block in blocks {
                     if block.tool_use_id.is_some() {
+                        if let Some(result) = line.tool_use_result.filter(|_| !sub_agent) {
+                            self.background.launched(result);
+                        }
                         self.tool_result(lane, block, line.tool_use_result, out);
                     } else if let Some(text) = block.text {
                         // What the CLI tells the model by itself; a sub-agent's is its task.

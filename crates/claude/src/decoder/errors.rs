@@ -145,6 +145,8 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("Failed to authenticate", ErrorKind::Auth),
         ("Unable to connect to API", ErrorKind::Network),
         ("Connection closed mid-response", ErrorKind::Network),
+        // "Connection dropped", "lost mid-response", "refused", with or without the system's word.
+        ("API Error: Connection ", ErrorKind::Network),
         ("Connection to the API was lost", ErrorKind::Network),
         ("Request timed out", ErrorKind::Network),
         ("JSON Parse error", ErrorKind::Protocol),
@@ -238,6 +240,18 @@ mod tests {
                 ErrorKind::Network,
             ),
             (
+                None,
+                "server_error",
+                "API Error: Connection dropped (ECONNRESET)",
+                ErrorKind::Network,
+            ),
+            (
+                None,
+                "server_error",
+                "API Error: Connection lost mid-response. The response above may be incomplete.",
+                ErrorKind::Network,
+            ),
+            (
                 Some(404),
                 "model_not_found",
                 "There's an issue with the selected model (x).",
@@ -276,8 +290,7 @@ mod tests {
         let refused = Evidence {
             word: Some("server_error"),
             api_error: Some("connection_failed"),
-            text: "API Error: Connection refused — a firewall or proxy may be blocking it \
-                   (ECONNREFUSED)",
+            text: "API Error: the model server cannot be found",
             ..Evidence::default()
         };
         assert_eq!(refused.kind(), ErrorKind::Network);

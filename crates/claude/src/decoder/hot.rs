@@ -17,6 +17,11 @@ impl ClaudeDecoder {
         self.background.in_turn()
     }
 
+    /// Whether agents are at work in the background, or one has ended and a turn about it is to come.
+    pub(crate) fn agents_at_work(&self) -> bool {
+        self.background.agents_at_work()
+    }
+
     /// Whether this tool was called in the turn.
     pub(crate) fn has_called(&self, tool_id: &str) -> bool {
         self.tools.has_seen(tool_id)
@@ -53,10 +58,10 @@ impl ClaudeDecoder {
     pub(crate) fn cleared(&mut self, line: &[u8]) {
         json_line::read(line, |text| {
             let line: ResultLine<'_> = parse(text)?;
-            self.turns.result(&line, None, &mut Events::new());
+            self.turns.result(&line, None, None, &mut Events::new());
             Some(())
         });
-        self.background.turn_ends();
+        self.background.turn_ends(None);
         self.pending = None;
         self.tools.forget_session();
         self.turns.session_begins();

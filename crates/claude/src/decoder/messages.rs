@@ -25,6 +25,8 @@ struct Message {
     id: Option<Id>,
     /// It began as a stream whose end has not come.
     streaming: bool,
+    /// The model has said why it stopped.
+    finished: bool,
     /// It broke off, and its blocks from this index on will never come whole.
     abandoned_from: Option<u64>,
     blocks: Vec<Block>,
@@ -75,6 +77,21 @@ impl Lane {
     pub(super) fn start(&mut self, id: Option<Id>, out: &mut Events) {
         self.supersede(id.as_ref(), out);
         self.add(id, true);
+    }
+
+    /// The model has said why the message that streams stops.
+    pub(super) fn finished(&mut self) {
+        if let Some(message) = self.messages.last_mut() {
+            message.finished = true;
+        }
+    }
+
+    /// The CLI ends the message that streams. Up to 2.1.290 it says of one that broke off no more than
+    /// that: the model has not said why it stopped, and another message may take its place.
+    pub(super) fn closed(&mut self) {
+        if let Some(message) = self.messages.last_mut() {
+            message.streaming &= !message.finished;
+        }
     }
 
     /// The message that streams has ended.
@@ -272,6 +289,7 @@ impl Lane {
         self.messages.push(Message {
             id,
             streaming,
+            finished: false,
             abandoned_from: None,
             blocks: Vec::new(),
             whole: Vec::new(),

@@ -1,11 +1,15 @@
 //! From the lines of `claude --output-format stream-json` to events.
 
+mod background;
 mod blocks;
 mod errors;
 mod fast;
+mod figures;
+mod hooks;
 mod hot;
 mod mcp;
 mod messages;
+mod news;
 mod stream;
 mod system;
 mod tools;
@@ -20,13 +24,17 @@ use teamster_core::{
     NoticeLevel, NoticeSource, Permission, RateLimit, RunSummary, Session,
 };
 
+use crate::transcript;
+use background::Background;
 use fast::FastDelta;
 use mcp::Servers;
 use messages::{BlockKind, Lane};
-use system::Background;
 use tools::Tools;
 use turns::Turns;
 use wire::{ControlLine, RateLimitLine};
+
+pub(crate) use figures::{Baseline, SessionTotals};
+pub(crate) use wire::ModelUsageLine;
 
 /// The model's name on lines that the CLI writes in the model's place.
 const SYNTHETIC: &str = "<synthetic>";
@@ -48,6 +56,8 @@ pub struct ClaudeDecoder {
     turns: Turns,
     /// What the CLI wrote in the model's place, until the next line says what it is.
     pending: Option<Synthetic>,
+    /// Why a hook held the prompt back.
+    blocked: Option<String>,
 }
 
 /// A line that the CLI wrote in the model's place.
@@ -112,6 +122,7 @@ impl ClaudeDecoder {
     pub fn for_run(params: &ExecuteParams) -> Self {
         Self {
             servers: Servers::new(params),
+            turns: Turns::new(transcript::baseline(params)),
             ..Self::new()
         }
     }
@@ -126,6 +137,7 @@ impl ClaudeDecoder {
             background: Background::default(),
             turns: Turns::default(),
             pending: None,
+            blocked: None,
         }
     }
 
@@ -175,6 +187,7 @@ impl ClaudeDecoder {
             | "tool_progress"
             | "tool_use_summary"
             | "prompt_suggestion"
+            | "transcript_mirror"
             | "auth_status" => {
                 parse::<serde::de::IgnoredAny>(text)?;
             }
@@ -206,8 +219,9 @@ impl ClaudeDecoder {
 
     fn result(&mut self, line: &wire::ResultLine<'_>, out: &mut Events) {
         let new = self.background.in_turn() || self.turns.none_ended();
-        self.background.turn_ends();
-        let failed = line.failed();
+        self.background.turn_ends(line.origin.as_ref());
+        let stopped = hooks::stopped(line, self.blocked.take());
+        let failed = line.failed() || stopped.is_some();
         if !failed {
             self.settle_pending(out);
         }
@@ -232,8 +246,8 @@ impl ClaudeDecoder {
         // What broke off stays as it is: a later turn does not take its place.
         lane.stop();
         let pending = self.pending.take();
-        self.turns
-            .result(line, pending.and_then(|p| p.error).as_deref(), out);
+        let error = pending.and_then(|p| p.error);
+        self.turns.result(line, error.as_deref(), stopped, out);
     }
 
     fn denied(

@@ -42,9 +42,12 @@ impl ClaudeDecoder {
             }
             "content_block_start" => self.block_start(lane, &event, out),
             "content_block_delta" => return self.block_delta(lane, &event, out),
-            "message_delta" if main => {
+            "message_delta" => {
                 let stop_reason = event.delta.as_ref().and_then(|d| d.stop_reason.as_deref());
-                if let Some(usage) = self.turns.message_delta(stop_reason, event.usage) {
+                if stop_reason.is_some() {
+                    self.lanes[lane].finished();
+                }
+                if main && let Some(usage) = self.turns.message_delta(stop_reason, event.usage) {
                     out.push(AgentEvent::Usage(Box::new(UsageReport {
                         usage,
                         native: None,
@@ -53,7 +56,7 @@ impl ClaudeDecoder {
             }
             "message_stop" => match line.abandoned_blocks {
                 Some(blocks) => self.lanes[lane].abandon(blocks.from_block_index),
-                None => self.lanes[lane].stop(),
+                None => self.lanes[lane].closed(),
             },
             _ => {}
         }

@@ -1,62 +1,15 @@
 //! `system` lines: the session, retries, hooks, work in the background.
 
-use std::collections::HashSet;
-
 use serde_json::value::RawValue;
 use teamster_core::json_line::parse;
 use teamster_core::{
-    Activity, AgentEvent, Events, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session,
-    excerpt,
+    AgentEvent, Events, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session, excerpt,
 };
 
 use super::errors::Evidence;
+use super::news::news;
 use super::wire::{McpServerLine, SystemLine};
 use super::{ClaudeDecoder, NOTICE_BYTES};
-
-/// What the CLI waits for before it exits.
-#[derive(Debug, Default)]
-pub(super) struct Background {
-    tasks: HashSet<String>,
-    in_turn: bool,
-    /// A task has reported since the last turn: the CLI begins another turn to tell the model.
-    reported: bool,
-}
-
-impl Background {
-    pub(super) fn turn_begins(&mut self) {
-        self.in_turn = true;
-    }
-
-    pub(super) fn turn_ends(&mut self) {
-        self.in_turn = false;
-        self.reported = false;
-    }
-
-    pub(super) fn activity(&self) -> Activity {
-        if self.in_turn || self.reported {
-            Activity::Turn
-        } else if self.tasks.is_empty() {
-            Activity::None
-        } else {
-            Activity::Background
-        }
-    }
-
-    /// Whether a turn has begun whose end has not come.
-    pub(super) fn in_turn(&self) -> bool {
-        self.in_turn
-    }
-
-    fn started(&mut self, task: String) {
-        self.tasks.insert(task);
-    }
-
-    fn ended(&mut self, task: &str, stopped: bool) {
-        let was_known = self.tasks.remove(task);
-        // One that was stopped for the CLI to exit gets no turn.
-        self.reported |= was_known && !self.in_turn && !stopped;
-    }
-}
 
 impl ClaudeDecoder {
     /// `None` for a subtype that is not known.
@@ -67,16 +20,9 @@ impl ClaudeDecoder {
             "compact_boundary" => compacted(&line, out),
             "api_retry" => retry(&line, out),
             "hook_response" => hook_response(&line, out),
-            "task_started" => {
-                if let Some(task) = line.task_id {
-                    self.background.started(task.into_owned());
-                }
-            }
+            "task_started" => self.background.started(&line),
             "task_notification" => {
-                if let Some(task) = line.task_id.as_deref() {
-                    let stopped = line.status.as_deref() == Some("stopped");
-                    self.background.ended(task, stopped);
-                }
+                self.background.ended(&line);
                 if let (Some(status), Some(summary)) = (line.status.as_deref(), &line.summary)
                     && status != "completed"
                 {
@@ -84,10 +30,10 @@ impl ClaudeDecoder {
                     out.notice(NoticeLevel::Warning, NoticeSource::Stdout, text);
                 }
             }
-            "task_updated" => {
-                let status = line.patch.as_ref().and_then(|p| p.status.as_deref());
-                if let (Some(task), Some("killed")) = (line.task_id.as_deref(), status) {
-                    self.background.ended(task, true);
+            "task_updated" => self.background.updated(&line),
+            "session_state_changed" => {
+                if line.state.as_deref() == Some("idle") {
+                    self.background.idle();
                 }
             }
             "permission_denied" => self.denied(
@@ -107,42 +53,20 @@ impl ClaudeDecoder {
                     self.session_is(session, out);
                 }
             }
-            "model_refusal_no_fallback" => {
-                // That it refused is told by the result; why, only here.
-                if let Some(why) = line.api_refusal_explanation.as_deref() {
-                    out.notice(NoticeLevel::Warning, NoticeSource::Stdout, why);
-                }
-            }
-            "notification" => {
-                let text = excerpt(line.text.as_deref().unwrap_or_default(), NOTICE_BYTES);
-                out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
-            }
-            "informational" => {
-                let level = match line.level.as_deref() {
-                    Some("warning") => NoticeLevel::Warning,
-                    _ => NoticeLevel::Info,
-                };
-                let text = excerpt(line.content.as_deref().unwrap_or_default(), NOTICE_BYTES);
-                out.notice(level, NoticeSource::Stdout, text);
+            // The result that follows is that error.
+            "informational" if line.prevent_continuation => {
+                self.blocked = Some(line.content.unwrap_or_default().into_owned());
             }
             "local_command_output" => {
                 let text = line.content.as_deref().unwrap_or_default();
                 self.lanes[0].say_plain(text, out);
             }
-            // Progress and bookkeeping.
-            "hook_started"
-            | "hook_progress"
-            | "background_tasks_changed"
-            | "task_progress"
-            | "task_summary"
-            | "thinking_tokens"
-            | "session_state_changed"
-            | "commands_changed"
-            | "files_persisted"
-            | "post_turn_summary"
-            | "turn_duration"
-            | "stop_hook_summary" => {}
-            _ => return None,
+            _ => {
+                let (level, text) = news(&line)?;
+                if !text.is_empty() {
+                    out.notice(level, NoticeSource::Stdout, text);
+                }
+            }
         }
         Some(())
     }
@@ -243,7 +167,7 @@ fn retry(line: &SystemLine<'_>, out: &mut Events) {
 }
 
 /// `error` of a retry is a word; of other lines it may be anything.
-fn word(raw: &RawValue) -> Option<String> {
+pub(super) fn word(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 

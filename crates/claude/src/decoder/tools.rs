@@ -28,21 +28,33 @@ pub(super) struct Tools {
 }
 
 /// What the structured part of a result tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Details {
-    /// Which file was written.
-    File,
+    /// That a file was written; which, as its call says.
+    File(Option<String>),
     /// How the list of tasks changed.
     Tasks,
 }
 
 impl Tools {
     /// A call began. Sub-agents have lists of tasks of their own, which are not followed.
-    pub(super) fn started(&mut self, id: &Id, name: &str, kind: ToolKind, sub_agent: bool) {
+    pub(super) fn started(
+        &mut self,
+        id: &Id,
+        name: &str,
+        kind: ToolKind,
+        input: &Value,
+        sub_agent: bool,
+    ) {
         self.seen.insert(id.clone());
         let details = match name {
             "TaskCreate" | "TaskUpdate" | "TaskList" if !sub_agent => Details::Tasks,
-            _ if kind == ToolKind::Edit => Details::File,
+            _ if kind == ToolKind::Edit => {
+                let path = input
+                    .get("file_path")
+                    .or_else(|| input.get("notebook_path"));
+                Details::File(path.and_then(Value::as_str).map(str::to_owned))
+            }
             _ => return,
         };
         self.open.insert(id.clone(), details);
@@ -63,7 +75,7 @@ impl Tools {
             return None;
         }
         match details? {
-            Details::File => file_change(id, result?),
+            Details::File(path) => file_change(id, path, output, result),
             Details::Tasks => self.plan_changed(result?),
         }
     }
@@ -123,11 +135,24 @@ impl Tools {
     }
 }
 
-fn file_change(id: &Id, result: &RawValue) -> Option<AgentEvent> {
-    let result: FileResult<'_> = serde_json::from_str(result.get()).ok()?;
+/// A file that was written. Of a sub-agent's call the CLI prints no structured result, so what it wrote
+/// is in its input, and whether that is new in what the model was told.
+fn file_change(
+    id: &Id,
+    path: Option<String>,
+    output: &str,
+    result: Option<&RawValue>,
+) -> Option<AgentEvent> {
+    let result: Option<FileResult<'_>> =
+        result.and_then(|result| serde_json::from_str(result.get()).ok());
+    let created = match result.as_ref().and_then(|result| result.kind.as_deref()) {
+        Some(kind) => kind == "create",
+        None => output.starts_with("File created"),
+    };
+    let written = result.and_then(|result| result.file_path);
     Some(AgentEvent::FileChange(Box::new(FileChange {
-        path: result.file_path?.into_owned(),
-        change: if result.kind.as_deref() == Some("create") {
+        path: written.map(std::borrow::Cow::into_owned).or(path)?,
+        change: if created {
             ChangeKind::Add
         } else {
             ChangeKind::Update
@@ -210,17 +235,25 @@ fn placeholder(kind: &str, source: &Source<'_>) -> String {
     }
 }
 
+/// Tools that the CLI has only at a terminal, or has given up. That they are missing is no denial.
+const NOT_IN_PRINT_MODE: &[&str] = &[
+    "AskUserQuestion",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "TodoWrite",
+];
+
 /// The tool that a failed call names as one that was taken from the agent.
 pub(super) fn switched_off(output: &str) -> Option<&str> {
     let (_, rest) = output.split_once("No such tool available: ")?;
     let (tool, why) = rest.split_once(". ")?;
-    // That nobody is there to be asked is no denial.
     let off = [
         "exists but is not enabled in this context",
         // Of 2.1.330.
         "is disabled for this session",
     ];
-    (tool != "AskUserQuestion" && off.iter().any(|words| why.contains(words))).then_some(tool)
+    let taken = !NOT_IN_PRINT_MODE.contains(&tool) && off.iter().any(|words| why.contains(words));
+    taken.then_some(tool)
 }
 
 #[cfg(test)]
@@ -248,7 +281,9 @@ mod tests {
             )
         };
         assert_eq!(switched_off(&output("Bash")), Some("Bash"));
-        assert_eq!(switched_off(&output("AskUserQuestion")), None);
+        for tool in NOT_IN_PRINT_MODE {
+            assert_eq!(switched_off(&output(tool)), None, "{tool}");
+        }
         let later = "<tool_use_error>Error: No such tool available: Bash. Bash is disabled for \
                      this session, in subagents as well as here.</tool_use_error>";
         assert_eq!(switched_off(later), Some("Bash"));

@@ -15,11 +15,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use teamster_core::{
-    AgentEvent, CostSource, ErrorKind, Events, Id, ModelUsage, RunSummary, Session, TurnEnd, Usage,
+    AgentError, AgentEvent, CostSource, ErrorKind, Events, Id, ModelUsage, NoticeLevel,
+    NoticeSource, RunSummary, Session, TurnEnd, Usage,
 };
 
 use super::Synthetic;
 use super::errors::Evidence;
+use super::figures::{Baseline, Before, Totals, difference, figures, grown, to_ms, total};
 use super::wire::{ApiUsage, ModelUsageLine, ResultLine};
 
 /// What is known of the turns so far.
@@ -38,6 +40,8 @@ pub(super) struct Turns {
     carried: Totals,
     /// Where the turn that is being played began.
     before: Before,
+    /// What was used before is not known.
+    unknown: Unknown,
     /// Where the session began in this process, if it did and the CLI counts by process: what is more
     /// than that is the session's.
     session_from: Option<Usage>,
@@ -48,19 +52,15 @@ pub(super) struct Turns {
     limit: Option<Limit>,
 }
 
-/// Running totals of the process.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Totals {
-    usage: Usage,
-    cost: f64,
-}
-
-/// Running totals at the beginning of a turn of a session.
-#[derive(Debug, Default)]
-struct Before {
-    totals: Totals,
-    by_model: BTreeMap<String, ModelUsage>,
-    api_ms: Option<f64>,
+/// Whether the totals hold what an earlier process used, and nothing says how much.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Unknown {
+    #[default]
+    No,
+    /// The first result will show it.
+    Maybe,
+    /// They do, so of this run only what the main model used is known.
+    Yes,
 }
 
 /// A limit of the account that was reached.
@@ -71,6 +71,27 @@ struct Limit {
 }
 
 impl Turns {
+    /// For a run in a session of which this is known.
+    pub(super) fn new(baseline: Baseline) -> Self {
+        let mut turns = Self::default();
+        match baseline {
+            Baseline::Unknown => turns.unknown = Unknown::Maybe,
+            Baseline::Resumed(session) if session.is_kept() => {
+                let usage = session.by_model.values().map(|model| model.usage);
+                turns.total = Totals {
+                    usage: usage.fold(Usage::default(), Usage::plus),
+                    cost: session.cost,
+                };
+                turns.by_model = session.by_model;
+                turns.api_ms = session.api_ms;
+                turns.session_from = Some(Usage::default());
+                turns.next_turn();
+            }
+            Baseline::New | Baseline::Resumed(_) => {}
+        }
+        turns
+    }
+
     pub(super) fn session(&mut self, session: &Session) {
         self.summary.session_id = Some(session.session_id.clone());
         if session.model.is_some() {
@@ -121,22 +142,30 @@ impl Turns {
         self.summary.ended_with_error.is_none()
     }
 
-    /// The end of a turn. `error` is the CLI's word for what failed.
-    pub(super) fn result(&mut self, line: &ResultLine<'_>, error: Option<&str>, out: &mut Events) {
+    /// The end of a turn. `error` is the CLI's word for what failed, `stopped` why a hook ended it.
+    pub(super) fn result(
+        &mut self,
+        line: &ResultLine<'_>,
+        error: Option<&str>,
+        stopped: Option<AgentError>,
+        out: &mut Events,
+    ) {
+        let failed = line.failed() || stopped.is_some();
         let (usage, cost) = match &line.model_usage_since_last_result {
-            Some(models) => self.book(models, line.usage),
+            Some(models) => self.book(models, line),
             None => self.spend(line),
         };
         let session_usage = self.of_session(line);
         let api_ms = line.duration_api_ms;
         self.api_ms = api_ms.or(self.api_ms);
         let summary = &mut self.summary;
-        summary.ended_with_error = Some(line.failed());
+        summary.ended_with_error = Some(failed);
         summary.num_turns = match (summary.num_turns, line.num_turns) {
             (Some(before), Some(now)) => Some(before.saturating_add(now)),
             (before, now) => before.or(now),
         };
         summary.api_duration_ms = match (self.before.api_ms, session_usage) {
+            _ if self.unknown == Unknown::Yes => None,
             (Some(before), _) => api_ms
                 .map(|now| to_ms(if now < before { now } else { now - before }))
                 .or(summary.api_duration_ms),
@@ -148,7 +177,7 @@ impl Turns {
         summary.final_message = line
             .result
             .as_deref()
-            .filter(|text| !line.failed() && !text.is_empty())
+            .filter(|text| !failed && !text.is_empty())
             .map(str::to_owned);
         if line.structured_output.is_some() {
             summary
@@ -166,12 +195,19 @@ impl Turns {
             });
         self.stop_reason = None;
         summary.stop_reason.clone_from(&stop_reason);
-        if line.failed() {
-            self.failed(line, error, out);
+        match stopped {
+            Some(error) => out.error(error),
+            None if failed => self.failed(line, error, out),
+            // The answer is there; it is only that no more came of it.
+            None if line.terminal_reason.as_deref() == Some("stop_hook_prevented") => {
+                let message = "a Stop hook ended the run";
+                out.notice(NoticeLevel::Info, NoticeSource::Stdout, message);
+            }
+            None => {}
         }
         out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
             stop_reason,
-            is_error: line.failed(),
+            is_error: failed,
             usage,
             cost_usd: cost,
             native: None,
@@ -210,24 +246,26 @@ impl Turns {
         out.error(error);
     }
 
-    /// Books what the process used since its last result. `turn` is the main model's own figures.
+    /// Books what the process used since its last result.
     fn book(
         &mut self,
         models: &BTreeMap<String, ModelUsageLine>,
-        turn: Option<ApiUsage>,
+        line: &ResultLine<'_>,
     ) -> (Option<Usage>, Option<f64>) {
         if std::mem::take(&mut self.unbooked) && models.is_empty() {
             // It asked the model and broke off: that was not free, the CLI just does not know.
             return (None, None);
         }
         let (usage, cost) = if models.is_empty() {
-            (turn.map(Usage::from).unwrap_or_default(), Some(0.0))
+            // After work in the background, several results come at once, and the first has it all.
+            let usage = match total(&line.model_usage) {
+                Some(total) => difference(total, total),
+                None => line.usage.map(Usage::from).unwrap_or_default(),
+            };
+            (usage, Some(0.0))
         } else {
-            let usage = models.values().map(|line| ModelUsage::from(*line).usage);
-            (
-                usage.fold(Usage::default(), Usage::plus),
-                models.values().map(|line| line.cost_usd).sum(),
-            )
+            let cost = models.values().map(|line| line.cost_usd).sum();
+            (total(models).unwrap_or_default(), cost)
         };
         self.carried.usage = self.carried.usage.plus(usage);
         let own = self.summary.usage.unwrap_or_default();
@@ -258,10 +296,7 @@ impl Turns {
     /// The running totals, if they have more than this run used: what was before it in the session.
     fn of_session(&self, line: &ResultLine<'_>) -> Option<Usage> {
         let total = if line.model_usage_since_last_result.is_some() {
-            let models = line.model_usage.values();
-            models
-                .map(|line| ModelUsage::from(*line).usage)
-                .fold(Usage::default(), Usage::plus)
+            total(&line.model_usage).unwrap_or_default()
         } else {
             difference(self.all().usage, self.session_from?)
         };
@@ -301,6 +336,9 @@ impl Turns {
             // It asked the model and broke off: that was not free, the CLI just does not know.
             return (None, None);
         }
+        if self.unknown == Unknown::Maybe {
+            self.look_for_start(total, turn_usage);
+        }
         if total.is_less_than(self.total) {
             let before = std::mem::take(&mut self.total);
             self.carried.usage = self.carried.usage.plus(before.usage);
@@ -312,7 +350,15 @@ impl Turns {
         self.total = total;
         let all = self.all();
         let before = &self.before;
-        self.summary.usage = Some(difference(all.usage, before.totals.usage));
+        let own = difference(all.usage, before.totals.usage);
+        if self.unknown == Unknown::Yes {
+            self.by_model = models;
+            // Without a stream, the CLI does not count a request here.
+            let known = |usage: &Usage| usage.total_tokens().is_some_and(|sum| sum > 0);
+            self.summary.usage = Some(own).filter(known);
+            return (Some(turn).filter(known), None);
+        }
+        self.summary.usage = Some(own);
         if !models.is_empty() {
             self.summary.usage_by_model = grown(&models, &before.by_model);
             self.by_model = models;
@@ -322,6 +368,17 @@ impl Turns {
             self.summary.cost = Some((cost, CostSource::Reported));
         }
         (Some(turn).filter(|u| !u.is_empty()), cost)
+    }
+
+    /// Takes the first totals of a resumed session of which nothing is known: either they are this turn's,
+    /// or what is more was used before.
+    fn look_for_start(&mut self, total: Totals, turn: Usage) {
+        self.unknown = Unknown::No;
+        if figures(total.usage, turn).any(|(total, turn)| total > turn) {
+            self.unknown = Unknown::Yes;
+            self.total.usage = difference(total.usage, turn);
+            self.before.totals.usage = self.total.usage;
+        }
     }
 
     /// The run is over. `pending` is what the CLI last wrote in the model's place; `in_turn`: the
@@ -375,108 +432,12 @@ impl Turns {
             by_model: self.by_model.clone(),
             api_ms: self.api_ms,
         };
+        if self.unknown == Unknown::Yes {
+            // What was before is in the totals now.
+            self.unknown = Unknown::No;
+        }
         self.summary = RunSummary::default();
         self.finished = Usage::default();
         self.stop_reason = None;
-    }
-}
-
-/// What each model used since, without those that used nothing.
-fn grown(
-    now: &BTreeMap<String, ModelUsage>,
-    before: &BTreeMap<String, ModelUsage>,
-) -> BTreeMap<String, ModelUsage> {
-    let mut grown = now.clone();
-    grown.retain(|model, now| {
-        let Some(before) = before.get(model) else {
-            return true;
-        };
-        if now == before {
-            return false;
-        }
-        now.usage = difference(now.usage, before.usage);
-        now.cost_usd = now
-            .cost_usd
-            .zip(before.cost_usd)
-            .map(|(now, before)| now - before);
-        true
-    });
-    grown
-}
-
-impl Totals {
-    fn is_no_more_than(self, other: Self) -> bool {
-        self.cost <= other.cost
-            && figures(self.usage, other.usage).all(|(this, other)| this <= other)
-    }
-
-    /// Totals only grow, unless the CLI began to count anew.
-    fn is_less_than(self, other: Self) -> bool {
-        self.cost < other.cost || figures(self.usage, other.usage).any(|(this, other)| this < other)
-    }
-}
-
-/// The figures of both, side by side; one that was not reported is 0.
-fn figures(a: Usage, b: Usage) -> impl Iterator<Item = (u64, u64)> {
-    let all = |u: Usage| {
-        [
-            u.input_tokens,
-            u.output_tokens,
-            u.cache_read_tokens,
-            u.cache_write_tokens,
-        ]
-        .map(Option::unwrap_or_default)
-    };
-    all(a).into_iter().zip(all(b))
-}
-
-fn difference(total: Usage, before: Usage) -> Usage {
-    let minus = |total: Option<u64>, before: Option<u64>| {
-        total.map(|total| total.saturating_sub(before.unwrap_or(0)))
-    };
-    Usage {
-        input_tokens: minus(total.input_tokens, before.input_tokens),
-        output_tokens: minus(total.output_tokens, before.output_tokens),
-        cache_read_tokens: minus(total.cache_read_tokens, before.cache_read_tokens),
-        cache_write_tokens: minus(total.cache_write_tokens, before.cache_write_tokens),
-        reasoning_tokens: minus(total.reasoning_tokens, before.reasoning_tokens),
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast of a float saturates, and a duration is far from the limits"
-)]
-fn to_ms(ms: f64) -> u64 {
-    ms.round() as u64
-}
-
-impl From<ApiUsage> for Usage {
-    fn from(usage: ApiUsage) -> Self {
-        Self {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cache_read_tokens: usage.cache_read_input_tokens,
-            cache_write_tokens: usage.cache_creation_input_tokens,
-            reasoning_tokens: None,
-        }
-    }
-}
-
-impl From<ModelUsageLine> for ModelUsage {
-    fn from(line: ModelUsageLine) -> Self {
-        Self {
-            usage: Usage {
-                input_tokens: line.input_tokens,
-                output_tokens: line.output_tokens,
-                cache_read_tokens: line.cache_read_input_tokens,
-                cache_write_tokens: line.cache_creation_input_tokens,
-                reasoning_tokens: None,
-            },
-            cost_usd: line.cost_usd,
-            context_window: line.context_window,
-            max_output_tokens: line.max_output_tokens,
-        }
     }
 }

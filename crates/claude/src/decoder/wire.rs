@@ -4,6 +4,8 @@
 //! and a field that is missing fails nothing. Every name was seen in the output of the real
 //! program, or is in the schema that the program carries.
 
+mod system;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,6 +16,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::json_line::or_default;
 use teamster_core::surrogates::Chars;
+
+pub(super) use system::{McpServerLine, SystemLine};
 
 /// `stream_event`: an event of the model's own stream, printed with `--include-partial-messages`.
 #[derive(Deserialize)]
@@ -180,6 +184,19 @@ pub(super) struct FileResult<'a> {
     pub(super) file_path: Option<Cow<'a, str>>,
 }
 
+/// `tool_use_result` of a tool that starts an agent or a workflow.
+#[derive(Deserialize)]
+pub(super) struct Launched<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) status: Option<Cow<'a, str>>,
+    /// Of an agent.
+    #[serde(borrow, rename = "agentId", default, deserialize_with = "or_default")]
+    pub(super) agent_id: Option<Cow<'a, str>>,
+    /// Of a workflow.
+    #[serde(borrow, rename = "taskId", default, deserialize_with = "or_default")]
+    pub(super) task_id: Option<Cow<'a, str>>,
+}
+
 /// `tool_use_result` of a tool that keeps the list of tasks.
 #[derive(Deserialize)]
 pub(super) struct TaskResult<'a> {
@@ -210,102 +227,6 @@ pub(super) struct TaskLine<'a> {
 pub(super) struct StatusChange<'a> {
     #[serde(borrow)]
     pub(super) to: Cow<'a, str>,
-}
-
-/// `system`, all subtypes in one.
-#[derive(Deserialize)]
-pub(super) struct SystemLine<'a> {
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) subtype: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) session_id: Option<Cow<'a, str>>,
-    // init
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) model: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) tools: Option<Vec<String>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) mcp_servers: Option<Vec<&'a RawValue>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) claude_code_version: Option<Cow<'a, str>>,
-    // status
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) status: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) compact_error: Option<Cow<'a, str>>,
-    // compact_boundary
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) compact_metadata: Option<CompactMetadata<'a>>,
-    // api_retry
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) attempt: Option<u32>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) max_retries: Option<u32>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) retry_delay_ms: Option<f64>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) error_status: Option<u16>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) error: Option<&'a RawValue>,
-    // task_*
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) task_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) patch: Option<TaskPatch<'a>>,
-    // hook_response
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) hook_name: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) exit_code: Option<i64>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) outcome: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) output: Option<Cow<'a, str>>,
-    // task_notification
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) summary: Option<Cow<'a, str>>,
-    // model_fallback
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) fallback_model: Option<String>,
-    // model_refusal_no_fallback
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) api_refusal_explanation: Option<Cow<'a, str>>,
-    // informational
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) level: Option<Cow<'a, str>>,
-    // model_fallback and other lines with a text
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) content: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) text: Option<Cow<'a, str>>,
-    // permission_denied
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) tool_name: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) tool_use_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) message: Option<Cow<'a, str>>,
-}
-
-/// One of `mcp_servers`, which are read one by one.
-#[derive(Deserialize)]
-pub(super) struct McpServerLine {
-    pub(super) name: String,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) status: Option<String>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct CompactMetadata<'a> {
-    #[serde(borrow)]
-    pub(super) trigger: Option<Cow<'a, str>>,
-    pub(super) pre_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct TaskPatch<'a> {
-    #[serde(borrow)]
-    pub(super) status: Option<Cow<'a, str>>,
 }
 
 /// `result`: the end of one turn.
@@ -347,6 +268,25 @@ pub(super) struct ResultLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) permission_denials: Vec<DenialLine<'a>>,
     pub(super) structured_output: Option<Value>,
+    /// What the turn answered, if that was no prompt.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) origin: Option<Origin<'a>>,
+}
+
+/// What a turn answered.
+#[derive(Deserialize)]
+pub(super) struct Origin<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "runId", default, deserialize_with = "or_default")]
+    pub(super) run_id: Option<Cow<'a, str>>,
+}
+
+impl Origin<'_> {
+    /// Whether it was a task's report.
+    pub(super) fn is_of_a_task(&self) -> bool {
+        self.kind.as_deref() == Some("task-notification")
+    }
 }
 
 impl ResultLine<'_> {
@@ -361,15 +301,15 @@ impl ResultLine<'_> {
 /// One model in `modelUsage`: running totals of the process, and later of the whole session.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ModelUsageLine {
-    pub(super) input_tokens: Option<u64>,
-    pub(super) output_tokens: Option<u64>,
-    pub(super) cache_read_input_tokens: Option<u64>,
-    pub(super) cache_creation_input_tokens: Option<u64>,
+pub(crate) struct ModelUsageLine {
+    pub(crate) input_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+    pub(crate) cache_read_input_tokens: Option<u64>,
+    pub(crate) cache_creation_input_tokens: Option<u64>,
     #[serde(rename = "costUSD")]
-    pub(super) cost_usd: Option<f64>,
-    pub(super) context_window: Option<u64>,
-    pub(super) max_output_tokens: Option<u64>,
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) context_window: Option<u64>,
+    pub(crate) max_output_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]

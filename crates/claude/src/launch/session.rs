@@ -8,6 +8,9 @@ use super::{check, flags, started};
 /// be asked for permission; but a permission is no answer.
 const QUESTIONS: &str = "AskUserQuestion";
 
+/// Makes the CLI print `session_state_changed`.
+const STATES: &str = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS";
+
 pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentError> {
     let mut params = options.params.clone();
     // Those of the turns come later.
@@ -31,7 +34,10 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     for arg in &params.extra_args {
         args.add(arg);
     }
-    Ok(started(&params, args, Stdin::Open(Vec::new())))
+    let mut launch = started(&params, args, Stdin::Open(Vec::new()));
+    // With it the CLI says when no turn is to come by itself.
+    launch.env.push((STATES.to_owned(), "1".to_owned()));
+    Ok(launch)
 }
 
 #[cfg(test)]
@@ -105,7 +111,8 @@ mod tests {
         assert_eq!(run.args[args.len()..], ["--", "x"]);
         assert_eq!(session.args.last().unwrap(), "--bare");
         assert_eq!(session.private_files, run.private_files);
-        assert_eq!(session.env, run.env);
+        assert_eq!(session.env[..run.env.len()], run.env);
+        assert_eq!(session.env[run.env.len()..], [(STATES.into(), "1".into())]);
         assert_eq!(session.timeouts, run.timeouts);
         assert!(!format!("{:?}", session.args).contains("secret"));
     }

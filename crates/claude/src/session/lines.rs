@@ -1,8 +1,9 @@
 //! What the CLI says.
 
+use serde_json::json;
 use teamster_core::{
     AgentEvent, Decoder, ErrorKind, Events, Id, NoticeLevel, NoticeSource, PermissionRequest,
-    TurnEnd, json_line,
+    TurnEnd, excerpt, json_line,
 };
 
 use super::wire::{Answer, Ask, Heard, What, heard};
@@ -39,13 +40,28 @@ impl ClaudeSession {
                 outcome,
             } => self.answered(&request_id, outcome),
             What::Ask(ask) => self.ask(line, *ask, out),
+            What::Elicitation {
+                request_id,
+                server,
+                message,
+            } => {
+                let declined = json!({"action": "decline"});
+                self.exchange.write(&wire::answer(&request_id, &declined));
+                let message = format!(
+                    "the MCP server {server} asked for input, which was declined: {message}"
+                );
+                let message = excerpt(&message, 1000);
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+            }
             What::Request {
                 request_id,
                 subtype,
             } => {
-                self.decode(line, out);
-                let error = format!("nobody here answers {subtype}");
+                let error = format!("{subtype} is not supported");
                 self.exchange.write(&wire::refusal(&request_id, &error));
+                let message =
+                    format!("Claude Code made a request that is not supported: {subtype}");
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
             }
             What::Withdrawn { request_id } => self.withdrawn(&request_id),
             // Who works for an earlier turn is not of this one; the CLI says when it has done.
@@ -218,10 +234,20 @@ impl ClaudeSession {
         self.decoder.line(line, &mut events);
         self.begins = false;
         self.taken_with_it(unasked);
-        let (was_over, goes_on) = match &self.playing {
-            Some(turn) => (turn.over, !turn.sent || !self.waiting.is_empty()),
+        let agents = self.decoder.agents_at_work();
+        let (was_over, goes_on) = match &mut self.playing {
+            Some(turn) => {
+                if let Some(error) = turn.last_error.take() {
+                    // It went on after all.
+                    let message = error.error.message;
+                    out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+                }
+                (turn.over, !turn.sent || !self.waiting.is_empty() || agents)
+            }
             None => (false, false),
         };
+        let last_end = self.playing.as_ref().and_then(|it| it.last_end.as_ref());
+        let answered = last_end.is_some_and(|end| !end.is_error);
         let mut aborted = false;
         for event in events.drain() {
             match event {
@@ -231,9 +257,17 @@ impl ClaudeSession {
                     // The end of the turn will say it.
                     aborted = true;
                 }
-                AgentEvent::Error(e) if goes_on => {
+                AgentEvent::Error(e) if e.error.kind == ErrorKind::Permission && answered => {
+                    if let Some(turn) = &mut self.playing {
+                        turn.held_back = true;
+                    }
                     let message = e.error.message;
                     out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+                }
+                AgentEvent::Error(e) if goes_on => {
+                    if let Some(turn) = &mut self.playing {
+                        turn.last_error = Some(e);
+                    }
                 }
                 AgentEvent::TurnEnd(_) if was_over => {}
                 AgentEvent::TurnEnd(end) if goes_on => self.add(end),
@@ -280,33 +314,59 @@ impl ClaudeSession {
         self.add(end);
         if let Some(turn) = &mut self.playing {
             turn.over = true;
+            whole.is_error &= !turn.held_back;
             whole.usage = turn.usage;
             whole.cost_usd = turn.cost_usd;
         }
         out.push(AgentEvent::TurnEnd(whole));
     }
 
-    /// An interrupted turn whose messages were all withdrawn has no end of its own.
+    /// Whether the turn goes on only because agents are at work in the background.
+    pub(super) fn waits_for_agents(&self) -> bool {
+        let turn = self.playing.as_ref();
+        turn.is_some_and(|turn| !turn.over && turn.last_end.is_some())
+            && !self.decoder.in_turn()
+            && self.decoder.agents_at_work()
+    }
+
+    /// Ends a turn that has no end of its own: one that was interrupted and whose messages were all
+    /// withdrawn, and one whose last agents have ended without another turn of the CLI's.
     fn look_for_end(&mut self, out: &mut Events) {
-        let heard = self.interrupt.as_ref().is_some_and(|it| it.answered);
-        let quiet = self.waiting.is_empty() && !self.begins && !self.decoder.in_turn();
-        if !(heard && quiet && self.is_playing()) {
+        let quiet = self.waiting.is_empty()
+            && !self.begins
+            && !self.decoder.in_turn()
+            && !self.decoder.agents_at_work();
+        if !(quiet && self.is_playing()) {
             return;
         }
-        let last_end = self.playing.as_mut().and_then(|turn| turn.last_end.take());
-        match last_end {
-            Some(mut end) => {
+        let (heard, ended_agents) = match &self.interrupt {
+            Some(interrupt) => (interrupt.answered, interrupt.ends_agents),
+            // Its messages were taken in, and it has ended.
+            None => (self.playing.as_ref().is_some_and(|it| it.sent), false),
+        };
+        if !heard {
+            return;
+        }
+        let turn = self.playing.as_mut();
+        let last = turn.and_then(|turn| Some((turn.last_end.take()?, turn.last_error.take())));
+        match last {
+            Some((mut end, error)) => {
                 if let Some(turn) = &mut self.playing {
                     turn.over = true;
                     end.usage = turn.usage;
                     end.cost_usd = turn.cost_usd;
                 }
+                self.interrupted = ended_agents;
+                if let Some(error) = error {
+                    out.push(AgentEvent::Error(error));
+                }
                 out.push(AgentEvent::TurnEnd(end));
             }
-            None => {
+            None if self.interrupt.is_some() => {
                 self.interrupted = true;
                 self.give_up(out);
             }
+            None => {}
         }
     }
 }

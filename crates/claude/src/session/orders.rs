@@ -152,7 +152,7 @@ impl ClaudeSession {
             Some(turn) if turn.over => return,
             Some(turn) if !turn.sent => return self.drop_held(out),
             Some(_) => {}
-            None if self.decoder.in_turn() => {}
+            None if self.decoder.in_turn() || self.decoder.agents_at_work() => {}
             None => return,
         }
         if self.interrupt.is_some() {
@@ -168,7 +168,10 @@ impl ClaudeSession {
     }
 
     pub(super) fn interrupt(&mut self) {
-        self.interrupt = Some(Interrupt { answered: false });
+        self.interrupt = Some(Interrupt {
+            answered: false,
+            ends_agents: self.waits_for_agents(),
+        });
         // Versions that do not know `cancel_queued` ignore it.
         let request = json!({"subtype": "interrupt", "cancel_queued": true});
         self.request(Request::Interrupt, &request);

@@ -144,14 +144,39 @@ fn what_nobody_answers_is_refused_and_told() {
         talk.written(),
         [
             json!({"type": "control_response", "response": {"subtype": "error",
-            "request_id": "r-9", "error": "nobody here answers hook_callback"}})
+            "request_id": "r-9", "error": "hook_callback is not supported"}})
         ]
     );
     talk.say(&result(OLD, &json!({})));
     let (events, _) = talk.end();
     assert_eq!(
         names(&events),
-        ["session", "unknown", "text", "turn_end", "done"]
+        ["session", "notice", "text", "turn_end", "done"]
+    );
+}
+
+#[test]
+fn what_a_server_wants_of_the_user_is_declined_by_its_name() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.say(&json!({"type": "control_request", "request_id": "r-9",
+        "request": {"subtype": "elicitation", "mcp_server_name": "ask", "message": "Which colour?",
+                    "mode": "form", "requested_schema": {"type": "object"}}}));
+    assert_eq!(
+        talk.written(),
+        [
+            json!({"type": "control_response", "response": {"subtype": "success",
+            "request_id": "r-9", "response": {"action": "decline"}}})
+        ]
+    );
+    talk.say(&result(OLD, &json!({})));
+    let (events, _) = talk.end();
+    let AgentEvent::Notice(notice) = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(
+        notice.message,
+        "the MCP server ask asked for input, which was declined: Which colour?"
     );
 }
 

@@ -35,6 +35,12 @@ pub(super) enum What {
     },
     /// The CLI asks whether a tool may be used.
     Ask(Box<Ask>),
+    /// A server wants something of the user that no yes or no answers.
+    Elicitation {
+        request_id: String,
+        server: String,
+        message: String,
+    },
     /// The CLI asks for something else.
     Request { request_id: String, subtype: String },
     /// The CLI needs the answer to a question no more.
@@ -125,6 +131,11 @@ struct Request {
     decision_reason: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
     description: Option<String>,
+    // elicitation
+    #[serde(default, deserialize_with = "or_default")]
+    mcp_server_name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    message: String,
 }
 
 #[derive(Deserialize)]
@@ -187,6 +198,13 @@ fn what(line: Line<'_>) -> Option<What> {
         "control_request" => {
             let request_id = line.request_id?;
             let request: Request = parse(line.request?.get())?;
+            if request.subtype == "elicitation" {
+                return Some(What::Elicitation {
+                    request_id,
+                    server: request.mcp_server_name,
+                    message: request.message,
+                });
+            }
             if request.subtype != "can_use_tool" {
                 let subtype = request.subtype;
                 return Some(What::Request {

@@ -67,24 +67,3 @@ fn a_turn_that_nobody_asked_for_can_be_interrupted() {
         assert_eq!(play.unasked[0].result.status, RunStatus::Aborted);
     }
 }
-
-#[test]
-fn who_works_in_the_background_is_of_no_later_turn() {
-    for (scenario, cost) in both("agent_bg") {
-        let mut play = Play::new(&scenario);
-        let told = play.play("[[mock:agent_bg]] first");
-        assert_eq!(told.result.text, "Delegating.Agent started.");
-        assert_eq!(told.tools().len(), 1, "{:?}", told.tools());
-        // What it does between two turns begins none.
-        play.idle("toolu_mock_004_1");
-        assert_eq!(play.session.turn(), None);
-        let told = play.play("[[mock:two]] second");
-        assert_eq!(told.result.text, "Answer two.");
-        assert!(told.tools().is_empty() && told.outputs().is_empty());
-        // But the CLI's figures do not part it from the turn.
-        assert_eq!(told.cost(), times(cost, 3.0));
-        play.rest();
-        assert_eq!(play.unasked.len(), 1);
-        assert_eq!(play.unasked[0].result.text, "Answer two.");
-    }
-}

@@ -2,6 +2,7 @@
 //! come from is in `README.md`.
 #![cfg(test)]
 
+mod agents;
 mod background;
 mod interrupting;
 mod play;

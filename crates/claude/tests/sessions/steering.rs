@@ -110,8 +110,12 @@ fn a_prompt_that_a_hook_holds_back_ends_its_turn() {
     for (scenario, cost) in both("hook_prompt") {
         let mut play = Play::new(&scenario);
         let blocked = play.play("BLOCK [[mock:two]] first");
-        assert_eq!(blocked.result.status, RunStatus::Completed);
-        assert!(blocked.result.text.contains("blocked by hook"));
+        assert_eq!(blocked.result.status, RunStatus::Failed);
+        assert_eq!(blocked.result.text, "");
+        let error = &blocked.result.errors[0];
+        assert_eq!(error.kind, ErrorKind::Permission);
+        assert!(error.message.contains("blocked by hook"), "{error}");
+        assert!(!error.message.contains("[[mock:two]]"), "{error}");
         assert_eq!(blocked.cost(), Some(0.0));
 
         play.turn("[[mock:sleep2]] second");
@@ -125,7 +129,16 @@ fn a_prompt_that_a_hook_holds_back_ends_its_turn() {
         play.until("word5 ");
         play.order(Order::Steer(OrderId(2), "BLOCK that".into()));
         let told = play.end();
-        assert!(told.result.text.contains("blocked by hook"), "{told:#?}");
+        assert_eq!(told.result.status, RunStatus::Completed);
+        assert!(told.result.text.ends_with("word39 "), "{told:#?}");
+        let held_back = |it: &&str| it.contains("blocked by hook");
+        assert_eq!(
+            told.notices()
+                .into_iter()
+                .filter(|it| held_back(it))
+                .count(),
+            1
+        );
         play.rest();
         assert!(play.unasked.is_empty());
     }

@@ -7,6 +7,8 @@ use teamster_testkit::replay::decode;
 use super::ClaudeDecoder;
 
 mod later;
+mod news;
+mod resumed;
 mod servers;
 mod side_effects;
 mod text;

@@ -1,0 +1,155 @@
+//! Figures: running totals, what they grew by, and those of the CLI in one convention.
+
+use std::collections::BTreeMap;
+
+use teamster_core::{ModelUsage, Usage};
+
+use super::wire::{ApiUsage, ModelUsageLine};
+
+/// What is known of a session before the run.
+#[derive(Debug, Default)]
+pub(crate) enum Baseline {
+    /// There was none.
+    #[default]
+    New,
+    /// This much was used in it, or nothing if the CLI keeps no account of it.
+    Resumed(SessionTotals),
+    /// It was resumed, and its file was not found.
+    Unknown,
+}
+
+/// What a session used, over all its runs.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct SessionTotals {
+    pub(crate) by_model: BTreeMap<String, ModelUsage>,
+    pub(crate) cost: f64,
+    pub(crate) api_ms: Option<f64>,
+}
+
+impl SessionTotals {
+    /// Whether the CLI keeps an account of it, and so goes on counting from there.
+    pub(crate) fn is_kept(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+/// Running totals of the process.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Totals {
+    pub(super) usage: Usage,
+    pub(super) cost: f64,
+}
+
+/// Running totals at the beginning of a turn of a session.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    pub(super) totals: Totals,
+    pub(super) by_model: BTreeMap<String, ModelUsage>,
+    pub(super) api_ms: Option<f64>,
+}
+
+/// What all models used together.
+pub(super) fn total(models: &BTreeMap<String, ModelUsageLine>) -> Option<Usage> {
+    let usage = models.values().map(|line| ModelUsage::from(*line).usage);
+    usage.reduce(Usage::plus)
+}
+
+/// What each model used since, without those that used nothing.
+pub(super) fn grown(
+    now: &BTreeMap<String, ModelUsage>,
+    before: &BTreeMap<String, ModelUsage>,
+) -> BTreeMap<String, ModelUsage> {
+    let mut grown = now.clone();
+    grown.retain(|model, now| {
+        let Some(before) = before.get(model) else {
+            return true;
+        };
+        if now == before {
+            return false;
+        }
+        now.usage = difference(now.usage, before.usage);
+        now.cost_usd = now
+            .cost_usd
+            .zip(before.cost_usd)
+            .map(|(now, before)| now - before);
+        true
+    });
+    grown
+}
+
+impl Totals {
+    pub(super) fn is_no_more_than(self, other: Self) -> bool {
+        self.cost <= other.cost
+            && figures(self.usage, other.usage).all(|(this, other)| this <= other)
+    }
+
+    /// Totals only grow, unless the CLI began to count anew.
+    pub(super) fn is_less_than(self, other: Self) -> bool {
+        self.cost < other.cost || figures(self.usage, other.usage).any(|(this, other)| this < other)
+    }
+}
+
+/// The figures of both, side by side; one that was not reported is 0.
+pub(super) fn figures(a: Usage, b: Usage) -> impl Iterator<Item = (u64, u64)> {
+    let all = |u: Usage| {
+        [
+            u.input_tokens,
+            u.output_tokens,
+            u.cache_read_tokens,
+            u.cache_write_tokens,
+        ]
+        .map(Option::unwrap_or_default)
+    };
+    all(a).into_iter().zip(all(b))
+}
+
+pub(super) fn difference(total: Usage, before: Usage) -> Usage {
+    let minus = |total: Option<u64>, before: Option<u64>| {
+        total.map(|total| total.saturating_sub(before.unwrap_or(0)))
+    };
+    Usage {
+        input_tokens: minus(total.input_tokens, before.input_tokens),
+        output_tokens: minus(total.output_tokens, before.output_tokens),
+        cache_read_tokens: minus(total.cache_read_tokens, before.cache_read_tokens),
+        cache_write_tokens: minus(total.cache_write_tokens, before.cache_write_tokens),
+        reasoning_tokens: minus(total.reasoning_tokens, before.reasoning_tokens),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of a float saturates, and a duration is far from the limits"
+)]
+pub(super) fn to_ms(ms: f64) -> u64 {
+    ms.round() as u64
+}
+
+impl From<ApiUsage> for Usage {
+    fn from(usage: ApiUsage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_input_tokens,
+            cache_write_tokens: usage.cache_creation_input_tokens,
+            reasoning_tokens: None,
+        }
+    }
+}
+
+impl From<ModelUsageLine> for ModelUsage {
+    fn from(line: ModelUsageLine) -> Self {
+        Self {
+            usage: Usage {
+                input_tokens: line.input_tokens,
+                output_tokens: line.output_tokens,
+                cache_read_tokens: line.cache_read_input_tokens,
+                cache_write_tokens: line.cache_creation_input_tokens,
+                reasoning_tokens: None,
+            },
+            cost_usd: line.cost_usd,
+            context_window: line.context_window,
+            max_output_tokens: line.max_output_tokens,
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Hooks of the user's that end a turn.
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind, excerpt};
+
+use super::NOTICE_BYTES;
+use super::wire::ResultLine;
+
+/// What stands before the prompt in the words of a hook that held it back.
+const PROMPT: &str = "\n\nOriginal prompt:";
+
+/// The error of a turn that a hook ended before the agent had done, which the CLI calls a success.
+/// `blocked` is what was said of a prompt that was held back.
+pub(super) fn stopped(line: &ResultLine<'_>, blocked: Option<String>) -> Option<AgentError> {
+    let message = match blocked {
+        // No prompt is in an error.
+        Some(words) => {
+            let words = words.split_once(PROMPT).map_or(&*words, |(words, _)| words);
+            excerpt(words.trim(), NOTICE_BYTES)
+        }
+        None if line.terminal_reason.as_deref() == Some("hook_stopped") => {
+            "a hook stopped the run before the agent had done; see the hooks in the settings of \
+             Claude Code"
+                .to_owned()
+        }
+        None => return None,
+    };
+    let code = ErrorCode::CliError;
+    Some(AgentError::new(code, ErrorKind::Permission, message))
+}

@@ -1,0 +1,185 @@
+//! Lines that only say something, hooks that end a run, and files that sub-agents write.
+
+use serde_json::{Value, json};
+use teamster_core::{AgentEvent, ChangeKind, ErrorKind, RunStatus};
+
+use super::{SESSION, block, delta, end, init, names, run, start, stream};
+
+fn system(subtype: &str, fields: &Value) -> String {
+    let mut line = json!({"type": "system", "subtype": subtype, "session_id": SESSION});
+    for (name, value) in fields.as_object().unwrap() {
+        line[name] = value.clone();
+    }
+    line.to_string()
+}
+
+#[test]
+fn what_a_user_wants_to_know_is_a_notice() {
+    for (subtype, fields, expected) in [
+        (
+            "vcs_state_changed",
+            json!({"kind": "commit", "cwd": "/ws", "branch": "main"}),
+            "git commit on main in /ws",
+        ),
+        (
+            "vcs_state_changed",
+            json!({"kind": "merge", "cwd": "/ws"}),
+            "git merge in /ws",
+        ),
+        (
+            "code_change_published",
+            json!({"action": "created", "url": "https://x/1"}),
+            "code change created: https://x/1",
+        ),
+        (
+            "session_title_changed",
+            json!({"title": "Blue"}),
+            "the session's title is: Blue",
+        ),
+        (
+            "memory_saved",
+            json!({"written_paths": ["a.md", "b.md"]}),
+            "memory saved: a.md, b.md",
+        ),
+        (
+            "instruction_size_warning",
+            json!({"total_chars": 50, "total_limit_chars": 40, "file_count": 1}),
+            "the instruction files have 50 characters; at most 40 are recommended",
+        ),
+        (
+            "session_writes_lost",
+            json!({"error_code": "ENOSPC", "lost": ["transcript"]}),
+            "the disk is full, and this was not saved: transcript",
+        ),
+        (
+            "plugin_install",
+            json!({"status": "failed", "name": "p", "error": "no"}),
+            "the plugins of p could not be installed: no",
+        ),
+        (
+            "ui_notify",
+            json!({"plugin": "p", "title": "Done"}),
+            "p: Done",
+        ),
+    ] {
+        let (events, result) = run(&[init(), system(subtype, &fields)]);
+        let AgentEvent::Notice(notice) = &events[1] else {
+            panic!("{subtype}: {events:?}")
+        };
+        assert_eq!(notice.message, expected);
+        assert_eq!(result.diagnostics.unknown, 0);
+    }
+}
+
+#[test]
+fn bookkeeping_is_no_event_and_what_has_no_name_is_unknown() {
+    for subtype in ["memory_recall", "ui_panes", "plugin_install", "shell_cwd"] {
+        let (events, _) = run(&[init(), system(subtype, &json!({"status": "started"}))]);
+        assert_eq!(names(&events)[1], "error", "{subtype}: {events:?}");
+    }
+    let (events, result) = run(&[init(), system("a_new_one", &json!({}))]);
+    assert_eq!(
+        (names(&events)[1], result.diagnostics.unknown),
+        ("unknown", 1)
+    );
+}
+
+#[test]
+fn a_prompt_that_a_hook_held_back_has_failed_without_a_text() {
+    let words = "UserPromptSubmit operation blocked by hook:\nnot by policy\n\nOriginal prompt: go";
+    let blocked = system(
+        "informational",
+        &json!({"content": words, "level": "warning",
+        "prevent_continuation": true}),
+    );
+    let (events, result) = run(&[
+        init(),
+        blocked,
+        end(&json!({"result": words, "num_turns": 0})),
+    ]);
+    assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
+    assert_eq!((result.status, &*result.text), (RunStatus::Failed, ""));
+    assert_eq!(result.final_message, None);
+    let [error] = &result.errors[..] else {
+        panic!("{result:#?}")
+    };
+    assert_eq!(error.kind, ErrorKind::Permission);
+    assert_eq!(
+        error.message,
+        "UserPromptSubmit operation blocked by hook:\nnot by policy"
+    );
+}
+
+#[test]
+fn a_hook_that_ends_the_run_is_an_error_and_one_after_the_answer_a_notice() {
+    let stopped = end(&json!({"terminal_reason": "hook_stopped", "stop_reason": "tool_use"}));
+    let (_, result) = run(&[init(), stopped]);
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(result.errors[0].kind, ErrorKind::Permission);
+    let after = end(&json!({"terminal_reason": "stop_hook_prevented", "result": "Done."}));
+    let (events, result) = run(&[init(), after]);
+    assert_eq!(
+        (result.status, &*result.text),
+        (RunStatus::Completed, "Done.")
+    );
+    assert!(names(&events).contains(&"notice"));
+}
+
+#[test]
+fn a_message_that_ended_before_its_stop_reason_is_retracted_by_the_next() {
+    let stop = || stream(&json!({"type": "message_stop"}));
+    let reason = stream(&json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}));
+    let said = |id: &str| [start(id), block(0, "text"), delta(0, id)];
+    let broken = [
+        &said("a")[..],
+        &[stop()],
+        &said("b")[..],
+        &[reason.clone(), stop()],
+    ]
+    .concat();
+    let (events, result) = run(&[&[init()][..], &broken, &[end(&json!({}))]].concat());
+    assert!(names(&events).contains(&"retract"), "{events:?}");
+    assert_eq!(result.text, "b");
+    let two = [
+        &said("a")[..],
+        &[reason.clone(), stop()],
+        &said("b")[..],
+        &[reason, stop()],
+    ]
+    .concat();
+    let (_, result) = run(&[&[init()][..], &two, &[end(&json!({}))]].concat());
+    assert_eq!(result.text, "ab");
+}
+
+#[test]
+fn a_file_that_a_sub_agent_wrote_is_that_of_its_call() {
+    let call = |id: &str, name: &str, input: &Value| {
+        json!({"type": "assistant", "parent_tool_use_id": "t0", "session_id": SESSION, "message":
+            {"id": id, "model": "m", "content": [{"type": "tool_use", "id": id, "name": name, "input": input}]}})
+        .to_string()
+    };
+    let ended = |id: &str, text: &str, is_error: bool| {
+        json!({"type": "user", "parent_tool_use_id": "t0", "session_id": SESSION, "message":
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text,
+             "is_error": is_error}]}})
+        .to_string()
+    };
+    let (events, _) = run(&[
+        init(),
+        call("t1", "Write", &json!({"file_path": "/ws/a", "content": ""})),
+        ended("t1", "File created successfully at: /ws/a", false),
+        call("t2", "NotebookEdit", &json!({"notebook_path": "/ws/b"})),
+        ended("t2", "Updated cell", false),
+        call("t3", "Edit", &json!({"file_path": "/ws/c"})),
+        ended("t3", "String to replace not found", true),
+    ]);
+    let changes = events.iter().filter_map(|event| match event {
+        AgentEvent::FileChange(it) => Some((&*it.path, it.change)),
+        _ => None,
+    });
+    let changes: Vec<_> = changes.collect();
+    assert_eq!(
+        changes,
+        [("/ws/a", ChangeKind::Add), ("/ws/b", ChangeKind::Update)]
+    );
+}

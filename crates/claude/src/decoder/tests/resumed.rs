@@ -1,0 +1,147 @@
+//! Figures of a resumed run with 2.1.290, which reports those of the session. They are those that it
+//! printed; the lines are cut.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use teamster_core::{Exit, ModelUsage, RunResult, Usage};
+use teamster_testkit::replay::decode;
+
+use super::super::ClaudeDecoder;
+use super::super::figures::{Baseline, SessionTotals};
+use super::super::turns::Turns;
+use super::{end, init};
+
+/// The session used input, output, and tokens of the cache.
+fn tokens(input: u64, output: u64) -> Usage {
+    Usage {
+        input_tokens: Some(input),
+        output_tokens: Some(output),
+        cache_read_tokens: Some(4608),
+        cache_write_tokens: Some(576),
+        reasoning_tokens: None,
+    }
+}
+
+/// What the first run left in the session's file.
+fn before() -> SessionTotals {
+    let model = ModelUsage {
+        usage: tokens(16, 110),
+        cost_usd: Some(0.006_065_6),
+        ..ModelUsage::default()
+    };
+    SessionTotals {
+        by_model: BTreeMap::from([("m".to_owned(), model)]),
+        cost: 0.006_065_6,
+        api_ms: Some(334.0),
+    }
+}
+
+fn resumed(baseline: Baseline, ends: &[String]) -> RunResult {
+    let decoder = ClaudeDecoder {
+        turns: Turns::new(baseline),
+        ..ClaudeDecoder::new()
+    };
+    let lines: Vec<_> = std::iter::once(init())
+        .chain(ends.iter().cloned())
+        .collect();
+    let exit = Exit {
+        code: Some(0),
+        ..Exit::default()
+    };
+    decode(decoder, &lines, exit).1
+}
+
+/// The end of the second run.
+fn second() -> String {
+    end(
+        &json!({"result": "x", "total_cost_usd": 0.006_613_6, "duration_api_ms": 357,
+        "usage": {"input_tokens": 12, "output_tokens": 25,
+                  "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0},
+        "modelUsage": {"m": {"inputTokens": 28, "outputTokens": 135, "cacheReadInputTokens": 4608,
+                             "cacheCreationInputTokens": 576, "costUSD": 0.006_613_6}}}),
+    )
+}
+
+fn micro(usd: Option<f64>) -> String {
+    usd.map_or_else(String::new, |usd| format!("{:.1}", usd * 1e6))
+}
+
+#[test]
+fn what_the_session_used_before_is_not_the_run_s() {
+    let result = resumed(Baseline::Resumed(before()), &[second()]);
+    let usage = result.usage.unwrap();
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(12), Some(25))
+    );
+    assert_eq!(
+        (usage.cache_read_tokens, usage.cache_write_tokens),
+        (Some(0), Some(0))
+    );
+    assert_eq!(micro(result.total_cost_usd), "548.0");
+    let of_model = result.usage_by_model["m"];
+    assert_eq!(
+        (of_model.usage, micro(of_model.cost_usd)),
+        (usage, "548.0".into())
+    );
+    assert_eq!(result.api_duration_ms, Some(23));
+    assert_eq!(result.session_usage, Some(tokens(28, 135)));
+}
+
+#[test]
+fn where_nothing_is_known_only_what_the_main_model_used_is_reported() {
+    let result = resumed(Baseline::Unknown, &[second(), second()]);
+    let usage = result.usage.unwrap();
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(12), Some(25))
+    );
+    assert_eq!(
+        (result.total_cost_usd, result.api_duration_ms),
+        (None, None)
+    );
+    assert!(result.usage_by_model.is_empty() && result.session_usage.is_none());
+}
+
+#[test]
+fn a_version_that_counts_each_run_by_itself_is_taken_at_its_word() {
+    let own = end(
+        &json!({"result": "x", "total_cost_usd": 0.000_685, "duration_api_ms": 49,
+        "usage": {"input_tokens": 12, "output_tokens": 25},
+        "modelUsage": {"m": {"inputTokens": 12, "outputTokens": 25, "costUSD": 0.000_685}}}),
+    );
+    // The second was written by a later version.
+    for baseline in [
+        Baseline::Unknown,
+        Baseline::Resumed(before()),
+        Baseline::Resumed(SessionTotals::default()),
+    ] {
+        let result = resumed(baseline, std::slice::from_ref(&own));
+        let usage = result.usage.unwrap();
+        assert_eq!(
+            (usage.input_tokens, usage.output_tokens),
+            (Some(12), Some(25))
+        );
+        assert_eq!(micro(result.total_cost_usd), "685.0");
+        assert_eq!(result.usage_by_model["m"].usage.input_tokens, Some(12));
+    }
+}
+
+#[test]
+fn results_that_come_together_are_counted_once() {
+    let models = json!({"m": {"inputTokens": 60, "outputTokens": 125, "costUSD": 0.002_74}});
+    let first = end(&json!({"total_cost_usd": 0.002_74, "modelUsage": models,
+        "usage": {"input_tokens": 24, "output_tokens": 50}, "model_usage_since_last_result": models}));
+    let second = end(&json!({"total_cost_usd": 0.002_74, "modelUsage": models,
+        "usage": {"input_tokens": 12, "output_tokens": 25}, "model_usage_since_last_result": {},
+        "origin": {"kind": "task-notification"}}));
+    let result = resumed(Baseline::New, &[first, second]);
+    let usage = result.usage.unwrap();
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(60), Some(125))
+    );
+    assert_eq!(micro(result.total_cost_usd), "2740.0");
+    assert_eq!(result.usage_by_model["m"].usage.input_tokens, Some(60));
+}

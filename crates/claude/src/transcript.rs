@@ -1,0 +1,127 @@
+//! What the CLI keeps of a session.
+//!
+//! Every session has a file `projects/<directory>/<id>.jsonl` in the CLI's folder, to which a resumed
+//! run appends. It is only read here. At the end of a run, versions that go on counting where the
+//! session was (seen from 2.1.290 on) leave a line `cost-state` with the totals so far.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+use serde::Deserialize;
+use teamster_core::{ExecuteParams, is_uuid};
+
+use crate::decoder::{Baseline, ModelUsageLine, SessionTotals};
+
+/// How much of a file is read at a time, from its end on, in bytes.
+const PIECE: u64 = 1 << 20;
+/// What such a line begins with.
+const COST_STATE: &[u8] = b"{\"type\":\"cost-state\",";
+
+/// The totals of the session that is resumed or forked, before the run.
+pub(crate) fn baseline(params: &ExecuteParams) -> Baseline {
+    let Some(id) = params.session_id.as_deref() else {
+        let resumes = |arg: &String| {
+            let flag = arg.split_once('=').map_or(arg.as_str(), |(flag, _)| flag);
+            ["--continue", "-c", "--resume", "-r", "--from-pr"].contains(&flag)
+        };
+        return if params.extra_args.iter().any(resumes) {
+            Baseline::Unknown
+        } else {
+            Baseline::New
+        };
+    };
+    let file = folder(params).filter(|_| is_uuid(id));
+    match file.and_then(|folder| find(&folder.join("projects"), id)) {
+        Some(file) => totals(&file).map_or(Baseline::Unknown, Baseline::Resumed),
+        None => Baseline::Unknown,
+    }
+}
+
+/// The CLI's folder: `CLAUDE_CONFIG_DIR`, or `.claude` in the user's home.
+fn folder(params: &ExecuteParams) -> Option<PathBuf> {
+    let variable = |name: &str| {
+        let value = match params.env.get(name) {
+            Some(value) => value.into(),
+            None => std::env::var_os(name)?,
+        };
+        (!value.is_empty()).then(|| PathBuf::from(value))
+    };
+    let folder = match variable("CLAUDE_CONFIG_DIR") {
+        Some(folder) => folder,
+        None => variable("HOME")?.join(".claude"),
+    };
+    Some(match &params.working_directory {
+        Some(directory) => directory.join(folder),
+        None => folder,
+    })
+}
+
+/// The file of a session. Its folder is named after the working directory; ids are unique, so all are
+/// looked through.
+fn find(projects: &Path, id: &str) -> Option<PathBuf> {
+    let name = format!("{id}.jsonl");
+    let folders = fs::read_dir(projects).ok()?.flatten();
+    let mut files = folders.map(|folder| folder.path().join(&name));
+    files.find(|file| file.is_file())
+}
+
+/// The last totals in a session's file; nothing, if a version wrote it that does not keep them there.
+/// `None` if the file cannot be read.
+fn totals(path: &Path) -> Option<SessionTotals> {
+    let mut file = File::open(path).ok()?;
+    let mut end = file.metadata().ok()?.len();
+    // The beginning of the line that was cut by the last piece.
+    let mut rest = Vec::new();
+    while end > 0 {
+        let start = end.saturating_sub(PIECE);
+        file.seek(SeekFrom::Start(start)).ok()?;
+        let mut piece = Vec::new();
+        (&mut file).take(end - start).read_to_end(&mut piece).ok()?;
+        piece.extend_from_slice(&rest);
+        let mut from = piece.len();
+        while let Some(at) = memmem::rfind(&piece[..from], COST_STATE) {
+            let begins = at.checked_sub(1).is_none_or(|at| piece[at] == b'\n');
+            if begins && (at > 0 || start == 0) {
+                let line = piece[at..].split(|b| *b == b'\n').next();
+                let totals = line.and_then(|line| serde_json::from_slice::<CostState>(line).ok());
+                if let Some(totals) = totals {
+                    return Some(totals.into());
+                }
+            }
+            from = at;
+        }
+        let first = piece.iter().position(|b| *b == b'\n');
+        piece.truncate(first.map_or(piece.len(), |at| at + 1));
+        rest = piece;
+        end = start;
+    }
+    Some(SessionTotals::default())
+}
+
+/// `cost-state`: what the session used, over all its runs.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CostState {
+    #[serde(rename = "totalCostUSD")]
+    total_cost_usd: f64,
+    #[serde(rename = "totalAPIDuration")]
+    total_api_duration: Option<f64>,
+    model_usage: BTreeMap<String, ModelUsageLine>,
+}
+
+impl From<CostState> for SessionTotals {
+    fn from(state: CostState) -> Self {
+        let models = state.model_usage.into_iter();
+        Self {
+            by_model: models.map(|(model, line)| (model, line.into())).collect(),
+            cost: state.total_cost_usd,
+            api_ms: state.total_api_duration,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Agents that work in the background: a turn is not over before they are.
+
+use teamster_core::{AgentEvent, Order, PermissionAnswer, PermissionPolicy, RunStatus};
+
+use crate::play::{Play, Told};
+use crate::{is_plain, times};
+
+/// What a message of the recorded model costs, in millionths of a dollar.
+const COST_OPUS_5: f64 = 685.0;
+const COST_OPUS_5_5: f64 = 548.0;
+
+/// The versions in which a call of an agent puts it into the background.
+const VERSIONS: [(&str, f64); 2] = [("2.1.240", COST_OPUS_5), ("2.1.330", COST_OPUS_5_5)];
+
+fn played(scenario: &str) -> (Play, Told) {
+    let (_, name) = scenario.split_once('/').unwrap();
+    let mut play = Play::new(scenario);
+    let told = play.play(&format!("[[mock:{name}]] first"));
+    (play, told)
+}
+
+/// The session goes on after it, and nothing was left over.
+fn goes_on(mut play: Play, cost: f64) {
+    let told = play.play("[[mock:two]] second");
+    is_plain(&told, "Answer two.", Some(cost));
+    play.rest();
+    assert!(play.unasked.is_empty(), "{:#?}", play.unasked);
+}
+
+#[test]
+fn a_turn_ends_when_its_agent_has_reported() {
+    for (version, cost) in VERSIONS {
+        for (name, start, end) in [
+            ("agent", "It works on.", "All done."),
+            ("agent_bg", "Agent started.", "Told."),
+        ] {
+            let (play, told) = played(&format!("{version}/{name}"));
+            assert_eq!(told.result.status, RunStatus::Completed);
+            assert_eq!(told.result.text, format!("Delegating.{start}{end}"));
+            assert_eq!(told.result.final_message.as_deref(), Some(end));
+            let names: Vec<_> = told.tools().into_iter().map(|(name, _)| name).collect();
+            assert_eq!(names, ["Agent", "Bash"]);
+            assert_eq!(told.outputs()[1], ("sub", Some(false)));
+            assert!(told.result.open_tool_ids.is_empty());
+            // Three requests of the main agent, two of the other.
+            assert_eq!(told.end(), (Some((60, 125)), Some(5.0 * cost)));
+            assert_eq!(
+                (told.tokens(), told.cost()),
+                (Some((60, 125)), times(Some(cost), 5.0))
+            );
+            goes_on(play, cost);
+        }
+    }
+}
+
+#[test]
+fn the_oldest_version_ends_it_so_too() {
+    let (play, told) = played("2.1.197/agent_bg");
+    assert_eq!(told.result.text, "Delegating.Agent started.Told.");
+    assert_eq!(told.tools().len(), 2);
+    assert_eq!(told.tokens(), Some((60, 125)));
+    goes_on(play, 685.0);
+}
+
+#[test]
+fn a_turn_waits_for_the_last_of_several_agents() {
+    for (version, cost) in VERSIONS {
+        let (play, told) = played(&format!("{version}/agent_parallel"));
+        let starts = "Delegating.It works on.All done.Really done.Finished.";
+        assert_eq!(told.result.text, starts);
+        let names: Vec<_> = told.tools().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names.iter().filter(|name| **name == "Agent").count(), 3);
+        assert_eq!(names.iter().filter(|name| **name == "Bash").count(), 2);
+        assert!(told.outputs().contains(&("slow", Some(false))));
+        // Five requests of the main agent, seven of the others.
+        assert_eq!(told.end(), (Some((144, 300)), times(Some(cost), 12.0)));
+        goes_on(play, cost);
+    }
+}
+
+#[test]
+fn an_agent_whose_report_the_turn_takes_in_begins_no_other() {
+    for (version, cost) in VERSIONS {
+        let (play, told) = played(&format!("{version}/agent_tool"));
+        assert_eq!(told.result.text, "Delegating.Waiting.Heard it.");
+        assert_eq!(told.end(), (Some((48, 100)), times(Some(cost), 4.0)));
+        goes_on(play, cost);
+    }
+}
+
+#[test]
+fn an_agent_that_ends_while_the_answer_is_written_is_reported_after_it() {
+    for (version, cost) in VERSIONS {
+        let (play, told) = played(&format!("{version}/agent_mainslow"));
+        assert_eq!(told.result.text, "Delegating.a b c d e f Told late.");
+        assert_eq!(told.end(), (Some((48, 100)), times(Some(cost), 4.0)));
+        goes_on(play, cost);
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_agents_and_the_turn() {
+    for (version, cost) in VERSIONS {
+        let mut play = Play::new(&format!("{version}/agent_int"));
+        play.turn("[[mock:agent_slow]] first");
+        play.until("\"terminal_reason\"");
+        play.interrupt();
+        let told = play.end();
+        assert_eq!(told.result.status, RunStatus::Aborted);
+        assert_eq!(told.result.text, "Delegating.It works on.");
+        assert!(
+            told.notices().iter().any(|it| it.ends_with("(stopped)")),
+            "{told:#?}"
+        );
+        goes_on(play, cost);
+    }
+}
+
+#[test]
+fn an_agent_may_ask_for_permission_while_the_turn_waits_for_it() {
+    for (version, cost) in VERSIONS {
+        let mut play = Play::with(&format!("{version}/agent_ask"), |options| {
+            options.permissions = PermissionPolicy::ask(|_| async { PermissionAnswer::Allow });
+        });
+        play.turn("[[mock:agent_ask]] first");
+        play.until("\"can_use_tool\"");
+        assert_eq!(play.asked.len(), 1);
+        play.order(Order::Answer(play.asked[0].id, PermissionAnswer::Allow));
+        let told = play.end();
+        assert_eq!(told.result.text, "Delegating.It works on.All done.");
+        assert_eq!(told.tools().len(), 2);
+        assert_eq!(told.end(), (Some((60, 125)), times(Some(cost), 5.0)));
+        goes_on(play, cost);
+    }
+}
+
+#[test]
+fn an_agent_that_fails_is_a_notice_and_the_turn_goes_on() {
+    let (play, told) = played("2.1.330/agent_fails");
+    assert_eq!(told.result.status, RunStatus::Completed);
+    assert_eq!(told.result.text, "Delegating.It works on.All done.");
+    let failed = "API Error: 400 mock: the sub-agent fails";
+    assert!(told.notices().contains(&failed), "{:?}", told.notices());
+    assert_eq!(
+        told.end(),
+        (Some((36, 75)), times(Some(COST_OPUS_5_5), 3.0))
+    );
+    goes_on(play, COST_OPUS_5_5);
+}
+
+#[test]
+fn an_agent_that_starts_another_waits_for_it() {
+    let (play, told) = played("2.1.330/agent_nested");
+    assert_eq!(told.result.text, "Delegating.It works on.All done.");
+    let parents = told.events.iter().filter_map(|event| match event {
+        AgentEvent::ToolUse(it) => Some(it.parent_tool_id.as_deref()),
+        _ => None,
+    });
+    let parents: Vec<_> = parents.collect();
+    assert_eq!(parents, [None, Some("toolu_mock_001_1")]);
+    // The calls of the inner one are not printed, but it is paid for.
+    assert_eq!(
+        told.end(),
+        (Some((84, 175)), times(Some(COST_OPUS_5_5), 7.0))
+    );
+    goes_on(play, COST_OPUS_5_5);
+}
+
+#[test]
+fn a_turn_waits_for_a_workflow() {
+    let (play, told) = played("2.1.330/workflow");
+    assert_eq!(told.result.text, "By a workflow.It works on.All done.");
+    assert_eq!(
+        told.end(),
+        (Some((96, 200)), times(Some(COST_OPUS_5_5), 8.0))
+    );
+    goes_on(play, COST_OPUS_5_5);
+}
