@@ -31,7 +31,7 @@ const MARKS_OF_A_SESSION: &[&str] = &[
 ];
 
 /// The lines of the session's record that have figures.
-const FIGURES: &[&str] = &["session.usage_record"];
+const FIGURES: &[&str] = &["session.usage_record", "session.start", "session.shutdown"];
 
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     check(params)?;

@@ -8,6 +8,7 @@ mod decoder;
 mod launch;
 mod recorded;
 mod session;
+mod session_record;
 
 use std::path::{Path, PathBuf};
 

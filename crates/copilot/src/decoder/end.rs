@@ -7,7 +7,7 @@ use teamster_core::{
 
 use super::session::SessionState;
 use super::text::Lane;
-use super::usage::Spent;
+use super::usage::{Spent, Totals};
 use super::wire::{CallUsage, ResultLine};
 
 /// What is known of the end of the run.
@@ -31,6 +31,8 @@ pub(super) struct Ending {
     total_api_duration_ms: Option<u64>,
     /// What the lines say of tokens.
     printed: Spent,
+    /// What the session had used before this run.
+    pub(super) before: Option<Totals>,
 }
 
 impl Ending {
@@ -147,7 +149,7 @@ impl Ending {
             self.push_errors(out);
             self.ended_with_error = self.ended_with_error.map(|_| true);
         }
-        let recorded = Spent::of_record(&exit.record);
+        let recorded = Spent::of_record(&exit.record, self.before.as_ref());
         let spent = if recorded.usage.is_some() {
             recorded
         } else {

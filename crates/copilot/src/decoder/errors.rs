@@ -48,6 +48,8 @@ pub(super) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> Agent
         Some("transient_auth_error") => Some(ErrorKind::Auth),
         Some("streaming_error") => Some(ErrorKind::Network),
         Some("api_error") => Some(ErrorKind::Overloaded),
+        // Nothing is said of why only where an answer came without its end.
+        None if failure.is_none() => Some(ErrorKind::Protocol),
         _ => None,
     });
     let message = match failure.map(|f| (f.status, f.message.as_str())) {
@@ -112,6 +114,10 @@ pub(super) fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("No response was returned", ErrorKind::Protocol),
         ("Failed to finalize", ErrorKind::Protocol),
         ("Failed to parse", ErrorKind::Protocol),
+        (
+            "stream ended without a completed response",
+            ErrorKind::Protocol,
+        ),
         ("Failed native model HTTP request", ErrorKind::Network),
         ("server had an error", ErrorKind::Overloaded),
     ];

@@ -16,13 +16,15 @@ mod tools;
 mod usage;
 mod wire;
 
+use std::path::Path;
+
 use teamster_core::json_line::{self, parse, type_of};
 use teamster_core::{
     Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id,
     NoticeLevel, NoticeSource, Permission, Retry, RunSummary, ToolResult, surrogates,
 };
 
-use crate::launch;
+use crate::{launch, session_record};
 use background::Background;
 use end::Ending;
 use errors::Failure;
@@ -37,6 +39,7 @@ use wire::{
 };
 
 pub(crate) use hot::CopilotDialect;
+pub(crate) use usage::Totals;
 
 /// The main agent's lane.
 const MAIN: usize = 0;
@@ -89,7 +92,8 @@ impl CopilotDecoder {
     /// A decoder for the run of these parameters: they say which session it is.
     pub fn for_run(params: &ExecuteParams) -> Self {
         // An id that was chosen may be that of a session which exists: then it is resumed.
-        let exists = || launch::record(params).is_some_and(|record| record.path.exists());
+        let record = launch::record(params).map(|record| record.path);
+        let exists = || record.as_deref().is_some_and(Path::exists);
         let is_new = params.session_id.is_none() && params.new_session_id.is_some() && !exists();
         let chosen = params
             .session_id
@@ -103,6 +107,7 @@ impl CopilotDecoder {
             asked.clone(),
         ));
         decoder.calls.servers = Servers::new(asked);
+        decoder.ending.before = record.as_deref().and_then(session_record::last_totals);
         decoder
     }
 
@@ -197,12 +202,14 @@ impl CopilotDecoder {
             | "assistant.turn_retry"
             | "assistant.idle"
             | "model.call_start"
-            | "model.call_finished" => {
+            | "model.call_finished"
+            | "model.turn_retry" => {
                 self.turn(kind, &parse(text)?, out);
             }
             "model.call_failure" => {
                 let line: Line<'_, wire::CallFailure<'_>> = parse(text)?;
                 let lane = self.lane(line.agent.get(), None);
+                self.lanes[lane].call_failed = true;
                 self.lanes[lane].failure = Some(Failure::new(&line.data));
             }
             "session.error" => {
@@ -312,6 +319,7 @@ impl CopilotDecoder {
             "assistant.turn_start" => {
                 lane.retries = 0;
                 lane.failure = None;
+                lane.call_failed = false;
                 if at == MAIN {
                     self.background.wakes();
                     self.ending.turns += 1;
@@ -325,21 +333,20 @@ impl CopilotDecoder {
                     }
                 }
             }
-            "model.call_start" => lane.call_starts(),
-            "model.call_finished" => {
-                lane.call_succeeded = line.data.outcome.get() == Some("success");
+            "model.call_start" => {
+                // A version that prints no retry only makes the next request.
+                if lane.call_failed {
+                    retry(lane, None, out);
+                }
+                lane.call_starts();
             }
-            "assistant.turn_retry" => {
-                lane.retry(out);
-                lane.retries += 1;
-                let attempt = lane.failure.as_ref().and_then(|f| f.attempt);
-                out.push(AgentEvent::Retry(Box::new(Retry {
-                    attempt: attempt.map_or(lane.retries, |before| before.saturating_add(1)),
-                    max_attempts: None,
-                    delay_ms: None,
-                    error: errors::of_retry(lane.failure.as_ref(), line.data.reason.get()),
-                    native: None,
-                })));
+            "model.call_finished" => {
+                let outcome = line.data.outcome.get();
+                lane.call_succeeded = outcome == Some("success");
+                lane.call_failed |= outcome == Some("error");
+            }
+            "assistant.turn_retry" | "model.turn_retry" => {
+                retry(lane, line.data.reason.get(), out);
             }
             "assistant.turn_end" => {
                 lane.turn_ends();
@@ -410,6 +417,20 @@ impl CopilotDecoder {
     }
 }
 
+/// The CLI makes a failed request of this agent again.
+fn retry(lane: &mut Lane, reason: Option<&str>, out: &mut Events) {
+    lane.retry(out);
+    lane.retries += 1;
+    let attempt = lane.failure.as_ref().and_then(|f| f.attempt);
+    out.push(AgentEvent::Retry(Box::new(Retry {
+        attempt: attempt.map_or(lane.retries, |before| before.saturating_add(1)),
+        max_attempts: None,
+        delay_ms: None,
+        error: errors::of_retry(lane.failure.as_ref(), reason),
+        native: None,
+    })));
+}
+
 /// Lines that have nothing for a user: pieces of what also comes whole, signs of life, and the CLI's
 /// own bookkeeping.
 fn is_noise(kind: &str) -> bool {
@@ -426,6 +447,16 @@ fn is_noise(kind: &str) -> bool {
             | "user.message"
             | "system.message"
             | "model.call_final_result"
+            | "model.log"
+            | "model.message"
+            | "model.messages_snapshot"
+            | "model.model_call_failure"
+            | "model.model_call_started"
+            | "model.model_call_success"
+            | "model.response"
+            | "model.tool_execution"
+            | "model.turn_ended"
+            | "model.turn_started"
             | "agent.interrupted"
             | "subagent.configured"
             | "subagent.selected"

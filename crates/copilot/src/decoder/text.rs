@@ -36,6 +36,8 @@ pub(super) struct Lane {
     pub(super) failure: Option<Failure>,
     /// How often the request that goes on was made again.
     pub(super) retries: u32,
+    /// The last request failed, and was not made again.
+    pub(super) call_failed: bool,
     /// The request that goes on ended well.
     pub(super) call_succeeded: bool,
     /// The last turn ended in the middle of a message.
@@ -153,13 +155,14 @@ impl Lane {
         }
     }
 
-    /// The CLI asks the model again: what the failed request had said is void.
+    /// The CLI asks the model again: what the failed request had said is void. The next message may
+    /// have the same id.
     pub(super) fn retry(&mut self, out: &mut Events) {
+        self.call_failed = false;
         for half in std::mem::take(&mut self.open) {
             if !half.said.is_empty() {
-                retract(half.id.clone(), out);
+                retract(half.id, out);
             }
-            self.end(half.id, String::new());
         }
         for half in std::mem::take(&mut self.reasoning) {
             if !half.said.is_empty() {

@@ -5,7 +5,46 @@ use std::collections::BTreeMap;
 use teamster_core::json_line::{parse, type_of};
 use teamster_core::{ModelUsage, Usage};
 
-use super::wire::{CallUsage, Line, UsageRecord};
+use super::wire::{CallUsage, Line, Shutdown, UsageRecord};
+
+/// What the requests of a session used so far, by model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Totals(BTreeMap<String, Usage>);
+
+impl Totals {
+    /// The totals in a line, if it is `session.shutdown`.
+    pub(crate) fn of_line(line: &str) -> Option<Self> {
+        if type_of(line).as_deref() != Some("session.shutdown") {
+            return None;
+        }
+        let line: Line<'_, Shutdown<'_>> = parse(line)?;
+        let models = line.data.model_metrics.into_iter();
+        let totals = models.map(|(model, metrics)| (model, usage_of(&metrics.usage)));
+        Some(Self(totals.collect()))
+    }
+
+    /// What was used since those.
+    fn since(self, before: &Self) -> BTreeMap<String, Usage> {
+        let grown = |now: Option<u64>, then: Option<u64>| {
+            Some(now?.saturating_sub(then.unwrap_or_default()))
+        };
+        let models = self.0.into_iter().map(|(model, now)| {
+            let then = before.0.get(&model).copied().unwrap_or_default();
+            let usage = Usage {
+                input_tokens: grown(now.input_tokens, then.input_tokens),
+                output_tokens: grown(now.output_tokens, then.output_tokens),
+                cache_read_tokens: grown(now.cache_read_tokens, then.cache_read_tokens),
+                cache_write_tokens: grown(now.cache_write_tokens, then.cache_write_tokens),
+                // 0 where the service reports none.
+                reasoning_tokens: grown(now.reasoning_tokens, then.reasoning_tokens)
+                    .filter(|tokens| *tokens > 0),
+            };
+            (model, usage)
+        });
+        let used = |usage: &Usage| usage.total_tokens().is_some_and(|tokens| tokens > 0);
+        models.filter(|(_, usage)| used(usage)).collect()
+    }
+}
 
 /// The figures of the requests of one run.
 #[derive(Debug, Default)]
@@ -20,16 +59,32 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// The sum over the lines of a session's record.
-    pub(super) fn of_record(lines: &[String]) -> Self {
+    /// The sum over the lines that a session's record gained. A version that records no single
+    /// requests has the session's totals: `before` are those of its earlier runs.
+    pub(super) fn of_record(lines: &[String], before: Option<&Totals>) -> Self {
         let mut spent = Self::default();
+        let mut begun = None;
+        let mut totals = None;
         for line in lines {
-            // Other lines may hold the words, in what somebody said.
-            if type_of(line).as_deref() == Some("session.usage_record")
-                && let Some(line) = parse::<Line<'_, UsageRecord<'_>>>(line)
-            {
-                let main = line.agent.get().is_none();
-                spent.add(main, &line.data.usage);
+            // Other lines may hold the words, in the text of a message.
+            match type_of(line).as_deref() {
+                Some("session.usage_record") => {
+                    if let Some(line) = parse::<Line<'_, UsageRecord<'_>>>(line) {
+                        let main = line.agent.get().is_none();
+                        spent.add(main, &line.data.usage);
+                    }
+                }
+                Some("session.start") => begun = Some(Totals::default()),
+                Some("session.shutdown") => totals = Totals::of_line(line).or(totals),
+                _ => {}
+            }
+        }
+        if spent.usage.is_none()
+            && let Some(totals) = totals
+            && let Some(before) = begun.as_ref().or(before)
+        {
+            for (model, usage) in totals.since(before) {
+                spent.count(Some(&model), usage);
             }
         }
         spent
@@ -37,14 +92,7 @@ impl Spent {
 
     /// Adds one request.
     pub(super) fn add(&mut self, main_agent: bool, call: &CallUsage<'_>) {
-        let usage = usage_of(call);
-        if !usage.is_empty() {
-            self.usage = Some(self.usage.unwrap_or_default().plus(usage));
-            if let Some(model) = call.model.get() {
-                let entry = self.by_model.entry(model.to_owned()).or_default();
-                entry.usage = entry.usage.plus(usage);
-            }
-        }
+        self.count(call.model.get(), usage_of(call));
         if let Some(ms) = call.duration {
             self.duration_ms = Some(self.duration_ms.unwrap_or_default().saturating_add(ms));
         }
@@ -53,6 +101,19 @@ impl Spent {
                 None if call.content_filter_triggered => Some("content_filter".to_owned()),
                 reason => reason.map(str::to_owned),
             };
+        }
+    }
+}
+
+impl Spent {
+    fn count(&mut self, model: Option<&str>, usage: Usage) {
+        if usage.is_empty() {
+            return;
+        }
+        self.usage = Some(self.usage.unwrap_or_default().plus(usage));
+        if let Some(model) = model {
+            let entry = self.by_model.entry(model.to_owned()).or_default();
+            entry.usage = entry.usage.plus(usage);
         }
     }
 }

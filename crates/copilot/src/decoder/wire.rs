@@ -3,6 +3,8 @@
 //! Every line but the last is an envelope around `data`. No field is relied on: one that is missing
 //! or has another type is taken as missing, because a line must not be lost for one figure in it.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -378,6 +380,14 @@ pub(super) struct ResultUsage {
 pub(super) struct UsageRecord<'a> {
     #[serde(borrow, deserialize_with = "or_default")]
     pub(super) usage: CallUsage<'a>,
+}
+
+/// `session.shutdown` of that record: the session's totals so far.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Shutdown<'a> {
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(super) model_metrics: BTreeMap<String, UsageRecord<'a>>,
 }
 
 /// What one request to a model used.

@@ -125,7 +125,7 @@ fn the_record_is_where_the_cli_keeps_its_sessions() {
     );
     assert_eq!(
         launch(&params).unwrap().record.unwrap().containing,
-        ["session.usage_record"]
+        ["session.usage_record", "session.start", "session.shutdown"]
     );
 }
 

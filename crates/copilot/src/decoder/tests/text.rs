@@ -1,7 +1,7 @@
 //! Text and reasoning, once.
 
 use serde_json::{Value, json};
-use teamster_core::AgentEvent;
+use teamster_core::{AgentEvent, RunStatus};
 
 use super::{call, delta, line, message, names, of_agent, result, run, said, turn};
 
@@ -79,6 +79,46 @@ fn what_a_failed_attempt_had_said_is_retracted() {
     assert_eq!(names(&events)[..4], ["text", "retract", "retry", "text"]);
     assert_eq!(done.text, "A whole answer.");
     assert_eq!(done.final_message.as_deref(), Some("A whole answer."));
+}
+
+#[test]
+fn a_request_after_one_that_failed_is_a_retry_where_no_line_says_so() {
+    let start = || line("model.call_start", &json!({}));
+    let (events, done) = run(&[
+        start(),
+        delta("a", "Half an answer that"),
+        line("model.call_finished", &json!({"outcome": "error"})),
+        start(),
+        delta("b", "A whole answer."),
+        line("model.call_finished", &json!({"outcome": "success"})),
+        message("b", "A whole answer."),
+        line("model.call_finished", &json!({"outcome": "success"})),
+        start(),
+        result(0),
+    ]);
+    assert_eq!(
+        names(&events)[..5],
+        ["text", "retract", "retry", "text", "session"]
+    );
+    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(done.text, "A whole answer.");
+}
+
+#[test]
+fn the_message_of_the_next_request_may_have_the_id_of_the_one_that_was_retracted() {
+    let (events, done) = run(&[
+        delta("a", "Half an answer that"),
+        line("model.turn_retry", &json!({"reason": "streaming_error"})),
+        delta("a", "A whole "),
+        delta("a", "answer."),
+        message("a", "A whole answer."),
+        result(0),
+    ]);
+    assert_eq!(
+        names(&events)[..5],
+        ["text", "retract", "retry", "text", "text"]
+    );
+    assert_eq!(done.text, "A whole answer.");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Figures, which the session's own record has.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, ErrorKind, Exit, RunResult, RunStatus};
+use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, Exit, RunResult, RunStatus};
 
 use super::super::CopilotDecoder;
-use super::{line, message, names, result, run, run_to};
+use super::{SESSION, line, message, names, result, run, run_to};
 
 fn recorded(agent: Option<&str>, usage: &Value) -> String {
     let mut line = json!({"type": "session.usage_record", "data": {"usage": usage}, "id": "x"});
@@ -62,6 +62,61 @@ fn requests_of_sub_agents_count_but_do_not_say_how_the_answer_ended() {
     assert_eq!(done.stop_reason.as_deref(), Some("stop"));
     assert_eq!(done.usage.unwrap().output_tokens, Some(63));
     assert_eq!(done.usage_by_model["small"].usage.output_tokens, Some(21));
+}
+
+/// The totals of a session, as versions before 1.0.102 record them at the end of each run.
+fn shutdown(input: u64, output: u64) -> String {
+    json!({"type": "session.shutdown", "data": {"modelMetrics": {"gpt": {"requests": {"count": 2},
+           "usage": {"inputTokens": input, "outputTokens": output, "cacheReadTokens": 40,
+                     "cacheWriteTokens": 0, "reasoningTokens": 0}}}}})
+    .to_string()
+}
+
+#[test]
+fn without_single_requests_a_run_used_what_the_totals_grew_by() {
+    let start = json!({"type": "session.start", "data": {}}).to_string();
+    let of_new = run_with(vec![start, shutdown(140, 9)], &[result(0)]);
+    let usage = of_new.usage.unwrap();
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(100), Some(9))
+    );
+    assert_eq!(
+        (usage.cache_read_tokens, usage.reasoning_tokens),
+        (Some(40), None)
+    );
+    assert_eq!(of_new.usage_by_model["gpt"].usage, usage);
+
+    let dir = tempfile::tempdir().unwrap();
+    let mut params = ExecuteParams::new("x");
+    params
+        .env
+        .insert("COPILOT_HOME".into(), dir.path().to_str().unwrap().into());
+    params.session_id = Some(SESSION.into());
+    let resumed = |params: &ExecuteParams| {
+        let exit = Exit {
+            code: Some(0),
+            record: vec![shutdown(200, 20)],
+            ..Exit::default()
+        };
+        run_to(CopilotDecoder::for_run(params), &[result(0)], exit).1
+    };
+    // What it had used before is not known.
+    assert_eq!(resumed(&params).usage, None);
+    let record = dir.path().join("session-state").join(SESSION);
+    std::fs::create_dir_all(&record).unwrap();
+    std::fs::write(record.join("events.jsonl"), shutdown(140, 9)).unwrap();
+    let usage = resumed(&params).usage.unwrap();
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(60), Some(11))
+    );
+    // A version that records requests has both.
+    let both = vec![recorded(None, &call("stop")), shutdown(200, 20)];
+    assert_eq!(
+        run_with(both, &[result(0)]).usage.unwrap().output_tokens,
+        Some(21)
+    );
 }
 
 #[test]

@@ -1,0 +1,51 @@
+//! What the CLI's record of a session says of its earlier runs.
+//!
+//! Versions before 1.0.102 record no single requests, but at the end of each run the session's totals.
+//! What a run used is what they grew by.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use crate::decoder::Totals;
+
+/// How such a line begins.
+const SHUTDOWN: &[u8] = br#"{"type":"session.shutdown","#;
+
+/// The totals of a session after its last run. `None` if the record cannot be read, or has none.
+pub(crate) fn last_totals(path: &Path) -> Option<Totals> {
+    let mut file = BufReader::new(File::open(path).ok()?);
+    let (mut line, mut last) = (Vec::new(), Vec::new());
+    while file.read_until(b'\n', &mut line).ok()? > 0 {
+        if line.starts_with(SHUTDOWN) {
+            std::mem::swap(&mut line, &mut last);
+        }
+        line.clear();
+    }
+    Totals::of_line(std::str::from_utf8(&last).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shutdown(output: u64) -> String {
+        format!(
+            r#"{{"type":"session.shutdown","data":{{"modelMetrics":{{"m":{{"usage":{{"outputTokens":{output}}}}}}}}}}}"#
+        )
+    }
+
+    #[test]
+    fn the_last_totals_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events.jsonl");
+        assert!(last_totals(&path).is_none());
+        std::fs::write(&path, "{\"type\":\"session.start\"}\n").unwrap();
+        assert!(last_totals(&path).is_none());
+        let (first, second) = (shutdown(3), shutdown(7));
+        let text = format!("{first}\n{second}\n{{\"type\":\"session.resume\"}}\n");
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(last_totals(&path), Totals::of_line(&second));
+        assert_ne!(last_totals(&path), Totals::of_line(&first));
+    }
+}
