@@ -132,7 +132,9 @@ impl End {
     /// The process is gone.
     pub(super) fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         if let Some(failure) = self.failure.take() {
-            out.error(failure.into_error(exit.code));
+            let reported = stderr::reported(&exit.stderr);
+            let reported = reported.map(|message| Failure::new(None, &message));
+            out.error(reported.unwrap_or(failure).into_error(exit.code));
         }
         match self.said.take() {
             // The result that should have followed never came.

@@ -85,6 +85,24 @@ pub(super) fn evidence(stderr: &str) -> String {
     said.join("\n").trim().to_owned()
 }
 
+/// Before the path of a file with the details of the error that ended a run.
+const REPORT: &str = "Full report available at: ";
+
+/// The message of the error that ended the run: some versions say in the event stream only that it is
+/// unknown.
+pub(super) fn reported(stderr: &str) -> Option<String> {
+    let plain = without_colors(stderr);
+    let (_, rest) = plain.rsplit_once(REPORT)?;
+    let (_, thrown) = rest.split_once(".json ")?;
+    let lines = thrown.lines().take_while(|line| !is_of_stack(line));
+    let error = lines.collect::<Vec<_>>().join("\n");
+    // Node begins with the name of the error's class.
+    let named = error.split_once(": ");
+    let message = named.filter(|(name, _)| name.chars().all(|c| c.is_alphanumeric() || c == '_'));
+    let message = message.map_or(&*error, |(_, message)| message).trim();
+    (!message.is_empty()).then(|| message.to_owned())
+}
+
 /// A line of where an error was thrown.
 fn is_of_stack(line: &str) -> bool {
     line.starts_with("    at ")

@@ -226,3 +226,40 @@ fn what_is_told_of_servers_explains_no_failure() {
         "[ERROR] Something else"
     );
 }
+
+#[test]
+fn an_error_that_the_result_calls_unknown_is_found_on_stderr() {
+    let unknown = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: An unknown error occurred.]"}}"#;
+    let told = |stderr: &str| {
+        let ended = Exit {
+            stderr: stderr.into(),
+            ..exit(1)
+        };
+        let (_, done) = run_with(&ExecuteParams::new("hi"), &[init(), unknown.into()], ended);
+        let [error] = &done.errors[..] else {
+            panic!("{:?}", done.errors);
+        };
+        (error.kind, error.message.clone())
+    };
+    let thrown = |error: &str| {
+        format!(
+            "Ripgrep is not available.\nError when talking to Gemini API Full report available at: \
+             /tmp/gemini-client-error-Turn.run-1.json {error}\n    at x (file:///x.js:1:2) {{\n  \
+             [cause]: SocketError: other side closed\n}}\n"
+        )
+    };
+    let (kind, message) = told(&thrown("TypeError: terminated"));
+    assert_eq!(kind, ErrorKind::Network);
+    assert!(message.starts_with("terminated: "), "{message}");
+    let (kind, message) = told(&thrown(
+        "RetryableQuotaError: Slow: down.\nSuggested retry after 1s.",
+    ));
+    assert_eq!(kind, ErrorKind::Internal);
+    assert_eq!(message, "Slow: down.\nSuggested retry after 1s.");
+    // Nothing is known beside it.
+    let (kind, message) = told("Ripgrep is not available.\n");
+    assert_eq!(
+        (kind, &*message),
+        (ErrorKind::Internal, "An unknown error occurred.")
+    );
+}
