@@ -32,6 +32,8 @@ mod server;
 mod wire;
 
 pub use cli::{Cli, HomeFile, Pointing};
-pub use script::{ErrorKind, HttpError, Part, Pieces, Script, ScriptError, Stop, Tokens, Turn};
+pub use script::{
+    ErrorKind, HttpError, Part, Pieces, Script, ScriptError, Stop, SubAgent, Tokens, Turn,
+};
 pub use server::{MockModel, Request, Settings};
 pub use wire::Protocol;

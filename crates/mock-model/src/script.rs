@@ -47,9 +47,24 @@ pub struct Script {
     /// The answers in their order.
     #[serde(rename = "turn")]
     pub turns: Vec<Turn>,
+    /// What the model says in the conversations of sub-agents.
+    #[serde(default, rename = "agent")]
+    pub agents: Vec<SubAgent>,
     /// Not looked at here: for who plays the script, such as a test that keeps there what it expects.
     #[serde(default)]
     pub test: Option<toml::Table>,
+}
+
+/// The model's side of a sub-agent's conversation.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SubAgent {
+    /// The conversation is known by this text: it is in what stands before the model's first answer.
+    pub prompt: String,
+    /// The answers in their order.
+    #[serde(rename = "turn")]
+    pub turns: Vec<Turn>,
 }
 
 /// One answer of the model.
@@ -111,6 +126,16 @@ pub enum Part {
         #[serde(default = "empty_object")]
         arguments: Value,
     },
+    /// Call the CLI's tool that starts a sub-agent. Codex has none that takes only a prompt.
+    Agent {
+        /// What the sub-agent is asked; an `[[agent]]` of the script has its answers.
+        prompt: String,
+        /// Go on at once, where the CLI has a choice.
+        #[serde(default)]
+        background: Option<bool>,
+    },
+    /// Call the CLI's tool that writes a plan with these entries, all of them still to be done.
+    Plan(Vec<String>),
     /// Call a tool by the CLI's own name for it.
     Tool {
         /// The name.
@@ -329,6 +354,7 @@ impl Script {
         let script = Self {
             description: None,
             turns,
+            agents: Vec::new(),
             test: None,
         };
         script.check()?;
@@ -352,17 +378,41 @@ impl Script {
     /// What is to be answered in the turn `turn` of the conversation (from 0) to the request that
     /// is the `attempt`th for it (from 0). `None` after the end of the script.
     pub fn answer(&self, turn: usize, attempt: u32) -> Option<&Turn> {
-        let mut left = turn;
-        let mut attempt = attempt;
-        for answer in &self.turns {
-            match answer.times {
-                _ if left > 0 => left -= usize::from(answer.times.is_none()),
-                Some(times) if attempt >= times => attempt -= times,
-                _ => return Some(answer),
-            }
-        }
-        None
+        answer(&self.turns, turn, attempt)
     }
+
+    /// Which sub-agent's conversation begins with these texts, as a position in
+    /// [`agents`](Self::agents); `None` for the main one.
+    pub(crate) fn agent(&self, opening: &[&str]) -> Option<usize> {
+        let begins = |agent: &SubAgent| opening.iter().any(|text| text.contains(&agent.prompt));
+        self.agents.iter().position(begins)
+    }
+
+    /// The same as [`answer`](Self::answer), in the conversation of a sub-agent if one is given.
+    pub(crate) fn answer_in(
+        &self,
+        agent: Option<usize>,
+        turn: usize,
+        attempt: u32,
+    ) -> Option<&Turn> {
+        match agent {
+            None => self.answer(turn, attempt),
+            Some(agent) => answer(&self.agents.get(agent)?.turns, turn, attempt),
+        }
+    }
+}
+
+fn answer(turns: &[Turn], turn: usize, attempt: u32) -> Option<&Turn> {
+    let mut left = turn;
+    let mut attempt = attempt;
+    for answer in turns {
+        match answer.times {
+            _ if left > 0 => left -= usize::from(answer.times.is_none()),
+            Some(times) if attempt >= times => attempt -= times,
+            _ => return Some(answer),
+        }
+    }
+    None
 }
 
 impl Turn {
@@ -396,6 +446,8 @@ impl Turn {
                     | Part::ReadFile(_)
                     | Part::WriteFile { .. }
                     | Part::Mcp { .. }
+                    | Part::Agent { .. }
+                    | Part::Plan(_)
                     | Part::Tool { .. }
             )
         };

@@ -90,8 +90,8 @@ struct Shared {
 #[derive(Default)]
 struct Seen {
     requests: Vec<Request>,
-    /// How often each turn was asked for.
-    attempts: HashMap<usize, u32>,
+    /// How often each turn was requested, by conversation: that of a sub-agent, or the main one.
+    attempts: HashMap<(Option<usize>, usize), u32>,
 }
 
 impl MockModel {

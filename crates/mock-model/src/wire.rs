@@ -242,6 +242,37 @@ pub(crate) fn turn(speakers: impl IntoIterator<Item = Speaker>) -> usize {
     turn
 }
 
+/// The texts of a conversation before the model's first answer, whatever the protocol.
+pub(crate) fn opening(body: &Value) -> Vec<&str> {
+    let lists = ["messages", "input", "contents"];
+    let is_model = |item: &Value| {
+        let kind = text_of(item, "type");
+        matches!(text_of(item, "role"), "assistant" | "model")
+            || kind == "reasoning"
+            || kind.ends_with("_call")
+    };
+    let first = lists.iter().flat_map(|list| {
+        items(body, list)
+            .iter()
+            .take_while(|item| !is_model(item))
+            .filter(|item| !matches!(text_of(item, "role"), "system" | "developer"))
+    });
+    let mut texts = Vec::new();
+    for item in first {
+        texts_in(item, &mut texts);
+    }
+    texts
+}
+
+fn texts_in<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| texts_in(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| texts_in(field, texts)),
+        _ => {}
+    }
+}
+
 /// Whether the first of these is left unfinished: a text that is still being written when the stream
 /// breaks.
 pub(crate) fn breaks_off(say: &[Say]) -> bool {
@@ -286,6 +317,31 @@ mod tests {
         assert_eq!(turn([Other, Model]), 0, "text of an answer that broke off");
         assert_eq!(turn([Other, Model, Model, Other, Other]), 1);
         assert_eq!(turn([Other, Model, Other, Model, Other]), 2);
+    }
+
+    #[test]
+    fn a_conversation_opens_with_what_stands_before_the_models_first_answer() {
+        use serde_json::json;
+        let asked = json!({"role": "user", "content": [{"type": "text", "text": "main"}]});
+        let messages = json!({"messages": [
+            {"role": "system", "content": "rules"},
+            asked,
+            {"role": "assistant", "content": [{"type": "tool_use", "input": {"prompt": "sub"}}]},
+            {"role": "user", "content": "later"},
+        ]});
+        let of = |body: &Value| {
+            let texts = opening(body).into_iter().map(str::to_owned);
+            texts.collect::<Vec<_>>().join(" ")
+        };
+        assert!(of(&messages).contains("main"));
+        for absent in ["rules", "sub", "later"] {
+            assert!(!of(&messages).contains(absent), "{absent}");
+        }
+        let input = json!({"input": [{"role": "user", "content": "main"}, {"type": "function_call", "arguments": "sub"}]});
+        assert!(of(&input).contains("main") && !of(&input).contains("sub"));
+        let contents = json!({"contents": [{"role": "user", "parts": [{"text": "main"}]}, {"role": "model", "parts": [{"text": "sub"}]}]});
+        assert!(of(&contents).contains("main") && !of(&contents).contains("sub"));
+        assert_eq!(of(&json!({})), "");
     }
 
     #[test]

@@ -55,6 +55,22 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
             tool,
             arguments,
         } => Call::new(format!("mcp__{server}__{tool}"), arguments.clone()),
+        Part::Plan(entries) => {
+            let todo = |entry: &String| json!({"content": entry, "status": "pending", "activeForm": entry});
+            let todos: Vec<_> = entries.iter().map(todo).collect();
+            Call::new("TodoWrite", json!({"todos": todos}))
+        }
+        Part::Agent { prompt, background } => {
+            let mut input = json!({
+                "description": "Sub-agent",
+                "prompt": prompt,
+                "subagent_type": "general-purpose",
+            });
+            if let Some(background) = background {
+                input["run_in_background"] = (*background).into();
+            }
+            Call::new(place.offered(&["Agent", "Task"]), input)
+        }
         _ => return None,
     })
 }

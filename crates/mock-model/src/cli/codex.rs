@@ -88,6 +88,11 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
             namespace: Some(identifier(&format!("mcp__{server}"))),
             input: arguments.clone(),
         },
+        Part::Plan(entries) => {
+            let step = |entry: &String| json!({"step": entry, "status": "pending"});
+            let plan: Vec<_> = entries.iter().map(step).collect();
+            Call::new("update_plan", json!({"plan": plan}))
+        }
         _ => return None,
     })
 }

@@ -62,6 +62,17 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
             tool,
             arguments,
         } => Call::new(mcp_name(server, tool), arguments.clone()),
+        Part::Agent { prompt, background } => {
+            let mode = if *background == Some(true) {
+                "background"
+            } else {
+                "sync"
+            };
+            Call::new(
+                "task",
+                json!({"agent_type": "task", "name": "helper", "description": "Sub-agent", "prompt": prompt, "mode": mode}),
+            )
+        }
         _ => return None,
     })
 }

@@ -70,6 +70,15 @@ pub(super) fn call(part: &Part, _place: &Place<'_>) -> Option<Call> {
             tool,
             arguments,
         } => Call::new(mcp_name(server, tool), arguments.clone()),
+        Part::Plan(entries) => {
+            let todo = |entry: &String| json!({"description": entry, "status": "pending"});
+            let todos: Vec<_> = entries.iter().map(todo).collect();
+            Call::new("write_todos", json!({"todos": todos}))
+        }
+        Part::Agent { prompt, .. } => Call::new(
+            "invoke_agent",
+            json!({"agent_name": "generalist", "prompt": prompt}),
+        ),
         _ => return None,
     })
 }

@@ -30,6 +30,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
                 "name": "Mock model",
                 "reasoning": true,
                 "tool_call": true,
+                "attachment": true,
+                "modalities": {"input": ["text", "image"], "output": ["text"]},
                 "limit": {"context": 200_000, "output": 32_000},
                 // Dollars for a million tokens, without which OpenCode reports a cost of nothing.
                 "cost": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75},
@@ -88,6 +90,15 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
         } => Call::new(
             format!("{}_{}", plain(server), plain(tool)),
             arguments.clone(),
+        ),
+        Part::Plan(entries) => {
+            let todo = |entry: &String| json!({"content": entry, "status": "pending", "priority": "medium"});
+            let todos: Vec<_> = entries.iter().map(todo).collect();
+            Call::new("todowrite", json!({"todos": todos}))
+        }
+        Part::Agent { prompt, .. } => Call::new(
+            "task",
+            json!({"description": "Sub-agent", "prompt": prompt, "subagent_type": "general"}),
         ),
         _ => return None,
     })

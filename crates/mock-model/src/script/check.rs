@@ -48,21 +48,35 @@ impl ScriptError {
 
 impl Script {
     pub(super) fn check(&self) -> Result<(), ScriptError> {
-        let Some(last) = self.turns.last() else {
-            return Err(ScriptError::Empty);
-        };
-        for (at, turn) in self.turns.iter().enumerate() {
-            turn.check()
-                .map_err(|what| ScriptError::Turn { turn: at + 1, what })?;
-        }
-        if last.times.is_some() {
-            return Err(ScriptError::Turn {
-                turn: self.turns.len(),
-                what: "`times` needs a `[[turn]]` after it, which says what comes then".to_owned(),
-            });
+        check(&self.turns)?;
+        for agent in &self.agents {
+            if agent.prompt.is_empty() {
+                return Err(ScriptError::Form(
+                    "the `prompt` of an `[[agent]]` must not be empty".to_owned(),
+                ));
+            }
+            check(&agent.turns)?;
         }
         Ok(())
     }
+}
+
+/// Checks the turns of one conversation.
+fn check(turns: &[Turn]) -> Result<(), ScriptError> {
+    let Some(last) = turns.last() else {
+        return Err(ScriptError::Empty);
+    };
+    for (at, turn) in turns.iter().enumerate() {
+        turn.check()
+            .map_err(|what| ScriptError::Turn { turn: at + 1, what })?;
+    }
+    if last.times.is_some() {
+        return Err(ScriptError::Turn {
+            turn: turns.len(),
+            what: "`times` needs a `[[turn]]` after it, which says what comes then".to_owned(),
+        });
+    }
+    Ok(())
 }
 
 impl Turn {

@@ -174,3 +174,49 @@ fn a_mistake_in_a_long_line_is_told_in_short() {
     );
     assert!(error.len() < 3000, "{} bytes", error.len());
 }
+
+#[test]
+fn a_sub_agent_has_answers_of_its_own() {
+    let script: Script = r#"
+        [[turn]]
+        parts = [{ agent = { prompt = "Look closer." } }]
+
+        [[turn]]
+        parts = [{ text = "Done." }]
+
+        [[agent]]
+        prompt = "Look closer."
+
+        [[agent.turn]]
+        parts = [{ text = "Seen." }]
+    "#
+    .parse()
+    .unwrap();
+    assert_eq!(script.turns[0].stop(), Stop::ToolUse);
+    assert_eq!(script.agent(&["Look around.", "more"]), None);
+    let agent = script.agent(&["context", "You: Look closer. Now."]);
+    assert_eq!(agent, Some(0));
+    let said = |turn: usize, agent| {
+        script
+            .answer_in(agent, turn, 0)
+            .map(|turn| turn.parts.clone())
+    };
+    assert_eq!(said(0, agent), Some(vec![Part::Text("Seen.".into())]));
+    assert_eq!(said(1, agent), None);
+    assert_eq!(said(1, None), Some(vec![Part::Text("Done.".into())]));
+}
+
+#[test]
+fn a_sub_agent_needs_a_prompt_and_an_answer() {
+    let turn = "[[turn]]\nparts = []\n";
+    for (agent, said) in [
+        (
+            "[[agent]]\nprompt = \"\"\n[[agent.turn]]\nparts = []\n",
+            "must not be empty",
+        ),
+        ("[[agent]]\nprompt = \"x\"\nturn = []\n", "at least one"),
+    ] {
+        let error = format!("{agent}{turn}").parse::<Script>().unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::{Request, Shared};
 use crate::cli::Place;
-use crate::wire::{Asked, Frame, Reply, Say, What};
+use crate::wire::{Asked, Frame, Reply, Say, What, opening};
 use crate::{Cli, ErrorKind, HttpError, Part, Protocol, Stop, Tokens, Turn};
 
 /// A body that can break off.
@@ -207,15 +207,16 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         }
         What::Answer { turn } => turn,
     };
+    let agent = shared.script.agent(&opening(&seen.body));
     let attempt = {
         let mut all = shared.seen();
-        let attempts = all.attempts.entry(turn).or_default();
+        let attempts = all.attempts.entry((agent, turn)).or_default();
         *attempts += 1;
         *attempts - 1
     };
     seen.turn = Some(turn);
     seen.attempt = Some(attempt);
-    let Some(answer) = shared.script.answer(turn, attempt) else {
+    let Some(answer) = shared.script.answer_in(agent, turn, attempt) else {
         let turns = shared
             .script
             .turns
@@ -248,7 +249,10 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         return json_body(failure.status, &failure.body);
     };
     let reply = Reply {
-        id: format!("mock_{turn}_{attempt}"),
+        id: match agent {
+            None => format!("mock_{turn}_{attempt}"),
+            Some(agent) => format!("mock_agent{agent}_{turn}_{attempt}"),
+        },
         model,
         say,
         stop: answer.stop(),
@@ -326,9 +330,12 @@ fn say(part: &Part, cli: Option<Cli>, place: &Place<'_>) -> Option<Say> {
         Part::Error(kind) => Say::Error(*kind),
         Part::Raw(bytes) => Say::Raw(bytes.clone()),
         Part::Tool { name, input } => Say::Call(crate::cli::Call::new(name, input.clone())),
-        Part::Shell(_) | Part::ReadFile(_) | Part::WriteFile { .. } | Part::Mcp { .. } => {
-            Say::Call(cli?.call(part, place)?)
-        }
+        Part::Shell(_)
+        | Part::ReadFile(_)
+        | Part::WriteFile { .. }
+        | Part::Mcp { .. }
+        | Part::Agent { .. }
+        | Part::Plan(_) => Say::Call(cli?.call(part, place)?),
     })
 }
 
