@@ -1,8 +1,6 @@
 //! `cargo xtask capture`.
 
-mod latest;
 mod neutral;
-mod shape;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +23,7 @@ use crate::{install, say};
 use neutral::Neutral;
 
 /// What the names of fixtures begin with that are made here.
-const PREFIX: &str = "conformance_";
+pub(crate) const PREFIX: &str = "conformance_";
 /// The longest prompt that a fixture keeps whole, in bytes.
 const LONGEST_PROMPT: usize = 2000;
 
@@ -41,22 +39,17 @@ Examples:
   cargo xtask capture codex                  all scenarios of the pinned Codex
   cargo xtask capture claude text refusal    two scenarios
   cargo xtask capture --check                record again, and compare with the fixtures
-  cargo xtask capture all text --check       the same for one scenario
-  cargo xtask capture --latest               what is new in the newest versions of all CLIs")]
+  cargo xtask capture all text --check       the same for one scenario")]
 pub(crate) struct Args {
-    /// The provider, or `all` [default with --check and --latest: all]
-    #[arg(value_name = "PROVIDER", value_parser = providers, required_unless_present_any = ["check", "latest"])]
+    /// The provider, or `all` [default with --check: all]
+    #[arg(value_name = "PROVIDER", value_parser = providers, required_unless_present = "check")]
     providers: Option<Providers>,
     /// Scenarios [default: all; with --check those that have a fixture]
     #[arg(value_name = "SCENARIO")]
     scenarios: Vec<String>,
     /// Write nothing: what is recorded now must give the events of the fixtures that are there
-    #[arg(long, conflicts_with = "latest")]
-    check: bool,
-    /// Write nothing: play the scenarios with the newest version, and report new types of events, new
-    /// fields and changed stories
     #[arg(long)]
-    latest: bool,
+    check: bool,
     /// How many CLIs run at the same time
     #[arg(long, default_value_t = 2, value_name = "N")]
     jobs: usize,
@@ -85,12 +78,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .as_ref()
         .map_or(Cli::ALL.to_vec(), |providers| providers.0.clone());
     let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) else {
-        let installed = if args.latest {
-            install::latest_versions(&clis)?
-        } else {
-            install::pinned_versions()?
-        };
-        return crate::alone(&installed.programs);
+        return crate::alone(&install::pinned_versions()?.programs);
     };
     let installed = install::at(programs)?;
     let raw = std::env::temp_dir().join("raw");
@@ -100,9 +88,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         record: Some(raw.clone()),
     };
     say(format_args!("{}", network.describe()));
-    if args.latest {
-        return latest::report(&bench, &clis, &scenarios, &installed, args.jobs);
-    }
     record(args, &bench, network, &clis, &scenarios, &installed)
 }
 
@@ -131,6 +116,7 @@ fn record(
         schedule::play_all(
             bench,
             &[Column::cold(*cli)],
+            &installed.versions,
             &scenarios,
             args.jobs,
             |done| {

@@ -61,6 +61,9 @@ pub(crate) struct Args {
     /// Write nothing: the matrix in docs/conformance.md must be as this run gives it, its date aside
     #[arg(long)]
     check: bool,
+    /// Write the rows of the scenarios that are played, and keep the others of the matrix that is there
+    #[arg(long, requires = "scenarios", conflicts_with_all = ["providers", "cold", "hot", "check"])]
+    merge: bool,
     /// Keep what the CLIs print in this folder: one folder a run, in the form of a fixture
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
@@ -124,12 +127,19 @@ fn play_all(
         args.jobs,
         network.describe()
     ));
+    let versions = install::at(&bench.programs)?.versions;
     let mut cells = BTreeMap::new();
     let mut play = |columns: &[Column], scenarios: &[Arc<Scenario>], jobs: usize| {
-        schedule::play_all(bench, columns, scenarios, jobs, |done| {
+        schedule::play_all(bench, columns, &versions, scenarios, jobs, |done| {
             let verdict = match &done.played {
-                Ok(played) => judge(args, differences, done.column, &done.scenario, played)
-                    .unwrap_or_else(|error| Verdict::failed(&error)),
+                Ok(played) => judge(
+                    differences,
+                    done.column,
+                    &done.scenario,
+                    played,
+                    args.verbose,
+                )
+                .unwrap_or_else(|error| Verdict::failed(&error)),
                 Err(error) => Verdict::failed(error),
             };
             report(&done, &verdict);
@@ -161,8 +171,9 @@ fn play_all(
         unused.len()
     ));
     let mut fine = failed == 0 && unused.is_empty();
-    if complete {
-        let page = matrix::page(scenarios, &columns, &cells, differences, network)?;
+    if complete || args.merge {
+        let all: Vec<_> = scenario::read(&[])?.into_iter().map(Arc::new).collect();
+        let page = matrix::page(&all, &columns, &cells, differences, network)?;
         fine &= matrix::settle(&page, args.check, "cargo xtask conformance")?;
     }
     Ok(if fine {
@@ -180,12 +191,13 @@ fn failed(cells: &BTreeMap<(Column, String), Verdict>) -> Vec<(Column, String)> 
     failed.map(|(cell, _)| cell.clone()).collect()
 }
 
-fn judge(
-    args: &Args,
+/// Compares the stories of a scenario's runs, or of its turns and those around them.
+pub(crate) fn judge(
     differences: &Differences,
     column: Column,
     scenario: &Scenario,
     played: &[Played],
+    verbose: bool,
 ) -> anyhow::Result<Verdict> {
     let mut all = Verdict::default();
     let mut process = None;
@@ -209,7 +221,7 @@ fn judge(
         };
         let told = story::told(played, &expected);
         let name = &around.as_ref().unwrap_or(scenario).name;
-        if args.verbose {
+        if verbose {
             tell(column, name, played, &told);
         }
         let verdict = differences.compare(column, name, &expected, &told);

@@ -65,6 +65,7 @@ pub(crate) async fn play(
     let mut params = play::params(bench, cli, first, &stage.place, &stage.pointing, session)?;
     // For the scenario's turns only: the process may take longer to start.
     let timeouts = std::mem::take(&mut params.timeouts);
+    params.images.clear();
     let session = open(bench, cli, params)?;
     let mut played: Vec<Played> = Vec::new();
     if !resumes {
@@ -79,6 +80,7 @@ pub(crate) async fn play(
         }
         let mut turn = Turn::new(run.prompt.repeat(run.prompt_times));
         turn.timeouts = timeouts;
+        turn.images = play::images(run);
         let before = played.last();
         played.push(
             one(
@@ -192,6 +194,7 @@ fn main_processes(home: &Path) -> Vec<Id> {
 
 /// The scenario's script, with what is said in the turns around it.
 fn script(scenario: &Scenario) -> anyhow::Result<Script> {
+    let agents = scenario.script.agents.clone();
     let mut turns = scenario.script.turns.clone();
     if scenario.test.run[0].resume != Resume::Unknown {
         turns.insert(0, ready()?.script.turns.remove(0));
@@ -205,7 +208,9 @@ fn script(scenario: &Scenario) -> anyhow::Result<Script> {
         let again = again(None)?.script.turns;
         turns.extend(again.iter().cloned().chain(again.iter().cloned()));
     }
-    Ok(Script::new(turns)?)
+    let mut script = Script::new(turns)?;
+    script.agents = agents;
+    Ok(script)
 }
 
 /// Whether the scenario's turn is ended from outside.

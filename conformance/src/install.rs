@@ -63,6 +63,21 @@ fn package(cli: Cli) -> &'static str {
     }
 }
 
+/// Whether a release is older than another one. `false` where either is none.
+pub(crate) fn is_older(version: &str, than: &str) -> bool {
+    match (numbers(version), numbers(than)) {
+        (Some(version), Some(than)) => version < than,
+        _ => false,
+    }
+}
+
+/// The numbers of a release such as `2.1.330`; `None` for a pre-release or another text.
+pub(crate) fn numbers(version: &str) -> Option<[u64; 3]> {
+    let mut numbers = version.split('.').map(|number| number.parse().ok());
+    let release = [numbers.next()??, numbers.next()??, numbers.next()??];
+    numbers.next().is_none().then_some(release)
+}
+
 /// The versions in `package.json`.
 pub(crate) fn pinned() -> anyhow::Result<BTreeMap<Cli, String>> {
     let path = crate::here().join("package.json");
@@ -112,19 +127,38 @@ pub(crate) fn pinned_versions() -> anyhow::Result<Installed> {
     installed(&folder)
 }
 
-/// Installs the newest versions of these CLIs.
-pub(crate) fn latest_versions(clis: &[Cli]) -> anyhow::Result<Installed> {
-    let folder = crate::target().join("latest");
+/// The versions of a CLI that npm knows.
+pub(crate) fn published(cli: Cli) -> anyhow::Result<Vec<String>> {
+    let folder = crate::target();
+    std::fs::create_dir_all(&folder)?;
+    let list = npm_once(&folder, &["view", package(cli), "versions", "--json"])?;
+    serde_json::from_slice(&list).with_context(|| format!("npm's list of {}", package(cli)))
+}
+
+/// Installs one version of a CLI beside the others, unless it is there.
+pub(crate) fn version(cli: Cli, version: &str) -> anyhow::Result<Installed> {
+    let folder = crate::target()
+        .join("versions")
+        .join(cli.id())
+        .join(version);
+    let is_there = |folder: &Path| {
+        versions(folder).is_ok_and(|found| found.get(&cli).is_some_and(|it| it == version))
+    };
+    for there in [&folder, &crate::target().join("pinned")] {
+        if is_there(there) {
+            return installed(there);
+        }
+    }
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join("package.json"), "{\"private\": true}\n")?;
-    let packages: Vec<_> = clis
-        .iter()
-        .map(|cli| format!("{}@latest", package(*cli)))
-        .collect();
-    say(format_args!("installing {} with npm", packages.join(", ")));
-    let mut args = vec!["install", "--no-save"];
-    args.extend(packages.iter().map(String::as_str));
-    npm(&folder, &args)?;
+    let wanted = format!("{}@{version}", package(cli));
+    say(format_args!("installing {wanted} with npm"));
+    npm(&folder, &["install", "--no-save", &wanted])?;
+    if !is_there(&folder) {
+        bail!(Unreachable(format!(
+            "npm installed something else than {wanted}"
+        )));
+    }
     installed(&folder)
 }
 
@@ -134,10 +168,12 @@ fn npm(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
         folder,
         &["view", package(Cli::Claude), "version", "--fetch-retries=0"],
     )?;
-    npm_once(folder, args)
+    npm_once(folder, args)?;
+    Ok(())
 }
 
-fn npm_once(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
+/// Runs npm; what it prints.
+fn npm_once(folder: &Path, args: &[&str]) -> anyhow::Result<Vec<u8>> {
     let output = Command::new("npm")
         .args(args)
         .args(["--no-audit", "--no-fund", "--fetch-timeout=60000"])
@@ -157,7 +193,7 @@ fn npm_once(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
             .collect();
         bail!(Unreachable(format!("npm failed: {}", lines.join("; "))));
     }
-    Ok(())
+    Ok(output.stdout)
 }
 
 fn installed(folder: &Path) -> anyhow::Result<Installed> {

@@ -1,7 +1,7 @@
 //! One scenario through the real CLIs of all providers, against a scripted model: one story.
 //!
-//! `cargo xtask conformance`, `cargo xtask capture`, `cargo xtask resilience` and `cargo xtask loop` are this
-//! program.
+//! `cargo xtask conformance`, `cargo xtask capture`, `cargo xtask follow`, `cargo xtask resilience` and
+//! `cargo xtask loop` are this program.
 #![cfg_attr(not(test), warn(missing_docs))]
 
 mod agent_loop;
@@ -9,6 +9,7 @@ mod capture;
 mod column;
 mod conformance;
 mod differences;
+mod follow;
 mod hot;
 mod install;
 mod isolation;
@@ -46,6 +47,7 @@ struct Args {
 enum Task {
     Capture(capture::Args),
     Conformance(conformance::Args),
+    Follow(follow::Args),
     Loop(agent_loop::Args),
     Resilience(resilience::Args),
     /// The MCP server of the scenarios.
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
     let done = match args.task {
         Task::Capture(args) => capture::run(&args),
         Task::Conformance(args) => conformance::run(&args),
+        Task::Follow(args) => follow::run(&args),
         Task::Loop(args) => agent_loop::run(&args),
         Task::Resilience(args) => resilience::run(&args),
         Task::McpServer { flags } => {
@@ -126,6 +129,11 @@ fn main() -> ExitCode {
 
 /// The second half of a task: this program again, alone with loopback.
 fn alone(programs: &Path) -> anyhow::Result<ExitCode> {
+    alone_code(programs).map(ExitCode::from)
+}
+
+/// The exit code of that.
+fn alone_code(programs: &Path) -> anyhow::Result<u8> {
     // The same name each time, because some output has pieces of it; another where a run is going on.
     let name = "teamster-conformance";
     let home = tempfile::Builder::new()
@@ -139,5 +147,5 @@ fn alone(programs: &Path) -> anyhow::Result<ExitCode> {
         .code()
         .and_then(|code| u8::try_from(code).ok())
         .unwrap_or(2);
-    Ok(ExitCode::from(code))
+    Ok(code)
 }

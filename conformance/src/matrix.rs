@@ -103,7 +103,28 @@ pub(crate) fn with_section(section: &str) -> anyhow::Result<String> {
     Ok(joined(own, sections))
 }
 
-/// The page.
+/// The rows of the page that is there, by scenario: for a run that plays only some. None, if the numbers
+/// in them no longer stand for the same declared differences.
+fn rows<'p>(page: &'p str, names: &[&str]) -> BTreeMap<String, Vec<&'p str>> {
+    let numbered = page.lines().filter_map(|line| {
+        let (number, name) = line.strip_suffix("**")?.split_once(". **")?;
+        Some((number.parse::<usize>().ok()?, name))
+    });
+    for (number, name) in numbered {
+        if names.get(number - 1) != Some(&name) {
+            return BTreeMap::new();
+        }
+    }
+    page.lines()
+        .filter_map(|line| {
+            let row = line.strip_prefix("| `")?.strip_suffix(" |")?;
+            let (name, cells) = row.split_once("` | ")?;
+            Some((name.to_owned(), cells.split(" | ").collect()))
+        })
+        .collect()
+}
+
+/// The page. What was not played now is as it was, where that can be.
 pub(crate) fn page(
     scenarios: &[Arc<Scenario>],
     columns: &[Column],
@@ -125,12 +146,14 @@ pub(crate) fn page(
             .position(|known| *known == name)
             .map(|at| at + 1)
     };
-    // Why some are not played hot, in the order in which they are met.
+    // Why some are not played, or not hot, in the order in which they are met.
     let mut reasons: Vec<&str> = Vec::new();
     for scenario in scenarios {
-        for one in &scenario.test.cold_only {
-            if !reasons.contains(&one.why.as_str()) {
-                reasons.push(&one.why);
+        let cold_only = scenario.test.cold_only.iter().map(|one| one.why.as_str());
+        let only = scenario.test.only.iter().map(|one| one.why.as_str());
+        for why in cold_only.chain(only) {
+            if !reasons.contains(&why) {
+                reasons.push(why);
             }
         }
     }
@@ -168,16 +191,26 @@ pub(crate) fn page(
         }
     }
     writeln!(out, "\n|---|{}", "---|".repeat(columns.len()))?;
+    let there = there()?;
+    let kept = rows(&there, &names);
     for scenario in scenarios {
         write!(out, "| `{}` |", scenario.name)?;
-        for column in columns {
+        for (at, column) in columns.iter().enumerate() {
             let cell = cells.get(&(*column, scenario.name.clone()));
             let cold_only = scenario.cold_only(column.cli).filter(|_| column.hot);
+            let version = versions.get(&column.cli).map_or("", String::as_str);
+            let not_played = scenario.not_played(column.cli, version);
             let what = match cell {
+                None if not_played.is_some() => {
+                    format!("none: {}", not_played.map_or('?', letter))
+                }
                 None if cold_only.is_some() => {
                     format!("cold only: {}", cold_only.map_or('?', letter))
                 }
-                None => "not run".to_owned(),
+                None => kept
+                    .get(&scenario.name)
+                    .and_then(|row| row.get(at))
+                    .map_or_else(|| "not run".to_owned(), |cell| (*cell).to_owned()),
                 Some(cell) if !cell.undeclared.is_empty() => "**fails**".to_owned(),
                 Some(cell) if cell.declared.is_empty() => "same".to_owned(),
                 Some(cell) => {
@@ -200,7 +233,7 @@ pub(crate) fn page(
         writeln!(out, "- `{}`: {}", scenario.name, scenario.description())?;
     }
     if !reasons.is_empty() {
-        writeln!(out, "\n## Cold only\n")?;
+        writeln!(out, "\n## Not played, or cold only\n")?;
         for why in &reasons {
             writeln!(out, "- {}: {}", letter(why), why.trim())?;
         }
@@ -242,13 +275,23 @@ pub(crate) fn page(
         "- `tool1`, `tool1.output`, `tool1.lines`, `tool1.failed`, `tool2`, …: a call, what it gave, how many lines that has, whether it failed\n\
          - `file.NAME`: what is in a file afterwards"
     )?;
-    let there = there()?;
     Ok(joined(&page, parts(&there).1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_kept_as_long_as_their_numbers_mean_the_same() {
+        let page = "| Scenario | a | b |\n|---|---|---|\n| `text` | same | same but for 1, 2 |\n\n\
+                    1. **one**\n   - a: why\n2. **two**\n";
+        let wanted = BTreeMap::from([("text".to_owned(), vec!["same", "same but for 1, 2"])]);
+        assert_eq!(rows(page, &["one", "two"]), wanted);
+        assert_eq!(rows(page, &["one", "two", "three"]), wanted);
+        assert!(rows(page, &["one", "three", "two"]).is_empty());
+        assert!(rows(page, &["one"]).is_empty());
+    }
 
     #[test]
     fn what_others_write_stays_in_its_place() {

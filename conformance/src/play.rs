@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use teamster::{
-    AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RunResult,
-    RuntimeConfig,
+    AgentEvent, EnvPolicy, EventStream, ExecuteParams, Image, ImageSource, McpServer,
+    PermissionMode, RunResult, RuntimeConfig,
 };
 use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
 
@@ -21,6 +21,12 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(4);
 
 /// A session id that no CLI knows.
 const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
+
+/// An image of one pixel.
+const PIXEL: &[u8] = include_bytes!("pixel.png");
+
+/// What every PNG begins with, in base64.
+const PNG: &str = "iVBORw0KGgo";
 
 /// The variable that tells Copilot where its unpacked program is.
 pub(crate) const COPILOT_PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
@@ -68,6 +74,8 @@ pub(crate) struct Played {
     pub(crate) directory: PathBuf,
     pub(crate) session_before: Option<String>,
     pub(crate) prompt_arrived: Option<bool>,
+    /// Whether the image reached the model, of a run that has one.
+    pub(crate) image_arrived: Option<bool>,
     pub(crate) processes_left: Vec<String>,
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) requests: Vec<Request>,
@@ -151,7 +159,11 @@ impl Stage {
     ) -> anyhow::Result<Self> {
         let place = Place::new(bench, cli, name)?;
         for (name, content) in &scenario.test.files {
-            std::fs::write(place.directory().join(name), content)?;
+            let path = place.directory().join(name);
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            std::fs::write(path, content)?;
         }
         let mut settings = Settings::default();
         settings.directory = Some(place.directory());
@@ -269,6 +281,9 @@ pub(crate) fn params(
     if capabilities(cli)?.cli_retries {
         params.cli_retries = run.cli_retries;
     }
+    params.output_schema.clone_from(&run.output_schema);
+    params.slash_commands = run.slash_commands;
+    params.images = images(run);
     params.timeouts.idle = run.idle_timeout_ms.map(Duration::from_millis);
     if let Some(flags) = &run.mcp {
         let program = std::env::current_exe()?;
@@ -280,6 +295,15 @@ pub(crate) fn params(
         ));
     }
     Ok(params)
+}
+
+/// The image of a run that has one.
+pub(crate) fn images(run: &Run) -> Vec<Image> {
+    let image = || Image {
+        media_type: "image/png".to_owned(),
+        source: ImageSource::Bytes(PIXEL.to_vec()),
+    };
+    run.image.then(image).into_iter().collect()
 }
 
 fn capabilities(cli: Cli) -> anyhow::Result<teamster::Capabilities> {
@@ -384,6 +408,9 @@ pub(crate) fn played(
         directory: stage.place.directory(),
         session_before: before.session,
         prompt_arrived: prompt_arrived(&requests, &before.prompt),
+        image_arrived: run
+            .image
+            .then(|| requests.iter().any(|request| holds(&request.body, PNG))),
         processes_left: Vec::new(),
         files: files(run, &stage.place.directory()),
         events,

@@ -32,6 +32,18 @@ pub(crate) struct Test {
     /// Which CLIs do not play it as turns of one process.
     #[serde(default)]
     pub(crate) cold_only: Vec<ColdOnly>,
+    /// Which CLIs have what it is about. All, if it is absent.
+    pub(crate) only: Option<Only>,
+}
+
+/// That a scenario is about a feature that not all CLIs have.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) struct Only {
+    /// The CLIs that have it, each with the first version that does; `""` for all versions.
+    pub(crate) providers: BTreeMap<String, String>,
+    /// Why the others do not play it.
+    pub(crate) why: String,
 }
 
 /// That a scenario is played only with a process for each run.
@@ -75,6 +87,14 @@ pub(crate) struct Run {
     pub(crate) cli_retries: Option<u32>,
     /// The MCP server `tiny`: arguments of the test server, such as its faults.
     pub(crate) mcp: Option<Vec<String>>,
+    /// Whether an image goes with the prompt.
+    #[serde(default)]
+    pub(crate) image: bool,
+    /// The JSON Schema of the answer.
+    pub(crate) output_schema: Option<Value>,
+    /// Whether a prompt may be one of the CLI's commands.
+    #[serde(default)]
+    pub(crate) slash_commands: bool,
     /// The limit of time without a line while the model works, in milliseconds.
     pub(crate) idle_timeout_ms: Option<u64>,
     /// When the run is aborted.
@@ -100,6 +120,9 @@ impl Run {
             permission: Permission::default(),
             cli_retries: None,
             mcp: None,
+            image: false,
+            output_schema: None,
+            slash_commands: false,
             idle_timeout_ms: None,
             abort: None,
             turns: None,
@@ -188,11 +211,13 @@ impl Scenario {
             if cold.why.trim().is_empty() {
                 bail!("`cold_only` needs a reason (`why`)");
             }
-            for provider in &cold.providers {
-                if Cli::from_id(provider).is_none() {
-                    bail!("there is no provider `{provider}`");
-                }
+            cold.providers.iter().try_for_each(is_provider)?;
+        }
+        if let Some(only) = &self.test.only {
+            if only.why.trim().is_empty() || only.providers.is_empty() {
+                bail!("`only` needs `providers` and a reason (`why`)");
             }
+            only.providers.keys().try_for_each(is_provider)?;
         }
         Ok(())
     }
@@ -207,8 +232,19 @@ impl Scenario {
                 service: Service::default(),
                 files: BTreeMap::new(),
                 cold_only: Vec::new(),
+                only: None,
             },
         })
+    }
+
+    /// Why this CLI does not play it at all, in this version.
+    pub(crate) fn not_played(&self, cli: Cli, version: &str) -> Option<&str> {
+        let only = self.test.only.as_ref()?;
+        let played = only
+            .providers
+            .get(cli.id())
+            .is_some_and(|since| !crate::install::is_older(version, since));
+        (!played).then_some(only.why.as_str())
     }
 
     /// Why this CLI does not play it as turns of one process.
@@ -225,6 +261,15 @@ impl Scenario {
         self.script.description.as_deref().unwrap_or_default()
     }
 
+    /// The model's answers to sub-agents, which belong to the first run.
+    pub(crate) fn agent_answers(&self, run: usize) -> Vec<&Turn> {
+        let agents = self.script.agents.iter().filter(|_| run == 0);
+        agents
+            .flat_map(|agent| &agent.turns)
+            .filter(|turn| turn.times.is_none())
+            .collect()
+    }
+
     /// The parts of the model's answers that belong to a run, each answer by itself. Answers that
     /// are given up (`times`) are left out.
     pub(crate) fn answers(&self, run: usize) -> Vec<&Turn> {
@@ -238,11 +283,24 @@ impl Scenario {
     }
 }
 
+fn is_provider(name: &String) -> anyhow::Result<()> {
+    match Cli::from_id(name) {
+        Some(_) => Ok(()),
+        None => bail!("there is no provider `{name}`"),
+    }
+}
+
 /// Whether a part calls a tool.
 pub(crate) fn is_call(part: &Part) -> bool {
     matches!(
         part,
-        Part::Shell(_) | Part::ReadFile(_) | Part::WriteFile { .. } | Part::Mcp { .. }
+        Part::Shell(_)
+            | Part::ReadFile(_)
+            | Part::WriteFile { .. }
+            | Part::Mcp { .. }
+            | Part::Agent { .. }
+            | Part::Plan(_)
+            | Part::Tool { .. }
     )
 }
 

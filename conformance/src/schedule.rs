@@ -1,10 +1,12 @@
 //! Several runs at a time.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use teamster_mock_model::Cli;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -37,6 +39,7 @@ impl Done {
 pub(crate) fn play_all(
     bench: &Bench,
     columns: &[Column],
+    versions: &BTreeMap<Cli, String>,
     scenarios: &[Arc<Scenario>],
     jobs: usize,
     mut done: impl FnMut(Done),
@@ -53,7 +56,10 @@ pub(crate) fn play_all(
         let mut plays = JoinSet::new();
         for scenario in scenarios {
             for column in columns {
-                if column.hot && scenario.cold_only(column.cli).is_some() {
+                let version = versions.get(&column.cli).map_or("", String::as_str);
+                if column.hot && scenario.cold_only(column.cli).is_some()
+                    || scenario.not_played(column.cli, version).is_some()
+                {
                     continue;
                 }
                 let (column, scenario) = (*column, Arc::clone(scenario));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use teamster::{AgentEvent, NoticeLevel, RunResult, ToolKind, ToolUse};
+use teamster::{AgentEvent, NoticeLevel, PlanEntry, RunResult, ToolKind, ToolUse};
 use teamster_mock_model::{Part, Turn};
 
 use crate::hot::Process;
@@ -16,6 +16,9 @@ pub(crate) type Story = BTreeMap<String, Value>;
 
 /// Where a fact can be anything.
 pub(crate) const ANY: &str = "(any)";
+
+/// The tools that write a plan.
+const PLANS: [&str; 4] = ["TodoWrite", "todowrite", "update_plan", "write_todos"];
 
 /// The facts, but for those of tools (`tool1`, `tool1.output`, `tool1.lines`, `tool1.failed`, …) and files
 /// (`file.NAME`), and what they mean.
@@ -59,6 +62,12 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
         "prompt",
         "whether the prompt reached the model byte for byte",
     ),
+    (
+        "plan",
+        "the agent's last plan: its entries with their states",
+    ),
+    ("structured", "the answer by a JSON Schema"),
+    ("image", "whether the image reached the model"),
     ("processes", "processes that were left after the end"),
     (
         "unknown_lines",
@@ -112,8 +121,11 @@ pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
     if !thinking.is_empty() {
         story.insert("thinking".into(), thinking.into());
     }
+    // What a sub-agent does is a part of the run; what it says is not its text.
+    let agents = scenario.agent_answers(run);
     let calls: Vec<_> = answers
         .iter()
+        .chain(&agents)
         .flat_map(|turn| &turn.parts)
         .filter(|part| is_call(part))
         .collect();
@@ -124,7 +136,9 @@ pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
     if !calls.is_empty() {
         story.insert("tools".into(), calls.len().into());
     }
-    let sum = |pick: fn(&Turn) -> u64| whole.iter().map(|turn| pick(turn)).sum::<u64>();
+    let agents = agents.into_iter().filter(|turn| is_whole(turn));
+    let counted: Vec<_> = whole.iter().copied().chain(agents).collect();
+    let sum = |pick: fn(&Turn) -> u64| counted.iter().map(|turn| pick(turn)).sum::<u64>();
     let mut figures = |name: &str, figure: u64| {
         if figure > 0 {
             story.insert(format!("usage.{name}"), figure.into());
@@ -143,6 +157,9 @@ pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
     story.insert("prompt".into(), true.into());
     if scenario.test.run[run].mcp.is_some() {
         story.insert("warned".into(), false.into());
+    }
+    if scenario.test.run[run].image {
+        story.insert("image".into(), true.into());
     }
     for (name, value) in &scenario.test.run[run].story {
         insert(&mut story, name, value);
@@ -193,6 +210,9 @@ fn scripted_call(part: &Part) -> String {
             tool,
             arguments,
         } => format!("mcp: {server}/{tool} {arguments}"),
+        Part::Agent { prompt, .. } => format!("agent: {prompt}"),
+        Part::Tool { name, .. } => format!("other: {name}"),
+        Part::Plan(_) => "plan".to_owned(),
         _ => String::new(),
     }
 }
@@ -209,16 +229,28 @@ pub(crate) fn told(played: &Played, expected: &Story) -> Story {
     let mut thinking = String::new();
     let mut texts = 0;
     let mut tools = Vec::new();
+    let mut plan = None;
     for event in &played.events {
         match event {
             AgentEvent::Thinking(event) => thinking.push_str(&event.text),
             AgentEvent::Text(_) => texts += 1,
             AgentEvent::ToolUse(tool) => tools.push(&**tool),
+            AgentEvent::Plan(event) => plan = Some(&event.entries),
             AgentEvent::Retry(_) => {
                 story.insert("retried".into(), true.into());
             }
             _ => {}
         }
+    }
+    if let Some(entries) = plan {
+        let entry = |entry: &PlanEntry| json!([entry.content, entry.status]);
+        story.insert("plan".into(), entries.iter().map(entry).collect());
+    }
+    if let Some(structured) = &result.structured_output {
+        story.insert("structured".into(), structured.clone());
+    }
+    if let Some(arrived) = played.image_arrived {
+        story.insert("image".into(), arrived.into());
     }
     if played.sent_again {
         story.insert("retried".into(), true.into());
@@ -392,6 +424,8 @@ fn told_call(tool: &ToolUse, directory: &Path) -> String {
                 .or_else(|| changed(&tool.input, directory))
                 .or_else(|| located(&tool.input, directory)),
         ),
+        (None, _) if PLANS.contains(&tool.tool_name.as_str()) => return "plan".to_owned(),
+        (None, ToolKind::Task) => ("agent", field(&["prompt", "message"])),
         _ => ("other", Some(tool.tool_name.clone())),
     };
     match what {

@@ -23,7 +23,8 @@ fn stderr(output: &Output) -> String {
 fn without_a_registry_nothing_counts_as_passed() {
     for task in [
         &["conformance", "--check"][..],
-        &["capture", "--latest"],
+        &["follow"],
+        &["follow", "codex", "--version", "0.144.0"],
         &["resilience", "--check"],
     ] {
         let output = program(task);

@@ -37,10 +37,12 @@ enum Task {
     /// the criterion benchmarks.
     Bench,
     Capabilities(capabilities::Args),
-    /// Record what a real CLI prints, as fixtures; with `--latest`, report what newer versions change.
+    /// Record what a real CLI prints, as fixtures.
     Capture(delegate::Args),
     /// Play every scenario with the real CLIs and compare their stories.
     Conformance(delegate::Args),
+    /// Play the scenarios with versions of the CLIs side by side, and report what they change.
+    Follow(delegate::Args),
     Prices(prices::Args),
     Loop(soak::Args),
     Replay(replay::Args),
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Task::Capabilities(args) => capabilities::run(args, &mut out),
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
+        Task::Follow(args) => delegate::run("follow", &args),
         Task::Prices(args) => prices::run(&args, &mut out),
         Task::Loop(args) => soak::run(&args),
         Task::Replay(args) => replay::run(&args, &mut out),

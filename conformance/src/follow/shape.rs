@@ -1,6 +1,6 @@
 //! The shape of output: which types of lines there are, and which fields they have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -16,17 +16,78 @@ const FREE: [&str; 6] = [
     "result",
 ];
 
-/// One entry for each field of each type of line: `assistant: message.content[text].citations`.
-pub(super) fn shapes(stdout: &[u8]) -> BTreeSet<String> {
-    let mut shapes = BTreeSet::new();
-    for line in stdout.split(|byte| *byte == b'\n') {
-        if let Ok(value @ Value::Object(_)) = serde_json::from_slice(line) {
-            let kind = kind(&value);
-            shapes.insert(kind.clone());
-            walk(&value, &format!("{kind}: "), &mut shapes);
+/// Fields whose own fields have free names: those of models.
+const MAPS: [&str; 3] = ["models", "modelUsage", "model_usage_since_last_result"];
+
+/// The shapes of some output, with the JSON types that each has. A type of line is an entry like
+/// `assistant`, a field one like `assistant: message.content[text].citations`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Shapes(pub(super) BTreeMap<String, BTreeSet<&'static str>>);
+
+impl Shapes {
+    /// Those of lines of JSON; other lines have none.
+    pub(super) fn of(stdout: &[u8]) -> Self {
+        let mut shapes = Self::default();
+        for line in stdout.split(|byte| *byte == b'\n') {
+            if let Ok(value @ Value::Object(_)) = serde_json::from_slice(line) {
+                let kind = kind(&value);
+                shapes.add(kind.clone(), &value);
+                shapes.walk(&value, &format!("{kind}: "));
+            }
+        }
+        shapes
+    }
+
+    /// Adds those of another output.
+    pub(super) fn append(&mut self, other: Self) {
+        for (shape, types) in other.0 {
+            self.0.entry(shape).or_default().extend(types);
         }
     }
-    shapes
+
+    /// The types of lines only.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+        self.0
+            .keys()
+            .map(String::as_str)
+            .filter(|shape| !is_field(shape))
+    }
+
+    fn add(&mut self, shape: String, value: &Value) {
+        self.0.entry(shape).or_default().insert(json_type(value));
+    }
+
+    fn walk(&mut self, value: &Value, path: &str) {
+        match value {
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    let path = format!("{path}{name}");
+                    self.add(path.clone(), field);
+                    if MAPS.contains(&name.as_str())
+                        && let Value::Object(named) = field
+                    {
+                        for one in named.values() {
+                            self.walk(one, &format!("{path}.*."));
+                        }
+                    } else if !FREE.contains(&name.as_str()) {
+                        self.walk(field, &format!("{path}."));
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    let path = path.trim_end_matches('.');
+                    self.walk(item, &format!("{path}[{}].", kind(item)));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a shape is a field, not a type of line.
+pub(super) fn is_field(shape: &str) -> bool {
+    shape.contains(": ")
 }
 
 fn kind(value: &Value) -> String {
@@ -38,51 +99,158 @@ fn kind(value: &Value) -> String {
     words.join("/")
 }
 
-fn walk(value: &Value, path: &str, shapes: &mut BTreeSet<String>) {
+fn json_type(value: &Value) -> &'static str {
     match value {
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                let path = format!("{path}{name}");
-                shapes.insert(path.clone());
-                if !FREE.contains(&name.as_str()) {
-                    walk(field, &format!("{path}."), shapes);
-                }
-            }
-        }
-        Value::Array(items) => {
-            for item in items {
-                let path = path.trim_end_matches('.');
-                walk(item, &format!("{path}[{}].", kind(item)), shapes);
-            }
-        }
-        _ => {}
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
+}
+
+/// How the output of a version differs from that of known ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    /// Types of lines that no known version printed.
+    pub(super) new_lines: BTreeSet<String>,
+    /// Fields that no known version printed, each with the types of lines that have it.
+    pub(super) new_fields: BTreeMap<String, BTreeSet<String>>,
+    /// Fields whose JSON type is another one.
+    pub(super) changed: BTreeSet<String>,
+    /// Types of lines that the nearest version printed in the same scenarios.
+    pub(super) vanished_lines: BTreeSet<String>,
+    /// Fields that the nearest version printed in the same scenarios.
+    pub(super) vanished_fields: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Compares the shapes of a version with `known`, those of all known versions, and with `same`, what one
+/// of these printed in the same scenarios: only there can something be missing.
+pub(super) fn compare(now: &Shapes, known: &Shapes, same: &Shapes) -> Changes {
+    let (new_lines, new_fields) = missing(now, known);
+    let (vanished_lines, vanished_fields) = missing(same, now);
+    let mut changed = BTreeSet::new();
+    for (shape, types) in &now.0 {
+        let Some(before) = known.0.get(shape) else {
+            continue;
+        };
+        let typed = |types: &BTreeSet<&'static str>| -> BTreeSet<&'static str> {
+            types
+                .iter()
+                .copied()
+                .filter(|name| *name != "null")
+                .collect()
+        };
+        let (types, before) = (typed(types), typed(before));
+        if !types.is_empty() && !before.is_empty() && types.is_disjoint(&before) {
+            let words = |types: BTreeSet<&str>| types.into_iter().collect::<Vec<_>>().join(" or ");
+            changed.insert(format!("{shape}: {}, was {}", words(types), words(before)));
+        }
+    }
+    Changes {
+        new_lines,
+        new_fields,
+        changed,
+        vanished_lines,
+        vanished_fields,
+    }
+}
+
+/// Types of lines, and fields by name with their types of lines, that `all` has and `there` has not. A
+/// field of a type of line that is missing, or inside a field that is missing, is left out.
+fn missing(all: &Shapes, there: &Shapes) -> (BTreeSet<String>, BTreeMap<String, BTreeSet<String>>) {
+    let is_missing = |shape: &str| all.0.contains_key(shape) && !there.0.contains_key(shape);
+    let lines = all
+        .lines()
+        .filter(|shape| is_missing(shape))
+        .map(str::to_owned)
+        .collect();
+    let mut fields: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for shape in all.0.keys().filter(|shape| is_missing(shape)) {
+        let Some((kind, field)) = shape.split_once(": ") else {
+            continue;
+        };
+        let outer = field
+            .match_indices(['.', '['])
+            .any(|(at, _)| is_missing(&format!("{kind}: {}", &field[..at])));
+        if !outer && !is_missing(kind) {
+            let kinds = fields.entry(field.to_owned()).or_default();
+            kinds.insert(kind.to_owned());
+        }
+    }
+    (lines, fields)
 }
 
 #[cfg(test)]
 mod tests {
+    //! Hand-made lines.
+
     use super::*;
 
-    #[test]
-    fn every_field_has_its_place() {
-        let line = br#"{"type":"a","subtype":"b","list":[{"type":"t","x":1}],"input":{"free":1}}"#;
-        let shapes: Vec<_> = shapes(line).into_iter().collect();
-        assert_eq!(
-            shapes,
-            [
-                "a/b",
-                "a/b: input",
-                "a/b: list",
-                "a/b: list[t].type",
-                "a/b: list[t].x",
-                "a/b: subtype",
-                "a/b: type"
-            ]
-        );
+    fn names(set: &BTreeSet<String>) -> Vec<&str> {
+        set.iter().map(String::as_str).collect()
+    }
+
+    fn fields(map: &BTreeMap<String, BTreeSet<String>>) -> Vec<(&str, Vec<&str>)> {
+        map.iter()
+            .map(|(field, kinds)| (field.as_str(), names(kinds)))
+            .collect()
     }
 
     #[test]
-    fn what_is_no_json_has_no_shape() {
-        assert!(shapes(b"plain\n[1]\n").is_empty());
+    fn every_field_has_its_path_and_its_type() {
+        let line = br#"{"type":"a","subtype":"b","list":[{"type":"t","x":1}],"input":{"free":1}}"#;
+        let shapes = Shapes::of(line);
+        let shapes: Vec<_> = shapes
+            .0
+            .iter()
+            .map(|(shape, types)| (shape.as_str(), types.iter().copied().collect::<Vec<_>>()))
+            .collect();
+        assert_eq!(
+            shapes,
+            [
+                ("a/b", vec!["object"]),
+                ("a/b: input", vec!["object"]),
+                ("a/b: list", vec!["array"]),
+                ("a/b: list[t].type", vec!["string"]),
+                ("a/b: list[t].x", vec!["number"]),
+                ("a/b: subtype", vec!["string"]),
+                ("a/b: type", vec!["string"]),
+            ]
+        );
+        assert_eq!(Shapes::of(b"plain\n[1]\n"), Shapes::default());
+        let stats = Shapes::of(br#"{"type":"result","models":{"m-1":{"in":1}}}"#);
+        assert!(stats.0.contains_key("result: models.*.in"));
+    }
+
+    #[test]
+    fn what_is_new_and_what_vanished_is_reported_once() {
+        let known = Shapes::of(
+            b"{\"type\":\"a\",\"x\":1,\"old\":{\"in\":1}}\n{\"type\":\"b\",\"x\":1}\n{\"type\":\"gone\",\"y\":1}\n\
+              {\"type\":\"elsewhere\"}\n",
+        );
+        let same = Shapes::of(
+            b"{\"type\":\"a\",\"x\":1,\"old\":{\"in\":1}}\n{\"type\":\"b\",\"x\":1}\n{\"type\":\"gone\",\"y\":1}\n",
+        );
+        let now = Shapes::of(
+            b"{\"type\":\"a\",\"x\":1,\"cost\":{\"in\":[{\"type\":\"t\"}]}}\n{\"type\":\"b\",\"x\":1,\"cost\":2}\n\
+              {\"type\":\"new\",\"z\":1}\n",
+        );
+        let changes = compare(&now, &known, &same);
+        assert_eq!(names(&changes.new_lines), ["new"]);
+        assert_eq!(fields(&changes.new_fields), [("cost", vec!["a", "b"])]);
+        assert_eq!(names(&changes.vanished_lines), ["gone"]);
+        assert_eq!(fields(&changes.vanished_fields), [("old", vec!["a"])]);
+        assert!(changes.changed.is_empty());
+        assert_eq!(compare(&now, &now, &now), Changes::default());
+    }
+
+    #[test]
+    fn another_json_type_is_a_change_and_null_is_none() {
+        let known = Shapes::of(b"{\"type\":\"a\",\"x\":1,\"y\":null,\"z\":\"s\"}\n");
+        let now = Shapes::of(b"{\"type\":\"a\",\"x\":{},\"y\":2,\"z\":null}\n");
+        let changes = compare(&now, &known, &known);
+        assert_eq!(names(&changes.changed), ["a: x: object, was number"]);
     }
 }

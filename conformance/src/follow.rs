@@ -1,0 +1,330 @@
+//! `cargo xtask follow`: what versions of the CLIs do otherwise than the fixtures.
+
+mod page;
+mod schema;
+mod shape;
+mod versions;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use teamster_mock_model::Cli;
+use teamster_testkit::fixture::{STDOUT, discover};
+
+use crate::capture::PREFIX;
+use crate::column::Column;
+use crate::differences::Differences;
+use crate::isolation::Network;
+use crate::play::{Bench, recorded_name};
+use crate::scenario::{self, Scenario};
+use crate::schedule::{self, Done};
+use crate::{conformance, install, say};
+use page::{Cell, Results, Row, Schema, ShapeChanges, Version};
+use shape::{Shapes, compare};
+
+/// Play the scenarios with versions of the CLIs side by side, and report what they change.
+///
+/// Each version is installed with npm, by its exact number, into the target folder, unless it is there.
+/// It plays the scenarios cold and live; its stories are compared with those that are expected, and its
+/// lines and fields with the fixtures: with all of them, and with those of the nearest known version. Reported are new, changed and
+/// vanished ones, and names in the program's own schema that the decoder lacks. The results are merged
+/// into `conformance/versions.json` and docs/versions.md.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask follow                              the newest version of every CLI
+  cargo xtask follow claude --since 2.1.300       all versions of one CLI from this one on
+  cargo xtask follow codex --version 0.144.0 -s text
+                                                  one version and one scenario")]
+pub(crate) struct Args {
+    /// The provider [default: all]
+    #[arg(value_name = "PROVIDER", value_parser = crate::cli)]
+    provider: Option<Cli>,
+    /// This version; several are possible
+    #[arg(long = "version", value_name = "X", requires = "provider", conflicts_with_all = ["since", "last"])]
+    versions: Vec<String>,
+    /// All releases from this one on
+    #[arg(long, value_name = "X", requires = "provider", conflicts_with = "last")]
+    since: Option<String>,
+    /// The newest N releases [default: 1]
+    #[arg(long, value_name = "N")]
+    last: Option<usize>,
+    /// Only these scenarios
+    #[arg(long = "scenario", short, value_name = "NAME")]
+    scenarios: Vec<String>,
+    /// How many CLIs run at the same time
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    jobs: usize,
+    #[command(flatten)]
+    inner: crate::Inner,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let scenarios: Vec<_> = scenario::read(&args.scenarios)?
+        .into_iter()
+        .map(Arc::new)
+        .collect();
+    if let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) {
+        return play(args, programs, network, &scenarios);
+    }
+    let mut code = 0;
+    let clis = args.provider.map_or(Cli::ALL.to_vec(), |cli| vec![cli]);
+    for cli in clis {
+        for version in wanted(args, cli)? {
+            let installed = install::version(cli, &version)?;
+            say(format_args!("== {cli} {version}"));
+            code = code.max(crate::alone_code(&installed.programs)?);
+        }
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// The versions that are to be followed, the oldest first.
+fn wanted(args: &Args, cli: Cli) -> anyhow::Result<Vec<String>> {
+    if !args.versions.is_empty() {
+        if let Some(odd) = args
+            .versions
+            .iter()
+            .find(|version| install::numbers(version).is_none())
+        {
+            bail!("`{odd}` is no release; one looks like 1.2.3");
+        }
+        return Ok(args.versions.clone());
+    }
+    let published = install::published(cli)?;
+    match &args.since {
+        Some(first) => versions::since(&published, first),
+        None => Ok(versions::last(&published, args.last.unwrap_or(1).max(1))),
+    }
+}
+
+/// Plays the scenarios with the CLI that is installed here, and writes down what came of it.
+fn play(
+    args: &Args,
+    programs: &Path,
+    network: Network,
+    scenarios: &[Arc<Scenario>],
+) -> anyhow::Result<ExitCode> {
+    let bench = Bench {
+        programs: programs.to_path_buf(),
+        boxes: std::env::temp_dir(),
+        record: Some(std::env::temp_dir().join("raw")),
+    };
+    say(format_args!("{}", network.describe()));
+    let differences = Differences::read()?;
+    let installed = install::at(programs)?;
+    let mut fine = true;
+    for (cli, version) in &installed.versions {
+        if args.provider.is_some_and(|wanted| wanted != *cli) {
+            continue;
+        }
+        let known = Known::of(*cli, version)?;
+        let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+        let columns = Column::of(&[*cli], true, true);
+        schedule::play_all(
+            &bench,
+            &columns,
+            &installed.versions,
+            scenarios,
+            args.jobs,
+            |done| {
+                let name = done.scenario.name.clone();
+                let row = rows.entry(name.clone()).or_default();
+                let cell = note(&bench, &done, &differences, &known, row);
+                let what = if cell.differs.is_empty() {
+                    "same"
+                } else {
+                    "DIFFERS"
+                };
+                say(format_args!(
+                    "{name:<24} {:<12} {:>6.1} s  {what}",
+                    done.column,
+                    done.time.as_secs_f64()
+                ));
+                for fact in &cell.differs {
+                    say(format_args!("    {fact}"));
+                }
+                *(if done.column.hot {
+                    &mut row.live
+                } else {
+                    &mut row.cold
+                }) = Some(cell);
+            },
+        )?;
+        let schema = schema_of(*cli, &bench)?;
+        let now = Version {
+            date: jiff::Zoned::now().date().to_string(),
+            reference: known.reference,
+            schema,
+            scenarios: rows,
+        };
+        fine &= tell(*cli, version, &now)?;
+        let mut results = Results::read()?;
+        results.merge(*cli, version, now);
+        results.write()?;
+    }
+    Ok(ExitCode::from(u8::from(!fine)))
+}
+
+/// Notes the shapes of a run that was played; how its story compares.
+fn note(
+    bench: &Bench,
+    done: &Done,
+    differences: &Differences,
+    known: &Known,
+    row: &mut Row,
+) -> Cell {
+    let judged = done
+        .played
+        .as_ref()
+        .map_err(|error| anyhow::anyhow!("{error:#}"))
+        .and_then(|played| {
+            row.shapes.unknown.append(&mut unknown(played));
+            if !done.column.hot {
+                row.shapes.append(changes(bench, done, known)?);
+            }
+            conformance::judge(differences, done.column, &done.scenario, played, false)
+        });
+    let mut differs = match judged {
+        Ok(verdict) => verdict.undeclared,
+        Err(error) => vec![format!("{error:#}")],
+    };
+    if !differs.is_empty() {
+        let played = done.played.iter().flatten();
+        let said = played.flat_map(|played| &played.result.errors).next();
+        differs.extend(said.map(|error| format!("the first error: {}", error.message)));
+    }
+    Cell { differs }
+}
+
+/// The types of the lines that the decoder does not know.
+fn unknown(played: &[crate::play::Played]) -> BTreeSet<String> {
+    let events = played.iter().flat_map(|played| &played.events);
+    events
+        .filter_map(|event| match event {
+            teamster::AgentEvent::Unknown(event) => {
+                let shapes = Shapes::of(event.native.get().as_bytes());
+                Some(shapes.lines().map(str::to_owned).collect::<Vec<_>>())
+            }
+            _ => None,
+        })
+        .flatten()
+        .collect()
+}
+
+/// How the output of a scenario's runs differs from the reference's.
+fn changes(bench: &Bench, done: &Done, known: &Known) -> anyhow::Result<ShapeChanges> {
+    let (played, raw) = done.recorded(bench)?;
+    let mut now = Shapes::default();
+    let mut same = Shapes::default();
+    for number in 0..played.len() {
+        let name = recorded_name(&done.scenario.name, number);
+        now.append(Shapes::of(&fs::read(raw.join(&name).join(STDOUT))?));
+        if let Some(shapes) = known.by_scenario.get(&name) {
+            same.append(shapes.clone());
+        }
+    }
+    Ok(compare(&now, &known.all, &same).into())
+}
+
+/// The shapes of the fixtures.
+struct Known {
+    /// The version that is nearest.
+    reference: String,
+    /// Those of all fixtures of all versions.
+    all: Shapes,
+    /// Those of each run of a scenario with the nearest version.
+    by_scenario: BTreeMap<String, Shapes>,
+}
+
+impl Known {
+    fn of(cli: Cli, version: &str) -> anyhow::Result<Self> {
+        let folder = crate::root().join("fixtures").join(cli.id());
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        let reference = versions::nearest(version, names.iter().map(String::as_str))
+            .with_context(|| format!("{}: there are no fixtures", folder.display()))?;
+        let mut known = Self {
+            reference: reference.to_owned(),
+            all: Shapes::default(),
+            by_scenario: BTreeMap::new(),
+        };
+        let same = folder.join(reference);
+        for dir in discover(&folder).fixtures {
+            let shapes = Shapes::of(&fs::read(dir.join(STDOUT))?);
+            let name = dir.file_name().unwrap_or_default().to_string_lossy();
+            if let Some(scenario) = name.strip_prefix(PREFIX)
+                && dir.starts_with(&same)
+            {
+                known
+                    .by_scenario
+                    .insert(scenario.to_owned(), shapes.clone());
+            }
+            known.all.append(shapes);
+        }
+        Ok(known)
+    }
+}
+
+fn schema_of(cli: Cli, bench: &Bench) -> anyhow::Result<Schema> {
+    let modules = bench.programs.parent().unwrap_or(&bench.programs);
+    let program = bench.programs.join(cli.id());
+    Ok(
+        match schema::names(cli, modules, &program, &bench.copilot_packages()) {
+            Ok(names) => Schema::Read {
+                lacking: schema::unhandled(cli, &names)?,
+                names: names.len(),
+            },
+            Err(why) => Schema::None(why),
+        },
+    )
+}
+
+/// Prints what is new; `false` if anything is.
+fn tell(cli: Cli, version: &str, now: &Version) -> anyhow::Result<bool> {
+    let mut shapes = ShapeChanges::default();
+    let mut differs = 0;
+    for row in now.scenarios.values() {
+        shapes.append(row.shapes.clone());
+        let cells = row.cold.iter().chain(&row.live);
+        differs += cells.filter(|cell| !cell.differs.is_empty()).count();
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "{cli} {version}, compared with {}: {differs} stories differ; {} types of lines unknown to the \
+         decoder; shapes: {} new, {} changed, {} vanished",
+        now.reference,
+        shapes.unknown.len(),
+        shapes.new.len(),
+        shapes.changed.len(),
+        shapes.vanished.len(),
+    )?;
+    for (what, found) in [
+        ("unknown", &shapes.unknown),
+        ("new", &shapes.new),
+        ("changed", &shapes.changed),
+        ("vanished", &shapes.vanished),
+    ] {
+        for found in found {
+            writeln!(out, "  {what:<9} {found}")?;
+        }
+    }
+    match &now.schema {
+        Schema::None(why) => writeln!(out, "  schema    {why}")?,
+        Schema::Read { names, lacking } => {
+            writeln!(out, "  schema    {names} names, {} lacking", lacking.len())?;
+            for name in lacking {
+                writeln!(out, "  lacking   {name}")?;
+            }
+        }
+    }
+    Ok(differs == 0 && shapes.is_empty())
+}

@@ -1,0 +1,391 @@
+//! Names of lines in the schema that a CLI's program carries, and those that no provider's code has.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+use serde_json::Value;
+use teamster_mock_model::Cli;
+
+/// The longest name that is looked for, in bytes.
+const LONGEST: usize = 64;
+/// How far behind the type of a line its field `session_id` may stand, in bytes of a minified program.
+const NEAR: usize = 3000;
+
+/// The names of the types of lines in an installation's own schema, or why none can be had.
+pub(super) fn names(
+    cli: Cli,
+    modules: &Path,
+    program: &Path,
+    unpacked: &Path,
+) -> Result<BTreeSet<String>, String> {
+    let found = match cli {
+        Cli::Claude => all_of(modules, "claude-code", is_program, |bytes| of_zod(&bytes)),
+        Cli::Codex => of_app_server(program),
+        Cli::Copilot => all_of(modules, "copilot", is_event_schema, |bytes| {
+            of_json_schema(&bytes)
+        })
+        .and_then(|names| {
+            if names.is_empty() {
+                all_of(unpacked, "", is_event_schema, |bytes| {
+                    of_json_schema(&bytes)
+                })
+            } else {
+                Ok(names)
+            }
+        }),
+        Cli::Gemini => all_of(modules, "gemini-cli", is_script, |bytes| of_enum(&bytes)),
+        Cli::OpenCode => all_of(modules, "opencode", is_program, |bytes| of_updates(&bytes)),
+        _ => return Err("not read".to_owned()),
+    };
+    match found {
+        Ok(names) if names.is_empty() => Err("no schema was found in the program".to_owned()),
+        Ok(names) => Ok(names),
+        Err(error) => Err(format!("{error:#}")),
+    }
+}
+
+/// Those of the names that the provider's code does not have, as a text or as the name of a variant.
+pub(super) fn unhandled(cli: Cli, names: &BTreeSet<String>) -> anyhow::Result<BTreeSet<String>> {
+    let crates = crate::root().join("crates");
+    let mut sources = String::new();
+    for name in [cli.id(), "acp"] {
+        let folder = crates.join(name).join("src");
+        for path in files(&folder)? {
+            let is_test = path.components().any(|part| part.as_os_str() == "tests");
+            if path.extension().is_some_and(|end| end == "rs") && !is_test {
+                sources.push_str(&fs::read_to_string(&path)?);
+            }
+        }
+    }
+    Ok(lacking(&sources, names))
+}
+
+/// Those of the names that some source code does not have.
+fn lacking(sources: &str, names: &BTreeSet<String>) -> BTreeSet<String> {
+    // A line is `system/init` where its type has subtypes: the subtype is what code looks for.
+    let is_handled = |name: &&String| {
+        let word = name.rsplit(['/', ':']).next().unwrap_or(name);
+        // A codex method is `item/started`, all of it one name.
+        [word, name.as_str()]
+            .iter()
+            .any(|word| sources.contains(&format!("\"{word}\"")))
+            || has_word(sources, &variant(word))
+    };
+    names
+        .iter()
+        .filter(|name| !is_handled(name))
+        .cloned()
+        .collect()
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let boundary = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    text.match_indices(word).any(|(at, _)| {
+        boundary(text[..at].chars().next_back()) && boundary(text[at + word.len()..].chars().next())
+    })
+}
+
+/// The name of an enum's variant for a name such as `agent_message` or `agentMessage`.
+fn variant(name: &str) -> String {
+    let mut variant = String::new();
+    let mut upper = true;
+    for c in name.chars() {
+        if c.is_ascii_alphanumeric() {
+            variant.extend(
+                if upper { c.to_ascii_uppercase() } else { c }
+                    .to_string()
+                    .chars(),
+            );
+            upper = false;
+        } else {
+            upper = true;
+        }
+    }
+    variant
+}
+
+/// Reads all files of an installation that are of interest.
+fn all_of(
+    folder: &Path,
+    package: &str,
+    wanted: fn(&Path) -> bool,
+    read: impl Fn(Vec<u8>) -> BTreeSet<String>,
+) -> anyhow::Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    if !folder.exists() {
+        return Ok(names);
+    }
+    for path in files(folder)? {
+        if path.to_string_lossy().contains(package) && wanted(&path) {
+            names.extend(read(fs::read(&path)?));
+        }
+    }
+    Ok(names)
+}
+
+/// A native program, or a bundle of about that size.
+fn is_program(path: &Path) -> bool {
+    const SMALLEST: u64 = 5_000_000;
+    fs::metadata(path).is_ok_and(|it| it.len() > SMALLEST)
+}
+
+fn is_script(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "js")
+}
+
+fn is_event_schema(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name == "session-events.schema.json")
+}
+
+/// All files under a folder, symbolic links left out.
+fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            found.append(&mut files(&entry.path())?);
+        } else if kind.is_file() {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
+/// Lines in the zod schemas of a minified program: `type:E("system"),subtype:E("init")`, or with
+/// `E.literal(`. A type without a subtype counts where a `session_id` stands near behind it.
+fn of_zod(bytes: &[u8]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for at in matches(bytes, b"type:") {
+        // `subtype:` ends like this too.
+        if at > 0 && bytes[at - 1].is_ascii_alphanumeric() {
+            continue;
+        }
+        let after = &bytes[at + b"type:".len()..];
+        let Some((kind, length)) = literal(after) else {
+            continue;
+        };
+        let rest = &after[length..];
+        let subtype = rest.strip_prefix(b",subtype:").and_then(literal);
+        if let Some((subtype, _)) = subtype {
+            names.insert(format!("{kind}/{subtype}"));
+        } else {
+            let near = &rest[..rest.len().min(NEAR)];
+            // The next type of line may have one.
+            let end = matches(near, b"type:")
+                .into_iter()
+                .find(|at| literal(&near[at + b"type:".len()..]).is_some())
+                .unwrap_or(near.len());
+            if !matches(&near[..end], b"session_id:").is_empty() {
+                names.insert(kind);
+            }
+        }
+    }
+    names
+}
+
+/// The name in `E("name")` or `E.literal("name")`, and the length of that.
+fn literal(text: &[u8]) -> Option<(String, usize)> {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$.".contains(byte);
+    let open = text.iter().take(LONGEST).position(|byte| !is_word(byte))?;
+    let function = std::str::from_utf8(&text[..open]).ok()?;
+    if function.is_empty() || function.contains('.') && !function.ends_with(".literal") {
+        return None;
+    }
+    let rest = text[open..].strip_prefix(b"(\"")?;
+    let (name, length) = name(rest)?;
+    rest[length..].starts_with(b"\")").then_some(())?;
+    Some((name, open + 2 + length + 2))
+}
+
+/// The name at the begin of a text: lower case, digits, `_`, `.`, `-`.
+fn name(text: &[u8]) -> Option<(String, usize)> {
+    let is_name =
+        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_.-".contains(byte);
+    let length = text.iter().take(LONGEST).position(|byte| !is_name(byte))?;
+    let name = std::str::from_utf8(&text[..length]).ok()?;
+    (!name.is_empty()).then(|| (name.to_owned(), length))
+}
+
+/// The types of Gemini's events: `JsonStreamEventType2["INIT"] = "init"`.
+fn of_enum(bytes: &[u8]) -> BTreeSet<String> {
+    assigned(bytes, b"JsonStreamEventType", b"] = \"")
+}
+
+/// What follows the second text, which stands near behind the first.
+fn assigned(bytes: &[u8], first: &[u8], second: &[u8]) -> BTreeSet<String> {
+    matches(bytes, first)
+        .into_iter()
+        .filter_map(|at| {
+            let near = &bytes[at..bytes.len().min(at + LONGEST)];
+            let then = *matches(near, second).first()?;
+            Some(name(&near[then + second.len()..])?.0)
+        })
+        .collect()
+}
+
+/// The updates of OpenCode by the Agent Client Protocol: `sessionUpdate:"plan"`.
+fn of_updates(bytes: &[u8]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for at in matches(bytes, b"sessionUpdate:") {
+        let rest = bytes[at + b"sessionUpdate:".len()..].trim_ascii_start();
+        if let Some((name, _)) = rest.strip_prefix(b"\"").and_then(name) {
+            names.insert(name);
+        }
+    }
+    names
+}
+
+/// The events of a JSON schema: each constant of a field `type`.
+fn of_json_schema(bytes: &[u8]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    if let Ok(schema) = serde_json::from_slice(bytes) {
+        constants(&schema, "type", &mut names);
+    }
+    // Parts of events have types, too; an event is one of a family.
+    names.retain(|name| name.contains('.'));
+    names
+}
+
+/// The constants that a field of this name has anywhere in a schema.
+fn constants(schema: &Value, field: &str, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(fields) => {
+            let property = fields.get("properties").and_then(|all| all.get(field));
+            if let Some(property) = property {
+                let one = property.get("const").into_iter();
+                let several = property.get("enum").and_then(Value::as_array);
+                let values = one.chain(several.into_iter().flatten());
+                names.extend(values.filter_map(Value::as_str).map(str::to_owned));
+            }
+            for inner in fields.values() {
+                constants(inner, field, names);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                constants(item, field, names);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The notifications and requests of Codex's app server, and the types of items, by the schema that it
+/// writes itself.
+fn of_app_server(program: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let folder = tempfile::tempdir()?;
+    let status = Command::new(program)
+        .args(["app-server", "generate-json-schema", "--out"])
+        .arg(folder.path().join("schema"))
+        .env("CODEX_HOME", folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    let mut names = BTreeSet::new();
+    if !status.status.success() {
+        return Ok(names);
+    }
+    for path in files(&folder.path().join("schema"))? {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        if ["ServerNotification.json", "ServerRequest.json"].contains(&&*file) {
+            let schema: Value = serde_json::from_slice(&fs::read(&path)?)?;
+            constants(&schema, "method", &mut names);
+            if let Some(item) = schema["definitions"].get("ThreadItem") {
+                let mut items = BTreeSet::new();
+                constants_of_variants(item, &mut items);
+                names.extend(items.into_iter().map(|item| format!("item:{item}")));
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// The constants of `type` in the variants of one type only, not in what is inside them.
+fn constants_of_variants(schema: &Value, names: &mut BTreeSet<String>) {
+    for variant in schema["oneOf"].as_array().into_iter().flatten() {
+        let kind = &variant["properties"]["type"];
+        let values = kind.get("const").into_iter();
+        let values = values.chain(kind["enum"].as_array().into_iter().flatten());
+        names.extend(values.filter_map(Value::as_str).map(str::to_owned));
+    }
+}
+
+/// Where a text is, in bytes from the begin.
+fn matches(bytes: &[u8], text: &[u8]) -> Vec<usize> {
+    memchr::memmem::find_iter(bytes, text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    //! Hand-made pieces of programs and schemas.
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn list(names: &BTreeSet<String>) -> Vec<&str> {
+        names.iter().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn zod_schemas_of_both_forms_give_types_and_subtypes() {
+        let program = br#"x=c({type:E("system"),subtype:E("init"),agents:A()}),
+            y=d.object({type:d.literal("system"),subtype:d.literal("task_started")}),
+            z=c({type:E("tool_progress"),tool:n(),session_id:n()}),part=c({type:E("image"),source:n()}),
+            f({type:"system",subtype:"internal"}),g={mimetype:E("no"),session_id:1}"#;
+        assert_eq!(
+            list(&of_zod(program)),
+            ["system/init", "system/task_started", "tool_progress"]
+        );
+    }
+
+    #[test]
+    fn enums_and_updates_give_their_names() {
+        let bundle =
+            br#"JsonStreamEventType2["INIT"] = "init"; JsonStreamEventType2["RESULT"] = "result";
+            if (x === JsonStreamEventType.INIT) {}"#;
+        assert_eq!(list(&of_enum(bundle)), ["init", "result"]);
+        let program = br#"{sessionUpdate:"plan"},{sessionUpdate: "tool_call"},{sessionUpdate:x}"#;
+        assert_eq!(list(&of_updates(program)), ["plan", "tool_call"]);
+    }
+
+    #[test]
+    fn json_schemas_give_the_constants_of_a_type() {
+        let schema = json!({"anyOf": [
+            {"properties": {"type": {"const": "session.start"}}},
+            {"properties": {"type": {"enum": ["tool.done"]}, "data": {"properties": {"type": {"const": "text"}}}}},
+        ]});
+        let bytes = schema.to_string().into_bytes();
+        assert_eq!(
+            list(&of_json_schema(&bytes)),
+            ["session.start", "tool.done"]
+        );
+    }
+
+    #[test]
+    fn a_name_is_handled_as_a_text_or_as_a_variant() {
+        let sources =
+            r#"match kind { "task_started" => 1, Kind::AgentMessage => 2, "item/started" => 3 }"#;
+        let names = [
+            "system/task_started",
+            "system/new_one",
+            "item:agentMessage",
+            "item:agentMessageNew",
+            "agent_message",
+            "item/started",
+        ]
+        .map(str::to_owned)
+        .into();
+        assert_eq!(
+            list(&lacking(sources, &names)),
+            ["item:agentMessageNew", "system/new_one"]
+        );
+    }
+}
