@@ -80,7 +80,7 @@ pub(crate) async fn play(
         }
         let mut turn = Turn::new(run.prompt.repeat(run.prompt_times));
         turn.timeouts = timeouts;
-        turn.images = play::images(run);
+        turn.images = crate::image::of_run(run);
         let before = played.last();
         played.push(
             one(

@@ -11,6 +11,7 @@ mod conformance;
 mod differences;
 mod follow;
 mod hot;
+mod image;
 mod install;
 mod isolation;
 mod matrix;

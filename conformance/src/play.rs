@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use teamster::{
-    AgentEvent, EnvPolicy, EventStream, ExecuteParams, Image, ImageSource, McpServer,
-    PermissionMode, RunResult, RuntimeConfig,
+    AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RunResult,
+    RuntimeConfig,
 };
 use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
 
 use crate::hot::Process;
+use crate::image;
 use crate::scenario::{Abort, Permission, Resume, Run, Scenario, Service};
 
 /// The longest that a run may take. The longest that a CLI needs by itself is about 80 s.
@@ -21,12 +22,6 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(4);
 
 /// A session id that no CLI knows.
 const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
-
-/// An image of one pixel.
-const PIXEL: &[u8] = include_bytes!("pixel.png");
-
-/// What every PNG begins with, in base64.
-const PNG: &str = "iVBORw0KGgo";
 
 /// The variable that tells Copilot where its unpacked program is.
 pub(crate) const COPILOT_PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
@@ -283,7 +278,7 @@ pub(crate) fn params(
     }
     params.output_schema.clone_from(&run.output_schema);
     params.slash_commands = run.slash_commands;
-    params.images = images(run);
+    params.images = image::of_run(run);
     params.timeouts.idle = run.idle_timeout_ms.map(Duration::from_millis);
     if let Some(flags) = &run.mcp {
         let program = std::env::current_exe()?;
@@ -295,15 +290,6 @@ pub(crate) fn params(
         ));
     }
     Ok(params)
-}
-
-/// The image of a run that has one.
-pub(crate) fn images(run: &Run) -> Vec<Image> {
-    let image = || Image {
-        media_type: "image/png".to_owned(),
-        source: ImageSource::Bytes(PIXEL.to_vec()),
-    };
-    run.image.then(image).into_iter().collect()
 }
 
 fn capabilities(cli: Cli) -> anyhow::Result<teamster::Capabilities> {
@@ -408,9 +394,11 @@ pub(crate) fn played(
         directory: stage.place.directory(),
         session_before: before.session,
         prompt_arrived: prompt_arrived(&requests, &before.prompt),
-        image_arrived: run
-            .image
-            .then(|| requests.iter().any(|request| holds(&request.body, PNG))),
+        image_arrived: run.image.then(|| {
+            requests
+                .iter()
+                .any(|request| holds(&request.body, image::PNG))
+        }),
         processes_left: Vec::new(),
         files: files(run, &stage.place.directory()),
         events,

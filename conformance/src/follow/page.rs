@@ -168,6 +168,9 @@ impl Results {
     }
 }
 
+/// How many facts are shown of a story that differs.
+const SHOWN: usize = 3;
+
 const HEAD: &str = "\
 # Versions
 
@@ -176,7 +179,7 @@ Written by `cargo xtask follow`; do not edit. Its results are in `conformance/ve
 Each version of a CLI plays the scenarios of [conformance.md](conformance.md): cold, with a process for each run, and live, as turns of a session.
 
 - `same`: the story is as expected, or differs as `conformance/differences.toml` declares for the pinned version.
-- `cold differs`, `live differs`, `differs` (both): other facts than these; they are listed below the table.
+- `cold differs`, `live differs`, `differs` (both): other facts than these; the first of them are listed below the table, all are in the results.
 - `-`: not played.
 
 Lines and fields are compared with the fixtures. `new`: no fixture of any version has them; `changed`: another JSON type; `vanished`: the reference, which is the nearest version with fixtures, prints them in the same scenario. Names that the decoder lacks are in the schema that the program carries, and in no text and no variant of the provider's code; many of them are never printed.
@@ -238,9 +241,16 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
     )?;
     for (scenario, row) in &version.scenarios {
         for (way, cell) in [("cold", &row.cold), ("live", &row.live)] {
-            for fact in cell.iter().flat_map(|cell| &cell.differs) {
-                writeln!(out, "- `{scenario}` {way}: {}", in_a_list(fact))?;
-            }
+            let Some(cell) = cell.as_ref().filter(|cell| !cell.differs.is_empty()) else {
+                continue;
+            };
+            let shown: Vec<_> = cell.differs.iter().take(SHOWN).collect();
+            let shown: Vec<_> = shown.into_iter().map(|fact| in_a_list(fact)).collect();
+            let more = match cell.differs.len().saturating_sub(SHOWN) {
+                0 => String::new(),
+                more => format!("; and {more} more"),
+            };
+            writeln!(out, "- `{scenario}` {way}: {}{more}", shown.join("; "))?;
         }
     }
     let mut shapes = ShapeChanges::default();
@@ -281,7 +291,7 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
 
 /// A text in one line of a list, of a length that can be read.
 fn in_a_list(text: &str) -> String {
-    const LONGEST: usize = 300;
+    const LONGEST: usize = 160;
     let line = text.replace('\n', " ").replace('<', "&lt;");
     match line.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &line[..at]),
@@ -299,10 +309,10 @@ mod tests {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    fn cell(differs: &[&str]) -> Option<Cell> {
-        Some(Cell {
+    fn cell(differs: &[&str]) -> Cell {
+        Cell {
             differs: differs.iter().map(|fact| (*fact).to_owned()).collect(),
-        })
+        }
     }
 
     fn version(date: &str, scenarios: &[(&str, Row)]) -> Version {
@@ -317,9 +327,9 @@ mod tests {
         }
     }
 
-    fn row(cold: Option<Cell>, live: Option<Cell>) -> Row {
+    fn row(cold: Cell, live: Option<Cell>) -> Row {
         Row {
-            cold,
+            cold: Some(cold),
             live,
             shapes: ShapeChanges::default(),
         }
@@ -328,13 +338,16 @@ mod tests {
     #[test]
     fn versions_stand_side_by_side_in_their_order() {
         let mut results = Results::default();
-        let text = row(cell(&[]), cell(&["cost: expected true, told nothing"]));
+        let text = row(
+            cell(&[]),
+            Some(cell(&["cost: expected true, told nothing"])),
+        );
         results.merge(
             Cli::Codex,
             "1.10.0",
             version("2001-02-03", &[("text", text)]),
         );
-        let mut old = row(cell(&["a <b>"]), cell(&["c\nd"]));
+        let mut old = row(cell(&["a <b>", "2", "3", "4", "5"]), Some(cell(&["c\nd"])));
         old.shapes.new = set(&["line x"]);
         old.shapes.vanished = set(&["field y of z"]);
         let mut old = version(
@@ -360,7 +373,7 @@ mod tests {
 
 Run on 2001-02-04; reference: 1.1.0.
 
-- `text` cold: a &lt;b>
+- `text` cold: a &lt;b>; 2; 3; and 2 more
 - `text` live: c d
 - new: `line x`
 - vanished: `field y of z`
@@ -379,15 +392,18 @@ Run on 2001-02-03; reference: 1.1.0.
     #[test]
     fn a_run_replaces_what_it_played_and_keeps_the_rest() {
         let mut results = Results::default();
-        let both = row(cell(&["x"]), cell(&["y"]));
+        let both = row(cell(&["x"]), Some(cell(&["y"])));
         let first = version("2001-02-03", &[("text", both.clone()), ("mcp", both)]);
         results.merge(Cli::Codex, "1.9.0", first);
         let again = version("2001-02-05", &[("text", row(cell(&[]), None))]);
         results.merge(Cli::Codex, "1.9.0", again);
         let merged = &results.0["codex"]["1.9.0"];
         assert_eq!(merged.date, "2001-02-05");
-        assert_eq!(merged.scenarios["text"], row(cell(&[]), cell(&["y"])));
-        assert_eq!(merged.scenarios["mcp"], row(cell(&["x"]), cell(&["y"])));
+        assert_eq!(merged.scenarios["text"], row(cell(&[]), Some(cell(&["y"]))));
+        assert_eq!(
+            merged.scenarios["mcp"],
+            row(cell(&["x"]), Some(cell(&["y"])))
+        );
         let json = serde_json::to_string(&results).unwrap();
         assert_eq!(serde_json::from_str::<Results>(&json).unwrap(), results);
     }

@@ -94,11 +94,7 @@ fn variant(name: &str) -> String {
     let mut upper = true;
     for c in name.chars() {
         if c.is_ascii_alphanumeric() {
-            variant.extend(
-                if upper { c.to_ascii_uppercase() } else { c }
-                    .to_string()
-                    .chars(),
-            );
+            variant.push(if upper { c.to_ascii_uppercase() } else { c });
             upper = false;
         } else {
             upper = true;

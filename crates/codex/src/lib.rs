@@ -29,7 +29,7 @@ static INFO: CliInfo = CliInfo {
     program: "codex",
     version_args: &["--version"],
     tested_versions: &["0.169.0"],
-    oldest_version: Some("0.169.0"),
+    oldest_version: Some("0.159.3"),
     install: "npm install -g @openai/codex",
     login: "log in with `codex login`, or with a key: `printenv OPENAI_API_KEY | codex login --with-api-key`",
     choose_session_id: false,

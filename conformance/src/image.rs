@@ -1,0 +1,20 @@
+//! The image of the scenarios that have one.
+
+use teamster::{Image, ImageSource};
+
+use crate::scenario::Run;
+
+/// An image of one pixel.
+const PIXEL: &[u8] = include_bytes!("pixel.png");
+
+/// The first bytes of every PNG, in base64.
+pub(crate) const PNG: &str = "iVBORw0KGgo";
+
+/// The images that go with the prompt of a run.
+pub(crate) fn of_run(run: &Run) -> Vec<Image> {
+    let image = || Image {
+        media_type: "image/png".to_owned(),
+        source: ImageSource::Bytes(PIXEL.to_vec()),
+    };
+    run.image.then(image).into_iter().collect()
+}
