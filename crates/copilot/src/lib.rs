@@ -29,7 +29,7 @@ static INFO: CliInfo = CliInfo {
     program: "copilot",
     version_args: &["--version"],
     tested_versions: &["1.0.102", "1.0.92", "1.0.81"],
-    oldest_version: Some("1.0.81"),
+    oldest_version: Some("1.0.92"),
     install: "npm install -g @github/copilot",
     login: "log in with `copilot login`, or set COPILOT_GITHUB_TOKEN (or COPILOT_PROVIDER_BASE_URL and \
             its companions for a model of your own) in the environment",
