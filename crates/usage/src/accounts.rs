@@ -4,6 +4,7 @@ mod entry;
 mod history;
 mod report;
 mod requests;
+mod totals;
 
 use std::collections::{HashMap, hash_map};
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use requests::{ByKey, Requests};
 
 pub use history::{Joined, PastRun, Witness};
 pub use report::{Dimension, Figures, Group};
+pub(crate) use totals::{ModelTotals, Totals};
 
 /// What was used, each request once, whatever the order in which its records came.
 ///
@@ -33,6 +35,15 @@ pub struct Accounts {
     aliases: ByKey<Key>,
     /// The output tokens of requests that are known by an alias.
     amendments: ByKey<u64>,
+    /// Requests of which only copies were found, and the alias that a line of the original has.
+    copies: Vec<(Key, Key)>,
+    /// What the processes of each session report of it.
+    totals: HashMap<u32, Vec<Totals>>,
+    /// Of each session, in milliseconds since 1970-01-01 UTC, when requests were made whose cost is part of
+    /// a sum that others report.
+    reported_spans: HashMap<u32, Vec<(i64, i64)>>,
+    /// What began before is not read as a whole.
+    mark: Option<Timestamp>,
     /// The directory in which each session began, and when that was told.
     began: HashMap<u32, (Timestamp, Arc<str>)>,
     since: Option<Timestamp>,
@@ -57,6 +68,8 @@ impl Accounts {
         match found {
             Found::Record(record) => self.add(record),
             Found::Amendment(alias, output_tokens) => self.amend(alias, output_tokens),
+            Found::Copy(key, alias) => self.copies.push((key, alias)),
+            Found::Totals(totals) => self.add_totals(*totals),
         }
     }
 

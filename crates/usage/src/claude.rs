@@ -9,26 +9,43 @@
 //! the session and with what went in.
 //!
 //! Of a sub-agent's answer there may be no later line; the result that its parent was given has the usage
-//! of the last one. Helper calls, such as the one that finds a title, leave no line.
+//! of the last one. Helper calls, such as the one that finds a title, leave no line; of versions that write
+//! one, the line `cost-state` has them in its sums.
 
-use std::borrow::Cow;
+mod cost_state;
+mod wire;
+
 use std::io;
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use jiff::Timestamp;
-use memchr::memmem::Finder;
-use serde::Deserialize;
+use jiff::{SignedDuration, Timestamp};
+use memchr::memmem::{Finder, FinderRev};
 use serde_json::value::RawValue;
-use teamster_core::Usage;
 
+use crate::accounts::Totals;
 use crate::lines::{self, Line};
 use crate::places::Places;
-use crate::source::{Shared, Sink, Source, Sources, is_jsonl};
+use crate::source::{Shared, Sink, Source, Sources, has_object, is_jsonl};
 use crate::{Key, Provider, Record};
+use cost_state::Before;
+use wire::{AgentResult, Entry, Figures, Iteration, Timed, Typed};
 
 /// What every line that counts has in it, and few others.
-static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\":{"));
+static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
+
+/// What stands before the time of a line.
+static TIME: LazyLock<FinderRev<'static>> = LazyLock::new(|| FinderRev::new(b"\"timestamp\":\""));
+
+/// How far before the end of a line its time stands at most, in bytes.
+const TAIL: usize = 512;
+
+/// How many bytes before the place from which a file is read are looked at for the last sums.
+const WARM_UP: u64 = 1 << 20;
+
+/// How much older than a file's first line a line is that was copied into it. Lines of one process may be in
+/// another order by some milliseconds.
+const COPY_AGE: SignedDuration = SignedDuration::from_millis(500);
 
 /// The model of messages that the CLI made up itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -59,103 +76,6 @@ pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     }
 }
 
-/// A line, as far as it matters here.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry<'a> {
-    #[serde(borrow)]
-    r#type: Cow<'a, str>,
-    #[serde(borrow)]
-    session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    timestamp: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    cwd: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    request_id: Option<Cow<'a, str>>,
-    #[serde(default)]
-    is_sidechain: bool,
-    /// Versions of 2025 wrote it.
-    #[serde(rename = "costUSD")]
-    cost_usd: Option<f64>,
-    /// The sub-agent whose transcript it is.
-    #[serde(borrow)]
-    agent_id: Option<Cow<'a, str>>,
-    /// Present in a copy of another session's line, in some ways to fork.
-    #[serde(borrow)]
-    forked_from: Option<&'a RawValue>,
-    /// What a tool gave, in many forms.
-    #[serde(borrow)]
-    tool_use_result: Option<&'a RawValue>,
-    #[serde(borrow)]
-    message: Option<Message<'a>>,
-}
-
-/// The kind of a line.
-#[derive(Deserialize)]
-struct Typed<'a> {
-    #[serde(borrow)]
-    r#type: Cow<'a, str>,
-}
-
-/// The time of a line.
-#[derive(Deserialize)]
-struct Timed<'a> {
-    #[serde(borrow)]
-    timestamp: Option<Cow<'a, str>>,
-}
-
-/// What a sub-agent gave to its parent.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AgentResult<'a> {
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-    /// That of its last answer.
-    #[serde(borrow)]
-    usage: Figures<'a>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    model: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    stop_reason: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    usage: Option<Figures<'a>>,
-}
-
-/// The service's own figures: input is without what was read from or written to the cache.
-#[derive(Deserialize)]
-struct Figures<'a> {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    cache_creation: Option<CacheCreation>,
-    /// What the answer is made of. Those parts that are not of its own message are not in the figures.
-    #[serde(borrow)]
-    iterations: Option<&'a RawValue>,
-}
-
-/// What another model advised, or a summary that the service made, within a request; its figures are beside
-/// this.
-#[derive(Deserialize)]
-struct Iteration<'a> {
-    #[serde(borrow)]
-    r#type: Cow<'a, str>,
-    #[serde(borrow)]
-    model: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-struct CacheCreation {
-    ephemeral_1h_input_tokens: Option<u64>,
-}
-
 /// Reads a transcript.
 pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = Reader {
@@ -163,12 +83,20 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
         beginning: source.start == 0,
         ..Reader::default()
     };
-    lines::read(
+    if source.start > 0 {
+        reader.go_on(source)?;
+    }
+    let read = lines::read(
         &source.path,
         source.start,
         &mut |line, sink| reader.line(line, sink),
         sink,
-    )
+    );
+    reader
+        .totals
+        .drain(..)
+        .for_each(|totals| sink.totals(totals));
+    read
 }
 
 /// What remains from line to line.
@@ -180,6 +108,16 @@ struct Reader {
     began: Option<Timestamp>,
     /// Whether the first time is still to come.
     beginning: bool,
+    /// Whether the file begins with copies of another session's lines.
+    forked: bool,
+    /// The last request of which it has a copy.
+    copied: Option<(Timestamp, Key)>,
+    /// The time of the last line, as it stands there.
+    time: Vec<u8>,
+    /// The directory of the last request.
+    last_directory: Option<Arc<str>>,
+    /// Sums after which no line with a time has come yet.
+    totals: Vec<Totals>,
     // Texts that most lines share.
     session: Shared,
     model: Shared,
@@ -196,12 +134,80 @@ impl Reader {
             self.beginning = false;
             self.began = at.parse().ok();
         }
-        if MARK.find(line.bytes).is_none() {
+        self.note_time(line.bytes, sink);
+        if cost_state::may_be(line.bytes) {
+            match self.cost_state(line.bytes) {
+                Ok(totals) => self.totals.extend(totals),
+                Err(()) => sink.malformed(line),
+            }
+            return;
+        }
+        if !has_object(&MARK, line.bytes) {
             return;
         }
         if self.entry(line.bytes, sink).is_none() {
             sink.malformed(line);
         }
+    }
+
+    /// Takes in the last sums before the place from which the file is read.
+    fn go_on(&mut self, source: &Source) -> io::Result<()> {
+        let mut nothing = |_| {};
+        let mut nowhere = Sink::new(&mut nothing);
+        lines::read_before(&source.path, source.start, WARM_UP, &mut |line| {
+            self.note_time(line, &mut nowhere);
+            if cost_state::may_be(line)
+                && let Ok(Some(totals)) = self.cost_state(line)
+            {
+                self.totals = vec![totals];
+            }
+        })
+    }
+
+    /// Takes in the time of a line, as far as it matters.
+    fn note_time(&mut self, line: &[u8], sink: &mut Sink<'_>) {
+        let tail = &line[line.len().saturating_sub(TAIL)..];
+        let Some(place) = TIME.rfind(tail) else {
+            return;
+        };
+        let text = &tail[place + TIME.needle().len()..];
+        let Some(end) = memchr::memchr(b'"', text) else {
+            return;
+        };
+        self.time.clear();
+        self.time.extend_from_slice(&text[..end]);
+        if !self.totals.is_empty() {
+            let until = self.last_time();
+            for mut totals in self.totals.drain(..) {
+                totals.until = until;
+                sink.totals(totals);
+            }
+        }
+        if !self.forked
+            && let Some((at, began)) = self.last_time().zip(self.began)
+            && began.duration_since(at) > COPY_AGE
+        {
+            // A field of that name may be in what a tool gave.
+            let own = serde_json::from_slice::<Timed<'_>>(line).ok();
+            let own = own.and_then(|line| line.timestamp?.parse::<Timestamp>().ok());
+            self.forked = own.is_some_and(|at| began.duration_since(at) > COPY_AGE);
+        }
+    }
+
+    fn last_time(&self) -> Option<Timestamp> {
+        std::str::from_utf8(&self.time).ok()?.parse().ok()
+    }
+
+    fn cost_state(&self, line: &[u8]) -> Result<Option<Totals>, ()> {
+        let before = Before {
+            file_session: self.file_session.as_deref(),
+            at: self.last_time(),
+            began: self.began,
+            forked: self.forked,
+            copied: self.copied.map(|(_, key)| key),
+            directory: self.last_directory.clone(),
+        };
+        cost_state::parse(line, before)
     }
 
     /// Takes in a line with figures. `None` if it is not as it should be.
@@ -251,20 +257,44 @@ impl Reader {
                 None => Key::of(Provider::Claude, &[id, session, &figures.input()]),
             }
         });
-        if entry.request_id.is_none() && !message.id.as_deref().is_some_and(is_unique) {
-            // Nothing tells a copy from another session's request that looks the same, or what is said
-            // when an answer begins from a request.
-            if record.copied || figures.is_zero() {
+        if let Some(id) = message.id.as_deref()
+            && entry.request_id.is_none()
+            && !is_unique(id)
+        {
+            // What is said when an answer begins is no other answer.
+            if figures.is_zero() {
                 return Some(());
             }
+            // Only the time of a line tells a copy from another session's request that looks the same.
+            let time = entry.timestamp.as_deref().unwrap_or_default();
+            let line = Key::of(Provider::Claude, &["line", id, time, &figures.input()]);
+            if record.copied {
+                let key = Key::of(Provider::Claude, &["copy", id, &figures.input()]);
+                record.key = Some(key);
+                sink.copy(key, line);
+            } else {
+                record.alias = Some(line);
+            }
+        } else if entry.request_id.is_none() && message.id.is_none() && record.copied {
+            return Some(());
         }
-        if message.stop_reason.is_none() {
+        if record.copied
+            && let Some(key) = record.key
+            && self.copied.is_none_or(|(last, _)| last <= at)
+        {
+            self.copied = Some((at, key));
+        }
+        if record.alias.is_none() && message.stop_reason.is_none() {
             record.alias = entry.agent_id.as_deref().map(|agent| figures.alias(agent));
         }
         record.model = message.model.as_deref().map(|model| self.model.of(model));
         record.directory = entry.cwd.as_deref().map(|cwd| self.directory.of(cwd));
+        self.last_directory.clone_from(&record.directory);
         record.usage = figures.usage();
         record.cache_write_1h_tokens = figures.written_1h();
+        record.web_searches = figures.web_searches();
+        record.fast = figures.speed.as_deref() == Some("fast");
+        record.us_only = figures.inference_geo.as_deref() == Some("us");
         record.cost_usd = entry.cost_usd;
         record.subagent = entry.is_sidechain;
         let parts = figures.parts();
@@ -295,6 +325,7 @@ impl Reader {
         other.key = key.map(|key| Key::of(Provider::Claude, &["part", &key, &place]));
         other.alias = None;
         other.cost_usd = None;
+        other.web_searches = None;
         if let Some(model) = &kind.model {
             other.model = Some(self.model.of(model));
         }
@@ -302,50 +333,6 @@ impl Reader {
         other.cache_write_1h_tokens = figures.written_1h();
         sink.record(other);
         Some(())
-    }
-}
-
-impl Figures<'_> {
-    fn usage(&self) -> Usage {
-        Usage {
-            input_tokens: self.input_tokens,
-            output_tokens: self.output_tokens,
-            cache_read_tokens: self.cache_read_input_tokens,
-            cache_write_tokens: self.cache_creation_input_tokens,
-            reasoning_tokens: None,
-        }
-    }
-
-    fn written_1h(&self) -> Option<u64> {
-        self.cache_creation.as_ref()?.ephemeral_1h_input_tokens
-    }
-
-    /// What the answer is made of, where that is told. `None` if it is not as it should be.
-    fn parts(&self) -> Option<Vec<&RawValue>> {
-        let parts = self.iterations.map_or("[]", RawValue::get);
-        serde_json::from_str(parts).ok()
-    }
-
-    /// Whether no token is told of.
-    fn is_zero(&self) -> bool {
-        self.usage().total_tokens().unwrap_or(0) == 0
-    }
-
-    /// What went in, as a text. It grows from answer to answer.
-    fn input(&self) -> String {
-        let figures = [
-            self.input_tokens,
-            self.cache_read_input_tokens,
-            self.cache_creation_input_tokens,
-        ];
-        figures
-            .map(|figure| figure.unwrap_or(0).to_string())
-            .join(",")
-    }
-
-    /// What an answer of a sub-agent is known by in its parent's transcript, which names no message.
-    fn alias(&self, agent: &str) -> Key {
-        Key::of(Provider::Claude, &["alias", agent, &self.input()])
     }
 }
 

@@ -100,6 +100,8 @@ struct Reader<'a> {
     /// Whether the file is of a version that writes a record of each request.
     writes_records: bool,
     model: Option<String>,
+    /// Whether requests are asked for with priority, which costs more.
+    fast: bool,
     directory: Option<String>,
     /// The total of the thread, as far as it is counted.
     counted: Option<Tokens>,
@@ -165,9 +167,10 @@ impl Reader<'_> {
                 set(&mut self.directory, context.cwd.as_deref());
             }
             Kind::Settings => {
+                let settings = wire::parse::<Settings<'_>>(line)?.payload.thread_settings;
+                self.fast = settings.service_tier.as_deref() == Some("priority");
                 // In a turn the context says which model it is; settings are those of the next one.
                 if self.model.is_none() {
-                    let settings = wire::parse::<Settings<'_>>(line)?.payload.thread_settings;
                     set(&mut self.model, settings.model.as_deref());
                 }
             }
@@ -298,6 +301,7 @@ impl Reader<'_> {
         record.key = key;
         record.usage = usage;
         record.subagent = subagent;
+        record.fast = self.fast;
         record.model = self
             .model
             .as_deref()

@@ -18,13 +18,13 @@ use teamster_core::Usage;
 
 use crate::lines::{self, Line};
 use crate::places::Places;
-use crate::source::{Shared, Sink, Source, Sources, small_file};
+use crate::source::{Shared, Sink, Source, Sources, has_object, small_file};
 use crate::{Key, Provider, Record};
 
 /// What every message with figures has in it.
-static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\":{"));
+static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\""));
 /// What the line has in it with which a session begins, and with which it is resumed.
-static HEADER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"projectHash\":"));
+static HEADER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"projectHash\""));
 
 /// How deep files of chats lie in `tmp`: project, `chats`, session, file.
 const DEPTH: usize = 4;
@@ -208,7 +208,7 @@ impl Reader {
     }
 
     fn line(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
-        let has_figures = FIGURES.find(line.bytes).is_some();
+        let has_figures = has_object(&FIGURES, line.bytes);
         if !has_figures && HEADER.find(line.bytes).is_none() {
             return;
         }

@@ -20,6 +20,7 @@ mod claude;
 mod codex;
 mod copilot;
 mod gemini;
+mod limits;
 mod lines;
 mod meter;
 mod money;
@@ -32,6 +33,7 @@ mod scan;
 mod source;
 
 pub use accounts::{Accounts, Dimension, Figures, Group, Joined, PastRun, Witness};
+pub use limits::{Limit, limits};
 pub use meter::{ModelTick, TickMeter};
 pub use places::Places;
 pub use provider::{Provider, UnknownProvider};

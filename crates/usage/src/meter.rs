@@ -94,11 +94,13 @@ impl TickMeter {
         // The files' times are in milliseconds.
         let at = Timestamp::from_millisecond(self.at.as_millisecond()).unwrap_or(self.at);
         let mut accounts = Accounts::new(Some(at), None, jiff::tz::TimeZone::UTC);
+        accounts.set_mark(at);
         for mut source in sources.found {
             source.start = self.lengths.get(&source.path).copied().unwrap_or(0);
             diagnostics.merge(scan::read(&source, &mut |found: Found| match found {
                 // A file may be of several sessions.
                 Found::Record(record) if session.is_some_and(|id| *record.session != *id) => {}
+                Found::Totals(totals) if session.is_some_and(|id| *totals.session != *id) => {}
                 found => accounts.take(found),
             }));
         }

@@ -43,7 +43,7 @@ impl Places {
         let database = set("OPENCODE_DB").filter(|value| value != OsStr::new(":memory:"));
         Self {
             claude: match path("CLAUDE_CONFIG_DIR") {
-                Some(folder) => vec![folder],
+                Some(folder) => several(folder),
                 // Some versions of 2025 used the second one.
                 None => [
                     in_home(".claude"),
@@ -62,6 +62,25 @@ impl Places {
             opencode_db: database.map(PathBuf::from),
         }
     }
+}
+
+/// The folders of a list with commas, which other tools that count take there. A folder whose name has a
+/// comma in it is one.
+fn several(list: PathBuf) -> Vec<PathBuf> {
+    let Some(text) = list.to_str().filter(|text| text.contains(',')) else {
+        return vec![list];
+    };
+    if list.is_dir() {
+        return vec![list];
+    }
+    let folders = text
+        .split(',')
+        .map(str::trim)
+        .filter(|folder| !folder.is_empty());
+    let mut folders: Vec<_> = folders.map(PathBuf::from).collect();
+    folders.sort();
+    folders.dedup();
+    folders
 }
 
 #[cfg(test)]
@@ -107,6 +126,17 @@ mod tests {
         assert_eq!(places.gemini.unwrap(), Path::new("/g/.gemini"));
         assert_eq!(places.opencode.unwrap(), Path::new("/d/opencode"));
         assert_eq!(places.opencode_db.unwrap(), Path::new("/db"));
+    }
+
+    #[test]
+    fn claude_may_have_several_folders_and_one_with_a_comma_in_its_name() {
+        let list = places(&[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", "/c, /a,,/c")]);
+        assert_eq!(list.claude, ["/a", "/c"].map(PathBuf::from));
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("a,b");
+        std::fs::create_dir(&folder).unwrap();
+        let one = places(&[("CLAUDE_CONFIG_DIR", folder.to_str().unwrap())]);
+        assert_eq!(one.claude, [folder]);
     }
 
     #[test]

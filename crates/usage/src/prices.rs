@@ -1,8 +1,8 @@
 //! What tokens cost, by a dated table in this repository.
 //!
-//! An estimate is what the service's list price comes to. It knows of no discount, no subscription and no
-//! fee that is not for tokens. What a CLI itself reports is better.
+//! An estimate is what the service's list price comes to. It knows of no discount and no subscription. What a CLI itself reports is better.
 
+mod surcharges;
 mod table;
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use teamster_core::Usage;
 
 use crate::{Provider, Record};
-use table::{Model, Prices, Table};
+use table::{Model, Prices, Rates, Table};
 
 /// An estimate of what one request cost, in USD. `None` if the table does not know the model, or if neither
 /// input nor output is told.
@@ -44,6 +44,11 @@ pub fn estimate_sum(
     cost(prices, usage, cache_write_1h_tokens, false)
 }
 
+/// A model's name without its vendor, its date and the size of its context window.
+pub(crate) fn plain_name(name: &str) -> Arc<str> {
+    table::plain_name(name).into()
+}
+
 /// Where the prices come from, for a line under estimates: `@pydantic/genai-prices 0.1.8`.
 pub fn source() -> &'static str {
     &Table::get().name
@@ -71,6 +76,14 @@ fn cost(
     // A request above a limit has another price for all of its tokens.
     let size = input.saturating_add(read).saturating_add(written);
     let rates = prices.rates(if one_request { size } else { 0 });
+    Some(at_rates(rates, usage, hour))
+}
+
+/// What tokens cost, of which `hour` were written to a cache for an hour.
+fn at_rates(rates: Rates, usage: &Usage, hour: u64) -> f64 {
+    let input = usage.input_tokens.unwrap_or(0);
+    let read = usage.cache_read_tokens.unwrap_or(0);
+    let written = usage.cache_write_tokens.unwrap_or(0);
     let parts = [
         (input, rates.input),
         (usage.output_tokens.unwrap_or(0), rates.output),
@@ -80,7 +93,7 @@ fn cost(
     ];
     #[expect(clippy::cast_precision_loss, reason = "to 15 digits")]
     let part = |(tokens, price): (u64, f64)| tokens as f64 * price / 1e6;
-    Some(parts.into_iter().map(part).sum())
+    parts.into_iter().map(part).sum()
 }
 
 /// A CLI, who was asked for a model, and the model.
@@ -104,8 +117,33 @@ impl Estimates {
                 None => Table::get().find(record.provider, name),
             });
         let prices = model?.at(record.at)?;
-        let hour = record.cache_write_1h_tokens;
-        cost(prices, &record.usage, hour, !record.sum)
+        let usage = &record.usage;
+        let tokens = cost(prices, usage, record.cache_write_1h_tokens, !record.sum);
+        let tokens = if record.fast {
+            let rates = surcharges::fast(&table::plain_name(name));
+            let written = usage.cache_write_tokens.unwrap_or(0);
+            let hour = record.cache_write_1h_tokens.unwrap_or(0).min(written);
+            // A faster service without a known price is not estimated at the price of the usual one.
+            tokens.and(Some(at_rates(rates?, usage, hour)))
+        } else {
+            tokens
+        };
+        let more = if record.us_only {
+            surcharges::US_ONLY
+        } else {
+            1.0
+        };
+        let tokens = tokens.map(|tokens| tokens * more);
+        let searches = match record.provider {
+            Provider::Claude => record.web_searches,
+            _ => None,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "to 15 digits")]
+        let searches = searches.map(|searches| searches as f64 * surcharges::WEB_SEARCH);
+        match (tokens, searches) {
+            (Some(tokens), Some(searches)) => Some(tokens + searches),
+            (one, None) | (None, one) => one,
+        }
     }
 }
 

@@ -48,8 +48,16 @@ pub struct Record {
     pub usage: Usage,
     /// Of the tokens that were written to a cache, those that it keeps for an hour; they cost more.
     pub cache_write_1h_tokens: Option<u64>,
+    /// Searches in the web that the service made for it; they have a price of their own.
+    pub web_searches: Option<u64>,
+    /// Whether a faster service answered, for a higher price.
+    pub fast: bool,
+    /// Whether the service was limited to the United States, for a higher price.
+    pub us_only: bool,
     /// Cost in USD, where the CLI's own file says it.
     pub cost_usd: Option<f64>,
+    /// Whether the cost is part of a reported sum that another record has.
+    pub cost_elsewhere: bool,
     /// Premium requests that Copilot counts for it.
     pub premium_requests: Option<f64>,
     /// Whether a sub-agent made it.
@@ -77,7 +85,11 @@ impl Record {
             directory: None,
             usage: Usage::default(),
             cache_write_1h_tokens: None,
+            web_searches: None,
+            fast: false,
+            us_only: false,
             cost_usd: None,
+            cost_elsewhere: false,
             premium_requests: None,
             subagent: false,
             copied: false,

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use memchr::memmem::Finder;
+
+use crate::accounts::Totals;
 use crate::lines::Line;
 use crate::{Key, Provider, Record};
 
@@ -202,6 +205,16 @@ impl Diagnostics {
     }
 }
 
+/// Whether a line may have an object as a field, with or without spaces around the colon. `field` finds the
+/// name with its quotation marks.
+pub(crate) fn has_object(field: &Finder<'_>, line: &[u8]) -> bool {
+    field.find_iter(line).any(|place| {
+        let rest = line[place + field.needle().len()..].trim_ascii_start();
+        let value = rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        value.is_some_and(|value| value.starts_with(b"{"))
+    })
+}
+
 /// Whether a file is of JSON lines.
 pub(crate) fn is_jsonl(path: &Path) -> bool {
     path.extension()
@@ -216,6 +229,10 @@ pub(crate) enum Found {
     Record(Record),
     /// That a request which is known by an alias had at least so many output tokens.
     Amendment(Key, u64),
+    /// That the request with this key is a copy of one of which a line has this alias.
+    Copy(Key, Key),
+    /// What a session's processes report of it.
+    Totals(Box<Totals>),
 }
 
 /// Where a reader puts what it finds.
@@ -244,6 +261,16 @@ impl<'a> Sink<'a> {
     /// Gives on what a file says of a request that stands in another file.
     pub(crate) fn amend(&mut self, alias: Key, output_tokens: u64) {
         (self.take)(Found::Amendment(alias, output_tokens));
+    }
+
+    /// Gives on that a request is a copy of one of which a line has this alias.
+    pub(crate) fn copy(&mut self, key: Key, alias: Key) {
+        (self.take)(Found::Copy(key, alias));
+    }
+
+    /// Gives on what a session's processes report of it.
+    pub(crate) fn totals(&mut self, totals: Totals) {
+        (self.take)(Found::Totals(Box::new(totals)));
     }
 
     /// Notes that a line which should hold figures could not be understood. The last line of a file to

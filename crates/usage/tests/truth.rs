@@ -70,7 +70,7 @@ fn truth(truth: &Value) -> BTreeMap<(String, String), Sum> {
 #[test]
 fn claude_comes_to_what_was_used() {
     let scenarios = scenarios(Provider::Claude);
-    assert!(scenarios.len() >= 7, "{}", scenarios.len());
+    assert!(scenarios.len() >= 22, "{}", scenarios.len());
     for (folder, known) in scenarios {
         let accounts = scan(&folder.join("home"));
         assert_eq!(counted(&accounts), truth(&known), "{}", folder.display());
@@ -127,6 +127,114 @@ fn all_sessions_worked_where_they_were_started() {
     }
 }
 
+/// The sums that newer versions write at the end of a process: each counts once, over resumes and forks.
+#[test]
+fn claude_reports_what_its_sessions_cost() {
+    let mut compared = 0;
+    for (folder, known) in scenarios(Provider::Claude) {
+        let Some(cost) = known["costUsd"].as_f64() else {
+            continue;
+        };
+        let accounts = scan(&folder.join("home"));
+        let total = accounts.total();
+        let reported = total.reported_cost_usd.unwrap();
+        let name = folder.display();
+        assert!((reported - cost).abs() < 1e-9, "{name}: {reported} {cost}");
+        // What a process used that was killed is estimated.
+        let killed = if folder.ends_with("killed") {
+            0.002_779_5
+        } else {
+            0.0
+        };
+        let spent = total.spent_usd.unwrap();
+        assert!((spent - cost - killed).abs() < 1e-9, "{name}: {spent}");
+        let estimated = total.estimated_cost_usd.unwrap();
+        assert!(
+            (estimated - spent).abs() < 1e-9,
+            "{name}: {estimated} {spent}"
+        );
+        compared += 1;
+    }
+    assert!(compared >= 15, "{compared}");
+}
+
+/// A fork of a session whose file is gone: nothing tells what of the sum is its own.
+#[test]
+fn a_forks_sum_does_not_count_without_its_parents() {
+    let home = data().join("claude/2.1.330/fork/home");
+    let copy = tempfile::tempdir().unwrap();
+    let projects = ".claude/projects/-tmp-box-ws";
+    fs::create_dir_all(copy.path().join(projects)).unwrap();
+    let fork = "7a6b9c2c-745c-4632-bd61-c66208c09cad.jsonl";
+    fs::copy(
+        home.join(projects).join(fork),
+        copy.path().join(projects).join(fork),
+    )
+    .unwrap();
+    let total = scan(copy.path()).total();
+    // Its own two requests, and the two that were copied.
+    assert_eq!(total.requests, 4);
+    assert_eq!(total.usage.input_tokens, Some(4 + 7 + 8 + 9));
+    assert_eq!(total.reported_cost_usd, None);
+}
+
+/// A copy of a session's file, also of one as it was after its first process.
+#[test]
+fn copies_of_a_file_with_sums_change_nothing() {
+    for scenario in ["resume_compact", "fork", "killed"] {
+        let home = data().join("claude/2.1.330").join(scenario).join("home");
+        let copy = tempfile::tempdir().unwrap();
+        let mut number = 0;
+        for entry in walkdir::WalkDir::new(&home) {
+            let entry = entry.unwrap();
+            let to = copy.path().join(entry.path().strip_prefix(&home).unwrap());
+            if entry.file_type().is_dir() {
+                fs::create_dir_all(to).unwrap();
+                continue;
+            }
+            fs::copy(entry.path(), &to).unwrap();
+            if to.parent().unwrap().ends_with("-tmp-box-ws") {
+                number += 1;
+                let text = fs::read_to_string(&to).unwrap();
+                let end = text.find("\"cost-state\"").unwrap();
+                let end = end + text[end..].find('\n').unwrap() + 1;
+                let other = copy
+                    .path()
+                    .join(".claude/projects")
+                    .join(number.to_string());
+                fs::create_dir_all(&other).unwrap();
+                fs::write(other.join(to.file_name().unwrap()), &text[..end]).unwrap();
+            }
+        }
+        let (one, twice) = (scan(&home), scan(copy.path()));
+        assert_eq!(twice.by(Dimension::Session), one.by(Dimension::Session));
+        assert_eq!(twice.total(), one.total(), "{scenario}");
+    }
+}
+
+/// Priority costs more, and the service's limits are in the file.
+#[test]
+fn codex_with_priority_costs_more_and_says_its_limits() {
+    let home = data().join("codex/0.169.0/priority/home");
+    let total = scan(&home).total();
+    // 1,200 tokens of input at $12.50 and 40 of output at $75 for a million.
+    let estimated = total.estimated_cost_usd.unwrap();
+    assert!((estimated - 0.018).abs() < 1e-12, "{estimated}");
+    let limits = teamster_usage::limits(&Places::of_home(&home));
+    let of: Vec<_> = limits
+        .iter()
+        .map(|limit| (limit.window_minutes, limit.used_percent, limit.resets_at))
+        .collect();
+    let at = |second| jiff::Timestamp::from_second(second).ok();
+    assert_eq!(
+        of,
+        [
+            (Some(300), 42.5, at(1_795_420_000)),
+            (Some(10_080), 7.0, at(1_795_900_000))
+        ]
+    );
+}
+
 /// Claude's own costs come from a table of its own, one that it has in the program.
 #[test]
 fn estimates_are_what_claude_itself_reports() {
@@ -134,7 +242,8 @@ fn estimates_are_what_claude_itself_reports() {
     for (folder, known) in scenarios(Provider::Claude) {
         let name = folder.file_name().unwrap().to_str().unwrap();
         // Of a hot process each result has the sum so far, and a summary is not on the disk.
-        if matches!(name, "clear" | "compact") {
+        // Of newer versions it is in the files.
+        if matches!(name, "clear" | "compact") || known["costUsd"].is_number() {
             continue;
         }
         let results = known["results"].as_array().unwrap().iter();

@@ -78,9 +78,20 @@ pub(super) struct Entry {
     pub(super) provider: Provider,
     /// Which of the tokens are told, a bit each.
     told: u8,
-    subagent: bool,
-    copied: bool,
+    /// What is true of it: `SUBAGENT` and the others.
+    flags: u8,
+    /// Searches in the web, 255 at most.
+    web_searches: u8,
 }
+
+const SUBAGENT: u8 = 1;
+const COPIED: u8 = 2;
+const FAST: u8 = 4;
+const US_ONLY: u8 = 8;
+/// The searches in the web are known.
+const SEARCHES: u8 = 16;
+/// What holds if any record of the request says so.
+const ANY: u8 = FAST | US_ONLY | SEARCHES;
 
 impl Entry {
     /// The entry of a record. None if it tells of more than four billion tokens, which no request has.
@@ -108,9 +119,18 @@ impl Entry {
             model: names.index_model(record),
             provider: record.provider,
             told: 0,
-            subagent: record.subagent,
-            copied: record.copied,
+            flags: 0,
+            web_searches: u8::try_from(record.web_searches.unwrap_or(0)).unwrap_or(u8::MAX),
         };
+        for (flag, set) in [
+            (SUBAGENT, record.subagent),
+            (COPIED, record.copied),
+            (FAST, record.fast),
+            (US_ONLY, record.us_only),
+            (SEARCHES, record.web_searches.is_some()),
+        ] {
+            entry.flags |= if set { flag } else { 0 };
+        }
         for (place, figure) in figures.into_iter().enumerate() {
             if let Some(figure) = figure {
                 entry.tokens[place] = u32::try_from(figure).ok()?;
@@ -130,22 +150,31 @@ impl Entry {
         }
         // The one that is a number, and the larger one of two.
         let cost = self.cost.max(other.cost);
+        let flags = (self.flags | other.flags) & ANY;
+        let web_searches = self.web_searches.max(other.web_searches);
         if other.rank(names) < self.rank(names) {
             *self = *other;
         }
         (self.tokens, self.told, self.cost) = (tokens, told, cost);
+        self.flags |= flags;
+        self.web_searches = web_searches;
+    }
+
+    /// Whether every record of the request was a copy of what another session's file has.
+    pub(super) fn copied(&self) -> bool {
+        self.flags & COPIED != 0
     }
 
     /// What comes first is where a request belongs: originals before copies, then by time; the rest only
     /// makes one order of all.
     fn rank<'a>(&self, names: &'a Names) -> impl Ord + use<'a> {
         (
-            self.copied,
+            self.copied(),
             self.at,
             names.name(self.session),
             names.name(self.directory),
             names.model(self.model),
-            self.subagent,
+            self.flags & SUBAGENT,
         )
     }
 
@@ -176,8 +205,11 @@ impl Entry {
             cache_write_1h_tokens: figure(5),
             cost_usd,
             premium_requests,
-            subagent: self.subagent,
-            copied: self.copied,
+            web_searches: (self.flags & SEARCHES != 0).then(|| self.web_searches.into()),
+            fast: self.flags & FAST != 0,
+            us_only: self.flags & US_ONLY != 0,
+            subagent: self.flags & SUBAGENT != 0,
+            copied: self.copied(),
             ..Record::new(self.provider, session.unwrap_or_else(|| "".into()), at)
         }
     }

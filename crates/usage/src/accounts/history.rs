@@ -45,6 +45,8 @@ pub struct PastRun {
     pub directory: Option<String>,
     /// When it began.
     pub at: Timestamp,
+    /// When it ended. Requests of its session until then are part of its cost; without it, none are.
+    pub until: Option<Timestamp>,
     /// What it used.
     pub usage: Option<Usage>,
     /// What it cost, in USD, as the CLI reported it.
@@ -64,6 +66,7 @@ impl PastRun {
             model: None,
             directory: None,
             at,
+            until: None,
             usage: None,
             cost_usd: None,
             requests: None,
@@ -109,7 +112,7 @@ impl Accounts {
     }
 
     /// The costs of runs whose session is known, with the runs' ids.
-    fn costs(&self, runs: Vec<PastRun>) -> Vec<(String, Record)> {
+    fn costs(&mut self, runs: Vec<PastRun>) -> Vec<(String, Record)> {
         let runs: Vec<_> = runs
             .into_iter()
             .filter(|run| run.cost_usd.is_some())
@@ -133,12 +136,45 @@ impl Accounts {
             self.keyed
                 .values()
                 .for_each(|entry| look(&entry.record(&self.names)));
-            self.others().for_each(look);
+            self.others().for_each(&mut look);
+            for totals in self.totals.values().flatten() {
+                if totals.models.values().any(|model| model.cost.is_some()) {
+                    told.insert(totals.session.clone());
+                }
+            }
         }
-        let runs = first(runs).into_iter().filter_map(move |run| {
-            let session: Arc<str> = run.session.as_deref()?.into();
+        // A loop writes when a tick ended: its requests are those since the one before it.
+        let mut ends = HashMap::<Arc<str>, BTreeSet<Timestamp>>::new();
+        for run in runs.iter().filter(|run| run.witness == Witness::Loop) {
+            let session = run.session.as_deref().map(Arc::from);
+            ends.entry(session.unwrap_or_default())
+                .or_default()
+                .insert(run.at);
+        }
+        let mut records = Vec::new();
+        for run in first(runs) {
+            let Some(session) = run.session.as_deref().map(Arc::<str>::from) else {
+                continue;
+            };
             if told.contains(&session) {
-                return None;
+                continue;
+            }
+            let span = match run.witness {
+                Witness::History => run.until.map(|until| (run.at.as_millisecond(), until)),
+                Witness::Loop => {
+                    let mut before = ends
+                        .get(&session)
+                        .into_iter()
+                        .flat_map(|e| e.range(..run.at));
+                    let from = before
+                        .next_back()
+                        .map_or(i64::MIN, |end| end.as_millisecond() + 1);
+                    Some((from, run.at))
+                }
+            };
+            if let (Some((from, until)), Some(index)) = (span, self.names.get(&session)) {
+                let spans = self.reported_spans.entry(index).or_default();
+                spans.push((from, until.as_millisecond()));
             }
             let mut record = Record::new(run.provider, session, run.at);
             record.model = models
@@ -148,9 +184,9 @@ impl Accounts {
             record.cost_usd = run.cost_usd;
             record.requests = 0;
             record.sum = true;
-            Some((run.id, record))
-        });
-        runs.collect()
+            records.push((run.id, record));
+        }
+        records
     }
 
     /// What the loops of the agents that are known here have written down of the cost of their ticks, in

@@ -1,6 +1,6 @@
 //! Figures by day, model, agent, session or provider.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,9 +8,10 @@ use jiff::tz::TimeZone;
 use teamster_core::Usage;
 
 use super::Accounts;
+use super::entry::Entry;
 use crate::money::Money;
 use crate::prices::Estimates;
-use crate::{Provider, Record};
+use crate::{Key, Provider, Record};
 
 /// What figures are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,6 +19,12 @@ use crate::{Provider, Record};
 pub enum Dimension {
     /// The day of the request, `2026-11-22`, in the zone of the accounts.
     Day,
+    /// The week of the request by its Monday, `2026-11-16`, in the zone of the accounts.
+    Week,
+    /// The month of the request, `2026-11`, in the zone of the accounts.
+    Month,
+    /// The directory in which the session was working at the request.
+    Project,
     /// The model as the CLI writes it.
     Model,
     /// The agent: the directory in which the session began.
@@ -27,6 +34,9 @@ pub enum Dimension {
     /// The CLI.
     Provider,
 }
+
+/// The name of a group, where the files say it.
+type Name = Option<Arc<str>>;
 
 /// Sums. What nobody has told is absent, never 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -44,6 +54,10 @@ pub struct Figures {
     pub reported_cost_usd: Option<f64>,
     /// What the table of prices gives, in USD, for those requests whose model it knows.
     pub estimated_cost_usd: Option<f64>,
+    /// What was spent, in USD: of each request what is reported, or else the estimate.
+    pub spent_usd: Option<f64>,
+    /// Searches in the web that the services made.
+    pub web_searches: Option<u64>,
     /// Requests that are not in the estimate, since the table does not know their model or no one does. Of
     /// a run of the history that does not say how many it made, one.
     pub unpriced_requests: u64,
@@ -74,8 +88,30 @@ pub struct Group {
 impl Accounts {
     /// The figures by a dimension, in the order of the names; what has no name comes first.
     pub fn by(&self, dimension: Dimension) -> Vec<Group> {
+        let groups = self.groups(dimension, false).into_iter();
+        groups
+            .map(|((name, _), sums)| sums.group(name, dimension))
+            .collect()
+    }
+
+    /// The figures of each model within the groups of a dimension, in the order of [`by`](Self::by): the name
+    /// of the group, and its models.
+    pub fn models_by(&self, dimension: Dimension) -> Vec<(Option<Arc<str>>, Vec<Group>)> {
+        let mut groups = Vec::<(Option<Arc<str>>, Vec<Group>)>::new();
+        for ((name, model), sums) in self.groups(dimension, true) {
+            let model = sums.group(model, Dimension::Model);
+            match groups.last_mut() {
+                Some((last, models)) if *last == name => models.push(model),
+                _ => groups.push((name, vec![model])),
+            }
+        }
+        groups
+    }
+
+    /// The sums of each group, and with `models` of each model in it.
+    fn groups(&self, dimension: Dimension, models: bool) -> BTreeMap<(Name, Name), Sums> {
         let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
-        let mut groups = BTreeMap::<Option<Arc<str>>, Sums>::new();
+        let mut groups = BTreeMap::<_, Sums>::new();
         let mut estimates = Estimates::default();
         self.each(&mut |record, began| {
             let name = match dimension {
@@ -83,17 +119,27 @@ impl Accounts {
                     let day = record.at.to_zoned(zone.clone()).date();
                     Some(day.to_string().into())
                 }
+                Dimension::Week => {
+                    let day = record.at.to_zoned(zone.clone()).date();
+                    let days = day.weekday().to_monday_zero_offset();
+                    let monday = day.checked_sub(jiff::Span::new().days(days));
+                    monday.ok().map(|monday| monday.to_string().into())
+                }
+                Dimension::Month => {
+                    let day = record.at.to_zoned(zone.clone()).date();
+                    Some(day.strftime("%Y-%m").to_string().into())
+                }
+                Dimension::Project => record.directory.clone().or_else(|| began.cloned()),
                 Dimension::Model => record.model.clone(),
                 Dimension::Agent => began.cloned(),
                 Dimension::Session => Some(record.session.clone()),
                 Dimension::Provider => Some(record.provider.id().into()),
             };
-            let sums = groups.entry(name).or_default();
+            let model = models.then(|| record.model.clone()).flatten();
+            let sums = groups.entry((name, model)).or_default();
             sums.add(record, began, &mut estimates);
         });
-        let whole = dimension == Dimension::Session;
-        let group = |(name, sums): (_, Sums)| sums.group(name, whole);
-        groups.into_iter().map(group).collect()
+        groups
     }
 
     /// The figures of all together.
@@ -114,11 +160,10 @@ impl Accounts {
     /// Calls `each` with every request that is of the time that is asked for, once and in no order, and
     /// with the directory in which its session began.
     pub fn each(&self, each: &mut dyn FnMut(&Record, Option<&Arc<str>>)) {
-        let mut one = |record: &Record| {
+        let mut one = |session: Option<u32>, record: &Record| {
             let early = self.since.is_some_and(|since| record.at < since);
             let late = self.until.is_some_and(|until| record.at >= until);
             if !early && !late {
-                let session = self.names.get(&record.session);
                 let began = session.and_then(|session| self.began.get(&session));
                 each(record, began.map(|(_, directory)| directory));
             }
@@ -128,15 +173,44 @@ impl Accounts {
             .iter()
             .filter_map(|(alias, output)| Some((*self.aliases.get(alias)?, *output)))
             .collect();
-        for (key, entry) in self.keyed.iter() {
+        let copied = |(key, alias): &(Key, Key)| self.aliases.contains_key(alias).then_some(*key);
+        let copies: HashSet<Key> = self.copies.iter().filter_map(copied).collect();
+        let request = |key: &Key, entry: &Entry| {
             let mut record = entry.record(&self.names);
             if let Some(output) = amended.get(key) {
                 let output_tokens = &mut record.usage.output_tokens;
                 *output_tokens = (*output_tokens).max(Some(*output));
             }
-            one(&record);
+            record
+        };
+        let mut settled = self.settle(&|take| {
+            for (key, entry) in self.keyed.iter() {
+                if self.totals.contains_key(&entry.session) && !copies.contains(key) {
+                    take(entry.session, &request(key, entry));
+                }
+            }
+        });
+        for (key, entry) in self.keyed.iter() {
+            if copies.contains(key) {
+                continue;
+            }
+            let mut record = request(key, entry);
+            settled.cost(entry.session, &mut record);
+            record.cost_elsewhere |= self.is_in_reported_sum(entry.session, record.at);
+            one(Some(entry.session), &record);
         }
-        self.others().for_each(one);
+        for record in settled.rest.iter().chain(self.others()) {
+            one(self.names.get(&record.session), record);
+        }
+    }
+
+    /// Whether the cost of a session's requests of this time is in a sum that others report.
+    fn is_in_reported_sum(&self, session: u32, at: Timestamp) -> bool {
+        let at = at.as_millisecond();
+        let spans = self.reported_spans.get(&session).into_iter().flatten();
+        spans
+            .into_iter()
+            .any(|(from, until)| (*from..=*until).contains(&at))
     }
 }
 
@@ -146,6 +220,7 @@ struct Sums {
     figures: Figures,
     reported: Option<Money>,
     estimated: Option<Money>,
+    spent: Option<Money>,
     premium: Option<Money>,
     providers: BTreeSet<Provider>,
     models: BTreeSet<Arc<str>>,
@@ -164,10 +239,8 @@ impl Sums {
         }
         figures.usage = figures.usage.plus(record.usage);
         figures.cache_write_1h_tokens =
-            match (figures.cache_write_1h_tokens, record.cache_write_1h_tokens) {
-                (Some(a), Some(b)) => Some(a.saturating_add(b)),
-                (one, None) | (None, one) => one,
-            };
+            plus(figures.cache_write_1h_tokens, record.cache_write_1h_tokens);
+        figures.web_searches = plus(figures.web_searches, record.web_searches);
         add(&mut self.reported, record.cost_usd);
         add(&mut self.premium, record.premium_requests);
         let estimate = estimates.of(record);
@@ -178,6 +251,8 @@ impl Sums {
             figures.unpriced_requests = figures.unpriced_requests.saturating_add(requests);
         }
         add(&mut self.estimated, estimate);
+        let estimate = estimate.filter(|_| !record.cost_elsewhere);
+        add(&mut self.spent, record.cost_usd.or(estimate));
         self.providers.insert(record.provider);
         if let Some(model) = &record.model
             && !self.models.contains(model)
@@ -195,21 +270,32 @@ impl Sums {
         Figures {
             reported_cost_usd: self.reported.map(Money::usd),
             estimated_cost_usd: self.estimated.map(Money::usd),
+            spent_usd: self.spent.map(Money::usd),
             premium_requests: self.premium.map(Money::usd),
             ..self.figures
         }
     }
 
-    fn group(self, name: Option<Arc<str>>, session: bool) -> Group {
+    fn group(self, name: Option<Arc<str>>, dimension: Dimension) -> Group {
         Group {
             name,
             figures: self.figures(),
             providers: self.providers,
             models: self.models,
-            directory: if session { self.directory } else { None },
+            directory: match dimension {
+                Dimension::Session => self.directory,
+                _ => None,
+            },
             first: self.first.unwrap_or_default(),
             last: self.last.unwrap_or_default(),
         }
+    }
+}
+
+fn plus(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (one, None) | (None, one) => one,
     }
 }
 

@@ -14,6 +14,12 @@ pub(super) type ByKey<T> = HashMap<Key, T, BuildHasherDefault<AlreadyHashed>>;
 /// small tables only one at a time does.
 const TABLES: usize = 64;
 
+/// The table that a key belongs to.
+fn table(key: Key) -> usize {
+    // Bits in the middle: tables take the lowest ones for a place and the highest to compare.
+    usize::try_from(key.0 >> 32).unwrap_or(0) % TABLES
+}
+
 /// Requests, each once.
 #[derive(Debug, Clone)]
 pub(super) struct Requests(Vec<ByKey<Entry>>);
@@ -27,14 +33,17 @@ impl Default for Requests {
 impl Requests {
     /// Takes in what is said of a request.
     pub(super) fn add(&mut self, key: Key, entry: Entry, names: &Names) {
-        // Bits in the middle: tables take the lowest ones for a place and the highest to compare.
-        let table = usize::try_from(key.0 >> 32).unwrap_or(0) % TABLES;
-        match self.0[table].entry(key) {
+        match self.0[table(key)].entry(key) {
             hash_map::Entry::Occupied(mut known) => known.get_mut().merge(&entry, names),
             hash_map::Entry::Vacant(place) => {
                 place.insert(entry);
             }
         }
+    }
+
+    /// What is known of a request.
+    pub(super) fn get(&self, key: Key) -> Option<&Entry> {
+        self.0[table(key)].get(&key)
     }
 
     /// All requests, in no order.

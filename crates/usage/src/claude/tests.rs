@@ -267,3 +267,52 @@ fn more_tokens_than_a_request_can_have_are_told_and_not_cut() {
     let meter = crate::TickMeter::new(Provider::Claude, places);
     assert_eq!(meter.read_with_diagnostics(Some("s")).1.malformed_lines, 1);
 }
+
+#[test]
+fn spaces_after_colons_hide_nothing() {
+    let spaced = ANSWER.line().replace("\":", "\" : ");
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join(".claude/projects/-w");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("s.jsonl"), spaced + "\n").unwrap();
+    let accounts = Scan::new(Places::of_home(home.path())).run();
+    assert_eq!(figures(&accounts.total()), (1, Some(10), Some(5)));
+}
+
+#[test]
+fn a_relays_answers_count_although_the_files_first_line_is_later() {
+    let relay = |session, second, input| Answer {
+        session,
+        second,
+        id: "chatcmpl-1",
+        request: None,
+        input,
+        ..ANSWER
+    };
+    let later = |session| Answer {
+        output: 0,
+        ..relay(session, 30, 0)
+    };
+    // Two forks of a session that is gone, and one answer of its own in each.
+    let accounts = scan(&[
+        (
+            "a.jsonl",
+            &[
+                later("a"),
+                relay("a", 1, 10),
+                relay("a", 2, 20),
+                relay("a", 40, 30),
+            ],
+        ),
+        (
+            "b.jsonl",
+            &[
+                later("b"),
+                relay("b", 1, 10),
+                relay("b", 2, 20),
+                relay("b", 41, 31),
+            ],
+        ),
+    ]);
+    assert_eq!(figures(&accounts.total()), (4, Some(91), Some(20)));
+}

@@ -12,7 +12,7 @@ use teamster_core::Usage;
 /// How far into a line its type stands at most, in bytes.
 const HEAD: usize = 256;
 
-static TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\""));
+static TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\""));
 
 /// Which kind of line it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,9 @@ impl Kind {
 
 /// The next type that a text names, and what comes after it.
 fn next_type(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let text = &text[TYPE.find(text)? + TYPE.needle().len()..];
+    let rest = text[TYPE.find(text)? + TYPE.needle().len()..].trim_ascii_start();
+    let text = rest.strip_prefix(b":")?.trim_ascii_start();
+    let text = text.strip_prefix(b"\"")?;
     let end = memchr::memchr(b'"', text)?;
     Some((&text[..end], &text[end..]))
 }
@@ -140,6 +142,8 @@ pub(super) struct Settings<'a> {
 pub(super) struct ThreadSettings<'a> {
     #[serde(borrow)]
     pub(super) model: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) service_tier: Option<Cow<'a, str>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -8,7 +8,7 @@ fn read(lines: &[String]) -> (Vec<Record>, bool, u64) {
     let mut found = Vec::new();
     let mut take = |what| match what {
         Found::Record(record) => found.push(record),
-        Found::Amendment(..) => unreachable!("of Claude only"),
+        _ => unreachable!("of Claude only"),
     };
     let mut sink = Sink::new(&mut take);
     let mut reader = Reader::default();

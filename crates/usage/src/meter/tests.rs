@@ -186,3 +186,37 @@ fn of_other_sessions_only_the_beginning_is_read() {
     let bytes = diagnostics.bytes;
     assert!(bytes >= line.len() as u64 && bytes < 1 << 20, "{bytes}");
 }
+
+/// What leaves no line counts in the tick whose process says it in its sums.
+#[test]
+fn a_summary_of_claude_counts_in_its_tick() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let recorded = data.join("claude/2.1.330/resume_compact");
+    let truth = fs::read(recorded.join("truth.json")).unwrap();
+    let truth: Value = serde_json::from_slice(&truth).unwrap();
+    let session = truth["requests"][0]["session"].as_str().unwrap();
+    let file = format!(".claude/projects/-tmp-box-ws/{session}.jsonl");
+    let text = fs::read_to_string(recorded.join("home").join(&file)).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let copy = home.path().join(&file);
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    let first = text.find("\"cost-state\"").unwrap();
+    let end = first + text[first..].find('\n').unwrap() + 1;
+    fs::write(&copy, &text[..end]).unwrap();
+    let mut meter = TickMeter::new(Provider::Claude, Places::of_home(home.path()));
+    let time = text[end..].split("\"timestamp\":\"").nth(1).unwrap();
+    meter.mark_at(Some(session), time[..24].parse().unwrap());
+    fs::write(&copy, &text).unwrap();
+    let ticks = meter.read(Some(session));
+    let mut expected = Usage::default();
+    for request in truth["requests"].as_array().unwrap() {
+        if request["run"].as_u64().unwrap() > 1 {
+            expected = expected.plus(serde_json::from_value(request["usage"].clone()).unwrap());
+        }
+    }
+    let told: Vec<_> = ticks
+        .iter()
+        .map(|tick| (tick.requests, tick.usage))
+        .collect();
+    assert_eq!(told, [(1, expected)]);
+}

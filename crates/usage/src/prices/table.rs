@@ -140,6 +140,13 @@ fn vendors(provider: Provider, path: &str) -> Option<&'static [Vendor]> {
     })
 }
 
+/// A model's name without its vendor, its date and the size of its context window.
+pub(super) fn plain_name(name: &str) -> String {
+    let name = name.trim().to_ascii_lowercase();
+    let (_, last) = name.rsplit_once('/').unwrap_or(("", &name));
+    undated(plain(last)).to_owned()
+}
+
 /// A name without what some services put before it, and without the size of the context window.
 fn plain(name: &str) -> &str {
     let name = name.split_once('[').map_or(name, |(name, _)| name);

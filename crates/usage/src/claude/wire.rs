@@ -1,0 +1,171 @@
+//! The lines of a transcript that matter here, as far as they do.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use teamster_core::Usage;
+
+use crate::{Key, Provider};
+
+/// A line, as far as it matters here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entry<'a> {
+    #[serde(borrow)]
+    pub(super) r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) cwd: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) request_id: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(super) is_sidechain: bool,
+    /// Versions of 2025 wrote it.
+    #[serde(rename = "costUSD")]
+    pub(super) cost_usd: Option<f64>,
+    /// The sub-agent whose transcript it is.
+    #[serde(borrow)]
+    pub(super) agent_id: Option<Cow<'a, str>>,
+    /// Present in a copy of another session's line, in some ways to fork.
+    #[serde(borrow)]
+    pub(super) forked_from: Option<&'a RawValue>,
+    /// What a tool gave, in many forms.
+    #[serde(borrow)]
+    pub(super) tool_use_result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) message: Option<Message<'a>>,
+}
+
+/// The kind of a line.
+#[derive(Deserialize)]
+pub(super) struct Typed<'a> {
+    #[serde(borrow)]
+    pub(super) r#type: Cow<'a, str>,
+}
+
+/// The time of a line.
+#[derive(Deserialize)]
+pub(super) struct Timed<'a> {
+    #[serde(borrow)]
+    pub(super) timestamp: Option<Cow<'a, str>>,
+}
+
+/// What a sub-agent gave to its parent.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AgentResult<'a> {
+    #[serde(borrow)]
+    pub(super) agent_id: Cow<'a, str>,
+    /// That of its last answer.
+    #[serde(borrow)]
+    pub(super) usage: Figures<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) model: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) usage: Option<Figures<'a>>,
+}
+
+/// The service's own figures: input is without what was read from or written to the cache.
+#[derive(Deserialize)]
+pub(super) struct Figures<'a> {
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) cache_read_input_tokens: Option<u64>,
+    pub(super) cache_creation_input_tokens: Option<u64>,
+    pub(super) cache_creation: Option<CacheCreation>,
+    #[serde(borrow)]
+    pub(super) server_tool_use: Option<&'a RawValue>,
+    /// `fast` of an answer in fast mode.
+    #[serde(borrow)]
+    pub(super) speed: Option<Cow<'a, str>>,
+    /// Where the model ran: `us` costs more.
+    #[serde(borrow)]
+    pub(super) inference_geo: Option<Cow<'a, str>>,
+    /// What the answer is made of. Those parts that are not of its own message are not in the figures.
+    #[serde(borrow)]
+    pub(super) iterations: Option<&'a RawValue>,
+}
+
+/// What another model advised, or a summary that the service made, within a request; its figures are beside
+/// this.
+#[derive(Deserialize)]
+pub(super) struct Iteration<'a> {
+    #[serde(borrow)]
+    pub(super) r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) model: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CacheCreation {
+    pub(super) ephemeral_1h_input_tokens: Option<u64>,
+}
+
+/// What tools of the service did.
+#[derive(Deserialize)]
+pub(super) struct ServerToolUse {
+    pub(super) web_search_requests: Option<u64>,
+}
+
+impl Figures<'_> {
+    pub(super) fn usage(&self) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cache_read_tokens: self.cache_read_input_tokens,
+            cache_write_tokens: self.cache_creation_input_tokens,
+            reasoning_tokens: None,
+        }
+    }
+
+    pub(super) fn written_1h(&self) -> Option<u64> {
+        self.cache_creation.as_ref()?.ephemeral_1h_input_tokens
+    }
+
+    /// Searches in the web, if there were any.
+    pub(super) fn web_searches(&self) -> Option<u64> {
+        let used = self.server_tool_use?.get();
+        let used = serde_json::from_str::<Option<ServerToolUse>>(used).ok()??;
+        used.web_search_requests.filter(|searches| *searches > 0)
+    }
+
+    /// What the answer is made of, where that is told. `None` if it is not as it should be.
+    pub(super) fn parts(&self) -> Option<Vec<&RawValue>> {
+        let parts = self.iterations.map_or("[]", RawValue::get);
+        serde_json::from_str(parts).ok()
+    }
+
+    /// Whether no token is told of.
+    pub(super) fn is_zero(&self) -> bool {
+        self.usage().total_tokens().unwrap_or(0) == 0
+    }
+
+    /// What went in, as a text. It grows from answer to answer.
+    pub(super) fn input(&self) -> String {
+        let figures = [
+            self.input_tokens,
+            self.cache_read_input_tokens,
+            self.cache_creation_input_tokens,
+        ];
+        figures
+            .map(|figure| figure.unwrap_or(0).to_string())
+            .join(",")
+    }
+
+    /// What an answer of a sub-agent is known by in its parent's transcript, which names no message.
+    pub(super) fn alias(&self, agent: &str) -> Key {
+        Key::of(Provider::Claude, &["alias", agent, &self.input()])
+    }
+}
