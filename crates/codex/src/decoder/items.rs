@@ -8,6 +8,7 @@ use teamster_core::{
 
 use super::ids::Ids;
 use super::messages::{Kind, Messages};
+use super::servers;
 use super::wire::{Object, with_underscores};
 
 /// Where an item stands.
@@ -217,8 +218,8 @@ impl Call {
             incomplete: false,
         };
         let named = || {
-            let tool = item.text("tool");
-            tool.map_or_else(|| kind.to_owned(), std::borrow::Cow::into_owned)
+            item.text("tool")
+                .map_or_else(|| kind.to_owned(), |tool| tool.into_owned())
         };
         Some(match kind {
             "command_execution" => call(
@@ -241,16 +242,12 @@ impl Call {
             }
             "mcp_tool_call" => {
                 let tool = named();
+                let mcp = servers::of_call(item.text("server").unwrap_or_default(), &tool);
+                let kind = mcp.as_ref().map_or(ToolKind::Read, |_| ToolKind::Mcp);
+                let input = item.value("arguments").unwrap_or_else(|| json!({}));
                 Self {
-                    mcp: Some(McpTool {
-                        server: item.text("server").unwrap_or_default().into_owned(),
-                        tool: tool.clone(),
-                    }),
-                    ..call(
-                        ToolKind::Mcp,
-                        tool,
-                        item.value("arguments").unwrap_or_else(|| json!({})),
-                    )
+                    mcp,
+                    ..call(kind, tool, input)
                 }
             }
             "collab_tool_call" | "collab_agent_tool_call" => {

@@ -1,8 +1,9 @@
 //! MCP servers that did not start. In a run no event tells of them, only the log on stderr.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use teamster_core::{Events, NoticeLevel, NoticeSource, excerpt};
+use teamster_core::{Events, McpTool, NoticeLevel, NoticeSource, excerpt};
 
 use super::errors::log_line;
 
@@ -15,6 +16,21 @@ const ENDED: &[&str] = &["connection closed: initialize", "Broken pipe"];
 
 /// How much of a reason is shown, in bytes: the answer of a server can be a whole page.
 const LONGEST_REASON: usize = 1024;
+
+/// The server and the tool of a call. `None` for the CLI's own tools for the resources of all servers,
+/// for which it names itself as the server.
+pub(super) fn of_call(server: Cow<'_, str>, tool: &str) -> Option<McpTool> {
+    const OWN: &[&str] = &[
+        "list_mcp_resources",
+        "list_mcp_resource_templates",
+        "read_mcp_resource",
+    ];
+    let is_own = server == "codex" && OWN.contains(&tool);
+    (!is_own).then(|| McpTool {
+        server: server.into_owned(),
+        tool: tool.to_owned(),
+    })
+}
 
 /// Says of each server that did not start why, once.
 pub(super) fn notices(stderr: &str, out: &mut Events) {

@@ -197,6 +197,30 @@ fn an_mcp_call_has_its_server_and_its_result_or_error() {
 }
 
 #[test]
+fn the_clis_own_tools_for_resources_are_no_servers() {
+    for (server, tool, is_own) in [
+        ("codex", "list_mcp_resources", true),
+        ("codex", "list_mcp_resource_templates", true),
+        ("codex", "read_mcp_resource", true),
+        ("codex", "echo", false),
+        ("tiny", "read_mcp_resource", false),
+    ] {
+        let fields = json!({"server": server, "tool": tool, "arguments": {"server": "tiny"},
+            "result": null, "error": null, "status": "completed"});
+        let (events, _) = turn_of(&both("mcp_tool_call", &fields));
+        let used = uses(&events)[0];
+        assert_eq!(used.tool_name, tool);
+        assert_eq!(used.mcp.is_none(), is_own, "{server} {tool}");
+        let kind = if is_own {
+            ToolKind::Read
+        } else {
+            ToolKind::Mcp
+        };
+        assert_eq!(used.kind, kind, "{server} {tool}");
+    }
+}
+
+#[test]
 fn an_mcp_call_that_would_need_an_approval_is_denied() {
     let refused = "MCP tool call requires approval, but approval policy is never";
     let fields = json!({"server": "tiny", "tool": "echo", "arguments": {}, "result": null,
