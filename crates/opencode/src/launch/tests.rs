@@ -466,3 +466,14 @@ fn servers_in_the_callers_configuration_are_known() {
         .insert("OPENCODE_CONFIG_CONTENT".into(), own.into());
     assert_eq!(known_servers(&params), ["probe", "my db"]);
 }
+
+#[test]
+fn a_byte_order_mark_at_the_beginning_is_given_twice_because_one_is_dropped() {
+    for (prompt, stdin) in [
+        ("\u{feff}x", "\u{feff}\u{feff}x"),
+        ("x\u{feff}", "x\u{feff}"),
+    ] {
+        let launch = launch(&ExecuteParams::new(prompt)).unwrap();
+        assert_eq!(launch.stdin, Stdin::Bytes(stdin.as_bytes().to_vec()));
+    }
+}
