@@ -219,7 +219,7 @@ impl Call {
         };
         let named = || {
             item.text("tool")
-                .map_or_else(|| kind.to_owned(), |tool| tool.into_owned())
+                .map_or_else(|| kind.to_owned(), std::borrow::Cow::into_owned)
         };
         Some(match kind {
             "command_execution" => call(
