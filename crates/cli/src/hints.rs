@@ -139,14 +139,40 @@ fn can_be_private(info: &CliInfo) -> bool {
 /// What went wrong, in the words of the command line: the library begins such a message with the
 /// name of its parameter.
 pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
-    let message = error.message.trim();
-    if error.code == ErrorCode::InvalidParams
-        && let Some((parameter, what)) = message.split_once(": ")
-        && let Some(flag) = flag(parameter)
-    {
-        return format!("{flag}: {what}").into();
+    let message = words::without_error_word(&error.message);
+    if error.code == ErrorCode::InvalidParams {
+        return as_typed(message).into();
     }
     message.into()
+}
+
+/// The message with the names of the command line in place of the library's parameters: at its beginning,
+/// between backticks, and wherever a name with an underscore can be nothing else.
+pub(crate) fn as_typed(message: &str) -> String {
+    let (mut typed, rest) = match message.split_once(": ") {
+        Some((parameter, rest)) if flag(parameter).is_some() => {
+            (format!("{}: ", flag(parameter).unwrap_or_default()), rest)
+        }
+        _ => (String::new(), message),
+    };
+    let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut before = ' ';
+    let mut rest = rest;
+    while let Some(c) = rest.chars().next() {
+        let end = rest.find(|c| !in_name(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end.max(c.len_utf8()));
+        let quoted = before == '`' && after.starts_with('`');
+        // A path or a variable is none of them.
+        let apart =
+            (before == ' ' || before == '`' || before == '(') && !after.starts_with(['=', '/']);
+        match flag(word).filter(|_| quoted || (apart && word.contains('_'))) {
+            Some(flag) => typed.push_str(flag),
+            None => typed.push_str(word),
+        }
+        before = word.chars().next_back().unwrap_or(' ');
+        rest = after;
+    }
+    typed
 }
 
 /// What says this parameter of the library on the command line.
@@ -252,6 +278,17 @@ mod tests {
                 "--mcp-config, --mcp: a: cwd: X cannot",
             ),
             (ErrorCode::InvalidParams, "what: is it", "what: is it"),
+            (
+                ErrorCode::InvalidParams,
+                "new_session_id: it keeps its id unless `fork` is set, with session_id",
+                "--session-id: it keeps its id unless `--fork` is set, with --resume",
+            ),
+            (
+                ErrorCode::InvalidParams,
+                "working_directory: a/session_id model is missing",
+                "--cwd: a/session_id model is missing",
+            ),
+            (ErrorCode::CliError, "Error: no such file", "no such file"),
             (ErrorCode::CliError, "model: no such", "model: no such"),
         ] {
             let error = AgentError::new(code, ErrorKind::Invalid, said);

@@ -99,7 +99,7 @@ pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
     let style = anstyle::Style::new()
         .fg_color(Some(anstyle::AnsiColor::Red.into()))
         .bold();
-    let error = words::printable(&format!("{error:#}"));
+    let error = words::printable(words::without_error_word(&format!("{error:#}")));
     // Nobody is left to tell if it is gone.
     let _ = writeln!(out, "{style}error:{style:#} {error}");
 }

@@ -1,5 +1,8 @@
 //! Figures and texts in the form in which people read them.
 
+use std::borrow::Cow;
+
+use console::{measure_text_width, truncate_str};
 use serde_json::Value;
 use teamster::{CostSource, RunResult, Usage, is_bidi_control};
 
@@ -94,6 +97,78 @@ pub(crate) fn one_line(text: &str) -> String {
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// The text in lines of at most `width` columns, cut between words: the first line begins in column
+/// `first`, the others in column `rest`, with blanks before them. What is between backticks is one word,
+/// and a word that is longer than a line stays whole.
+pub(crate) fn wrap(text: &str, first: usize, rest: usize, width: usize) -> String {
+    let mut wrapped = String::new();
+    for (number, line) in text.split('\n').enumerate() {
+        let mut column = if number == 0 { first } else { rest };
+        if number > 0 {
+            wrapped.push('\n');
+            wrapped.push_str(&" ".repeat(rest));
+        }
+        for (number, word) in unbroken(line).into_iter().enumerate() {
+            let wide = measure_text_width(word);
+            if number > 0 && column + 1 + wide > width {
+                wrapped.push('\n');
+                wrapped.push_str(&" ".repeat(rest));
+                column = rest;
+            } else if number > 0 {
+                wrapped.push(' ');
+                column += 1;
+            }
+            wrapped.push_str(word);
+            column += wide;
+        }
+    }
+    wrapped
+}
+
+/// The words of a line, with what is between backticks as one.
+fn unbroken(line: &str) -> Vec<&str> {
+    let (mut words, mut start, mut code) = (Vec::new(), 0, false);
+    for (at, c) in line.char_indices() {
+        match c {
+            '`' => code = !code,
+            ' ' if !code => {
+                words.push(&line[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&line[start..]);
+    words
+}
+
+/// The beginning of the text that fits into so many columns, cut between words where that leaves half of
+/// them at least.
+pub(crate) fn cut(text: &str, room: usize) -> Cow<'_, str> {
+    if measure_text_width(text) <= room {
+        return Cow::Borrowed(text);
+    }
+    let kept = truncate_str(text, room.saturating_sub(1), "");
+    let whole = text[kept.len()..].starts_with(' ');
+    let kept = match kept.rfind(' ') {
+        Some(blank) if !whole && measure_text_width(&kept[..blank]) * 2 >= room => &kept[..blank],
+        _ => &*kept,
+    };
+    Cow::Owned(format!("{}…", kept.trim_end()))
+}
+
+/// The message without an `Error:` before it, where one says so anyhow.
+pub(crate) fn without_error_word(message: &str) -> &str {
+    let mut message = message.trim();
+    while let Some((word, rest)) = message.split_once(':')
+        && word.eq_ignore_ascii_case("error")
+        && rest.starts_with(' ')
+    {
+        message = rest.trim_start();
+    }
+    message
 }
 
 /// The text without control characters other than newlines and tabs.
@@ -258,6 +333,30 @@ mod tests {
         // A joiner of emoji is none of them.
         assert_eq!(printable("👩\u{200d}🚀 שלום"), "👩\u{200d}🚀 שלום");
         assert_eq!(one_line("a \u{202e} b"), "a b");
+    }
+
+    #[test]
+    fn lines_end_between_words() {
+        let text = "use `npm install -g x` or say where it is";
+        assert_eq!(
+            wrap(text, 6, 2, 24),
+            "use\n  `npm install -g x` or\n  say where it is"
+        );
+        assert_eq!(wrap("a b\nc", 0, 2, 80), "a b\n  c");
+        assert_eq!(wrap("/a/long/path b", 0, 2, 5), "/a/long/path\n  b");
+        assert_eq!(cut("one two three", 13), "one two three");
+        assert_eq!(cut("one two three", 11), "one two…");
+        assert_eq!(cut("one two three", 8), "one two…");
+        // A cut that is early would say too little.
+        assert_eq!(cut("a /very/long/path", 10), "a /very/l…");
+        assert_eq!(cut("日本語", 5), "日本…");
+    }
+
+    #[test]
+    fn an_error_is_called_so_once() {
+        assert_eq!(without_error_word("Error: error: no such"), "no such");
+        assert_eq!(without_error_word("Errors: two"), "Errors: two");
+        assert_eq!(without_error_word("no Error: x"), "no Error: x");
     }
 
     #[test]

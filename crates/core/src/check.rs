@@ -49,7 +49,7 @@ impl ExecuteParams {
             return invalid("new_session_id: it is empty; leave it out to let one be chosen");
         }
         if self.new_session_id.is_some() && self.session_id.is_some() && !self.fork {
-            return invalid("new_session_id: a resumed session keeps its id unless fork is set");
+            return invalid("new_session_id: a resumed session keeps its id unless `fork` is set");
         }
         if self.max_turns == Some(0) {
             return invalid("max_turns: it must be at least 1");

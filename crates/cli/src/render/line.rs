@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
-use console::{measure_text_width, truncate_str};
+use console::measure_text_width;
+
+use crate::words;
 
 /// What a line is about, which decides how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,31 +104,37 @@ impl Line {
         add("", look.mark, self.tone.mark());
         add(" ", look.head, &self.head);
         let gap = self.tone.gap();
-        let body = self.cut_body(width, gap);
-        // A text of several lines stays in its column.
-        let body = body.replace('\n', &format!("\n{}", " ".repeat(self.indent + 2)));
+        let body = self.fit_body(width, gap);
         add(gap, look.body, &body);
         add("  ", look.tail, &self.tail);
         text
     }
 
-    fn cut_body(&self, width: Option<usize>, gap: &str) -> String {
+    fn fit_body(&self, width: Option<usize>, gap: &str) -> String {
+        let mark = self.tone.mark();
+        let before = self.indent
+            + measure_text_width(mark)
+            + usize::from(!mark.is_empty())
+            + measure_text_width(&self.head)
+            + measure_text_width(gap);
+        // The last column stays free: some terminals wrap when it is written.
+        let width = width.map(|width| width.saturating_sub(1));
         if !self.fit {
-            return self.body.clone();
+            // What is said in passing may be a command to copy, so only the terminal wraps it.
+            let width = width.filter(|_| self.tone != Tone::Aside);
+            // A text of several lines stays in its column.
+            return words::wrap(
+                &self.body,
+                before,
+                self.indent + 2,
+                width.unwrap_or(usize::MAX),
+            );
         }
         let room = width.map_or(BODY, |width| {
-            let mark = self.tone.mark();
-            let taken = self.indent
-                + measure_text_width(mark)
-                + usize::from(!mark.is_empty())
-                + measure_text_width(&self.head)
-                + gap.len()
-                + measure_text_width(&self.tail)
-                + 2;
-            // The last column stays free: some terminals wrap when it is written.
-            width.saturating_sub(taken + 1).max(10)
+            let taken = before + measure_text_width(&self.tail) + 2;
+            width.saturating_sub(taken).max(10)
         });
-        truncate_str(&self.body, room, "…").into_owned()
+        words::cut(&self.body, room).into_owned()
     }
 }
 
@@ -207,8 +215,19 @@ mod tests {
     #[test]
     fn a_tool_stays_in_one_line() {
         let shown = tool("echo 日本語 and more and more").show(Some(30), false);
-        assert_eq!(shown, "  ✓ Bash  echo 日本語 …  0.3s");
+        assert_eq!(shown, "  ✓ Bash  echo 日本語…  0.3s");
         assert!(measure_text_width(&shown) < 30);
+    }
+
+    #[test]
+    fn an_error_is_wrapped_between_words_and_a_command_is_not() {
+        let error = Line::new(Tone::Error, "error:", "the model cannot be reached");
+        assert_eq!(
+            error.show(Some(19), false),
+            "error: the model\n  cannot be\n  reached"
+        );
+        let command = "go on with: teamster run claude --resume s-1 PROMPT";
+        assert_eq!(Line::aside(command).show(Some(20), false), command);
     }
 
     #[test]

@@ -477,7 +477,12 @@ impl Narrator {
         .flatten()
         .collect();
         lines.push(Line::new(tone, word, body.join(" · ")));
-        let lost = |error: &AgentError| error.kind == ErrorKind::SessionNotFound;
+        // Without a login nothing was done that one could go on with.
+        let output = result.usage.as_ref().and_then(|usage| usage.output_tokens);
+        let in_vain = output.unwrap_or(0) == 0;
+        let lost = |error: &AgentError| {
+            error.kind == ErrorKind::SessionNotFound || (error.kind == ErrorKind::Auth && in_vain)
+        };
         if let (Some(args), Some(id)) = (&self.view.resume, &result.session_id)
             && !result.errors.iter().any(lost)
         {

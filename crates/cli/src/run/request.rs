@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use teamster::orchestrator::{Action, Budget, Candidate, RunRequest};
 use teamster::store::{Conversation, SessionRecord};
 use teamster::{AgentConfig, CliInfo, ErrorKind, ExecuteParams};
 
 use crate::args::RunArgs;
-use crate::params;
+use crate::{hints, params};
 
 /// The run that is asked for. Every error is one of usage.
 pub(super) fn new(
@@ -39,7 +39,7 @@ pub(super) fn new(
             let mut config = AgentConfig::cli(info.id);
             config.cli = params::fallback_config(args, info);
             Candidate::for_other_provider(teamster::get_runtime(&config)?, &params)
-                .with_context(|| format!("--fallback {}", info.id))?
+                .map_err(|error| anyhow!("--fallback {}: {}", info.id, hints::message(&error)))?
         };
         candidate.params.model.clone_from(&other.model);
         fallbacks.push(candidate);

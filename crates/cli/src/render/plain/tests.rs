@@ -118,6 +118,30 @@ fn final_text_is_written_as_it_comes() {
 }
 
 #[test]
+fn without_a_login_there_is_nothing_to_go_on_with() {
+    let failed = |output_tokens| RunResult {
+        session_id: Some("s-1".into()),
+        usage: Some(teamster::Usage {
+            output_tokens,
+            ..teamster::Usage::default()
+        }),
+        errors: vec![teamster::AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::Auth,
+            "Not logged in",
+        )],
+        ..RunResult::default()
+    };
+    let (_, err) = shown(view(), &[ended(failed(None))]);
+    assert!(!err.contains("go on with"), "{err}");
+    let (_, err) = shown(view(), &[ended(failed(Some(7)))]);
+    assert!(
+        err.contains("go on with: teamster run claude --resume s-1"),
+        "{err}"
+    );
+}
+
+#[test]
 fn quiet_is_the_last_message_only() {
     let (out, err) = shown(
         quiet(),

@@ -98,7 +98,8 @@ Two calls.
 
 Both ran.
 
-✓ completed · 6 turns · tokens 60 in, 1.3k out, 45k from cache · $0.0034 · 1.7s
+✓ completed · 6 turns · tokens 60 in, 1.3k out, 45k from
+  cache · $0.0034 · 1.7s
   go on with: teamster run claude --resume s-1 PROMPT
 "
     );
@@ -205,10 +206,14 @@ fn an_error_comes_with_the_next_step() {
         text,
         "\
 error: Not logged in
-  next: log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment
+  next: log in with `claude` and then /login, or set
+    ANTHROPIC_API_KEY in the environment
 error: no such
   program
-  next: install it with `npm install -g @anthropic-ai/claude-code`, or say where it is with --bin; `teamster doctor` shows what is here
+  next: install it with
+    `npm install -g @anthropic-ai/claude-code`, or say
+    where it is with --bin; `teamster doctor` shows what is
+    here
 
 ✗ stopped · 0.0s
 "
@@ -244,7 +249,9 @@ fn denials_are_summed_up_with_the_flag() {
     assert_eq!(
         text,
         "\
-permission denied: 3 tool calls (Bash, Write): allow it with --allow-tool, --permission accept-edits or --permission bypass
+permission denied: 3 tool calls (Bash, Write): allow it
+  with --allow-tool, --permission accept-edits or
+  --permission bypass
 
 ✓ completed · 0.0s
 "
