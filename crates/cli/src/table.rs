@@ -43,6 +43,19 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
+    /// How wide it is, without what is left out.
+    pub(crate) fn width(&self) -> usize {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let wide = |column: usize| {
+            let cells = self.rows.iter().filter_map(move |row| row.get(column));
+            cells
+                .map(|(cell, _)| console::measure_text_width(cell))
+                .max()
+        };
+        let cells: usize = (0..columns).filter_map(wide).sum();
+        cells + GAP * columns.saturating_sub(1)
+    }
+
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let wide = |(cell, _): &(String, Style)| console::measure_text_width(cell);
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -323,6 +323,20 @@ impl Store {
         self.execute("forget old runs", query).await
     }
 
+    /// Forgets the run of this id, unless it goes on. Returns how many runs that were: one or none.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn forget_run(&self, id: &str) -> Result<u64, StoreError> {
+        self.mark_interrupted().await?;
+        self.unmark_living().await?;
+        let query =
+            sqlx::query("DELETE FROM teamster_runs WHERE run_id = $1 AND status <> 'running'")
+                .bind(id);
+        self.execute("forget a run", query).await
+    }
+
     /// Take back that a run was interrupted where its process is there after all: those who took it for
     /// lost were on another machine, and could not see it.
     async fn unmark_living(&self) -> Result<(), StoreError> {

@@ -18,7 +18,8 @@ pub(crate) struct StoreArgs {
         long = "store",
         value_name = "FILE|URL|off",
         env = crate::params::STORE_VARIABLE,
-        hide_env_values = true
+        hide_env_values = true,
+        hide_short_help = true
     )]
     pub(crate) url: Option<String>,
 }
@@ -29,6 +30,7 @@ Examples:
   teamster runs list --status error --since 1h
   teamster runs show 0199d               one of them, by the beginning of its id
   teamster runs list --json | jq -s 'map(.costUsd // 0) | add'
+  teamster runs forget 0199d             this one
   teamster runs forget --older-than 90d";
 
 /// Shows the history of runs, and forgets it.
@@ -84,12 +86,19 @@ pub(crate) struct RunsShowArgs {
 
 /// Forgets runs that are over, and says how many.
 ///
-/// Sessions and runs that go on are left alone.
+/// Sessions are kept, and so are runs that go on.
 #[derive(Debug, Args)]
 pub(crate) struct RunsForgetArgs {
+    /// These, each by its id or the beginning of it
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "older_than",
+        conflicts_with = "older_than"
+    )]
+    pub(crate) ids: Vec<String>,
     /// Those that ended longer ago than this, such as 12h or 30d; 0 for all
     #[arg(long, value_name = "TIME", value_parser = value::age)]
-    pub(crate) older_than: std::time::Duration,
+    pub(crate) older_than: Option<std::time::Duration>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
+use teamster::orchestrator::Failure;
 use teamster::store::{RunFilter, RunRecord, RunState, Store};
 
 use super::{local, style, time};
 use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
-use crate::{drive, exit_code, words};
+use crate::{drive, exit_code, hints, words};
 
 /// How much of an id is shown: of the ids that teamster makes, all that tells the time. `runs show` takes
 /// as much.
@@ -31,7 +32,11 @@ pub(super) async fn main(args: &RunsListArgs, store: &Store) -> anyhow::Result<u
             let place = words::one_line(&store.place());
             let _ = writeln!(anstream::stderr(), "no such runs in {place}");
         }
-        table(&runs, drive::clock(), &mut anstream::stdout())
+        let width = console::Term::stdout().size_checked();
+        let width = width.map(|(_, columns)| usize::from(columns));
+        let now_ms = drive::clock();
+        let rows: Vec<_> = runs.iter().map(|run| row(run, now_ms)).collect();
+        table(&rows, width, &mut anstream::stdout())
     };
     exit_code::of_printed(printed)
 }
@@ -54,24 +59,77 @@ fn json(runs: &[RunRecord], out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn table(runs: &[RunRecord], now_ms: u64, out: &mut impl Write) -> io::Result<()> {
-    const HEAD: [&str; 8] = [
-        "RUN", "BEGAN", "AGENT", "STATUS", "TIME", "TOKENS", "COST", "",
-    ];
-    if runs.is_empty() {
+const HEAD: [&str; 8] = [
+    "RUN", "BEGAN", "AGENT", "STATUS", "TIME", "TOKENS", "COST", "",
+];
+
+/// The columns in ever narrower terminals. Where it is not the first, the agent is without its model and
+/// the time without its year.
+const COLUMNS: [&[usize]; 5] = [
+    &[0, 1, 2, 3, 4, 5, 6, 7],
+    &[0, 1, 2, 3, 4, 5, 6],
+    &[0, 1, 2, 3, 4, 6],
+    &[0, 2, 3, 6],
+    &[0, 2, 3],
+];
+
+/// The least that is shown of a note.
+const NOTE: usize = 12;
+
+/// A run in the table.
+#[derive(Clone)]
+struct Row {
+    cells: [String; 8],
+    /// When it began and its agent, where there is little room.
+    narrow: [String; 2],
+    status: Style,
+}
+
+fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result<()> {
+    if rows.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new(HEAD);
-    for run in runs {
-        let mut styles = [Style::new(); 8];
-        styles[3] = style(run.status);
-        styles[7] = Style::new().dimmed();
-        table.row(row(run, now_ms).into_iter().zip(styles));
+    let width = width.unwrap_or(usize::MAX);
+    let of_columns = |columns: &[usize], note: usize| {
+        let mut table = Table::new(columns.iter().map(|column| HEAD[*column]));
+        for row in rows {
+            let mut cells = row.cells.clone();
+            if columns.len() < HEAD.len() {
+                [cells[1], cells[2]] = row.narrow.clone();
+            }
+            cells[7] = words::cut(&cells[7], note).into_owned();
+            let mut styles = [Style::new(); 8];
+            styles[3] = row.status;
+            styles[7] = Style::new().dimmed();
+            let row: Vec<_> = cells.into_iter().zip(styles).collect();
+            table.row(columns.iter().map(|column| row[*column].clone()));
+        }
+        table
+    };
+    let mut table = of_columns(COLUMNS[0], usize::MAX);
+    let notes = rows
+        .iter()
+        .map(|row| console::measure_text_width(&row.cells[7]));
+    let notes = notes.max().unwrap_or_default();
+    let without_notes = table.width() - notes;
+    if table.width() > width && notes > 0 && without_notes + NOTE <= width {
+        table = of_columns(COLUMNS[0], width - without_notes);
+    }
+    for columns in &COLUMNS[1..] {
+        if table.width() <= width {
+            break;
+        }
+        table = of_columns(columns, 0);
     }
     table.write(out)
 }
 
-fn row(run: &RunRecord, now_ms: u64) -> [String; 8] {
+/// What went wrong, in one line.
+pub(super) fn said(error: &Failure) -> String {
+    words::one_line(words::without_error_word(&hints::as_typed(&error.message)))
+}
+
+fn row(run: &RunRecord, now_ms: u64) -> Row {
     let agent = match &run.model {
         Some(model) => format!("{} {}", run.provider, model),
         None => run.provider.clone(),
@@ -81,7 +139,7 @@ fn row(run: &RunRecord, now_ms: u64) -> [String; 8] {
         .error
         .as_ref()
         .filter(|_| run.status != RunState::Aborted)
-        .map(|error| teamster::excerpt(&words::one_line(&error.message), 60))
+        .map(|error| words::cut(&said(error), 60).into_owned())
         .unwrap_or_default();
     if run.attempts > 1 {
         let attempts = words::plural(run.attempts.into(), "attempt");
@@ -90,16 +148,63 @@ fn row(run: &RunRecord, now_ms: u64) -> [String; 8] {
             note => format!("{attempts}: {note}"),
         };
     }
-    [
-        words::one_line(&run.run_id).chars().take(ID).collect(),
-        local(run.started_at, "%Y-%m-%d %H:%M:%S"),
-        words::one_line(&agent),
-        words::one_line(&run.status.to_string()),
-        time(run, now_ms)
-            .map(words::duration_ms)
-            .unwrap_or_default(),
-        tokens.map(words::count).unwrap_or_default(),
-        run.cost_usd.map(words::usd).unwrap_or_default(),
-        note,
-    ]
+    Row {
+        cells: [
+            words::one_line(&run.run_id).chars().take(ID).collect(),
+            local(run.started_at, "%Y-%m-%d %H:%M:%S"),
+            words::one_line(&agent),
+            words::one_line(&run.status.to_string()),
+            time(run, now_ms)
+                .map(words::duration_ms)
+                .unwrap_or_default(),
+            tokens.map(words::count).unwrap_or_default(),
+            run.cost_usd.map(words::usd).unwrap_or_default(),
+            note,
+        ],
+        narrow: [
+            local(run.started_at, "%m-%d %H:%M"),
+            words::one_line(&run.provider),
+        ],
+        status: style(run.status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_fits_the_terminal() {
+        let cells = [
+            "0199d7a0-1b2c",
+            "2026-11-23 05:00:00",
+            "opencode anthropic/claude-opus-4-8",
+            "interrupted",
+            "1h 00m",
+            "1.2M",
+            "$12.34",
+            "2 attempts: the connection was lost",
+        ];
+        let rows = [Row {
+            cells: cells.map(str::to_owned),
+            narrow: ["11-23 05:00", "opencode"].map(str::to_owned),
+            status: Style::new(),
+        }];
+        let shown = |width| {
+            let mut bytes = Vec::new();
+            table(&rows, width, &mut bytes).unwrap();
+            anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string()
+        };
+        assert!(shown(None).ends_with("2 attempts: the connection was lost\n"));
+        for width in 40..150 {
+            let shown = shown(Some(width));
+            let widest = shown.lines().map(console::measure_text_width).max();
+            assert!(widest.unwrap() <= width, "{width}: {shown}");
+            assert!(shown.contains("0199d7a0-1b2c") && shown.contains("interrupted"));
+        }
+        assert_eq!(
+            shown(Some(40)),
+            "RUN            AGENT     STATUS\n0199d7a0-1b2c  opencode  interrupted\n"
+        );
+    }
 }

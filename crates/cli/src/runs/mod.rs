@@ -6,10 +6,10 @@ mod show;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use teamster::store::{RunRecord, RunState};
+use teamster::store::{RunRecord, RunState, Store};
 
 use crate::args::RunsCommand;
-use crate::{exit_code, store, tokio_runtime, zone};
+use crate::{exit_code, store, tokio_runtime, words, zone};
 
 /// Shows what is asked for; the exit code.
 pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
@@ -24,6 +24,7 @@ pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
             let Some(store) = store::open(args).await? else {
                 return Ok(match command {
                     RunsCommand::Show(_) => exit_code::AGENT_ERROR,
+                    RunsCommand::Forget(args) if !args.ids.is_empty() => exit_code::AGENT_ERROR,
                     _ => exit_code::SUCCESS,
                 });
             };
@@ -35,6 +36,17 @@ pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
             store::close(&store).await;
             code
         })
+}
+
+/// The run of this id, or of the one that begins so.
+async fn find(store: &Store, id: &str) -> anyhow::Result<RunRecord> {
+    store.run(id).await?.with_context(|| {
+        format!(
+            "there is no run `{}` in {}: `teamster runs list` shows those that are there",
+            words::one_line(id),
+            store.place()
+        )
+    })
 }
 
 /// A time in the zone of this machine.

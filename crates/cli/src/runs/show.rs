@@ -3,21 +3,14 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use anyhow::Context;
 use teamster::store::{RunRecord, RunState, Store};
 
-use super::{local, style, time};
+use super::{find, local, style, time};
 use crate::args::RunsShowArgs;
-use crate::{drive, exit_code, words};
+use crate::{drive, exit_code, hints, words};
 
 pub(super) async fn main(args: &RunsShowArgs, store: &Store) -> anyhow::Result<u8> {
-    let run = store.run(&args.id).await?.with_context(|| {
-        format!(
-            "there is no run `{}` in {}: `teamster runs list` shows those that are there",
-            words::one_line(&args.id),
-            store.place()
-        )
-    })?;
+    let run = find(store, &args.id).await?;
     let printed = if args.json {
         serde_json::to_string_pretty(&run)
             .map_err(io::Error::from)
@@ -63,7 +56,9 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     let host = words::one_line(&run.host);
     line("process", Some(format!("{} on {host}", run.pid)))?;
     let error = |error: &teamster::orchestrator::Failure| {
-        format!("{} ({})", words::printable(&error.message), error.kind)
+        let message = hints::as_typed(&error.message);
+        let message = words::printable(words::without_error_word(&message));
+        format!("{message} ({})", error.kind)
     };
     line("error", run.error.as_ref().map(error))?;
     for (number, attempt) in (1..).zip(&run.attempt_log) {

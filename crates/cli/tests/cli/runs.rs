@@ -349,6 +349,31 @@ fn what_is_old_can_be_forgotten() {
 }
 
 #[test]
+fn a_run_is_forgotten_by_its_id() {
+    let claude = Claude::plays("text", 0);
+    for id in ["one", "two", "three"] {
+        let id = format!("--run-id={id}");
+        assert_eq!(agent(&claude, &["x", "-q", &id]).code, Some(0));
+    }
+    // All or none.
+    let ended = runs(&claude, &["forget", "one", "four"]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
+    assert!(ended.stderr.contains("no run `four`"), "{}", ended.stderr);
+    assert_eq!(listed(&claude).len(), 3);
+    let ended = runs(&claude, &["forget", "one", "tw"]);
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "2 runs forgotten\n")
+    );
+    let left = listed(&claude);
+    assert_eq!((left.len(), &left[0]["runId"]), (1, &Value::from("three")));
+    assert_eq!(
+        runs(&claude, &["forget", "three", "--older-than=0"]).code,
+        Some(2)
+    );
+}
+
+#[test]
 fn nothing_in_the_history_does_more_than_be_read() {
     let claude = Claude::plays("text", 0);
     let directory = claude.path("d\u{202e}\u{1b}[2Jir");
