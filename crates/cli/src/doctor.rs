@@ -1,5 +1,7 @@
 //! `teamster doctor`: which CLIs are here, and whether they can be used.
 
+mod login;
+
 use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +19,8 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::args::DoctorArgs;
-use crate::{exit_code, mcp, params, tokio_runtime, words};
+use crate::{exit_code, mcp, orphans, params, tokio_runtime, words};
+use login::{Login, State, login};
 
 /// How long a CLI may take to say its version. Some start slowly the first time, and all are asked at
 /// once.
@@ -37,6 +40,9 @@ const ANSWER_LIMIT: u64 = 64 * 1024;
 #[serde(rename_all = "camelCase")]
 struct Report {
     providers: Vec<Provider>,
+    /// Where programs are searched.
+    #[serde(rename = "PATH")]
+    search_path: String,
     leftovers: Vec<Left>,
     /// Configuration files that killed runs left changed.
     changed_files: Vec<mcp::Left>,
@@ -71,6 +77,10 @@ struct Provider {
     problem: Option<String>,
     /// The command that installs it.
     install: &'static str,
+    login: Login,
+    /// How to log in.
+    #[serde(skip)]
+    how_to_log_in: &'static str,
 }
 
 /// A process that an earlier run left behind.
@@ -89,10 +99,15 @@ struct Left {
 
 /// Finds out and prints; the exit code.
 pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
+    // What a CLI leaves running when it is asked for its version becomes our child, and is ended.
+    orphans::adopt();
+    let providers = tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(providers());
+    orphans::end(None);
     let report = Report {
-        providers: tokio_runtime()
-            .context("cannot start the runtime")?
-            .block_on(providers()),
+        providers,
+        search_path: env::var("PATH").unwrap_or_default(),
         leftovers: examine_leftovers(args.kill_leftovers),
         changed_files: env::current_dir()
             .map(|here| mcp::left(&here))
@@ -104,7 +119,9 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
             .map_err(io::Error::from)
             .and_then(|text| writeln!(io::stdout(), "{text}"))
     } else {
-        print(&report, &mut anstream::stdout())
+        let width = console::Term::stdout().size_checked();
+        let width = width.map(|(_, columns)| usize::from(columns));
+        print(&report, width, &mut anstream::stdout())
     };
     Ok(match exit_code::of_printed(printed)? {
         exit_code::SUCCESS if !usable => exit_code::CLI_NOT_FOUND,
@@ -139,11 +156,18 @@ async fn examine(provider: &dyn CliProvider) -> Provider {
         too_old: false,
         problem: None,
         install: info.install,
+        login: login(info.id),
+        how_to_log_in: info.login,
     };
     let path = match find(info) {
         Ok(path) => path,
         Err(problem) => {
-            report.problem = Some(problem);
+            // Where all are searched is said once.
+            let not_on_path = params::program_variable(info).is_none();
+            report.problem = Some(match problem.split_once(": searched ") {
+                Some((problem, _)) if not_on_path => format!("{problem} on PATH"),
+                _ => problem,
+            });
             return report;
         }
     };
@@ -151,7 +175,12 @@ async fn examine(provider: &dyn CliProvider) -> Provider {
     report.resolved_path = program.canonicalize().ok().filter(|real| *real != path);
     match ask_version(&program, info.version_args, VERSION_LIMIT).await {
         Ok(answer) => {
-            let version = version_in(&answer).unwrap_or(answer);
+            let Some(version) = version_in(&answer) else {
+                let answer = words::cut(&answer, 80);
+                report.problem = Some(format!("does not tell its version, but says: {answer}"));
+                report.path = Some(path);
+                return report;
+            };
             report.tested = info.tested_versions.contains(&&*version);
             report.too_old = info.is_too_old(&version);
             report.version = Some(version);
@@ -216,6 +245,8 @@ pub(crate) async fn answer(mut command: Command, limit: Duration) -> Result<Stri
         })
         .await
     };
+    // What it left running in its group is of no use to anyone.
+    end_group(pid);
     let (stdout, stderr) = (first_line(&stdout), first_line(&stderr));
     match ended {
         Ok(Ok(status)) if status.success() && !stdout.is_empty() => Ok(stdout),
@@ -227,13 +258,10 @@ pub(crate) async fn answer(mut command: Command, limit: Duration) -> Result<Stri
             Err(format!("does not tell its version ({status}): {said}"))
         }
         Ok(Err(error)) => Err(format!("cannot be waited for: {error}")),
-        Err(_) => {
-            end_group(pid);
-            Err(format!(
-                "does not tell its version within {}",
-                words::duration_ms(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
-            ))
-        }
+        Err(_) => Err(format!(
+            "does not tell its version within {}",
+            words::duration_ms(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
+        )),
     }
 }
 
@@ -269,8 +297,16 @@ pub(crate) fn version_in(answer: &str) -> Option<String> {
     answer
         .split_whitespace()
         .map(|word| word.trim_start_matches('v').trim_end_matches([',', '.']))
-        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
+        .find(|word| is_version(word))
         .map(str::to_owned)
+}
+
+/// Whether it is numbers between dots, and perhaps something after a `-` or `+`.
+fn is_version(word: &str) -> bool {
+    let (numbers, rest) = word.split_at(word.find(['-', '+']).unwrap_or(word.len()));
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-+.".contains(c);
+    numbers.contains('.') && numbers.split('.').all(number) && rest.chars().all(plain)
 }
 
 fn examine_leftovers(kill: bool) -> Vec<Left> {
@@ -295,7 +331,9 @@ fn left(leftover: &Leftover, kill: bool) -> Left {
     }
 }
 
-fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
+fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Result<()> {
+    // Their texts begin in the same column.
+    let text = |text: &str| words::wrap(text, 13, 13, width.unwrap_or(usize::MAX));
     let bold = Style::new().bold();
     let dim = Style::new().dimmed();
     let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
@@ -323,10 +361,22 @@ fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "    {dim}that is{dim:#}  {}", path.display())?;
         }
         if let Some(problem) = &provider.problem {
-            writeln!(out, "    {dim}problem{dim:#}  {problem}")?;
+            writeln!(out, "    {dim}problem{dim:#}  {}", text(problem))?;
         }
         if !provider.usable {
             writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
+        } else {
+            let login = match (provider.login.state, &provider.login.from) {
+                (State::Yes, Some(from)) => format!("yes, by {from}"),
+                (State::Yes, None) => "yes".to_owned(),
+                (State::No, _) => format!("no: {}", provider.how_to_log_in),
+                (State::Unknown, _) => "unknown".to_owned(),
+            };
+            writeln!(
+                out,
+                "    {dim}login{dim:#}    {}",
+                text(&words::one_line(&login))
+            )?;
         }
         let tested = provider.tested_versions.join(", ");
         writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;
@@ -335,18 +385,19 @@ fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
         }
         if provider.too_old {
             let install = provider.install;
-            writeln!(
-                out,
-                "    {warn}warning{warn:#}  older than the oldest supported version; update it: {install}@latest"
-            )?;
+            let warning =
+                format!("older than the oldest supported version; update it: `{install}@latest`");
+            writeln!(out, "    {warn}warning{warn:#}  {}", text(&warning))?;
         } else if provider.usable && !provider.tested {
-            writeln!(
-                out,
-                "    {warn}warning{warn:#}  untested version; should work, new event types show as `unknown`"
-            )?;
+            let warning = "untested version; should work, new event types show as `unknown`";
+            writeln!(out, "    {warn}warning{warn:#}  {}", text(warning))?;
         }
     }
     writeln!(out)?;
+    if report.providers.iter().any(|provider| !provider.usable) {
+        let path = words::one_line(&report.search_path);
+        writeln!(out, "PATH: {path}")?;
+    }
     print_leftovers(&report.leftovers, out)?;
     print_changed_files(&report.changed_files, out)
 }

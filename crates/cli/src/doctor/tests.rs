@@ -14,12 +14,17 @@ fn provider(usable: bool) -> Provider {
         too_old: false,
         problem: (!usable).then(|| "it is not there".to_owned()),
         install: "npm install it",
+        login: Login {
+            state: if usable { State::Yes } else { State::Unknown },
+            from: usable.then(|| "A_KEY".to_owned()),
+        },
+        how_to_log_in: "log in with it",
     }
 }
 
 fn printed(report: &Report) -> String {
     let mut bytes = Vec::new();
-    print(report, &mut bytes).unwrap();
+    print(report, None, &mut bytes).unwrap();
     anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string()
 }
 
@@ -34,6 +39,7 @@ fn the_report_says_what_to_do() {
     };
     let report = Report {
         providers: vec![provider(true), provider(false)],
+        search_path: "/bin:/usr/bin".to_owned(),
         leftovers: vec![
             left(false, None),
             left(true, None),
@@ -49,6 +55,7 @@ fn the_report_says_what_to_do() {
         "\
 ✓ Claude Code  9.9.9
     program  /bin/claude
+    login    yes, by A_KEY
     tested   with 2.1.197
     oldest   2.1.197
     warning  untested version; should work, new event types show as `unknown`
@@ -58,6 +65,7 @@ fn the_report_says_what_to_do() {
     tested   with 2.1.197
     oldest   2.1.197
 
+PATH: /bin:/usr/bin
 Processes that earlier runs left behind:
     7  claude
     7  claude  ended
@@ -77,6 +85,7 @@ fn a_version_that_is_too_old_is_to_be_updated() {
     old.too_old = true;
     let report = Report {
         providers: vec![old],
+        search_path: "/bin".to_owned(),
         leftovers: Vec::new(),
         changed_files: Vec::new(),
     };
@@ -85,13 +94,36 @@ fn a_version_that_is_too_old_is_to_be_updated() {
         "\
 ✓ Claude Code  2.1.9
     program  /bin/claude
+    login    yes, by A_KEY
     tested   with 2.1.197
     oldest   2.1.197
-    warning  older than the oldest supported version; update it: npm install it@latest
+    warning  older than the oldest supported version; update it: `npm install it@latest`
 
 No processes of earlier runs are left.
 "
     );
+}
+
+#[test]
+fn long_lines_end_between_words() {
+    let mut broken = provider(true);
+    broken.login.state = State::No;
+    let report = Report {
+        providers: vec![broken],
+        search_path: String::new(),
+        leftovers: Vec::new(),
+        changed_files: Vec::new(),
+    };
+    let mut bytes = Vec::new();
+    print(&report, Some(40), &mut bytes).unwrap();
+    let shown = anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string();
+    assert!(
+        shown.contains("    login    no: log in with it\n"),
+        "{shown}"
+    );
+    let warning =
+        "    warning  untested version; should\n             work, new event types show\n";
+    assert!(shown.contains(warning), "{shown}");
 }
 
 #[test]
@@ -100,7 +132,9 @@ fn versions_in_answers() {
         ("2.1.197 (Claude Code)", Some("2.1.197")),
         ("codex-cli 0.142.5", Some("0.142.5")),
         ("v1.2, built today", Some("1.2")),
+        ("0.44.0-preview.1", Some("0.44.0-preview.1")),
         ("unknown", None),
+        ("3.. garbage 1.x 12", None),
     ] {
         assert_eq!(version_in(answer).as_deref(), version, "{answer}");
     }

@@ -26,7 +26,9 @@ fn a_usable_cli() {
         str![[r#"
 ✓ Claude Code  2.1.197
     program  DIR/claude
+    login    no: [..]
     tested   with 2.1.197, 2.1.330
+    oldest   2.1.197
 
 "#]]
     );
@@ -48,8 +50,10 @@ fn a_link_and_an_unknown_version() {
 ✓ Claude Code  9.0.0
     program  DIR/link
     that is  DIR/claude
+    login    no: [..]
     tested   with [..]
-    warning  this version is another one: it will most likely work, new kinds of output are shown as unknown
+    oldest   2.1.197
+    warning  untested version; should work, new event types show as `unknown`
 
 "#]]
     );
@@ -78,9 +82,10 @@ fn a_missing_cli() {
         about_claude(&ended.stdout).replace(empty.path().to_str().unwrap(), "DIR"),
         str![[r#"
 ✗ Claude Code  not found
-    problem  the program `claude` was not found: searched DIR
+    problem  the program `claude` was not found on PATH
     install  npm install -g @anthropic-ai/claude-code
     tested   with 2.1.197, 2.1.330
+    oldest   2.1.197
 
 "#]]
     );
@@ -100,6 +105,65 @@ fn a_broken_cli() {
         "does not tell its version (exit status: 127): library not found"
     );
     assert!(report["leftovers"].is_array());
+}
+
+#[test]
+fn what_is_no_version_is_a_problem() {
+    let claude = Claude::new(&Script::new());
+    claude.program("echo 'Welcome! 3 new features'");
+    let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
+    assert_eq!(ended.code, Some(3));
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        report["providers"][0]["problem"],
+        "does not tell its version, but says: Welcome! 3 new features"
+    );
+}
+
+#[test]
+fn the_search_path_is_there_once_and_no_secret_is() {
+    let empty = tempfile::tempdir().unwrap();
+    let ended = run(teamster(["doctor"])
+        .env("PATH", empty.path())
+        .env("GEMINI_API_KEY", "secret-value"));
+    let path = empty.path().to_str().unwrap();
+    assert_eq!(ended.stdout.matches(path).count(), 1, "{}", ended.stdout);
+    let claude = Claude::new(&Script::new());
+    let ended = run(teamster(["doctor", "--json"])
+        .env("PATH", claude.dir.path())
+        .env("ANTHROPIC_API_KEY", "secret-value"));
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let login = &report["providers"][0]["login"];
+    assert_eq!(login["state"], "yes");
+    assert_eq!(login["from"], "ANTHROPIC_API_KEY");
+    assert!(!ended.stdout.contains("secret-value"));
+}
+
+/// A CLI that checks for updates in the background, as real ones do.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_cli_leaves_running_is_ended() {
+    use crate::LIMIT;
+    use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_pid_file};
+
+    let claude = Claude::new(&Script::new());
+    let (group, session) = (claude.path("group.pid"), claude.path("session.pid"));
+    claude.program(&format!(
+        "sleep 600 >/dev/null 2>&1 & echo $! >'{}'\n\
+         setsid sh -c 'echo $$ >'\\''{}'\\''; exec sleep 600' >/dev/null 2>&1 &\n\
+         while ! [ -s '{}' ]; do sleep 0.01; done\n\
+         echo 2.1.197",
+        group.display(),
+        session.display(),
+        session.display(),
+    ));
+    let path = format!("{}:/usr/bin:/bin", claude.dir.path().display());
+    let ended = run(teamster(["doctor"]).env("PATH", path));
+    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
+    for file in [&group, &session] {
+        let left = KillOnDrop::new(wait_pid_file(file, LIMIT).unwrap());
+        assert!(wait_gone(left.pid(), LIMIT));
+    }
 }
 
 #[test]
