@@ -132,6 +132,10 @@ const SESSION_ROWS: &[(&str, &str)] = &[
         "permissions",
         "the CLI asks whether a tool may be used (`PermissionPolicy`)",
     ),
+    (
+        "denialReason",
+        "the reason of a denial reaches the model (`PermissionAnswer::Deny`)",
+    ),
     ("images", "images with a turn (`Turn::images`)"),
     ("unasked", "turns that the CLI begins by itself (`unasked`)"),
 ];

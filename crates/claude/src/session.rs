@@ -31,6 +31,7 @@ pub(crate) static CAPABILITIES: SessionCapabilities = {
     can.set_model = true;
     can.set_permission = true;
     can.permissions = true;
+    can.denial_reason = true;
     can.images = true;
     can.unasked = true;
     can

@@ -73,8 +73,9 @@ pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
         (_, Err(error)) | (Some(error), Ok(_)) => return Ok(refuse(&display, error)),
     };
     let mut questions = None;
-    if at_terminal && runtime.session_capabilities().permissions {
-        let (policy, asked) = permission::policy();
+    let can = runtime.session_capabilities();
+    if at_terminal && can.permissions {
+        let (policy, asked) = permission::policy(can.denial_reason);
         options.permissions = policy;
         questions = Some(asked);
     }

@@ -187,6 +187,8 @@ pub struct SessionCapabilities {
     pub set_permission: bool,
     /// The CLI asks whether a tool may be used, and [`PermissionPolicy`] answers.
     pub permissions: bool,
+    /// The reason of a [`PermissionAnswer::Deny`] reaches the model.
+    pub denial_reason: bool,
     /// [`Turn::images`].
     pub images: bool,
     /// The CLI can begin turns by itself ([`AgentSession::unasked`]).
@@ -203,6 +205,7 @@ impl SessionCapabilities {
             set_model: false,
             set_permission: false,
             permissions: false,
+            denial_reason: false,
             images: false,
             unasked: false,
         }

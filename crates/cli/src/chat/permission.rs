@@ -26,22 +26,30 @@ const ARGUMENTS: usize = 12;
 /// How often is looked whether the answer is still wanted, in milliseconds.
 const LOOK_MS: u16 = 100;
 
-const HOW: &[u8] =
+/// The answers, with a reason only where it reaches the model.
+const HOW: &[u8] = b"  y: yes, this once; a: always, in this session; n: no > ";
+const HOW_WITH_REASON: &[u8] =
     b"  y: yes, this once; a: always, in this session; n: no, n REASON: no, and why > ";
 
 /// A tool that somebody has to be asked about.
 #[derive(Debug)]
 pub(super) struct Question {
     request: PermissionRequest,
+    /// A reason for a denial reaches the model.
+    takes_reason: bool,
     reply: oneshot::Sender<PermissionAnswer>,
 }
 
-/// Asks whoever receives the questions.
-pub(super) fn policy() -> (PermissionPolicy, mpsc::UnboundedReceiver<Question>) {
+/// A policy that asks the receiver of the questions.
+pub(super) fn policy(takes_reason: bool) -> (PermissionPolicy, mpsc::UnboundedReceiver<Question>) {
     let (ask, questions) = mpsc::unbounded_channel();
     let policy = PermissionPolicy::ask(move |request| {
         let (reply, answer) = oneshot::channel();
-        let asked = ask.send(Question { request, reply });
+        let asked = ask.send(Question {
+            request,
+            takes_reason,
+            reply,
+        });
         async move {
             let answer = match asked {
                 Ok(()) => answer.await.ok(),
@@ -63,11 +71,12 @@ impl Question {
         let given_up = Arc::new(AtomicBool::new(false));
         let (tell, mut told) = oneshot::channel();
         let unwanted = given_up.clone();
+        let takes_reason = self.takes_reason;
         let asking = thread::Builder::new()
             .name("permission".to_owned())
             .spawn(move || {
                 // Whoever asked waits for this.
-                let _ = tell.send(at_terminal(&text, &unwanted));
+                let _ = tell.send(at_terminal(&text, takes_reason, &unwanted));
             });
         if asking.is_err() {
             return false;
@@ -132,8 +141,8 @@ fn shortened(text: &str, most: usize) -> String {
     format!("{kept}… ({} characters more)", count - most)
 }
 
-/// What an answer means; `None` if it is none.
-fn answer(line: &str) -> Option<PermissionAnswer> {
+/// What an answer means; `None` if it is none, or has a reason that the model would not get.
+fn answer(line: &str, takes_reason: bool) -> Option<PermissionAnswer> {
     let line = line.trim();
     let (word, reason) = match line.split_once([' ', ',', ':']) {
         Some((word, reason)) => (word, reason.trim()),
@@ -143,25 +152,26 @@ fn answer(line: &str) -> Option<PermissionAnswer> {
     Some(match (&*word.to_lowercase(), reason) {
         ("y" | "yes", None) => PermissionAnswer::Allow,
         ("a" | "always", None) => PermissionAnswer::AllowAlways,
-        ("n" | "no", reason) => PermissionAnswer::Deny(reason),
+        ("n" | "no", None) => PermissionAnswer::Deny(None),
+        ("n" | "no", reason) if takes_reason => PermissionAnswer::Deny(reason),
         _ => return None,
     })
 }
 
-fn at_terminal(text: &str, given_up: &AtomicBool) -> PermissionAnswer {
+fn at_terminal(text: &str, takes_reason: bool, given_up: &AtomicBool) -> PermissionAnswer {
     let stdin = io::stdin();
     // What was typed before the question is no answer to it.
     let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
     // If nobody can see it, nobody answers.
     let _ = write_to_terminal(text.as_bytes());
     loop {
-        let _ = write_to_terminal(HOW);
+        let _ = write_to_terminal(if takes_reason { HOW_WITH_REASON } else { HOW });
         let Some(line) = line(given_up) else {
             let _ = write_to_terminal(b"\n");
             let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
             return PermissionAnswer::Deny(None);
         };
-        if let Some(answer) = answer(&line) {
+        if let Some(answer) = answer(&line, takes_reason) {
             return answer;
         }
     }
@@ -232,6 +242,10 @@ mod tests {
     #[test]
     fn answers() {
         let deny = |reason: Option<&str>| Some(PermissionAnswer::Deny(reason.map(Into::into)));
+        let without_reason = answer("no, use cargo", false);
+        assert_eq!(without_reason, None);
+        assert_eq!(answer("no", false), deny(None));
+        let answer = |line: &str| answer(line, true);
         assert_eq!(answer("y\n"), Some(PermissionAnswer::Allow));
         assert_eq!(answer(" YES "), Some(PermissionAnswer::Allow));
         assert_eq!(answer("a"), Some(PermissionAnswer::AllowAlways));
@@ -247,7 +261,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_does_not_answer_has_denied() {
-        let (policy, mut questions) = policy();
+        let (policy, mut questions) = policy(true);
         let PermissionPolicy::Ask(ask) = policy else {
             panic!("{policy:?}");
         };
