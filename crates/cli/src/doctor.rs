@@ -363,20 +363,17 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
         if let Some(problem) = &provider.problem {
             writeln!(out, "    {dim}problem{dim:#}  {}", text(problem))?;
         }
-        if !provider.usable {
-            writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
-        } else {
+        if provider.usable {
             let login = match (provider.login.state, &provider.login.from) {
                 (State::Yes, Some(from)) => format!("yes, by {from}"),
                 (State::Yes, None) => "yes".to_owned(),
                 (State::No, _) => format!("no: {}", provider.how_to_log_in),
                 (State::Unknown, _) => "unknown".to_owned(),
             };
-            writeln!(
-                out,
-                "    {dim}login{dim:#}    {}",
-                text(&words::one_line(&login))
-            )?;
+            let login = text(&words::one_line(&login));
+            writeln!(out, "    {dim}login{dim:#}    {login}")?;
+        } else {
+            writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
         }
         let tested = provider.tested_versions.join(", ");
         writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;

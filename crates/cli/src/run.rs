@@ -2,6 +2,7 @@
 
 mod closing;
 mod history;
+mod output;
 mod request;
 
 use std::env;
@@ -21,6 +22,7 @@ use crate::render::{Current, Json, TextIsFinal};
 use crate::{drive, exit_code, params, stdin};
 use closing::Closing;
 use history::History;
+use output::Output;
 
 /// Runs the agent; the exit code.
 pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
@@ -33,9 +35,11 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         }
         let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
         let history = History::asked(args)?;
-        Ok((request::new(args, info, params)?, history, mcp, ignored))
+        let request = request::new(args, info, params)?;
+        let output = args.output_file.as_deref().map(Output::open).transpose()?;
+        Ok((request, history, mcp, ignored, output))
     });
-    let (mut request, history, mcp, ignored) = match asked {
+    let (mut request, history, mcp, ignored, output) = match asked {
         Ok(asked) => asked,
         Err(error) => {
             crate::fail(&error);
@@ -115,7 +119,10 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         } else {
             TextIsFinal::WithMessage
         };
-        let sink = drive::sink(args.output, view, text);
+        let mut sink = drive::sink(args.output, view, text);
+        if let Some(output) = &output {
+            sink = output.keeping(sink);
+        }
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request, store) = prepared.await?;
             let events = orchestrator.execute_observed(request, observe);
@@ -131,6 +138,11 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
     };
     if let Some(recording) = recording {
         recording.complete(info);
+    }
+    let mut code = code;
+    if let Some(Err(error)) = output.map(Output::write) {
+        crate::fail(&error);
+        code = code.map(|code| code.max(exit_code::AGENT_ERROR));
     }
     if let Some(key) =
         (args.session.session_key.as_ref()).filter(|_| session_lost.load(Ordering::Relaxed))

@@ -10,6 +10,12 @@ use super::run::{AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, SystemA
 use super::{OutputArgs, value};
 use crate::exit_code;
 
+const SHORT: &str = "\
+Examples:
+  teamster chat claude
+  teamster chat claude --model opus --permission accept-edits
+At the prompt, /help lists the commands. All options: teamster chat --help";
+
 const EXAMPLES: &str = "\
 Examples:
   teamster chat claude
@@ -35,7 +41,7 @@ and Ctrl-C between two messages ends the chat.";
 /// The process begins with the first message and is gone at the end.
 #[derive(Debug, Args)]
 #[command(
-    after_help = EXAMPLES,
+    after_help = SHORT,
     after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::CHAT_HELP),
 )]
 pub(crate) struct ChatArgs {
@@ -48,12 +54,12 @@ pub(crate) struct ChatArgs {
     ///
     /// It is the file `teamster/chat-history` in `$XDG_STATE_HOME`, else in `~/.local/state`, and only you
     /// can read it. A message that begins with a blank is never written there.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_history: bool,
     /// Arguments for the agent's CLI itself, as they are
     ///
     /// What they change is between you and the CLI: teamster does not look at them.
-    #[arg(last = true, value_name = "CLI ARGS")]
+    #[arg(last = true, value_name = "CLI ARGS", hide_short_help = true)]
     pub(crate) extra_args: Vec<String>,
 
     #[command(flatten)]
@@ -75,15 +81,20 @@ pub(crate) struct ChatArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Limits")]
+#[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct ChatLimitArgs {
     /// How often the CLI itself repeats a failed request
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) cli_retries: Option<u32>,
     #[command(flatten)]
     pub(crate) timeouts: TimeoutArgs,
     /// End the agent's process when there was no message for this long, such as 30m; the next one
     /// starts it again and goes on with the session [default: off]
-    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
     pub(crate) idle_exit: Option<Duration>,
 }

@@ -117,14 +117,19 @@ pub(crate) struct ServerArgs {
     /// MCP servers from a file in the form of `.mcp.json`, or the JSON itself (repeatable)
     ///
     /// `${NAME}` and `${NAME:-default}` in it stand for environment variables.
-    #[arg(long, value_name = "FILE|JSON", value_hint = ValueHint::FilePath)]
+    #[arg(
+        long,
+        value_name = "FILE|JSON",
+        value_hint = ValueHint::FilePath,
+        hide_short_help = true
+    )]
     pub(crate) mcp_config: Vec<String>,
     /// An MCP server: its command as in a shell, or its address (repeatable)
     ///
     /// For example: --mcp "tracker=tracker-mcp --read-only" --mcp docs=https://example.com/mcp.
     /// Variables may come before the command; `${NAME}` in single quotes keeps a secret out of
     /// teamster's own arguments: --mcp 'tracker=TOKEN=${TOKEN} tracker-mcp'.
-    #[arg(long, value_name = "NAME=COMMAND")]
+    #[arg(long, value_name = "NAME=COMMAND", hide_short_help = true)]
     pub(crate) mcp: Vec<String>,
 }
 
@@ -141,10 +146,15 @@ pub(crate) struct McpArgs {
     #[command(flatten)]
     pub(crate) servers: ServerArgs,
     /// How the servers reach the agent's CLI
-    #[arg(long, value_name = "WAY", default_value = "private")]
+    #[arg(
+        long,
+        value_name = "WAY",
+        default_value = "private",
+        hide_short_help = true
+    )]
     pub(crate) mcp_via: McpVia,
     /// Only these servers, none of the user's own
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) mcp_strict: bool,
 }
 

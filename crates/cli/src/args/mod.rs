@@ -14,7 +14,8 @@ mod value;
 
 use std::ffi::OsString;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use agent_loop::LoopArgs;
@@ -38,6 +39,15 @@ pub(crate) use usage::{By, UsageArgs};
 pub(crate) use value::EnvVar;
 
 use crate::exit_code;
+
+const SHORT: &str = "\
+Examples:
+  teamster demo                         see what a run looks like
+  teamster doctor                       which agent CLIs are here
+  teamster run claude \"What does this repository do?\"
+  git diff | teamster run claude \"Review this diff\"
+  teamster chat claude                  talk with an agent
+More examples and the exit codes: teamster --help";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,7 +77,7 @@ Examples:
     max_term_width = 100,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = EXAMPLES,
+    after_help = SHORT,
     after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::HELP),
 )]
 pub(crate) struct Cli {
@@ -82,9 +92,33 @@ impl Cli {
         if args.get(1).is_some_and(|command| command == "run") {
             Self::try_parse_from(prompt::mark(args)).map_err(prompt::explain)
         } else {
-            Self::try_parse_from(args)
+            Self::try_parse_from(args).map_err(meant)
         }
     }
+}
+
+/// How many letters of a command may be wrong: missing, too many, others, or in another order.
+const SLIPS: usize = 2;
+
+/// Suggests the command that takes the fewest changes: the parser prefers those that begin alike.
+fn meant(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(ContextValue::Strings(suggested)) = error.get(ContextKind::SuggestedSubcommand)
+    {
+        let program = Cli::command();
+        // Of a command's own commands there are few, and the parser's suggestion is right.
+        let known = program.get_subcommands().map(clap::Command::get_name);
+        let known: Vec<&str> = known.collect();
+        if suggested.iter().all(|name| known.contains(&&**name)) {
+            let far = |name: &&str| strsim::osa_distance(typed, name);
+            let nearest = known.into_iter().min_by_key(far);
+            if let Some(nearest) = nearest.filter(|name| far(name) <= SLIPS) {
+                let value = ContextValue::Strings(vec![nearest.to_owned()]);
+                error.insert(ContextKind::SuggestedSubcommand, value);
+            }
+        }
+    }
+    error
 }
 
 #[derive(Debug, Subcommand)]
@@ -107,11 +141,12 @@ pub(crate) enum Command {
 
 /// Shows which agent CLIs are here and whether they can be used.
 ///
-/// For every CLI that teamster knows: where it was found, its version, and the versions that
-/// teamster is tested with; for a missing one, how to install it. Also lists processes that earlier
+/// For every CLI that teamster knows: where it was found, its version, whether it is logged in, and the
+/// versions that teamster is tested with; for a missing one, how to install it. Also lists processes that earlier
 /// runs left behind, and configuration files that killed runs left changed.
 ///
-/// No agent is started and nothing is sent anywhere: each CLI is only asked for its version.
+/// No agent is started and nothing is sent anywhere: each CLI is only asked for its version. A login
+/// is looked for in the CLI's files and the environment; where a keychain may hold it, it is `unknown`.
 /// The exit code is 0 if at least one CLI can be used, else 3.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
@@ -182,19 +217,19 @@ pub(crate) struct FakeMcpArgs {
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Print every event as one line of JSON on stdout, and nothing else there
+    /// Print every event as one line of JSON
     ///
-    /// Arguments, prompts and files that cannot be read are told on stderr only: then stdout stays
-    /// empty, and the exit code is 2.
+    /// Nothing else is on stdout. Errors in arguments, prompts and files go to stderr only: then stdout
+    /// stays empty, and the exit code is 2.
     #[arg(long)]
     pub(crate) json: bool,
     /// With --json: give every event the line of the CLI that it came from
-    #[arg(long, requires = "json")]
+    #[arg(long, requires = "json", hide_short_help = true)]
     pub(crate) native: bool,
-    /// Print only the agent's last message (and errors, on stderr)
+    /// Print only the agent's last message, and errors on stderr
     #[arg(long, short, conflicts_with_all = ["json", "verbose"])]
     pub(crate) quiet: bool,
-    /// Show the model's thinking, what sub-agents say, and notes that are usually left out
+    /// Show also thinking, sub-agents and notes
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) verbose: bool,
 }
@@ -202,7 +237,36 @@ pub(crate) struct OutputArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+
+    #[test]
+    fn a_mistyped_command_is_met_with_the_nearest_one() {
+        for (typed, meant) in [
+            ("rnu", "'run'"),
+            ("docter", "'doctor'"),
+            ("mcpp", "'mcp'"),
+            ("agent", "'agents'"),
+        ] {
+            let args = ["teamster", typed].map(OsString::from);
+            let error = Cli::read(args).unwrap_err().to_string();
+            assert!(error.contains(&format!("exists: {meant}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn short_help_fits_one_screen_of_80_columns() {
+        let mut program = Cli::command().term_width(80);
+        program.build();
+        let short = ["run", "chat", "runs", "doctor", "mcp", "demo"];
+        let commands = program.get_subcommands().cloned();
+        let commands = commands.filter(|command| short.contains(&command.get_name()));
+        for mut command in std::iter::once(program.clone()).chain(commands) {
+            let help = command.clone().term_width(80).render_help().to_string();
+            let lines = help.lines().count();
+            assert!(lines <= 40, "{}: {lines} lines\n{help}", command.get_name());
+            let long = command.render_long_help().to_string();
+            assert!(long.lines().count() >= lines, "{long}");
+        }
+    }
 
     #[test]
     fn the_definition_is_sound() {

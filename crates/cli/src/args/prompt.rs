@@ -87,7 +87,11 @@ impl Flags {
             Some(name) => self
                 .0
                 .get_arguments()
-                .any(|known| known.get_long() == Some(name) && known.get_action().takes_values()),
+                .filter(|known| known.get_action().takes_values())
+                .any(|known| {
+                    let others = known.get_all_aliases().unwrap_or_default();
+                    known.get_long() == Some(name) || others.contains(&name)
+                }),
             None => {
                 let mut letters = arg[1..].chars();
                 let last = letters.next_back().and_then(|c| self.short(c)) == Some(true);

@@ -12,6 +12,12 @@ use super::store::StoreArgs;
 use super::{EnvVar, OutputArgs, value};
 use crate::exit_code;
 
+const SHORT: &str = "\
+Examples:
+  teamster run claude \"What does this repository do?\" --permission read-only
+  git diff | teamster run claude \"Review this diff\"
+All options, more examples and the exit codes: teamster run --help";
+
 const EXAMPLES: &str = "\
 Examples:
   teamster run claude \"What does this repository do?\" --permission read-only
@@ -35,7 +41,7 @@ second one at once.";
 /// otherwise.
 #[derive(Debug, Args)]
 #[command(
-    after_help = EXAMPLES,
+    after_help = SHORT,
     after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::HELP),
 )]
 pub(crate) struct RunArgs {
@@ -55,7 +61,7 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) prompt: Option<String>,
     /// Read the prompt from a file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) prompt_file: Option<PathBuf>,
     /// Record the run in a folder, as for the report of a bug (may hold private text)
     ///
@@ -65,12 +71,29 @@ pub(crate) struct RunArgs {
     /// an MCP server is left out. What the agent prints is not changed, and may hold anything that it
     /// has read: look through it before you give it away. Only you can read the files.
     /// `cargo xtask replay DIR` in teamster's repository plays it.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["retries", "fallback", "max_wait"])]
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["retries", "fallback", "max_wait"],
+        hide_short_help = true
+    )]
     pub(crate) record: Option<PathBuf>,
+    /// Write the agent's last message to a file as well
+    ///
+    /// The file is opened before the agent starts, so one that cannot be written is an error at once. At
+    /// the end of the run its content is replaced; it is empty if the agent gave no answer.
+    #[arg(
+        long = "output",
+        short = 'o',
+        value_name = "FILE",
+        help_heading = "Output",
+        conflicts_with = "lifecycle"
+    )]
+    pub(crate) output_file: Option<PathBuf>,
     /// Arguments for the agent's CLI itself, as they are
     ///
     /// What they change is between you and the CLI: teamster does not look at them.
-    #[arg(last = true, value_name = "CLI ARGS")]
+    #[arg(last = true, value_name = "CLI ARGS", hide_short_help = true)]
     pub(crate) extra_args: Vec<String>,
 
     #[command(flatten)]
@@ -96,32 +119,34 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Model")]
+#[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct ModelArgs {
     /// The model, in the CLI's own names
     #[arg(long, short)]
     pub(crate) model: Option<String>,
-    /// How hard the model shall think, in the CLI's own words, such as low or high
-    #[arg(long, value_name = "LEVEL")]
+    /// How hard the model thinks, in the CLI's own words, such as low or high
+    #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     pub(crate) effort: Option<String>,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Permissions")]
+#[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct PermissionArgs {
     /// What the agent may do without being asked
     #[arg(long, value_name = "MODE", default_value = "default")]
     pub(crate) permission: Permission,
-    /// Allow a tool, in the CLI's own syntax, such as "Bash(git *)" (repeatable)
+    /// Allow a tool, such as "Bash(git *)" (repeatable)
+    ///
+    /// In the CLI's own syntax.
     #[arg(long, value_name = "TOOL")]
     pub(crate) allow_tool: Vec<String>,
     /// Forbid a tool, in the CLI's own syntax (repeatable)
-    #[arg(long, value_name = "TOOL")]
+    #[arg(long, value_name = "TOOL", hide_short_help = true)]
     pub(crate) deny_tool: Vec<String>,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Session")]
+#[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct SessionArgs {
     #[command(flatten)]
     pub(crate) agent: AgentSessionArgs,
@@ -130,22 +155,29 @@ pub(crate) struct SessionArgs {
     /// The key is a channel, a user and a thread, such as `slack`, `slack:U42` or `slack:U42:7`; `_`
     /// leaves one out, and `%3A` is a `:`. Each agent has its own session for it. A session that was not
     /// used for 7 days is forgotten.
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["resume", "session_id"])]
+    #[arg(
+        long,
+        value_name = "KEY",
+        conflicts_with_all = ["resume", "session_id"],
+        hide_short_help = true
+    )]
     pub(crate) session_key: Option<String>,
 }
 
 /// The agent's own sessions.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Session")]
+#[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct AgentSessionArgs {
     /// Go on with this session
-    #[arg(long, value_name = "ID")]
+    ///
+    /// `--session` is the same.
+    #[arg(long, value_name = "ID", alias = "session")]
     pub(crate) resume: Option<String>,
     /// With --resume: go on in a new session and leave the old one as it is
-    #[arg(long, requires = "resume")]
+    #[arg(long, requires = "resume", hide_short_help = true)]
     pub(crate) fork: bool,
     /// The id that the new session shall have
-    #[arg(long, value_name = "UUID")]
+    #[arg(long, value_name = "UUID", hide_short_help = true)]
     pub(crate) session_id: Option<String>,
 }
 
@@ -157,22 +189,24 @@ pub(crate) struct SystemArgs {
         long,
         value_name = "TEXT",
         group = "system",
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        hide_short_help = true
     )]
     pub(crate) system_prompt: Option<String>,
     /// The same from a file
-    #[arg(long, value_name = "FILE", group = "system")]
+    #[arg(long, value_name = "FILE", group = "system", hide_short_help = true)]
     pub(crate) system_prompt_file: Option<PathBuf>,
     /// Instructions after the CLI's own
     #[arg(
         long,
         value_name = "TEXT",
         group = "system",
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        hide_short_help = true
     )]
     pub(crate) append_system_prompt: Option<String>,
     /// The same from a file
-    #[arg(long, value_name = "FILE", group = "system")]
+    #[arg(long, value_name = "FILE", group = "system", hide_short_help = true)]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
 }
 
@@ -182,24 +216,34 @@ pub(crate) struct InputArgs {
     #[command(flatten)]
     pub(crate) system: SystemArgs,
     /// JSON Schema that the answer shall have: a file, or the schema itself
-    #[arg(long, value_name = "FILE|JSON")]
+    #[arg(long, value_name = "FILE|JSON", hide_short_help = true)]
     pub(crate) output_schema: Option<String>,
     /// An image that goes with the prompt: png, jpg, gif or webp (repeatable)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) image: Vec<PathBuf>,
     /// How the prompt reaches the CLI
     ///
     /// As an argument, other users of this machine can see it in the list of processes.
-    #[arg(long, value_name = "WAY", default_value = "auto")]
+    #[arg(
+        long,
+        value_name = "WAY",
+        default_value = "auto",
+        hide_short_help = true
+    )]
     pub(crate) prompt_via: PromptVia,
     /// Whether text on stdin goes with the prompt
     ///
     /// Piped text follows the prompt in a block `<stdin>`, as in
     /// `git diff | teamster run claude "Review this"`. A terminal or /dev/null is never read.
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_short_help = true
+    )]
     pub(crate) stdin: StdinMode,
     /// Let the CLI take a prompt that begins with `/` for a command of its own
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) slash_commands: bool,
 }
 
@@ -210,105 +254,150 @@ pub(crate) struct PlaceArgs {
     #[arg(long, short = 'C', value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// A further directory that the agent may use (repeatable)
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub(crate) add_dir: Vec<PathBuf>,
     /// An environment variable for the agent (repeatable)
     ///
     /// `KEY` alone takes the value from teamster's own environment. That is the way for secrets:
     /// arguments can be read by every user of the machine, and stay in the shell's history. The agent gets
     /// `TEAMSTER_STORE` only if it is named here or by --keep-env.
-    #[arg(long, value_name = "KEY[=VALUE]", value_parser = value::env_var)]
+    #[arg(
+        long,
+        value_name = "KEY[=VALUE]",
+        value_parser = value::env_var,
+        hide_short_help = true
+    )]
     pub(crate) env: Vec<EnvVar>,
     /// Start the agent with a nearly empty environment
     ///
     /// Of teamster's own environment it gets what --keep-env names, and
     /// `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) clean_env: bool,
     /// With --clean-env: a variable that the agent gets as well (repeatable)
-    #[arg(long, value_name = "NAME", requires = "clean_env")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "clean_env",
+        hide_short_help = true
+    )]
     pub(crate) keep_env: Vec<String>,
     /// The CLI's program, if it is not the one on PATH
     ///
     /// The variable `TEAMSTER_<PROVIDER>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, says the same.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub(crate) bin: Option<PathBuf>,
     /// Let processes that the agent's tools put in the background run on after the run
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) keep_background: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Limits")]
+#[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct LimitArgs {
-    /// End the run after this many turns, of all attempts together
+    /// End the run after this many turns
+    ///
+    /// Those of all attempts count together.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u32>,
-    /// End the run when it has cost this much, all attempts together
+    /// End the run when it has cost this much
+    ///
+    /// All attempts together.
     #[arg(long, value_name = "USD", value_parser = value::usd)]
     pub(crate) max_budget_usd: Option<f64>,
     /// How often the CLI itself repeats a failed request
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) cli_retries: Option<u32>,
     #[command(flatten)]
     pub(crate) timeouts: TimeoutArgs,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Limits")]
+#[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct TimeoutArgs {
     /// How long the CLI may take to print its first line, such as 90s or 5m; `off` for ever
     /// [default: 2m]
-    #[arg(long = "startup-timeout", value_name = "TIME", value_parser = value::limit)]
+    #[arg(
+        long = "startup-timeout",
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
     pub(crate) startup: Option<Duration>,
     /// How long it may then be silent while no tool runs [default: 5m, more for CLIs that
     /// are silent for longer]
-    #[arg(long = "idle-timeout", value_name = "TIME", value_parser = value::limit)]
+    #[arg(
+        long = "idle-timeout",
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
     pub(crate) idle: Option<Duration>,
     /// How long it may be silent while a tool runs [default: 30m]
-    #[arg(long = "tool-timeout", value_name = "TIME", value_parser = value::limit)]
+    #[arg(
+        long = "tool-timeout",
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
     pub(crate) tool: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Retry and fallback")]
+#[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct AgainArgs {
-    /// Try the agent again so often, when it fails in a way that may pass
+    /// Try again so often when a failure may pass
     ///
     /// After a growing delay, or when the service says. Once a tool has been used that can change
     /// things, the prompt is not sent again: the agent is told to go on where it was.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) retries: u32,
-    /// Let this agent do it when those before fail, such as `codex` or `codex:gpt-5.1` (repeatable)
+    /// Use this agent when those before fail (repeatable)
     ///
+    /// Such as `codex` or, with a model, `codex:gpt-5.1`.
     /// It gets the same task with its own default model, and has as many retries. What is named in the
     /// words of the first agent's CLI (--model, --effort, --allow-tool, --bin, CLI ARGS) stays behind;
     /// --deny-tool and --resume cannot, and are refused. Another agent's program is named by the variable
     /// `TEAMSTER_<PROVIDER>_BIN`. With --session-key, one that does not know the conversation is left out
     /// if the first agent does. Once a tool has been used that can change things, no other agent begins.
-    #[arg(long, value_name = "AGENT[:MODEL]", value_parser = Fallback::parse)]
+    #[arg(long, value_name = "AGENT", value_parser = Fallback::parse)]
     pub(crate) fallback: Vec<Fallback>,
     /// The longest wait that a service may ask for, such as 90s or 1h; beyond it the run falls back or
     /// fails [default: 5m with --retries, else no waiting]
     ///
     /// Given without --retries, a limit that resets within this time is waited for, and nothing else is
     /// tried again.
-    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
     pub(crate) max_wait: Option<Duration>,
     /// End the run after this much time in all, waiting included (exit code 4)
-    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
     pub(crate) max_time: Option<Duration>,
     /// End the run when it has used this many tokens in all
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) max_tokens: Option<u64>,
     /// With --json: print the events of the run as a whole, in place of the agents' own
     ///
     /// They are `run:start`, `assistant:chunk`, `assistant:message`, `tool:start`, `tool:end`,
     /// `run:retry`, `run:fallback`, `run:error` and `run:end`.
-    #[arg(long, requires = "json", conflicts_with = "native")]
+    #[arg(
+        long,
+        requires = "json",
+        conflicts_with = "native",
+        hide_short_help = true
+    )]
     pub(crate) lifecycle: bool,
     /// The run's id in its events and in the history [default: a new UUID]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", hide_short_help = true)]
     pub(crate) run_id: Option<String>,
 }
 

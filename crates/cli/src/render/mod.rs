@@ -85,6 +85,17 @@ impl View {
     }
 }
 
+/// The agent's last message: the answer in the shape that was asked for, or its text.
+pub(crate) fn last_message(result: &RunResult) -> String {
+    structured_answer(result).unwrap_or_else(|| {
+        result
+            .final_message
+            .as_ref()
+            .unwrap_or(&result.text)
+            .clone()
+    })
+}
+
 /// The answer in the shape that was asked for, unless the text is just that.
 fn structured_answer(result: &RunResult) -> Option<String> {
     let value = result.structured_output.as_ref()?;

@@ -38,6 +38,41 @@ fn quiet_prints_the_last_message_only() {
 }
 
 #[test]
+fn the_last_message_goes_to_a_file_as_well() {
+    let claude = Claude::plays("tool_parallel", 0);
+    let file = claude.path("answer.txt");
+    fs::write(&file, "of an earlier run, and longer").unwrap();
+    let name = file.to_str().unwrap();
+    let ended = run(&mut claude.run(["hello", "-o", name]));
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "Two calls.\n\nBoth ran.\n")
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), "Both ran.\n");
+    let ended = run(&mut claude.run(["hello", "--json", "--output", name]));
+    assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "Both ran.\n");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_an_error_before_anything_starts() {
+    let claude = Claude::plays("text", 0);
+    let ended = run(&mut claude.run(["hello", "-o", "/nowhere/answer.txt"]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    let error = "error: --output: cannot write to /nowhere/answer.txt: No such file";
+    assert!(ended.stderr.starts_with(error), "{}", ended.stderr);
+    assert!(!claude.path("report.json").exists());
+}
+
+#[test]
+fn a_session_is_named_as_people_try() {
+    let claude = Claude::plays("text", 0);
+    run(&mut claude.run(["hello", "--session", "4e7c1419-faa6-4b9e-a712-01520d2026c2"]));
+    let argv = claude.report().argv.join(" ");
+    assert!(argv.contains("--resume=4e7c1419"), "{argv}");
+}
+
+#[test]
 fn json_is_one_event_a_line_and_nothing_else() {
     let ended = run(&mut Claude::plays("tool_parallel", 0).run(["hello", "--json"]));
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
@@ -182,7 +217,6 @@ Claude Code · claude-opus-4-8[1m] · session 1adb7e0d-5ce2-40d6-b326-30f64c949f
 error: Invalid API key · Fix external API key
   next: log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment
 ✗ failed · 1 turn · tokens 0 in, 0 out · $0.00 · [..]s
-  go on with: teamster run claude --resume 1adb7e0d-5ce2-40d6-b326-30f64c949f6b PROMPT
 
 "#]]
     );
