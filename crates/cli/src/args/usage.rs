@@ -11,11 +11,13 @@ use super::{StoreArgs, value};
 const EXAMPLES: &str = "\
 Examples:
   teamster usage                               tokens and cost by day
+  teamster usage --by month --models           each month, and its models
+  teamster usage --limits                      what is used of a subscription
   teamster usage --by model --since 7d
   teamster usage --by agent --since today      which agents, told apart by their directories
   teamster usage --by session --since \"2026-11-22 09:00\" --until \"2026-11-22 12:00\"
   teamster usage --provider claude --since yesterday --until yesterday
-  teamster usage --since 30d --json | jq .total.estimatedCostUsd
+  teamster usage --since 30d --json | jq .total.spentUsd
 
 Exit codes:
     0  it was shown, or there was nothing
@@ -27,9 +29,9 @@ Exit codes:
 ///
 /// The figures are those of the CLIs' own files, such as the transcripts of Claude Code, so that what
 /// was used without teamster is among them. Each request counts once, however many copies of it are
-/// there. Runs of which the files know nothing are taken from the history of runs. A cost is what a CLI
-/// reported, or an estimate by the services' list prices, which has a `~` before it: of a subscription
-/// it is not what was paid. Nothing is written, and nothing is sent anywhere.
+/// there. Runs of which the files know nothing are taken from the history of runs. SPENT is what a CLI
+/// reported, or else an estimate by the services' list prices, which has a `~` before it: of a
+/// subscription it is not what was paid. Nothing is written, and nothing is sent anywhere.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct UsageArgs {
@@ -45,9 +47,21 @@ pub(crate) struct UsageArgs {
     /// Only this CLI; may be given several times
     #[arg(long = "provider", value_name = "NAME", value_parser = provider())]
     pub(crate) providers: Vec<Provider>,
+    /// Show the models of each group below it
+    #[arg(long)]
+    pub(crate) models: bool,
+    /// Show the limits of subscriptions instead: how much is used, and when they reset (Codex)
+    #[arg(long, conflicts_with_all = ["statusline", "csv", "models"])]
+    pub(crate) limits: bool,
+    /// Print a status line for Claude Code, from the JSON that it writes to stdin
+    #[arg(long, conflicts_with_all = ["csv", "json", "models"])]
+    pub(crate) statusline: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print comma-separated values with a heading, tokens and USD in full
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -57,10 +71,16 @@ pub(crate) struct UsageArgs {
 pub(crate) enum By {
     /// The day, in the time zone of this machine
     Day,
+    /// The week, by its Monday
+    Week,
+    /// The month
+    Month,
     /// The model, as its CLI writes it
     Model,
     /// The agent: the directory in which its session began
     Agent,
+    /// The project: the directory in which the request was made
+    Project,
     /// The session
     Session,
     /// The CLI
@@ -71,8 +91,11 @@ impl By {
     pub(crate) fn dimension(self) -> Dimension {
         match self {
             Self::Day => Dimension::Day,
+            Self::Week => Dimension::Week,
+            Self::Month => Dimension::Month,
             Self::Model => Dimension::Model,
             Self::Agent => Dimension::Agent,
+            Self::Project => Dimension::Project,
             Self::Session => Dimension::Session,
             Self::Provider => Dimension::Provider,
         }
@@ -81,8 +104,11 @@ impl By {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
             Self::Model => "model",
             Self::Agent => "agent",
+            Self::Project => "project",
             Self::Session => "session",
             Self::Provider => "provider",
         }

@@ -127,6 +127,8 @@ fn past_run(record: &RunRecord, part: &Part<'_>, provider: Provider) -> Option<P
     run.directory = directory.map(|directory| directory.to_string_lossy().into_owned());
     run.usage = part.usage;
     run.cost_usd = part.cost_usd;
+    let ended = record.ended_at.and_then(|at| i64::try_from(at).ok());
+    run.until = ended.and_then(|at| Timestamp::from_millisecond(at).ok());
     run.requests = part.turns.map(u64::from);
     Some(run)
 }

@@ -41,6 +41,18 @@ struct WrittenGroup<'a> {
     directory: Option<&'a str>,
     first: Timestamp,
     last: Timestamp,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    by_model: Vec<WrittenModel<'a>>,
+}
+
+/// A model within a group.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenModel<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(flatten)]
+    figures: WrittenFigures,
 }
 
 #[derive(Serialize)]
@@ -55,6 +67,10 @@ struct WrittenFigures {
     reported_cost_usd: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     estimated_cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spent_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    web_searches: Option<u64>,
     unpriced_requests: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     premium_requests: Option<f64>,
@@ -106,7 +122,9 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
         time_zone: DateTimePrinter::new()
             .time_zone_to_string(&report.zone)
             .ok(),
-        groups: report.groups.iter().map(group).collect(),
+        groups: (report.groups.iter())
+            .map(|found| group(found, report.models_of(found)))
+            .collect(),
         total: figures(&report.total),
         unpriced: (report.unpriced.iter())
             .map(|(model, requests)| Unpriced {
@@ -137,7 +155,7 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
     writeln!(out)
 }
 
-fn group(group: &Group) -> WrittenGroup<'_> {
+fn group<'a>(group: &'a Group, models: &'a [Group]) -> WrittenGroup<'a> {
     WrittenGroup {
         name: group.name.as_deref(),
         figures: figures(&group.figures),
@@ -146,6 +164,12 @@ fn group(group: &Group) -> WrittenGroup<'_> {
         directory: group.directory.as_deref(),
         first: group.first,
         last: group.last,
+        by_model: (models.iter())
+            .map(|model| WrittenModel {
+                model: model.name.as_deref(),
+                figures: figures(&model.figures),
+            })
+            .collect(),
     }
 }
 
@@ -157,6 +181,8 @@ fn figures(figures: &Figures) -> WrittenFigures {
         cache_write_1h_tokens: figures.cache_write_1h_tokens,
         reported_cost_usd: figures.reported_cost_usd,
         estimated_cost_usd: figures.estimated_cost_usd,
+        spent_usd: figures.spent_usd,
+        web_searches: figures.web_searches,
         unpriced_requests: figures.unpriced_requests,
         premium_requests: figures.premium_requests,
     }

@@ -1,10 +1,15 @@
 //! `teamster usage`: what agent CLIs have used.
 
+mod csv;
 mod history;
 mod json;
+mod limits;
+mod statusline;
 mod table;
 
+use std::collections::HashMap;
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -28,6 +33,12 @@ const FRAME: Duration = Duration::from_millis(100);
 
 /// Shows what was used; the exit code.
 pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
+    if args.statusline {
+        return statusline::main();
+    }
+    if args.limits {
+        return exit_code::of_printed(limits::print(args.json));
+    }
     let now = Timestamp::now().to_zoned(zone::local());
     let span = match span(args, &now) {
         Ok(span) => span,
@@ -45,9 +56,17 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
     let ticks = accounts.ticks();
     let joined = accounts.join(runs.known.into_iter().chain(ticks));
     let zone = now.time_zone().clone();
-    let report = Report::new(&accounts, args.by, span, zone, joined, runs.of_others);
+    let mut report = Report::new(&accounts, args.by, span, zone, joined, runs.of_others);
+    if args.models {
+        report.models = accounts
+            .models_by(args.by.dimension())
+            .into_iter()
+            .collect();
+    }
     let printed = if args.json {
         json::print(&report, &mut io::stdout())
+    } else if args.csv {
+        csv::print(&report, &mut io::stdout())
     } else if report.groups.is_empty() {
         table::nothing(&report, &args.providers, &mut anstream::stderr())
     } else {
@@ -146,6 +165,8 @@ struct Report<'a> {
     /// Runs of agents whose files are not known.
     of_others: u64,
     accounts: &'a Accounts,
+    /// The models of each group, if they are shown.
+    models: HashMap<Option<Arc<str>>, Vec<Group>>,
 }
 
 impl<'a> Report<'a> {
@@ -159,15 +180,11 @@ impl<'a> Report<'a> {
     ) -> Self {
         let mut groups = accounts.by(by.dimension());
         match by {
-            By::Day => {}
+            By::Day | By::Week | By::Month => {}
             // The one that was used last comes last, where a terminal shows it.
             By::Session => groups.sort_by_key(|group| group.last),
-            By::Model | By::Agent | By::Provider => groups.sort_by(|a, b| {
-                let cost = |group: &Group| {
-                    let figures = &group.figures;
-                    let cost = figures.estimated_cost_usd.or(figures.reported_cost_usd);
-                    cost.unwrap_or_default()
-                };
+            By::Model | By::Agent | By::Project | By::Provider => groups.sort_by(|a, b| {
+                let cost = |group: &Group| group.figures.spent_usd.unwrap_or_default();
                 let tokens = |group: &Group| group.figures.usage.total_tokens();
                 cost(b)
                     .total_cmp(&cost(a))
@@ -194,7 +211,13 @@ impl<'a> Report<'a> {
             joined,
             of_others,
             accounts,
+            models: HashMap::new(),
         }
+    }
+
+    /// The models of a group, if they are shown.
+    fn models_of(&self, group: &Group) -> &[Group] {
+        self.models.get(&group.name).map_or(&[], Vec::as_slice)
     }
 
     /// What the estimates are made with.

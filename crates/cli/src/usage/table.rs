@@ -14,7 +14,7 @@ use crate::words;
 const NAMED: usize = 5;
 
 /// The columns with figures.
-const HEAD: [&str; 7] = [
+const HEAD: [&str; 8] = [
     "REQUESTS",
     "INPUT",
     "OUTPUT",
@@ -22,6 +22,7 @@ const HEAD: [&str; 7] = [
     "CACHE WRITE",
     "REPORTED",
     "ESTIMATED",
+    "SPENT",
 ];
 
 /// A friendly word in the place of a table. `chosen` are the CLIs that were asked for, if not all.
@@ -52,23 +53,43 @@ pub(super) fn nothing(
 pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     let names: &[&str] = match report.by {
         By::Day => &["DAY"],
+        By::Week => &["WEEK OF"],
+        By::Month => &["MONTH"],
         By::Model => &["MODEL", "CLI"],
         By::Agent => &["AGENT", "CLI"],
+        By::Project => &["PROJECT", "CLI"],
         By::Session => &["SESSION", "CLI", "LAST", "DIRECTORY"],
         By::Provider => &["CLI", "MODELS"],
     };
     let named = names.len();
+    // What was spent is another figure than the estimate only where something is reported.
+    let reported = report.total.reported_cost_usd.is_some();
     let mut table = Table::new(names.iter().chain(&HEAD).copied())
         .figures_from(named)
         .without_empty();
     for group in &report.groups {
         let cells = naming(report, group).into_iter();
-        let cells = cells.chain(figures(&group.figures));
+        let cells = cells.chain(figures(&group.figures, reported));
         table.row(cells.map(|cell| (cell, Style::new())));
+        for model in report.models_of(group) {
+            let name = model.name.as_deref().unwrap_or("(unknown)");
+            let name = format!("  {}", words::one_line(name));
+            let names = (0..named).map(|place| {
+                if place == 0 {
+                    name.clone()
+                } else {
+                    String::new()
+                }
+            });
+            let cells = names.chain(figures(&model.figures, reported));
+            table.row(cells.map(|cell| (cell, Style::new().dimmed())));
+        }
     }
     if report.groups.len() > 1 {
         let names = (0..named).map(|name| if name == 0 { "total" } else { "" });
-        let cells = names.map(str::to_owned).chain(figures(&report.total));
+        let cells = names
+            .map(str::to_owned)
+            .chain(figures(&report.total, reported));
         table.row(cells.map(|cell| (cell, Style::new().bold())));
     }
     table.write(out)?;
@@ -83,8 +104,8 @@ fn naming(report: &Report<'_>, group: &Group) -> Vec<String> {
     let providers: Vec<_> = group.providers.iter().map(|p| p.id()).collect();
     let providers = providers.join(", ");
     match report.by {
-        By::Day => vec![name],
-        By::Model | By::Agent => vec![name, providers],
+        By::Day | By::Week | By::Month => vec![name],
+        By::Model | By::Agent | By::Project => vec![name, providers],
         By::Session => {
             let last = group.last.to_zoned(report.zone.clone());
             let directory = group.directory.as_deref().unwrap_or_default();
@@ -102,7 +123,7 @@ fn naming(report: &Report<'_>, group: &Group) -> Vec<String> {
     }
 }
 
-fn figures(figures: &Figures) -> [String; 7] {
+fn figures(figures: &Figures, reported: bool) -> [String; 8] {
     let tokens = |tokens: Option<u64>| tokens.map(words::count).unwrap_or_default();
     let usage = &figures.usage;
     let estimated = |usd: f64| format!("~{}", words::usd(usd));
@@ -124,7 +145,18 @@ fn figures(figures: &Figures) -> [String; 7] {
             .estimated_cost_usd
             .map(estimated)
             .unwrap_or_default(),
+        figures
+            .spent_usd
+            .filter(|_| reported)
+            .map(|usd| spent(usd, figures.reported_cost_usd))
+            .unwrap_or_default(),
     ]
+}
+
+/// What was spent, with a `~` if not all of it is reported.
+fn spent(usd: f64, reported: Option<f64>) -> String {
+    let all = reported.is_some_and(|reported| (usd - reported).abs() < 1e-9);
+    format!("{}{}", if all { "" } else { "~" }, words::usd(usd))
 }
 
 /// What has to be known to read the figures.
@@ -140,7 +172,8 @@ fn notes(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     if report.total.reported_cost_usd.is_some() {
         note(
-            "REPORTED is what the CLIs said themselves, for those runs of which they said it."
+            "REPORTED is what the CLIs said themselves, where they said it; SPENT is that, or else \
+             the estimate."
                 .into(),
         )?;
     }

@@ -1,0 +1,102 @@
+//! What was used, as comma-separated values (RFC 4180).
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use teamster::usage::{Figures, Group};
+
+use super::Report;
+
+/// The columns after the name of the group.
+const HEAD: [&str; 15] = [
+    "model",
+    "providers",
+    "requests",
+    "subagent_requests",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "cache_write_1h_tokens",
+    "reasoning_tokens",
+    "web_searches",
+    "reported_cost_usd",
+    "estimated_cost_usd",
+    "spent_usd",
+    "unpriced_requests",
+];
+
+/// A row for each group, or where models are shown for each of its models. What is not known is empty.
+pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{},{}", report.by.name(), HEAD.join(","))?;
+    for group in &report.groups {
+        let name = group.name.as_deref().unwrap_or_default();
+        match report.models_of(group) {
+            [] => row(name, "", group, out)?,
+            models => {
+                for model in models {
+                    row(name, model.name.as_deref().unwrap_or_default(), model, out)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn row(name: &str, model: &str, group: &Group, out: &mut impl Write) -> io::Result<()> {
+    let providers: Vec<_> = group.providers.iter().map(|p| p.id()).collect();
+    let names = [name, model, &providers.join(" ")].map(|text| quoted(text).into_owned());
+    writeln!(
+        out,
+        "{},{}",
+        names.join(","),
+        figures(&group.figures).join(",")
+    )
+}
+
+fn figures(figures: &Figures) -> [String; 13] {
+    let count = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
+    let usd = |usd: Option<f64>| usd.map(|usd| usd.to_string()).unwrap_or_default();
+    let usage = &figures.usage;
+    [
+        figures.requests.to_string(),
+        figures.subagent_requests.to_string(),
+        count(usage.input_tokens),
+        count(usage.output_tokens),
+        count(usage.cache_read_tokens),
+        count(usage.cache_write_tokens),
+        count(figures.cache_write_1h_tokens),
+        count(usage.reasoning_tokens),
+        count(figures.web_searches),
+        usd(figures.reported_cost_usd),
+        usd(figures.estimated_cost_usd),
+        usd(figures.spent_usd),
+        figures.unpriced_requests.to_string(),
+    ]
+}
+
+/// A field, in quotation marks where it has to be.
+fn quoted(text: &str) -> Cow<'_, str> {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\"")).into()
+    } else {
+        text.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_with_a_comma_or_a_quotation_mark_is_quoted() {
+        for (text, field) in [
+            ("/w/a", "/w/a"),
+            ("/w/a,b", "\"/w/a,b\""),
+            ("say \"a\"", "\"say \"\"a\"\"\""),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(text), field);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A status line for Claude Code: the JSON that it writes to stdin, as one line.
+//!
+//! It reads nothing else, so that it answers at once.
+
+use std::io::{self, Read, Write};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::limits;
+use crate::{exit_code, fail, words};
+
+/// The longest input in bytes; Claude Code writes some kilobytes.
+const LONGEST: u64 = 1 << 20;
+
+/// What Claude Code 2.1.330 writes, as far as it is shown. Each field may be missing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Input {
+    model: Model,
+    workspace: Workspace,
+    cwd: Option<String>,
+    cost: Cost,
+    context_window: ContextWindow,
+    rate_limits: RateLimits,
+    fast_mode: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Model {
+    display_name: Option<String>,
+    id: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Workspace {
+    current_dir: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Cost {
+    total_cost_usd: Option<f64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContextWindow {
+    used_percentage: Option<f64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RateLimits {
+    five_hour: Option<Window>,
+    seven_day: Option<Window>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Window {
+    used_percentage: Option<f64>,
+    /// In seconds since 1970-01-01 UTC.
+    resets_at: Option<f64>,
+}
+
+/// Prints the line; the exit code.
+pub(super) fn main() -> anyhow::Result<u8> {
+    let mut text = Vec::new();
+    io::stdin().take(LONGEST).read_to_end(&mut text)?;
+    match serde_json::from_slice(&text) {
+        Ok(input) => {
+            let line = line(&input, Timestamp::now());
+            exit_code::of_printed(writeln!(io::stdout(), "{line}"))
+        }
+        Err(error) => {
+            fail(&anyhow::anyhow!(
+                "stdin is not the JSON of Claude Code's status line ({error}); set \
+                 \"statusLine\": {{\"type\": \"command\", \"command\": \"teamster usage --statusline\"}} \
+                 in its settings.json"
+            ));
+            Ok(exit_code::USAGE)
+        }
+    }
+}
+
+fn line(input: &Input, now: Timestamp) -> String {
+    let mut parts = Vec::new();
+    let model = &input.model;
+    if let Some(name) = model.display_name.as_deref().or(model.id.as_deref()) {
+        let fast = if input.fast_mode == Some(true) {
+            " fast"
+        } else {
+            ""
+        };
+        parts.push(format!("{name}{fast}"));
+    }
+    let directory = input
+        .workspace
+        .current_dir
+        .as_deref()
+        .or(input.cwd.as_deref());
+    if let Some(name) = directory.and_then(|path| path.rsplit(['/', '\\']).find(|s| !s.is_empty()))
+    {
+        parts.push(name.to_owned());
+    }
+    if let Some(used) = input.context_window.used_percentage {
+        parts.push(format!("context {}%", used.round()));
+    }
+    if let Some(usd) = input.cost.total_cost_usd {
+        parts.push(words::usd(usd));
+    }
+    let limits = &input.rate_limits;
+    for (name, window) in [("5h", &limits.five_hour), ("7d", &limits.seven_day)] {
+        let Some(used) = window.as_ref().and_then(|window| window.used_percentage) else {
+            continue;
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "what is too large saturates"
+        )]
+        let resets = (window.as_ref().and_then(|window| window.resets_at))
+            .and_then(|at| Timestamp::from_second(at as i64).ok())
+            .filter(|at| *at > now)
+            .map_or_else(String::new, |at| format!(" ({})", limits::span(now, at)));
+        parts.push(format!("{name} {}%{resets}", used.round()));
+    }
+    words::one_line(&parts.join(" | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Made by hand, with the fields that Claude Code 2.1.330 writes.
+    const INPUT: &str = r#"{"session_id":"s","transcript_path":"/t","cwd":"/w/app","model":{"id":"claude-opus-4-8",
+        "display_name":"Opus 4.8"},"workspace":{"current_dir":"/w/app","project_dir":"/w/app","added_dirs":[]},
+        "version":"2.1.330","cost":{"total_cost_usd":0.25,"total_duration_ms":1,"total_api_duration_ms":1,
+        "total_lines_added":0,"total_lines_removed":0},"context_window":{"total_input_tokens":84000,
+        "context_window_size":200000,"current_usage":null,"used_percentage":42,"remaining_percentage":58},
+        "fast_mode":true,"rate_limits":{"five_hour":{"used_percentage":31.4,"resets_at":1795418220},
+        "seven_day":{"used_percentage":3,"resets_at":1795400000}}}"#;
+
+    fn shown(text: &str) -> String {
+        let now = Timestamp::from_second(1_795_410_000).unwrap();
+        line(&serde_json::from_str(text).unwrap(), now)
+    }
+
+    #[test]
+    fn a_line_has_the_model_the_directory_the_context_the_cost_and_the_limits() {
+        let usd = words::usd(0.25);
+        assert_eq!(
+            shown(INPUT),
+            format!("Opus 4.8 fast | app | context 42% | {usd} | 5h 31% (2h 17m) | 7d 3%")
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_left_out() {
+        assert_eq!(shown("{}"), "");
+        let unknown = r#"{"model":{"id":"m"},"context_window":{"used_percentage":null}}"#;
+        assert_eq!(shown(unknown), "m");
+    }
+}
