@@ -60,6 +60,15 @@ impl TickMeter {
         self.mark_at(session, Timestamp::now());
     }
 
+    /// Sets the mark to a moment of the past, such as the beginning of a turn that another process has
+    /// played.
+    #[must_use]
+    pub fn since(mut self, at: Timestamp) -> Self {
+        self.at = at;
+        self.lengths = HashMap::new();
+        self
+    }
+
     fn mark_at(&mut self, session: Option<&str>, at: Timestamp) {
         self.at = at;
         self.lengths = match session {
