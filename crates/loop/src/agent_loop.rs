@@ -1,39 +1,38 @@
 //! The loop itself: does what the [machine](crate::machine) says.
 
 mod account;
+mod cut_off;
 mod files;
+pub(crate) mod heartbeat;
+mod rest;
 mod trouble;
 mod turn;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_core::{AgentError, ErrorKind, Id, RunResult};
+use teamster_core::{AgentError, Id};
 use teamster_usage::TickMeter;
 
 use crate::adapter::{Adapter, tick_end};
-use crate::clock::{Clock, rest};
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::folder::{AgentFolder, Flag};
 use crate::log::Log;
-use crate::machine::{Machine, Prompt, Seen, Sleep, Start, Step, TickEnd};
+use crate::machine::{Machine, Prompt, Seen, Start, Step, TickEnd};
 use crate::prompts::Prompts;
 use crate::settings::{AdapterKind, Settings};
 use crate::status::{SessionFile, SleepFile};
+use crate::tick_record::{TickBegin, TickRecord, TickResult};
 use account::ByItself;
+use cut_off::CutOffTick;
+use heartbeat::{Heartbeat, beat};
 use trouble::{Trouble, trouble};
 use turn::Played;
 
 /// How long an agent may take to empty its context.
 const CLEAR_LIMIT: Duration = Duration::from_secs(30);
-
-/// How often a loop that sleeps looks whether the agent's directory is still there.
-const BETWEEN_LOOKS_FOR_DIRECTORY: Duration = Duration::from_secs(30);
 
 /// Plays ticks in the directory of an agent until it is asked to end.
 pub struct AgentLoop {
@@ -50,6 +49,10 @@ pub struct AgentLoop {
     playing_by_itself: Option<ByItself>,
     ticks: u64,
     ticks_limit: Option<u64>,
+    /// The tick that is being played.
+    playing: Option<TickBegin>,
+    /// A tick of an earlier loop that was cut off, which has not been accounted for.
+    cut_off_tick: Option<CutOffTick>,
     /// Whether this loop has written the session file, and which session that has.
     written: bool,
     written_session: Option<Id>,
@@ -82,8 +85,9 @@ impl AgentLoop {
         let in_the_way = match &cut_off {
             Some(file) => {
                 log.line(format!(
-                    "an earlier loop (pid {}) was cut off; {}",
+                    "an earlier loop (pid {}) {}; {}",
                     file.pid,
+                    if file.ended { "ended" } else { "was cut off" },
                     match &file.session_id {
                         Some(id) => format!("its session {id} goes on"),
                         None => "it had no session".to_owned(),
@@ -96,6 +100,7 @@ impl AgentLoop {
         for error in in_the_way {
             log.line(error);
         }
+        let cut_off_tick = cut_off.as_ref().and_then(CutOffTick::of);
         let recovered = cut_off.and_then(|file| file.session_id);
         let recovered = recovered.as_deref().map(Id::from);
         let mut pace = settings.pace;
@@ -116,6 +121,8 @@ impl AgentLoop {
             playing_by_itself: None,
             ticks: 0,
             ticks_limit: None,
+            playing: None,
+            cut_off_tick,
             written: false,
             written_session: recovered,
             stuck: Vec::new(),
@@ -152,7 +159,14 @@ impl AgentLoop {
     /// why the last tick failed, if it did. An error is one of the first start, with whose settings the agent
     /// cannot work, or the loss of the agent's directory.
     pub async fn run(mut self) -> Result<Option<AgentError>, AgentError> {
-        let ended = self.steps().await;
+        self.end_what_is_left().await;
+        self.account_for_cut_off_tick().await;
+        let beat = beat(self.clock.clone(), self.folder.path(Heartbeat::NAME));
+        let ended = tokio::select! {
+            biased;
+            ended = self.steps() => ended,
+            never = beat => match never {},
+        };
         self.unasked(true).await;
         let over = || format!("{} ticks were played", self.ticks);
         let why = match (&ended, self.control.reason()) {
@@ -162,7 +176,9 @@ impl AgentLoop {
         self.log.line(format!("ending the agent: {why}"));
         self.adapter.end().await;
         // What an earlier loop left is there for one that can begin; what another one has is its own.
-        if ended.is_ok()
+        if ended.is_ok() && self.folder.is_locked() && self.settings.keep_session {
+            self.keep_session();
+        } else if ended.is_ok()
             && self.folder.is_locked()
             && let Err(error) = self.folder.remove(SessionFile::NAME)
         {
@@ -329,6 +345,12 @@ impl AgentLoop {
         self.ticks += 1;
         let number = self.ticks;
         let now = self.clock.elapsed();
+        let begin = TickBegin {
+            tick: number,
+            prompt,
+            begin: self.clock.now(),
+        };
+        self.note_tick(Some(begin));
         if let (true, Some(left)) = (
             self.is_set(Flag::ClearSession),
             self.machine.clear_held_back(now),
@@ -375,7 +397,29 @@ impl AgentLoop {
             TickEnd::Died => format!("tick {number}: the agent died after {took:.1} s{why}"),
             TickEnd::Unusable => format!("tick {number}: the session cannot go on{why}"),
         });
-        self.account(&result, session.as_ref()).await;
+        let flags = Flag::ALL.into_iter().filter(|flag| self.is_set(*flag));
+        let flags = flags.map(|flag| flag.file_name().to_owned()).collect();
+        let used = self.account(&result, session.as_ref()).await;
+        let ended = if stopped {
+            TickResult::Stopped
+        } else {
+            end.into()
+        };
+        let short = self.trouble.as_ref().map(Trouble::short);
+        self.write_tick(TickRecord {
+            flags,
+            error_kind: short.as_ref().map(|error| error.kind),
+            error: short.map(|error| error.message),
+            ..TickRecord::new(
+                begin,
+                std::process::id(),
+                self.clock.now(),
+                ended,
+                session.as_deref(),
+                &used,
+            )
+        });
+        self.note_tick(None);
         if stopped {
             return;
         }
@@ -399,55 +443,5 @@ impl AgentLoop {
         {
             self.machine.hold_off(seconds);
         }
-    }
-
-    /// How many seconds a limit of the service holds that the tick has met, if it said so.
-    fn limited_for(&self, result: &RunResult) -> Option<u64> {
-        let now = u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default();
-        let limits = (result.errors.iter())
-            .filter(|error| matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Quota));
-        let ms = limits.filter_map(|error| {
-            let reset = error.resets_at.map(|at| at.saturating_sub(now));
-            reset.max(error.retry_after_ms)
-        });
-        ms.max().map(|ms| ms.div_ceil(1000))
-    }
-
-    async fn sleep(&mut self, sleep: Sleep) {
-        let Sleep { seconds, reason } = sleep;
-        let line = format!("sleeping {seconds} s: {reason}");
-        let reason = self.with_trouble(reason);
-        // First the file: who has read the line may look at it.
-        self.write_sleep(SleepFile::sleeping(seconds, reason, self.clock.now()));
-        self.log.line(line);
-        let (clock, control) = (self.clock.clone(), self.control.clone());
-        let mut rest = pin!(rest(&*clock, seconds));
-        let mut gone = pin!(gone(&*clock, self.folder.directory().to_owned()));
-        let woken = loop {
-            tokio::select! {
-                biased;
-                () = control.stopping() => break false,
-                () = control.woken() => break true,
-                () = &mut rest => break false,
-                result = self.next_unasked() => self.played_by_itself(&result),
-                // The next tick says so and ends the loop.
-                () = &mut gone => break false,
-            }
-        };
-        if woken {
-            self.log.line("woken");
-        }
-        self.machine.rested();
-    }
-}
-
-/// Waits until the directory of an agent has been removed.
-async fn gone(clock: &dyn Clock, directory: PathBuf) {
-    let is_there = || match fs::metadata(&directory) {
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
-        Ok(_) => true,
-    };
-    while is_there() {
-        clock.sleep(BETWEEN_LOOKS_FOR_DIRECTORY).await;
     }
 }

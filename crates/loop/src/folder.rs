@@ -95,6 +95,7 @@ pub struct AgentFolder {
     directory: PathBuf,
     orchestrator: PathBuf,
     lock: File,
+    predecessor: Option<u32>,
 }
 
 impl AgentFolder {
@@ -113,7 +114,7 @@ impl AgentFolder {
             move |error| FolderError::File { path, error }
         };
         fs::create_dir_all(&orchestrator).map_err(failed(&orchestrator))?;
-        let lock = lock(&orchestrator.join(LOCK), &found)?;
+        let (lock, predecessor) = lock(&orchestrator.join(LOCK), &found)?;
         sweep(&orchestrator);
         let memory = found.join("MEMORY.md");
         match OpenOptions::new()
@@ -130,6 +131,7 @@ impl AgentFolder {
             directory: found,
             orchestrator,
             lock,
+            predecessor,
         })
     }
 
@@ -151,13 +153,18 @@ impl AgentFolder {
             }
             _ => {}
         }
-        self.lock = lock(&self.path(LOCK), &self.directory)?;
+        (self.lock, _) = lock(&self.path(LOCK), &self.directory)?;
         Ok(true)
     }
 
     /// Whether the lock that this has is still the one that others find.
     pub(crate) fn is_locked(&self) -> bool {
         is_same(&self.lock, &self.path(LOCK))
+    }
+
+    /// The process id of the loop before this one, if it was killed.
+    pub(crate) fn predecessor(&self) -> Option<u32> {
+        self.predecessor
     }
 
     /// Where the agent works.
@@ -243,23 +250,7 @@ impl AgentFolder {
 
     /// Appends values to a file with one of JSON a line, all with one write.
     pub fn append_json_lines(&self, name: &str, values: &[impl Serialize]) -> io::Result<()> {
-        let mut lines = Vec::new();
-        for value in values {
-            serde_json::to_writer(&mut lines, value)?;
-            lines.push(b'\n');
-        }
-        let mut options = OpenOptions::new();
-        let mut file = (options.create(true).append(true).read(true)).open(self.path(name))?;
-        // A line that was cut off stays one line.
-        let mut last = [b'\n'];
-        if file.seek(SeekFrom::End(0))? > 0 {
-            file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
-        }
-        if last != *b"\n" {
-            lines.insert(0, b'\n');
-        }
-        file.write_all(&lines)
+        append_json_lines(&self.path(name), values)
     }
 }
 
@@ -284,6 +275,59 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let file = options.open(path).ok()?;
     file.take(LONGEST_JSON).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
+}
+
+/// Appends values to a file with one of JSON a line, and begins it anew when it has grown to so many bytes; the
+/// last is kept beside it.
+pub(crate) fn append_json_lines_within(
+    path: &Path,
+    values: &[impl Serialize],
+    max_bytes: u64,
+) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|file| file.len() >= max_bytes) {
+        let mut old = path.to_owned().into_os_string();
+        old.push(".1");
+        // What is in the way of the old one must not end the new one.
+        fs::rename(path, old).or_else(|_| fs::remove_file(path))?;
+    }
+    append_json_lines(path, values)
+}
+
+fn append_json_lines(path: &Path, values: &[impl Serialize]) -> io::Result<()> {
+    let mut lines = Vec::new();
+    for value in values {
+        serde_json::to_writer(&mut lines, value)?;
+        lines.push(b'\n');
+    }
+    let mut options = OpenOptions::new();
+    let mut file = (options.create(true).append(true).read(true)).open(path)?;
+    // A line that was cut off stays one line.
+    let mut last = [b'\n'];
+    if file.seek(SeekFrom::End(0))? > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    if last != *b"\n" {
+        lines.insert(0, b'\n');
+    }
+    file.write_all(&lines)
+}
+
+/// Reads the last whole line of a file with one JSON value a line.
+pub(crate) fn read_last_json_line<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    /// So much of the end is read, in bytes. A line is far shorter.
+    const END: u64 = 64 << 10;
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(END)))
+        .ok()?;
+    let mut text = Vec::new();
+    file.take(END).read_to_end(&mut text).ok()?;
+    let mut lines = text.split(|byte| *byte == b'\n').rev();
+    lines.find_map(|line| serde_json::from_slice(line).ok())
 }
 
 /// Replaces a file of JSON as a whole: a reader sees the old one or the new one.
@@ -349,8 +393,9 @@ fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// The lock of a directory, with the process id of whoever has it in its file.
-fn lock(path: &Path, directory: &Path) -> Result<File, FolderError> {
+/// The lock of a directory, with the process id of its holder in its file; and that of a holder that was
+/// killed.
+fn lock(path: &Path, directory: &Path) -> Result<(File, Option<u32>), FolderError> {
     let failed = |error| FolderError::File {
         path: path.to_owned(),
         error,
@@ -358,20 +403,23 @@ fn lock(path: &Path, directory: &Path) -> Result<File, FolderError> {
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).read(true).write(true);
     let mut file = options.open(path).map_err(failed)?;
-    match file.try_lock() {
+    let locked = file.try_lock();
+    let mut pid = String::new();
+    // Whatever else it is, it is no process id.
+    let _ = (&mut file).take(20).read_to_string(&mut pid);
+    let pid = pid.trim().parse().ok();
+    match locked {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let mut pid = String::new();
-            // It is only for the message.
-            let _ = file.read_to_string(&mut pid);
             return Err(FolderError::Busy {
                 path: directory.to_owned(),
-                pid: pid.trim().parse().ok(),
+                pid,
             });
         }
         Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
     file.set_len(0).map_err(failed)?;
+    file.rewind().map_err(failed)?;
     writeln!(file, "{}", std::process::id()).map_err(failed)?;
-    Ok(file)
+    Ok((file, pid))
 }

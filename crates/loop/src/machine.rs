@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use teamster_core::Id;
 
 #[cfg(test)]
@@ -103,7 +104,8 @@ pub enum Start {
 }
 
 /// Which prompt a tick has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Prompt {
     /// The agent has to read its instructions.
     Full,

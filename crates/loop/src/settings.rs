@@ -40,6 +40,8 @@ pub struct Settings {
     pub full_prompt: Option<PathBuf>,
     /// `LIGHT_PROMPT_FILE`: the same of the short prompt.
     pub light_prompt: Option<PathBuf>,
+    /// `KEEP_SESSION`: the next loop goes on with the session after an end in order, too.
+    pub keep_session: bool,
     /// `LOG_MAX_BYTES`: the size at which the log begins anew; the last is kept beside it. 10 MiB.
     pub log_max_bytes: u64,
 }
@@ -90,6 +92,7 @@ impl Default for Settings {
             reasoning: None,
             full_prompt: None,
             light_prompt: None,
+            keep_session: false,
             log_max_bytes: 10 << 20,
         }
     }
@@ -164,6 +167,7 @@ impl Settings {
         }
         // Other loops take anything else for "no", and agents that say so should go on working.
         settings.chrome = variable("CHROME").as_deref() == Some("1");
+        settings.keep_session = variable("KEEP_SESSION").as_deref() == Some("1");
         let prefix = settings.prefix();
         settings.model = variable(&format!("{prefix}_MODEL"));
         settings.reasoning = variable(&format!("{prefix}_REASONING"));
@@ -253,7 +257,7 @@ mod tests {
     #[test]
     fn the_environment_goes_before_the_file_and_what_is_empty_is_not_set() {
         let file = "MIN_SLEEP=5\nIDLE_STEP=6\nMAX_SLEEP=7\nRUNTIME=copilot\nCOPILOT_MODEL=gpt-5\n\
-                    CLAUDE_MODEL=opus\nCOPILOT_REASONING=high\nCHROME=1\nFULL_PROMPT_FILE=full.md";
+                    CLAUDE_MODEL=opus\nCOPILOT_REASONING=high\nCHROME=1\nKEEP_SESSION=1\nFULL_PROMPT_FILE=full.md";
         let settings = read(&[("MIN_SLEEP", "0"), ("IDLE_STEP", " ")], file).unwrap();
         let pace = settings.pace;
         assert_eq!((pace.min_sleep, pace.idle_step, pace.max_sleep), (0, 6, 7));
@@ -261,7 +265,7 @@ mod tests {
         assert_eq!(settings.adapter_kind(), AdapterKind::Cold);
         assert_eq!(settings.model.as_deref(), Some("gpt-5"));
         assert_eq!(settings.reasoning.as_deref(), Some("high"));
-        assert!(settings.chrome);
+        assert!(settings.chrome && settings.keep_session);
         assert_eq!(settings.full_prompt, Some(PathBuf::from("full.md")));
     }
 

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teamster_core::ErrorKind;
 
+use crate::tick_record::TickBegin;
+
 /// `sleep.json`: what the loop is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -105,13 +107,19 @@ impl SleepFile {
 }
 
 /// `session.json`: there from the beginning of a loop to its end, so that one which was cut off is known by
-/// it, with the session that goes on then.
+/// it, with the session that goes on then. With `KEEP_SESSION` it stays at the end in order, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionFile {
     pub(crate) runtime: String,
     pub(crate) session_id: Option<String>,
     pub(crate) pid: u32,
     pub(crate) updated_at_epoch: i64,
+    /// The loop ended in order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) ended: bool,
+    /// The tick that is being played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tick: Option<TickBegin>,
 }
 
 impl SessionFile {

@@ -33,9 +33,10 @@ mod socket;
 mod state;
 mod take_over;
 mod task;
+mod updates;
 
 pub use agent::Policy;
-pub use client::Client;
+pub use client::{Client, Updates};
 pub use config::{AgentConfig, Config, ConfigError, FILE_NAME, FILE_VARIABLE};
 pub use event::Event;
 pub use offline::status as offline_status;

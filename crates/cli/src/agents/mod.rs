@@ -3,6 +3,7 @@
 mod logs;
 mod orders;
 mod status;
+mod watch;
 
 use std::io;
 use std::path::Path;
@@ -21,6 +22,7 @@ pub(crate) fn main(args: &AgentsArgs) -> anyhow::Result<u8> {
         let file = &args.config;
         match &args.command {
             AgentsCommand::Status(args) => status::main(args, file).await,
+            AgentsCommand::Watch(args) => watch::main(args, file).await,
             AgentsCommand::Logs(args) => logs::main(args, file).await,
             AgentsCommand::Start(agents) => orders::start(agents, file).await,
             AgentsCommand::Stop(agents) => orders::stop(agents, file).await,

@@ -110,7 +110,7 @@ fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 8] {
 }
 
 /// What it does, in the loop's own words where it runs. `enabled`: the master switch.
-fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
+pub(super) fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
     let doing = doing(agent, enabled, now_ms);
     match agent.state {
         AgentState::Failing => format!("failing, {doing}"),

@@ -23,6 +23,7 @@ Settings, as variables of the environment or in `.env` of the agent's directory:
   CLAUDE_MODEL, COPILOT_MODEL, ..., and CLAUDE_REASONING, COPILOT_REASONING, ...
   TEAMSTER_CLAUDE_BIN, TEAMSTER_COPILOT_BIN, ...   the CLI's program, if it is not the one on PATH
   FULL_PROMPT_FILE, LIGHT_PROMPT_FILE   texts in place of the two prompts
+  KEEP_SESSION          1: after an end in order, too, the next loop goes on with the session
   LOG_MAX_BYTES         the size at which the log begins anew (10485760), at least 65536
 
 Signals: SIGUSR1 asks for a tick, SIGTERM and SIGINT for the end; a second one ends it at once.

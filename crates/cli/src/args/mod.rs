@@ -33,7 +33,8 @@ pub(crate) use store::{
     RunsArgs, RunsCommand, RunsForgetArgs, RunsListArgs, RunsShowArgs, Status, StoreArgs,
 };
 pub(crate) use supervise::{
-    AgentsArgs, AgentsCommand, AgentsLogsArgs, AgentsSelection, AgentsStatusArgs, SuperviseArgs,
+    AgentsArgs, AgentsCommand, AgentsLogsArgs, AgentsSelection, AgentsStatusArgs, AgentsWatchArgs,
+    SuperviseArgs,
 };
 pub(crate) use usage::{By, UsageArgs};
 pub(crate) use value::EnvVar;

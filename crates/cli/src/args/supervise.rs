@@ -100,6 +100,7 @@ pub(crate) enum AgentsCommand {
     Wake(AgentsSelection),
     /// Has the configuration read again
     Reload,
+    Watch(AgentsWatchArgs),
     Logs(AgentsLogsArgs),
 }
 
@@ -124,6 +125,14 @@ pub(crate) struct AgentsSelection {
     /// All of them
     #[arg(long, group = "selection")]
     pub(crate) all: bool,
+}
+
+/// Shows what changes, as it changes.
+#[derive(Debug, Args)]
+pub(crate) struct AgentsWatchArgs {
+    /// Print each update of the socket, one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Shows what the loop of an agent has written.

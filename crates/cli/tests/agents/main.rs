@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 mod company;
+mod migration;
 mod orders;
 mod robust;
 mod supervise;
 mod told;
+mod updates;
 
 use std::time::Duration;
 

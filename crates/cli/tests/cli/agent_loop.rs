@@ -1,5 +1,6 @@
 //! `teamster loop`, with a stand-in for Claude Code.
 
+mod killed;
 mod refused;
 mod started;
 mod ticks;

@@ -124,12 +124,22 @@ impl AgentLoop {
         }
     }
 
-    pub(super) async fn account(&mut self, result: &RunResult, session: Option<&Id>) {
+    /// Accounts for a tick; what it used, by model.
+    pub(super) async fn account(
+        &mut self,
+        result: &RunResult,
+        session: Option<&Id>,
+    ) -> Vec<UsageRecord> {
         let measured = self.measured(result, session.cloned()).await;
-        self.record(result, &measured, session);
+        self.record(result, &measured, session)
     }
 
-    fn record(&self, result: &RunResult, measured: &[ModelTick], session: Option<&Id>) {
+    pub(super) fn record(
+        &self,
+        result: &RunResult,
+        measured: &[ModelTick],
+        session: Option<&Id>,
+    ) -> Vec<UsageRecord> {
         let known = Known {
             provider: self.settings.runtime.parse().ok(),
             result,
@@ -144,6 +154,7 @@ impl AgentLoop {
         {
             self.failed(UsageRecord::NAME, &error);
         }
+        records
     }
 
     /// What the CLI's files say of the tick. They may lag behind what it has said: they are looked at again

@@ -5,8 +5,9 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Id};
 use super::AgentLoop;
 use super::trouble::Trouble;
 use crate::agent::{self, SESSION_SETTINGS, SKILLS};
-use crate::folder::{Flag, FolderError};
+use crate::folder::{Flag, FolderError, append_json_lines_within};
 use crate::status::{SessionFile, SleepFile};
+use crate::tick_record::{TickBegin, TickRecord};
 
 impl AgentLoop {
     /// An agent that cleans up its directory may have removed `.orchestrator`. Then neither flags nor files
@@ -82,6 +83,8 @@ impl AgentLoop {
             session_id: session.as_deref().map(str::to_owned),
             pid: std::process::id(),
             updated_at_epoch: self.clock.now().as_second(),
+            ended: false,
+            tick: self.playing,
         };
         match self.folder.write_json(SessionFile::NAME, &file) {
             Ok(()) => (self.written, self.written_session) = (true, session),
@@ -95,6 +98,38 @@ impl AgentLoop {
                     self.failed(SessionFile::NAME, &error);
                 }
             }
+        }
+    }
+
+    /// Writes down that this tick is being played, or none.
+    pub(super) fn note_tick(&mut self, tick: Option<TickBegin>) {
+        self.playing = tick;
+        self.written = false;
+        self.note_session(self.written_session.clone());
+    }
+
+    /// Leaves the session to the next loop at the end in order.
+    pub(super) fn keep_session(&self) {
+        let file = SessionFile {
+            runtime: self.settings.name().to_owned(),
+            session_id: self.written_session.as_deref().map(str::to_owned),
+            pid: std::process::id(),
+            updated_at_epoch: self.clock.now().as_second(),
+            ended: true,
+            tick: None,
+        };
+        if let Err(error) = self.folder.write_json(SessionFile::NAME, &file) {
+            self.failed(SessionFile::NAME, &error);
+        }
+    }
+
+    /// Appends to `ticks.jsonl`.
+    pub(super) fn write_tick(&self, record: TickRecord) {
+        let max_bytes = self.settings.log_max_bytes;
+        let written =
+            append_json_lines_within(&self.folder.path(TickRecord::NAME), &[record], max_bytes);
+        if let Err(error) = written {
+            self.failed(TickRecord::NAME, &error);
         }
     }
 

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::Error;
 use super::place::{Place, real};
-use super::protocol::{Command, Outcome, Request, Response, Status};
+use super::protocol::{Command, Outcome, Request, Response, Status, Update};
 use super::state::State;
 
 /// How long the supervisor may take for an answer: it may have many loops to start first.
@@ -82,5 +82,32 @@ impl Client {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Ok(serde_json::from_str(&answer)?)
+    }
+}
+
+impl Client {
+    /// Asks for how things stand and for all that changes from then on.
+    pub async fn subscribe(mut self) -> Result<(Status, Updates), Error> {
+        let status = self.ask(Command::Subscribe).await?;
+        Ok((status, Updates(self.stream)))
+    }
+}
+
+/// What changes at a supervisor.
+#[derive(Debug)]
+pub struct Updates(BufReader<UnixStream>);
+
+impl Updates {
+    /// Waits for the next change; `None` when the supervisor has ended or has closed the connection.
+    pub async fn next(&mut self) -> Result<Option<Update>, Error> {
+        let mut line = String::new();
+        let count = self.0.read_line(&mut line).await.map_err(Error::NoAnswer)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        let update = serde_json::from_str(&line);
+        update
+            .map(Some)
+            .map_err(|error| Error::NoAnswer(error.into()))
     }
 }

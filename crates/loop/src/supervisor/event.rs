@@ -3,8 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 /// Something that has happened. Its text is for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// It is there.
@@ -45,8 +48,16 @@ pub enum Event {
         /// How many agents there are now.
         agents: usize,
     },
+    /// The supervisor ends.
+    Ending,
     /// Something did not go as it should.
-    Warning(String),
+    Warning {
+        /// What.
+        message: String,
+    },
+    /// Another one, of a later version.
+    #[serde(other)]
+    Other,
 }
 
 impl fmt::Display for Event {
@@ -62,7 +73,9 @@ impl fmt::Display for Event {
             Self::Reloaded { agents } => {
                 write!(f, "configuration read again: {}", Agents(*agents))
             }
-            Self::Warning(message) => write!(f, "warning: {message}"),
+            Self::Ending => write!(f, "ending"),
+            Self::Warning { message } => write!(f, "warning: {message}"),
+            Self::Other => write!(f, "an event of a later version"),
         }
     }
 }

@@ -32,6 +32,19 @@ impl LastStart {
         read_json(&file(working_dir))
     }
 
+    /// Writes the file if it names a process that does not run.
+    pub(crate) fn mend(self, working_dir: &Path) -> io::Result<()> {
+        match Self::read(working_dir) {
+            Some(found) if found.pid == self.pid => Ok(()),
+            Some(found)
+                if ProcessIdentity::of(found.pid).is_some_and(ProcessIdentity::is_running) =>
+            {
+                Ok(())
+            }
+            _ => self.write(working_dir),
+        }
+    }
+
     /// The loop that the file of this directory tells of, if it certainly still runs: the process was started
     /// at that time and is in that directory. And when it was started.
     pub(crate) fn running(working_dir: &Path) -> Option<(ProcessIdentity, u64)> {
@@ -95,8 +108,12 @@ mod tests {
         assert_eq!(LastStart::running(dir.path()), None);
 
         start.write(dir.path()).unwrap();
+        other.mend(dir.path()).unwrap();
+        assert!(LastStart::running(dir.path()).is_some());
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(LastStart::running(dir.path()), None);
+        other.mend(dir.path()).unwrap();
+        assert_eq!(LastStart::read(dir.path()), Some(other));
     }
 }

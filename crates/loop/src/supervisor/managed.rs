@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use super::agent::{Agent, Phase, Policy};
 use super::config::AgentConfig;
-use super::offline::{activity, last_error, running};
+use super::last_start::LastStart;
+use super::lock_holder;
+use super::offline::{activity, heartbeat, last_error, last_tick, own_status, running};
 use super::place::real;
 use super::process::log_path;
 use super::protocol::{AgentState as Doing, AgentStatus, LastError};
@@ -94,6 +96,12 @@ impl Managed {
         }
     }
 
+    /// A loop that another program or a person has started in its directory, and when.
+    pub(crate) fn started_elsewhere(&self) -> Option<(teamster_process::ProcessIdentity, u64)> {
+        let directory = &self.config.working_dir;
+        LastStart::running(directory).or_else(|| lock_holder::running(directory))
+    }
+
     /// Takes over a loop that runs.
     pub(crate) fn adopt(&mut self, process: ProcessState, restarts: u32, now: Instant) {
         self.agent.adopt(process.identity(), restarts, now);
@@ -173,6 +181,12 @@ impl Managed {
             retry_at_ms,
             reason: self.reason.clone(),
             last_error: last_error(activity.as_ref(), self.error.as_ref()),
+            heartbeat_ms: heartbeat(
+                &self.config.working_dir,
+                self.process.as_ref().map(|it| it.pid),
+            ),
+            last_tick: last_tick(&self.config.working_dir),
+            status: own_status(&self.config.working_dir),
             activity,
         }
     }

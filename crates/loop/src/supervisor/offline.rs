@@ -11,8 +11,9 @@ use super::lock_holder;
 use super::place::Place;
 use super::protocol::{AgentState as Doing, AgentStatus, LastError, Status};
 use super::state::{AgentState, State};
-use crate::folder::read_json;
-use crate::{ORCHESTRATOR, SleepFile};
+use crate::agent_loop::heartbeat::Heartbeat;
+use crate::folder::{read_json, read_last_json_line};
+use crate::{ORCHESTRATOR, SleepFile, TickRecord};
 
 /// How the agents are when no supervisor answers.
 pub fn status(config: &Config) -> Status {
@@ -62,6 +63,12 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
             activity.as_ref(),
             known.and_then(|known| known.last_error.as_ref()),
         ),
+        heartbeat_ms: heartbeat(
+            &agent.working_dir,
+            running.map(|(process, _)| process.pid()),
+        ),
+        last_tick: last_tick(&agent.working_dir),
+        status: own_status(&agent.working_dir),
         activity,
     }
 }
@@ -73,6 +80,26 @@ pub(crate) fn running(activity: Option<&SleepFile>) -> Doing {
         Some(_) => Doing::Failing,
         None => Doing::Running,
     }
+}
+
+/// The last sign of life of the loop with this process id.
+pub(crate) fn heartbeat(working_dir: &Path, pid: Option<u32>) -> Option<u64> {
+    let file = working_dir.join(ORCHESTRATOR).join(Heartbeat::NAME);
+    let heartbeat: Heartbeat = read_json(&file)?;
+    (Some(heartbeat.pid) == pid).then(|| u64::try_from(heartbeat.epoch_ms).ok())?
+}
+
+/// The last tick of the agent in this directory.
+pub(crate) fn last_tick(working_dir: &Path) -> Option<TickRecord> {
+    read_last_json_line(&working_dir.join(ORCHESTRATOR).join(TickRecord::NAME))
+}
+
+/// What the agent in this directory says of itself.
+pub(crate) fn own_status(working_dir: &Path) -> Option<serde_json::Value> {
+    const LONGEST: u64 = 64 << 10;
+    let file = working_dir.join("status.json");
+    let found = fs::metadata(&file).ok()?;
+    (found.is_file() && found.len() <= LONGEST).then(|| read_json(&file))?
 }
 
 /// The last error of an agent: that of its tick, or else how its loop ended.

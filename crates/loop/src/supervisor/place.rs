@@ -43,6 +43,11 @@ impl Place {
         self.folder.join("supervisor.lock")
     }
 
+    /// What happened.
+    pub(crate) fn history(&self) -> PathBuf {
+        self.folder.join("history.jsonl")
+    }
+
     /// The socket, where its path is short enough.
     pub(crate) fn socket(&self) -> Option<PathBuf> {
         let socket = self.folder.join(SOCKET);

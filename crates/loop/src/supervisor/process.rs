@@ -12,7 +12,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use nix::fcntl::OFlag;
-use teamster_process::{ProcessIdentity, ProcessSignal, leftovers};
+use teamster_process::{ProcessIdentity, ProcessSignal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::agent::Exit;
 use super::config::{AgentConfig, FILE_VARIABLE};
-use crate::ORCHESTRATOR;
+use crate::{ORCHESTRATOR, left_behind};
 
 /// What stands before a loop until it may begin.
 ///
@@ -160,12 +160,5 @@ pub(crate) fn clear_up(process: ProcessIdentity, exit: Exit) -> io::Result<()> {
 /// Ends what the agent of a loop that is gone has started: it carries a mark.
 pub(crate) fn end_marked(process: ProcessIdentity) -> io::Result<()> {
     let start = process.start_time().unwrap_or_default();
-    let runs = format!("{}-{start}-", process.pid());
-    let mut done = Ok(());
-    for left in leftovers() {
-        if left.run_id.starts_with(&runs) {
-            done = done.and(left.kill());
-        }
-    }
-    done
+    left_behind::end(&format!("{}-{start}-", process.pid())).map(drop)
 }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use teamster_core::ErrorKind;
 
-use crate::SleepFile;
+use super::event::Event;
+use crate::{SleepFile, TickRecord};
 
 /// The version of the protocol. A supervisor refuses requests of another one.
 pub const VERSION: u32 = 1;
@@ -52,6 +53,8 @@ pub enum Command {
     Wake(Selection),
     /// Read the configuration again.
     Reload,
+    /// How all agents are, and from then on an [`Update`] a line for all that changes.
+    Subscribe,
 }
 
 /// Which agents are meant.
@@ -127,6 +130,55 @@ pub enum Outcome {
     },
 }
 
+/// Something that has changed, for a subscriber.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Update {
+    /// [`VERSION`].
+    pub version: u32,
+    /// What.
+    #[serde(flatten)]
+    pub change: Change,
+}
+
+impl Update {
+    /// This change.
+    pub fn new(change: Change) -> Self {
+        Self {
+            version: VERSION,
+            change,
+        }
+    }
+}
+
+/// What has changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "update", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Change {
+    /// Something has happened.
+    #[serde(rename_all = "camelCase")]
+    Event {
+        /// When, in milliseconds since the Unix epoch.
+        at_ms: u64,
+        /// What.
+        happened: Event,
+    },
+    /// An agent is not as it was.
+    Agent {
+        /// How it is now.
+        status: Box<AgentStatus>,
+    },
+    /// An agent that is no longer in the configuration has ended.
+    Gone {
+        /// Which.
+        id: String,
+    },
+    /// Another one, of a later version.
+    #[serde(other)]
+    Other,
+}
+
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -148,6 +200,8 @@ pub enum ErrorCode {
     NotSaved,
     /// The configuration was read again, but some of its agents cannot be used as it says.
     AgentsRefused,
+    /// There are too many subscribers.
+    Busy,
     /// Another one, of a later version.
     #[serde(other)]
     Other,
@@ -229,6 +283,15 @@ pub struct AgentStatus {
     /// What failed last: its tick, or its loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<LastError>,
+    /// The last sign of life of its loop, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_ms: Option<u64>,
+    /// Its last tick.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_tick: Option<TickRecord>,
+    /// What the agent says of itself: its `status.json`, if that is JSON of at most 64 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<serde_json::Value>,
     /// What the loop itself says of it, while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<SleepFile>,
@@ -309,6 +372,10 @@ mod tests {
                 json!({"version": 1, "command": "stop", "all": true}),
             ),
             (Command::Reload, json!({"version": 1, "command": "reload"})),
+            (
+                Command::Subscribe,
+                json!({"version": 1, "command": "subscribe"}),
+            ),
         ] {
             let request = Request::new(command);
             assert_eq!(serde_json::to_value(&request).unwrap(), form);
@@ -326,6 +393,24 @@ mod tests {
                 "{form}"
             );
         }
+    }
+
+    #[test]
+    fn the_form_of_updates() {
+        let update = Update::new(Change::Event {
+            at_ms: 7,
+            happened: Event::Started {
+                agent: "a".to_owned(),
+                pid: 8,
+            },
+        });
+        let form = json!({"version": 1, "update": "event", "atMs": 7,
+            "happened": {"event": "started", "agent": "a", "pid": 8}});
+        assert_eq!(serde_json::to_value(&update).unwrap(), form);
+        assert_eq!(serde_json::from_value::<Update>(form).unwrap(), update);
+        let later = json!({"version": 1, "update": "new", "x": 1});
+        let later: Update = serde_json::from_value(later).unwrap();
+        assert_eq!(later.change, Change::Other);
     }
 
     #[test]

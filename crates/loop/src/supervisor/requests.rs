@@ -30,6 +30,10 @@ impl Supervisor {
         );
         let done = match asked.command {
             Command::Status => Ok(()),
+            Command::Subscribe => match asked.updates {
+                Some(lines) => (self.subscribe(lines)).map_err(|error| (ErrorCode::Busy, error)),
+                None => Ok(()),
+            },
             _ if self.ending.is_some() => {
                 Err((ErrorCode::Ending, "the supervisor is ending".to_owned()))
             }
@@ -64,7 +68,7 @@ impl Supervisor {
         let _ = answer.to.send(response);
     }
 
-    fn status(&self) -> Status {
+    pub(super) fn status(&self) -> Status {
         let (now, now_ms) = (Instant::now(), epoch_ms());
         Status {
             config: self.config.file.clone(),
@@ -185,7 +189,7 @@ impl Supervisor {
             // To itself, not to its group: what it has running is not to be disturbed.
             if let Err(error) = process.signal(ProcessSignal::User1) {
                 let warning = format!("cannot signal pid {}: {error}", process.pid());
-                self.event(Event::Warning(warning));
+                self.warn(warning);
             }
         }
         Ok(())

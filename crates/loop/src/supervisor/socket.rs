@@ -17,7 +17,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::place::private_folder;
-use super::protocol::{Command, ErrorCode, LONGEST_REQUEST, Request, Response, VERSION};
+use super::protocol::{Command, ErrorCode, LONGEST_REQUEST, Outcome, Request, Response, VERSION};
+use super::updates::{Lines, WAITING};
 
 /// How many may talk to the supervisor at once. The next one takes the place of the first that is idle.
 const MOST_CONNECTIONS: usize = 64;
@@ -33,6 +34,8 @@ const FIRST_SILENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Asked {
     pub(crate) command: Command,
     pub(crate) answer: oneshot::Sender<Response>,
+    /// Where updates go, if it is a subscription.
+    pub(crate) updates: Option<Lines>,
 }
 
 /// The right to be the supervisor of a folder. No crash leaves it behind.
@@ -247,6 +250,7 @@ async fn converse(
         }
         patience = SILENCE;
         peer.is_busy.store(true, Ordering::Release);
+        let mut subscribed = None;
         let too_long = line.len() > LONGEST_REQUEST;
         let response = if too_long {
             Response::refused(
@@ -257,7 +261,12 @@ async fn converse(
             continue;
         } else {
             match understand(&line) {
-                Ok(command) => ask(command, &requests).await,
+                Ok(Command::Subscribe) => {
+                    let (tell, updates) = mpsc::channel(WAITING);
+                    subscribed = Some(updates);
+                    ask(Command::Subscribe, Some(tell), &requests).await
+                }
+                Ok(command) => ask(command, None, &requests).await,
                 Err(refusal) => refusal,
             }
         };
@@ -266,6 +275,9 @@ async fn converse(
         match timeout(SILENCE, write.write_all(&text)).await {
             Ok(written) => written?,
             Err(_) => return Ok(()),
+        }
+        if let (Some(updates), Outcome::Ok(_)) = (subscribed, &response.outcome) {
+            return forward(updates, &mut read, &mut write).await;
         }
         if too_long {
             // Where the next one begins is not known.
@@ -305,9 +317,39 @@ fn understand(line: &[u8]) -> Result<Command, Response> {
     Ok(request.command)
 }
 
-async fn ask(command: Command, requests: &mpsc::Sender<Asked>) -> Response {
+/// Writes updates until the client is gone, or does not read them.
+async fn forward(
+    mut updates: mpsc::Receiver<Arc<str>>,
+    read: &mut (impl AsyncReadExt + Unpin),
+    write: &mut (impl AsyncWriteExt + Unpin),
+) -> io::Result<()> {
+    let mut ignored = [0; 256];
+    loop {
+        let line = tokio::select! {
+            line = updates.recv() => line,
+            count = read.read(&mut ignored) => match count? {
+                0 => return Ok(()),
+                _ => continue,
+            },
+        };
+        let Some(line) = line else {
+            return Ok(());
+        };
+        match timeout(FIRST_SILENCE, write.write_all(line.as_bytes())).await {
+            Ok(written) => written?,
+            Err(_) => return Ok(()),
+        }
+    }
+}
+
+async fn ask(command: Command, updates: Option<Lines>, requests: &mpsc::Sender<Asked>) -> Response {
     let (answer, answered) = oneshot::channel();
-    if requests.send(Asked { command, answer }).await.is_ok()
+    let asked = Asked {
+        command,
+        answer,
+        updates,
+    };
+    if requests.send(asked).await.is_ok()
         && let Ok(response) = answered.await
     {
         return response;
@@ -382,7 +424,7 @@ mod tests {
     #[test]
     fn what_is_no_request_is_answered() {
         let code = |line: &str| match understand(line.as_bytes()).unwrap_err().outcome {
-            super::super::protocol::Outcome::Error { code, .. } => code,
+            Outcome::Error { code, .. } => code,
             other => panic!("{other:?}"),
         };
         for line in [

@@ -7,8 +7,6 @@ use std::time::Instant;
 use teamster_process::ProcessIdentity;
 
 use super::Error;
-use super::event::Event;
-use super::last_start::LastStart;
 use super::managed::Managed;
 use super::place::real;
 use super::process::end_marked;
@@ -60,7 +58,8 @@ impl Supervisor {
                 }
                 // One that was stopped here and started elsewhere is not ours to end, and that of another
                 // agent is for that one to end.
-                let (process, started) = LastStart::running(&managed.config.working_dir)
+                let (process, started) = managed
+                    .started_elsewhere()
                     .filter(|(process, _)| wanted && !state.has(*process))?;
                 Some(managed.process_state(process, started))
             });
@@ -101,10 +100,8 @@ impl Supervisor {
     /// be that of others by now.
     fn end_what_is_left_of(&mut self, process: ProcessIdentity) {
         if let Err(error) = end_marked(process) {
-            self.event(Event::Warning(format!(
-                "cannot end what pid {} has left: {error}",
-                process.pid()
-            )));
+            let pid = process.pid();
+            self.warn(format!("cannot end what pid {pid} has left: {error}"));
         }
     }
 

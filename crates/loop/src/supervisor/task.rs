@@ -21,10 +21,13 @@ use super::process::{Gated, Program, adopted_exit, child_exit, clear_up};
 use super::protocol::LastError;
 use super::socket::{Lock, Socket};
 use super::state::{ProcessState, State};
+use super::updates::Updates;
 use super::{Error, Settings, epoch_ms};
 
 /// How long killed loops may take to disappear at the end. Only one that hangs in the kernel takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often is looked whether the files of the agents are still right.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 /// How many requests may wait.
 const REQUESTS: usize = 64;
 /// How long until what could not be written is tried again.
@@ -48,6 +51,9 @@ pub struct Supervisor {
     /// What is on the disk is not how things are: when it was tried last to write that, and why in vain.
     pub(super) unwritten: Option<(Instant, io::Error)>,
     events: Vec<Event>,
+    pub(super) updates: Updates,
+    /// When it is looked again whether the files of the agents are still right.
+    next_look: Instant,
     tell: mpsc::UnboundedSender<Order>,
     orders: mpsc::UnboundedReceiver<Order>,
     // The last to go: then the next one may come.
@@ -101,6 +107,7 @@ impl Supervisor {
         ))?;
         let socket = Socket::bind(path.clone()).map_err(Error::disk("cannot listen on", &path))?;
         let (tell, orders) = mpsc::unbounded_channel();
+        let updates = Updates::new(place.history());
         let mut supervisor = Self {
             settings,
             config,
@@ -113,6 +120,8 @@ impl Supervisor {
             written: None,
             unwritten: None,
             events: Vec::new(),
+            updates,
+            next_look: Instant::now(),
             tell,
             orders,
             _lock: lock,
@@ -152,12 +161,18 @@ impl Supervisor {
         let mut answers = Vec::new();
         loop {
             self.act().await;
+            self.look_after_files();
             self.agents
                 .retain(|it| !it.removed || it.agent.process().is_some());
             self.save();
             answers.drain(..).for_each(|it| self.send(it));
-            self.events.drain(..).for_each(&mut report);
+            for event in std::mem::take(&mut self.events) {
+                self.updates.event(&event);
+                report(event);
+            }
+            self.send_changes();
             if self.has_ended() {
+                self.updates.flush().await;
                 break;
             }
             let due = self.due();
@@ -175,13 +190,16 @@ impl Supervisor {
             Order::Exited(process, exit) => self.exited(process, exit),
             Order::Reload => {
                 if let Err((_, message)) = self.reload() {
-                    self.event(Event::Warning(message));
+                    self.warn(message);
                 }
             }
             Order::End => {
                 let now = Instant::now();
                 let again = self.ending.is_some();
                 self.ending.get_or_insert(now);
+                if !again {
+                    self.event(Event::Ending);
+                }
                 if self.settings.keep_agents {
                     return;
                 }
@@ -213,6 +231,8 @@ impl Supervisor {
             .filter(|index| !self.is_held(*index))
             .filter_map(|index| self.agents[index].agent.due())
             .chain(end)
+            .chain(self.updates.due())
+            .chain(Some(self.next_look))
             .chain(
                 self.unwritten
                     .as_ref()
@@ -255,7 +275,7 @@ impl Supervisor {
                 if let Err(error) = process.signal_group(signal) {
                     let id = &self.agents[index].config.id;
                     let warning = format!("{id}: cannot signal pid {}: {error}", process.pid());
-                    self.event(Event::Warning(warning));
+                    self.warn(warning);
                 }
             }
         }
@@ -274,7 +294,7 @@ impl Supervisor {
             }
             return;
         }
-        if let Some((process, started_at_ms)) = LastStart::running(&managed.config.working_dir) {
+        if let Some((process, started_at_ms)) = managed.started_elsewhere() {
             // Somebody else has started it meanwhile.
             let process = managed.process_state(process, started_at_ms);
             self.adopt(index, process, 0);
@@ -320,7 +340,7 @@ impl Supervisor {
         let agent = self.agents[index].config.id.clone();
         if let Err(error) = told {
             let warning = format!("{agent}: cannot write last-start.json: {error}");
-            self.event(Event::Warning(warning));
+            self.warn(warning);
         }
         self.event(Event::Started {
             agent,
@@ -357,7 +377,7 @@ impl Supervisor {
         };
         if let Err(error) = clear_up(process, exit) {
             let warning = format!("cannot end what pid {} has left: {error}", process.pid());
-            self.event(Event::Warning(warning));
+            self.warn(warning);
         }
         let now = Instant::now();
         let managed = &mut self.agents[index];
@@ -413,8 +433,12 @@ impl Supervisor {
     pub(super) fn warn_of_config(&mut self) {
         let file = self.config.file.display().to_string();
         for warning in self.config.warnings.clone() {
-            self.event(Event::Warning(format!("{file}: {warning}")));
+            self.warn(format!("{file}: {warning}"));
         }
+    }
+
+    pub(super) fn warn(&mut self, message: String) {
+        self.event(Event::Warning { message });
     }
 
     pub(super) fn event(&mut self, event: Event) {
@@ -426,6 +450,27 @@ impl Supervisor {
         own && self.enabled && self.ending.is_none()
     }
 
+    /// Sees to it that `last-start.json` names the loop that runs: another program that tried to start a second
+    /// one may have written the process id of its attempt.
+    fn look_after_files(&mut self) {
+        let now = Instant::now();
+        if now < self.next_look {
+            return;
+        }
+        self.next_look = now + BETWEEN_LOOKS;
+        for managed in &self.agents {
+            let process = managed.process.as_ref().filter(|_| !managed.removed);
+            if let Some(process) = process {
+                let start = LastStart {
+                    epoch_ms: process.started_at_ms,
+                    pid: process.pid,
+                };
+                // It is tried again.
+                let _ = start.mend(&managed.config.working_dir);
+            }
+        }
+    }
+
     fn save(&mut self) {
         match self.write_state() {
             Ok(()) => self.unwritten = None,
@@ -433,7 +478,7 @@ impl Supervisor {
                 let file = self.place.state();
                 let warning = format!("cannot write {}: {error}", file.display());
                 if self.unwritten.replace((Instant::now(), error)).is_none() {
-                    self.event(Event::Warning(warning));
+                    self.warn(warning);
                 }
             }
         }

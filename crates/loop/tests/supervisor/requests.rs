@@ -202,8 +202,9 @@ fn the_configuration_is_read_again() {
         "{error}"
     );
     supervisor.handle.reload();
-    supervisor
-        .event(|it| matches!(it, Event::Warning(text) if text.ends_with("; nothing is changed")));
+    supervisor.event(
+        |it| matches!(it, Event::Warning { message } if message.ends_with("; nothing is changed")),
+    );
     assert_eq!(
         ["stays", "changes", "goes"].map(|id| company.running(id)),
         before

@@ -1,0 +1,48 @@
+//! `teamster agents watch`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use teamster::agent_loop::supervisor::protocol::{Change, Update};
+
+use super::status::state;
+use super::{Failure, connect, of_printed};
+use crate::args::AgentsWatchArgs;
+use crate::runs::local;
+use crate::{drive, exit_code, words};
+
+/// Prints how the agents are and what changes, until the supervisor ends.
+pub(super) async fn main(args: &AgentsWatchArgs, file: &Path) -> Result<u8, Failure> {
+    let (status, mut updates) = connect(file).await?.subscribe().await?;
+    for agent in status.agents {
+        let status = Box::new(agent);
+        let code = print(args, &Update::new(Change::Agent { status }))?;
+        if code != exit_code::SUCCESS {
+            return Ok(code);
+        }
+    }
+    while let Some(update) = updates.next().await? {
+        let code = print(args, &update)?;
+        if code != exit_code::SUCCESS {
+            return Ok(code);
+        }
+    }
+    Ok(exit_code::SUCCESS)
+}
+
+fn print(args: &AgentsWatchArgs, update: &Update) -> Result<u8, Failure> {
+    let now = drive::clock();
+    let time = local(now, "%H:%M:%S");
+    let line = if args.json {
+        serde_json::to_string(update).map_err(|error| Failure::Output(error.into()))?
+    } else {
+        let what = match &update.change {
+            Change::Event { happened, .. } => happened.to_string(),
+            Change::Agent { status } => format!("{}: {}", status.id, state(status, true, now)),
+            Change::Gone { id } => format!("{id}: gone"),
+            _ => return Ok(exit_code::SUCCESS),
+        };
+        words::one_line(&format!("{time} {what}"))
+    };
+    of_printed(writeln!(io::stdout(), "{line}"))
+}

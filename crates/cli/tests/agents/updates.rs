@@ -1,0 +1,104 @@
+//! What a supervisor tells of its agents, and loops that others have started.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use teamster_testkit::proc::{is_alive, wait_until};
+use teamster_testkit::stand_in::Act;
+
+use crate::LIMIT;
+use crate::company::{Company, pid};
+
+#[test]
+fn a_subscriber_learns_of_each_change_and_the_history_is_on_the_disk() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork, Act::Status]));
+    let supervisor = company.supervise([]);
+    let loop_pid = company.asleep("a");
+    let agent = company.agent("a");
+    assert_eq!(agent["lastTick"]["result"], "completed");
+    assert_eq!(agent["lastTick"]["pid"], loop_pid);
+    assert!(agent["status"].is_object(), "{agent}");
+    let started = agent["startedAtMs"].as_u64().unwrap();
+    assert!(agent["heartbeatMs"].as_u64().unwrap() >= started, "{agent}");
+
+    let mut command = company.teamster(["agents", "watch", "--json"]);
+    let mut watching = command.stdout(Stdio::piped()).spawn().unwrap();
+    let updates = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut updates = updates.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    // How it is before anything changes.
+    assert_eq!(updates.next().unwrap()["status"]["id"], "a");
+    company.good(["agents", "wake", "a"]);
+    let is_tick = |update: &Value| {
+        update["update"] == "agent" && update["status"]["lastTick"]["tick"].as_u64() > Some(1)
+    };
+    assert!(updates.any(|update| is_tick(&update)));
+    assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
+    let stopped = json!({"event": "stopped", "agent": "a"});
+    assert!(updates.any(|update| update["happened"] == stopped));
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+    assert!(updates.any(|update| update["happened"]["event"] == "ending"));
+    assert!(watching.wait().unwrap().success());
+
+    let history = fs::read_to_string(company.path(".teamster/history.jsonl")).unwrap();
+    let history: Vec<Value> = (history.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let events: Vec<_> = history
+        .iter()
+        .map(|it| it["event"].as_str().unwrap())
+        .collect();
+    assert_eq!(events, ["listening", "started", "stopped", "ending"]);
+    assert_eq!(history[1]["pid"], loop_pid);
+}
+
+#[test]
+fn a_loop_that_was_started_by_hand_is_taken_over() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let mut by_hand = company.teamster(["loop"]);
+    let by_hand = by_hand.arg(company.folder("a")).stdout(Stdio::null());
+    let mut by_hand = by_hand.spawn().unwrap();
+    assert_eq!(company.asleep("a"), by_hand.id());
+    let supervisor = company.supervise([]);
+    let agent = company.agent("a");
+    assert_eq!(
+        (pid(&agent), &agent["adopted"]),
+        (Some(by_hand.id()), &json!(true))
+    );
+    assert_eq!(company.log("a").matches("agent-loop start").count(), 1);
+    let stopping = company.teamster(["agents", "stop", "a"]).spawn();
+    // Its parent is this test.
+    assert_eq!(by_hand.wait().unwrap().code(), Some(0));
+    assert!(stopping.unwrap().wait().unwrap().success());
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}
+
+#[test]
+fn what_another_program_writes_of_its_attempt_does_not_stay() {
+    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
+    let supervisor = company.supervise([]);
+    let loop_pid = company.asleep("a");
+    let file = company.folder("a").join(".orchestrator/last-start.json");
+    let right = fs::read_to_string(&file).unwrap();
+    // As a dashboard does it.
+    let mut second = company.teamster(["loop"]);
+    let mut second = second
+        .arg(company.folder("a"))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let attempt = json!({"epoch_ms": 1, "pid": second.id()}).to_string();
+    fs::write(&file, attempt).unwrap();
+    assert_eq!(second.wait().unwrap().code(), Some(2));
+    assert!(wait_until(LIMIT, || fs::read_to_string(&file).unwrap() == right));
+    assert!(is_alive(loop_pid));
+    kill(Pid::from_raw(loop_pid.cast_signed()), Signal::SIGUSR1).unwrap();
+    assert!(wait_until(LIMIT, || company.log("a").contains("tick 2 ok")));
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+}

@@ -1,0 +1,86 @@
+//! What an earlier loop has left that was killed.
+
+use teamster_core::{Id, RunResult};
+
+use super::AgentLoop;
+use crate::folder::read_last_json_line;
+use crate::left_behind;
+use crate::status::SessionFile;
+use crate::tick_record::{TickBegin, TickRecord, TickResult};
+
+/// A tick that an earlier loop had begun when it was killed.
+pub(super) struct CutOffTick {
+    begin: TickBegin,
+    pid: u32,
+    session: Option<Id>,
+}
+
+impl CutOffTick {
+    /// That of this file.
+    pub(super) fn of(file: &SessionFile) -> Option<Self> {
+        Some(Self {
+            begin: file.tick?,
+            pid: file.pid,
+            session: file.session_id.as_deref().map(Id::from),
+        })
+    }
+}
+
+impl AgentLoop {
+    /// Ends what the agent of a loop that was killed has left running.
+    ///
+    /// Mutable, because an adapter is not shared between threads.
+    pub(super) async fn end_what_is_left(&mut self) {
+        let Some(pid) = self.folder.predecessor() else {
+            return;
+        };
+        let ended = tokio::task::spawn_blocking(move || left_behind::end_all_of(pid));
+        match ended.await {
+            Ok(Ok(0)) | Err(_) => {}
+            Ok(Ok(count)) => self.log.line(format!(
+                "ended what the loop with pid {pid} has left running: {count} processes"
+            )),
+            Ok(Err(error)) => self.log.line(format!(
+                "cannot end what the loop with pid {pid} has left running: {error}"
+            )),
+        }
+    }
+
+    /// Writes down what the tick used in which an earlier loop was killed, as far as the CLI's own files tell.
+    pub(super) async fn account_for_cut_off_tick(&mut self) {
+        let Some(CutOffTick {
+            begin,
+            pid,
+            session,
+        }) = self.cut_off_tick.take()
+        else {
+            return;
+        };
+        // It was killed after it had accounted for the tick.
+        let last: Option<TickRecord> = read_last_json_line(&self.folder.path(TickRecord::NAME));
+        if last.is_some_and(|last| (last.pid, last.begin) == (pid, begin.begin)) {
+            return;
+        }
+        let number = begin.tick;
+        self.log.line(format!(
+            "tick {number} of the loop with pid {pid} was cut off"
+        ));
+        let mut measured = Vec::new();
+        if let (Some(meter), Some(id)) = (self.meter.clone(), session.clone()) {
+            let meter = meter.since(begin.begin);
+            let read = tokio::task::spawn_blocking(move || meter.read(Some(&id)));
+            measured = read.await.unwrap_or_default();
+        }
+        let used = self.record(&RunResult::default(), &measured, session.as_ref());
+        let now = self.clock.now();
+        let result = TickResult::Killed;
+        self.write_tick(TickRecord::new(
+            begin,
+            pid,
+            now,
+            result,
+            session.as_deref(),
+            &used,
+        ));
+    }
+}

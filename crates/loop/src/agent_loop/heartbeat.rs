@@ -1,0 +1,40 @@
+//! A sign of life.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Clock;
+use crate::folder::write_json;
+
+/// How often it is given.
+const BETWEEN: Duration = Duration::from_secs(30);
+
+/// `heartbeat.json`: written every 30 s for as long as the loop works, in ticks and in sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Heartbeat {
+    /// In milliseconds since the Unix epoch.
+    pub(crate) epoch_ms: i64,
+    /// The process id of the loop.
+    pub(crate) pid: u32,
+}
+
+impl Heartbeat {
+    pub(crate) const NAME: &str = "heartbeat.json";
+}
+
+/// Writes the file again and again.
+pub(super) async fn beat(clock: Arc<dyn Clock>, path: PathBuf) -> Infallible {
+    loop {
+        let heartbeat = Heartbeat {
+            epoch_ms: clock.now().as_millisecond(),
+            pid: std::process::id(),
+        };
+        // A folder that is gone is made again at the next tick.
+        let _ = write_json(&path, &heartbeat);
+        clock.sleep(BETWEEN).await;
+    }
+}

@@ -1,0 +1,69 @@
+//! The time between two ticks.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Duration;
+
+use teamster_core::{ErrorKind, RunResult};
+
+use super::AgentLoop;
+use crate::clock::{Clock, rest};
+use crate::machine::Sleep;
+use crate::status::SleepFile;
+
+/// How often a loop that sleeps looks whether the agent's directory is still there.
+const BETWEEN_LOOKS_FOR_DIRECTORY: Duration = Duration::from_secs(30);
+
+impl AgentLoop {
+    /// How many seconds a limit of the service holds that the tick has met, if it said so.
+    pub(super) fn limited_for(&self, result: &RunResult) -> Option<u64> {
+        let now = u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default();
+        let limits = (result.errors.iter())
+            .filter(|error| matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Quota));
+        let ms = limits.filter_map(|error| {
+            let reset = error.resets_at.map(|at| at.saturating_sub(now));
+            reset.max(error.retry_after_ms)
+        });
+        ms.max().map(|ms| ms.div_ceil(1000))
+    }
+
+    pub(super) async fn sleep(&mut self, sleep: Sleep) {
+        let Sleep { seconds, reason } = sleep;
+        let line = format!("sleeping {seconds} s: {reason}");
+        let reason = self.with_trouble(reason);
+        // First the file: who has read the line may look at it.
+        self.write_sleep(SleepFile::sleeping(seconds, reason, self.clock.now()));
+        self.log.line(line);
+        let (clock, control) = (self.clock.clone(), self.control.clone());
+        let mut rest = pin!(rest(&*clock, seconds));
+        let mut gone = pin!(gone(&*clock, self.folder.directory().to_owned()));
+        let woken = loop {
+            tokio::select! {
+                biased;
+                () = control.stopping() => break false,
+                () = control.woken() => break true,
+                () = &mut rest => break false,
+                result = self.next_unasked() => self.played_by_itself(&result),
+                // The next tick says so and ends the loop.
+                () = &mut gone => break false,
+            }
+        };
+        if woken {
+            self.log.line("woken");
+        }
+        self.machine.rested();
+    }
+}
+
+/// Waits until the directory of an agent has been removed.
+async fn gone(clock: &dyn Clock, directory: PathBuf) {
+    let is_there = || match fs::metadata(&directory) {
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        Ok(_) => true,
+    };
+    while is_there() {
+        clock.sleep(BETWEEN_LOOKS_FOR_DIRECTORY).await;
+    }
+}
