@@ -189,7 +189,14 @@ fn understand(sent: &Sent<'_>) -> Understood {
     };
     let words = args.positionals.iter();
     let words = words.map(|word| word.to_string_lossy().into_owned());
-    let parts: Vec<_> = words.chain(sent.stdin()).collect();
+    // The CLI drops one byte order mark.
+    let mut stdin = sent.stdin();
+    if let Some(text) = &mut stdin
+        && text.starts_with('\u{feff}')
+    {
+        text.remove(0);
+    }
+    let parts: Vec<_> = words.chain(stdin).collect();
     Understood {
         prompt: parts.join("\n"),
         session_id: args.text("--session"),
