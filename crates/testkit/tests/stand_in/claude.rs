@@ -148,13 +148,12 @@ async fn a_turn_that_hangs_is_interrupted_and_the_process_lives_on() {
     for act in [Act::Hang, Act::Late] {
         let place = place(|plan| plan.turn([act]));
         let session = place.open(None);
-        let turn = session.send(Turn::new(FULL));
+        let turn = tokio::spawn(end(session.send(Turn::new(FULL))));
         let hangs = || place.seen().contains(&What::Will { act });
-        let (result, ()) = tokio::join!(end(turn), async {
-            let hung = tokio::task::block_in_place(|| proc::wait_until(LIMIT, hangs));
-            assert!(hung);
-            session.interrupt();
-        });
+        let hung = tokio::task::block_in_place(|| proc::wait_until(LIMIT, hangs));
+        assert!(hung);
+        session.interrupt();
+        let result = turn.await.unwrap();
         assert_eq!(result.status, RunStatus::Aborted);
         let next = say(&*session, LIGHT).await;
         assert_eq!(next.text, "Turn 1 is done.");
