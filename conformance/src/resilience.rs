@@ -8,6 +8,7 @@ mod checks;
 mod facts;
 mod failover;
 mod failures;
+mod limit;
 mod page;
 mod side_effects;
 mod stage;

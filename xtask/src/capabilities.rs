@@ -90,6 +90,8 @@ const ROWS: &[(&str, &str)] = &[
     ("thinking", "the model's reasoning"),
     ("usage", "token figures"),
     ("cost", "cost, reported by the CLI"),
+    ("liveUsage", "token figures while the run goes on"),
+    ("liveCost", "cost while the run goes on"),
     (
         "announcesTools",
         "every tool that can change things is told before it runs",

@@ -5,7 +5,7 @@ use teamster_orchestrator::{Orchestrator, OrchestratorConfig, RunEvent, RunReque
 
 use super::checks::Findings;
 use super::stage::{Ran, Stage};
-use super::{abort, anew, failover, side_effects};
+use super::{abort, anew, failover, limit, side_effects};
 use crate::play::Bench;
 
 /// Something that goes wrong.
@@ -17,6 +17,7 @@ pub(crate) enum Case {
     Failover,
     ReadOnlyRetry,
     Abort,
+    Limit,
 }
 
 /// What the agent is asked.
@@ -29,13 +30,14 @@ pub(crate) const EFFECTS: &str = "effects.txt";
 pub(crate) const ANSWER: &str = "All done.";
 
 impl Case {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::NoDoubleSideEffects,
         Self::KilledInATool,
         Self::SentAnew,
         Self::Failover,
         Self::ReadOnlyRetry,
         Self::Abort,
+        Self::Limit,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -46,6 +48,7 @@ impl Case {
             Self::Failover => "failover",
             Self::ReadOnlyRetry => "read_only_retry",
             Self::Abort => "abort",
+            Self::Limit => "limit",
         }
     }
 
@@ -65,6 +68,9 @@ impl Case {
                 "The service fails after a file was read: the prompt is sent anew"
             }
             Self::Abort => "The run is aborted while a command runs",
+            Self::Limit => {
+                "The agent runs one command after another: a limit of tokens ends the run soon after it is met"
+            }
         }
     }
 }
@@ -89,6 +95,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli, case: Case) -> anyhow::Result<
         Case::Failover => failover::play(bench, cli).await,
         Case::ReadOnlyRetry => anew::after_reading(bench, cli).await,
         Case::Abort => abort::play(bench, cli).await,
+        Case::Limit => limit::play(bench, cli).await,
     }
 }
 

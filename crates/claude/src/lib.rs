@@ -66,6 +66,7 @@ static CAPABILITIES: Capabilities = {
     can.text_deltas = true;
     can.thinking = true;
     can.usage = true;
+    can.live_usage = true;
     can.cost = true;
     can.announces_tools = true;
     can.slash_commands = true;

@@ -62,6 +62,7 @@ static CAPABILITIES: Capabilities = {
     can.prompt_on_stdin = true;
     can.thinking = true;
     can.usage = true;
+    can.live_usage = true;
     // The newer models start agents without an item, what agents do has none, and a command that fails
     // at once may have none either.
     can.announces_tools = false;

@@ -1,14 +1,14 @@
 //! What the CLI keeps of a session.
 //!
 //! Every session has a file `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` in the CLI's home, to
-//! which a resumed run appends. It is only read here, and only its end: each request to the model
-//! leaves a line with the total so far.
+//! which a resumed run appends. It is only read: its end before a run, and what it gains while the run goes
+//! on. Each request to the model leaves lines with the total so far.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use teamster_core::{ExecuteParams, is_uuid};
+use teamster_core::{ExecuteParams, RecordFiles, Usage, is_uuid};
 
 use crate::decoder::wire::Object;
 use crate::decoder::{Baseline, Totals};
@@ -17,6 +17,8 @@ use crate::decoder::{Baseline, Totals};
 const FIRST_TAIL: u64 = 64 << 10;
 /// How much of it is looked at at most. A line is some 50 KB at most, unless there are images.
 const LARGEST_TAIL: u64 = 16 << 20;
+/// What is in the lines that have figures.
+const FIGURES: &[&str] = &["\"token_usage_record\"", "\"token_count\""];
 /// How far into a line its type stands at most, in bytes.
 const HEAD: usize = 256;
 
@@ -49,22 +51,38 @@ pub(crate) fn home(params: &ExecuteParams) -> Option<PathBuf> {
     })
 }
 
-/// The file of a session. Its id tells when the session began, and so in which directory it is; the
-/// CLI names that after the local day, which may be the one before or after.
+/// The file of a session.
 fn find(sessions: &Path, id: &str) -> Option<PathBuf> {
-    let day = day_of(id)?;
     let ending = format!("-{id}.jsonl");
-    [day, day.checked_sub(1)?, day + 1]
-        .into_iter()
-        .find_map(|day| {
-            let (year, month, day) = date(day);
-            let directory = sessions.join(format!("{year:04}/{month:02}/{day:02}"));
-            fs::read_dir(directory).ok()?.flatten().find_map(|entry| {
-                let name = entry.file_name();
-                let name = name.to_str()?;
-                (name.starts_with("rollout-") && name.ends_with(&ending)).then(|| entry.path())
-            })
+    folders(id)?.into_iter().find_map(|folder| {
+        let directory = sessions.join(folder);
+        fs::read_dir(directory).ok()?.flatten().find_map(|entry| {
+            let name = entry.file_name();
+            let name = name.to_str()?;
+            (name.starts_with("rollout-") && name.ends_with(&ending)).then(|| entry.path())
         })
+    })
+}
+
+/// Where the file of a session may be. Its id tells when the session began; the CLI names the folder
+/// after the local day, which may be the one before or after.
+fn folders(id: &str) -> Option<[String; 3]> {
+    let day = day_of(id)?;
+    Some([day, day.checked_sub(1)?, day + 1].map(|day| {
+        let (year, month, day) = date(day);
+        format!("{year:04}/{month:02}/{day:02}")
+    }))
+}
+
+/// The files of a session, for the engine to read while the CLI writes them.
+pub(crate) fn files(home: &Path, id: &str) -> Option<RecordFiles> {
+    let id = id.to_ascii_lowercase();
+    let paths = folders(&id)?.map(|folder| format!("{folder}/rollout-*-{id}.jsonl"));
+    Some(RecordFiles {
+        folder: home.join("sessions"),
+        paths: paths.into(),
+        containing: FIGURES,
+    })
 }
 
 /// The day on which an id was made, counted from 1970-01-01. Only ids of version 7 tell.
@@ -108,8 +126,8 @@ fn last_total(path: &Path) -> Option<Totals> {
         file.seek(SeekFrom::Start(start)).ok()?;
         let mut tail = Vec::new();
         (&mut file).take(size).read_to_end(&mut tail).ok()?;
-        if let Some(total) = tail.rsplit(|b| *b == b'\n').find_map(total_in) {
-            return Some(total);
+        if let Some(figures) = tail.rsplit(|b| *b == b'\n').find_map(Figures::in_line) {
+            return Some(figures.total);
         }
         if start == 0 {
             return Some(Totals::default());
@@ -121,21 +139,89 @@ fn last_total(path: &Path) -> Option<Totals> {
     }
 }
 
-/// The total in a line, if it holds one: a record of usage, or an event that reports it.
-fn total_in(line: &[u8]) -> Option<Totals> {
-    let head = String::from_utf8_lossy(&line[..line.len().min(HEAD)]);
-    if !head.contains("\"token_usage_record\"") && !head.contains("\"token_count\"") {
-        return None;
+/// What a line says of the use of tokens: a record of usage, or an event that reports it.
+struct Figures {
+    /// Of the session.
+    total: Totals,
+    /// Of the last request.
+    last: Option<Totals>,
+}
+
+impl Figures {
+    fn in_line(line: &[u8]) -> Option<Self> {
+        let head = String::from_utf8_lossy(&line[..line.len().min(HEAD)]);
+        if !FIGURES.iter().any(|kind| head.contains(kind)) {
+            return None;
+        }
+        let text = String::from_utf8_lossy(line);
+        let line = Object::parse(&text)?;
+        let payload = line.object("payload")?;
+        let (total, last) = match &*line.text("type")? {
+            "token_usage_record" => (
+                payload.object("thread_token_usage")?,
+                payload.object("usage"),
+            ),
+            "event_msg" => {
+                let info = payload.object("info")?;
+                (
+                    info.object("total_token_usage")?,
+                    info.object("last_token_usage"),
+                )
+            }
+            _ => return None,
+        };
+        Some(Self {
+            total: Totals::of(&total),
+            last: last.map(|last| Totals::of(&last)),
+        })
     }
-    let text = String::from_utf8_lossy(line);
-    let line = Object::parse(&text)?;
-    let payload = line.object("payload")?;
-    let usage = match &*line.text("type")? {
-        "token_usage_record" => payload.object("thread_token_usage")?,
-        "event_msg" => payload.object("info")?.object("total_token_usage")?,
-        _ => return None,
-    };
-    Some(Totals::of(&usage))
+}
+
+/// What a run has used, by the lines that its session's file gains.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    /// The total of the session before the run.
+    before: Baseline,
+    total: Option<Totals>,
+    /// The requests of the run: all that is known where the total before is not.
+    requests: Option<Totals>,
+}
+
+impl Recorded {
+    pub(crate) fn new(before: Baseline) -> Self {
+        Self {
+            before,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a line: what the run has used so far, if that has changed. A total is often repeated.
+    pub(crate) fn line(&mut self, line: &str) -> Option<Usage> {
+        let figures = Figures::in_line(line.as_bytes())?;
+        // So it is where the context was too small.
+        if figures.total.is_zero() || self.total == Some(figures.total) {
+            return None;
+        }
+        self.total = Some(figures.total);
+        if let Some(last) = figures.last {
+            self.requests = Some(self.requests.map_or(last, |sum| sum.plus(&last)));
+        }
+        self.usage()
+    }
+
+    /// What the run has used.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        let used = match &self.before {
+            Baseline::Known(before) => self.total?.less(before),
+            Baseline::Unknown => self.requests,
+        };
+        used.filter(|used| !used.is_zero()).map(Usage::from)
+    }
+
+    /// What the session has used.
+    pub(crate) fn session_usage(&self) -> Option<Usage> {
+        self.total.map(Usage::from)
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf, absolute};
 
 use teamster_core::{
     AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, Launch,
-    PermissionMode, RecordFile, Stdin, is_uuid,
+    PermissionMode, RecordFiles, Stdin, is_uuid,
 };
 
 use crate::{CAPABILITIES, INFO};
@@ -30,6 +30,8 @@ const MARKS_OF_A_SESSION: &[&str] = &[
     "COPILOT_CLI_RESOLVED_DIST_DIR",
 ];
 
+/// The file of a session that records what happens in it.
+const EVENTS: &str = "events.jsonl";
 /// The lines of the session's record that have figures.
 const FIGURES: &[&str] = &["session.usage_record", "session.start", "session.shutdown"];
 
@@ -39,10 +41,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     let stdin = prompt(params, &mut args)?;
     args.add("--output-format=json");
     let launch = begin(params, args, stdin)?;
-    Ok(Launch {
-        record: record(params),
-        ..launch
-    })
+    Ok(Launch { ..launch })
 }
 
 /// What a run and a session have in the same way.
@@ -159,7 +158,7 @@ fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
 }
 
 /// Where the CLI records the session: it prints no token counts.
-pub(crate) fn record(params: &ExecuteParams) -> Option<RecordFile> {
+pub(crate) fn record(params: &ExecuteParams) -> Option<RecordFiles> {
     let id = params
         .session_id
         .as_ref()
@@ -176,14 +175,21 @@ pub(crate) fn record(params: &ExecuteParams) -> Option<RecordFile> {
         None => variable("HOME")?.join(".copilot"),
     };
     let here = params.working_directory.as_deref().unwrap_or(Path::new(""));
-    Some(RecordFile {
-        path: here
-            .join(home)
-            .join("session-state")
-            .join(id)
-            .join("events.jsonl"),
+    Some(RecordFiles {
+        folder: here.join(home).join("session-state").join(id),
+        paths: vec![EVENTS.to_owned()],
         containing: FIGURES,
     })
+}
+
+/// Whether there is a session with the id that was asked for.
+pub(crate) fn session_exists(params: &ExecuteParams) -> bool {
+    events(params).is_some_and(|file| file.exists())
+}
+
+/// The file in which the CLI records the session.
+pub(crate) fn events(params: &ExecuteParams) -> Option<PathBuf> {
+    Some(record(params)?.folder.join(EVENTS))
 }
 
 /// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
@@ -214,7 +220,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         }
     }
     // The CLI would go on with it and say nothing about that.
-    if params.session_id.is_none() && record(params).is_some_and(|record| record.path.exists()) {
+    if params.session_id.is_none() && session_exists(params) {
         return Err(AgentError::invalid_params(
             "new_session_id: there is a session with this id; to go on with it, give it as \
              session_id",

@@ -65,6 +65,7 @@ static CAPABILITIES: Capabilities = {
     can.text_deltas = true;
     can.thinking = true;
     can.usage = true;
+    can.live_usage = true;
     can.announces_tools = true;
     can
 };

@@ -4,8 +4,8 @@ mod so_far;
 
 use crate::{
     Activity, AgentError, AgentEvent, Decision, Decoder, Diagnostics, Done, ErrorCode, ErrorKind,
-    Events, Exit, Id, NoticeLevel, NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus,
-    RunSummary, Secrets, Stop, excerpt, tail,
+    Events, Exit, Id, NoticeLevel, NoticeSource, PermissionDenial, RawJson, RecordFiles, RunResult,
+    RunStatus, RunSummary, Secrets, Stop, UsageReport, excerpt, tail,
 };
 
 use so_far::{TextSoFar, Tools};
@@ -131,6 +131,22 @@ impl RunAssembler {
         );
     }
 
+    /// The files in which the CLI records what it does not print, as soon as they are known.
+    pub fn record_files(&self) -> Option<RecordFiles> {
+        self.decoder.record_files()
+    }
+
+    /// Takes a line of these files while the run goes on, and pushes what it says was used.
+    pub fn record_line(&mut self, line: &str, out: &mut Events) {
+        if let Some(usage) = self.decoder.record_line(line) {
+            out.push(AgentEvent::Usage(Box::new(UsageReport {
+                usage,
+                cost_usd: None,
+                native: None,
+            })));
+        }
+    }
+
     /// What the CLI is doing now.
     pub fn phase(&self) -> Phase {
         if self.diagnostics.lines == 0 && !self.started {
@@ -162,6 +178,9 @@ impl RunAssembler {
 
     /// The run is over: pushes what is left to say, and `done` last.
     pub fn finish(mut self, mut exit: Exit, duration_ms: u64, out: &mut Events) {
+        for line in &exit.record {
+            self.decoder.record_line(line);
+        }
         let from = out.items.len();
         let summary = self.decoder.finish(&exit, out);
         self.check(from, None, out);

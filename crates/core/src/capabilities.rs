@@ -57,6 +57,11 @@ pub struct Capabilities {
     pub usage: bool,
     /// The result has a cost that the CLI reports.
     pub cost: bool,
+    /// `usage_updates`: the stream has token figures while the run goes on, so that a limit of them
+    /// holds within it.
+    pub live_usage: bool,
+    /// The same for costs.
+    pub live_cost: bool,
     /// The stream tells every tool that can change things before it runs, by a `tool_use`.
     ///
     /// If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose
@@ -102,6 +107,8 @@ impl Capabilities {
             thinking: false,
             usage: false,
             cost: false,
+            live_usage: false,
+            live_cost: false,
             announces_tools: false,
             slash_commands: false,
             file_mentions: false,

@@ -70,7 +70,7 @@ impl ExecuteParams {
 
     /// Each parameter that not every provider has: its name, whether it is asked for, whether it
     /// can be honoured.
-    fn asked(&self, can: &Capabilities) -> [(&'static str, bool, bool); 14] {
+    fn asked(&self, can: &Capabilities) -> [(&'static str, bool, bool); 15] {
         [
             ("session_id", self.session_id.is_some(), can.resume),
             ("fork", self.fork, can.fork),
@@ -104,6 +104,7 @@ impl ExecuteParams {
                 self.output_schema.is_some(),
                 can.output_schema,
             ),
+            ("usage_updates", self.usage_updates, can.live_usage),
             ("images", !self.images.is_empty(), can.images),
             ("cli_retries", self.cli_retries.is_some(), can.cli_retries),
         ]

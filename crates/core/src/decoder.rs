@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -21,6 +22,19 @@ pub trait Decoder: Send {
 
     /// The output has ended and the process is gone. May still push events; says what the run was.
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary;
+
+    /// The files in which the CLI records what it does not print, as soon as they are known: before the
+    /// run for a session that is resumed, so that its earlier lines do not count.
+    fn record_files(&self) -> Option<RecordFiles> {
+        None
+    }
+
+    /// Takes a line that the files gained during the run: what the run has used so far, if the line
+    /// changes that. All of them come before [`finish`](Self::finish), some while the run goes on.
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        let _ = line;
+        None
+    }
 
     /// What goes on after the CLI's own end of a turn. Unless it is [`Activity::None`], the engine
     /// leaves the process alive.
@@ -57,6 +71,17 @@ pub enum Activity {
     Background,
     /// Another turn has begun, though it has no event yet.
     Turn,
+}
+
+/// Files to which a CLI appends lines of JSON as it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordFiles {
+    /// The folder that holds them. It need not be there before the run.
+    pub folder: PathBuf,
+    /// Their paths in it. A `*` stands for any text within a name, once in each name.
+    pub paths: Vec<String>,
+    /// Only lines that hold one of these texts are given.
+    pub containing: &'static [&'static str],
 }
 
 /// Where a decoder puts its events.
@@ -145,8 +170,8 @@ pub struct Exit {
     pub stderr: String,
     /// Why it was stopped from outside, if it was.
     pub stop: Option<Stop>,
-    /// Lines that the CLI added to its own record of the session during the run
-    /// ([`Launch::record`](crate::Launch)).
+    /// Lines that the CLI added to its record during the run ([`Decoder::record_files`]), as far as the
+    /// decoder was not given them before.
     pub record: Vec<String>,
 }
 

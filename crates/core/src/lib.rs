@@ -55,7 +55,7 @@ pub use assemble::{Phase, RunAssembler};
 pub use capabilities::{Capabilities, SystemPromptSupport};
 pub use check::is_uuid;
 pub use content::{mcp_content, media_placeholder};
-pub use decoder::{Activity, Decoder, Events, Exit, RunSummary, Stop};
+pub use decoder::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary, Stop};
 pub use error::{AgentError, ErrorCode, ErrorKind};
 pub use event::{
     AgentEvent, ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool,
@@ -63,7 +63,8 @@ pub use event::{
     Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
 pub use mcp::{
-    McpDelivery, McpServer, McpSupport, McpTools, McpTransport, mcp_variable, without_credentials,
+    MCP_VARIABLES, McpDelivery, McpServer, McpSupport, McpTools, McpTransport, mcp_variable,
+    without_credentials,
 };
 pub use params::{
     ExecuteParams, Image, ImageSource, PermissionMode, PromptDelivery, SystemPrompt, Timeouts,
@@ -72,8 +73,8 @@ pub use raw_json::RawJson;
 pub use result::{CostSource, Diagnostics, PermissionDenial, RunResult, RunStatus};
 pub use runtime::{
     AgentRuntime, CliInfo, CliProvider, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable,
-    EventsOn, FilePlace, Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, RecordFile,
-    SharedRuntime, Signal, Stdin, StopStep,
+    EventsOn, FilePlace, Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, SharedRuntime, Signal,
+    Stdin, StopStep,
 };
 pub use secrets::Secrets;
 pub use session::{

@@ -103,6 +103,9 @@ impl McpServer {
     }
 }
 
+/// How the names of all variables begin that [`mcp_variable`] makes. What they hold may be secret.
+pub const MCP_VARIABLES: &str = "TEAMSTER_MCP_";
+
 /// The environment variable that carries a secret of a server, for a CLI that finds it only there:
 /// the same for the same server and key, another one for any other.
 ///
@@ -113,7 +116,7 @@ impl McpServer {
 /// );
 /// ```
 pub fn mcp_variable(server: &str, key: &str) -> String {
-    let mut name = "TEAMSTER_MCP_".to_owned();
+    let mut name = MCP_VARIABLES.to_owned();
     encode(server, &mut name);
     // Nothing that is encoded has an underscore before an `x`.
     name.push_str("_x_");

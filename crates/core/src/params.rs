@@ -78,6 +78,9 @@ pub struct ExecuteParams {
     pub extra_args: Vec<String>,
     /// Give every event the line that it came from.
     pub include_native: bool,
+    /// Report what was used while the run goes on, for a CLI that does not print it too: the files in
+    /// which it records its sessions are read then.
+    pub usage_updates: bool,
     /// Leave processes that the agent's tools put in the background running after the run.
     pub keep_background: bool,
     /// Limits of time for this run; unset ones are the runtime's.
@@ -141,6 +144,7 @@ impl ExecuteParams {
             cli_retries: None,
             extra_args: Vec::new(),
             include_native: false,
+            usage_updates: false,
             keep_background: false,
             timeouts: Timeouts::default(),
             cancel: CancellationToken::new(),

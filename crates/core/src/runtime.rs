@@ -183,8 +183,6 @@ pub struct Launch {
     pub exit_grace: Option<Duration>,
     /// Limits of time that fit this CLI better than the engine's.
     pub timeouts: Timeouts,
-    /// Where the CLI records what it does not print.
-    pub record: Option<RecordFile>,
     /// Servers that the CLI finds in a configuration file of its own only.
     pub config: Option<ConfigEdit>,
     /// Where the CLI would mix a server of the user's with one of this run that has the same name. A
@@ -289,16 +287,6 @@ pub enum FilePlace {
     ArgumentNamed(usize, &'static str),
     /// In this environment variable.
     Variable(String),
-}
-
-/// A file to which the CLI appends lines of JSON as it goes. Those that it gains during the run are
-/// given to the decoder at the end ([`Exit::record`](crate::Exit)).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordFile {
-    /// Where it is. It need not be there before the run.
-    pub path: PathBuf,
-    /// Only lines that hold one of these texts are given.
-    pub containing: &'static [&'static str],
 }
 
 /// What a CLI reads on stdin. It is never left open by accident: several CLIs wait for its end.

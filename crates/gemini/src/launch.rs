@@ -18,6 +18,7 @@ use teamster_core::{
 use crate::{CAPABILITIES, INFO};
 
 pub(crate) use mcp::ALLOWED_SERVERS;
+pub(crate) use places::projects;
 pub(crate) use policy::is_needed as needs_policy;
 pub(crate) use session::launch_session;
 

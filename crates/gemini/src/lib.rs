@@ -69,6 +69,7 @@ static CAPABILITIES: Capabilities = {
     // What a broken answer had said stays, and the next one follows it.
     can.final_text = true;
     can.usage = true;
+    can.live_usage = true;
     can.announces_tools = true;
     can.slash_commands = true;
     can.file_mentions = true;

@@ -64,6 +64,8 @@ static CAPABILITIES: Capabilities = {
     can.prompt_on_stdin = true;
     can.thinking = true;
     can.usage = true;
+    can.live_usage = true;
+    can.live_cost = true;
     can.cost = true;
     // A call is told with its result, when it has ended.
     can.announces_tools = false;

@@ -183,7 +183,10 @@ impl Account {
                     };
                 }
             }
-            AgentEvent::Usage(report) => self.now.usage = report.usage,
+            AgentEvent::Usage(report) => {
+                self.now.usage = report.usage;
+                self.now.cost_usd = report.cost_usd.or(self.now.cost_usd);
+            }
             AgentEvent::RateLimit(limit) if !limit.status.starts_with("allowed") => {
                 self.now.resets_at = limit.resets_at.or(self.now.resets_at);
             }
@@ -448,6 +451,15 @@ impl Account {
             cost_usd: sum(self.spent.cost_usd, self.now.cost_usd),
             turns: self.spent.turns.saturating_add(self.now.turns),
             reported_turns: self.spent.reported_turns,
+        }
+    }
+
+    /// How many turns the attempt that goes on has had without a word of what they used.
+    pub(crate) fn silent_turns(&self) -> u32 {
+        if self.now.usage.is_empty() {
+            self.now.turns
+        } else {
+            0
         }
     }
 

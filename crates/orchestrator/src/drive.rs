@@ -263,6 +263,7 @@ impl Driver {
         }
         let capabilities = candidate.runtime.capabilities();
         let spent = self.account.spent();
+        params.usage_updates |= self.budget.tokens.is_some();
         if let Some(turns) = self.budget.turns.filter(|_| capabilities.max_turns) {
             let left = turns.saturating_sub(spent.turns);
             params.max_turns = Some(params.max_turns.map_or(left, |own| own.min(left)));

@@ -122,7 +122,8 @@ impl Candidate {
 
     /// The same task for another provider: what of `params` means the same for every CLI, which is all
     /// but the model, the effort, the sessions, the allowed tools and the extra arguments. They stay
-    /// behind, and can be set anew on what this gives.
+    /// behind, and so do the CLI's own retries where this provider has none
+    /// ([`goes_without`](Self::goes_without)). All can be set on what this gives.
     ///
     /// Denied tools are named in a CLI's own words too, but leaving them behind would allow what was
     /// forbidden; and a session that goes on is known to its own CLI only, so that another would not know
@@ -152,7 +153,33 @@ impl Candidate {
         params.effort = None;
         params.allowed_tools = Vec::new();
         params.extra_args = Vec::new();
+        if !runtime.capabilities().cli_retries {
+            params.cli_retries = None;
+        }
         Ok(Self::new(runtime, params))
+    }
+
+    /// The names of the parameters in `params` that this candidate goes without, sessions aside.
+    pub fn goes_without(&self, params: &ExecuteParams) -> Vec<&'static str> {
+        let own = &self.params;
+        let without = [
+            ("model", params.model.is_some() && own.model.is_none()),
+            ("effort", params.effort.is_some() && own.effort.is_none()),
+            (
+                "allowed_tools",
+                !params.allowed_tools.is_empty() && own.allowed_tools.is_empty(),
+            ),
+            (
+                "cli_retries",
+                params.cli_retries.is_some() && own.cli_retries.is_none(),
+            ),
+            (
+                "extra_args",
+                !params.extra_args.is_empty() && own.extra_args.is_empty(),
+            ),
+        ];
+        let without = without.into_iter().filter(|(_, without)| *without);
+        without.map(|(name, _)| name).collect()
     }
 
     /// The same with this model.
@@ -185,17 +212,19 @@ impl fmt::Debug for Candidate {
 
 /// What a run may use, over all its attempts. A run that uses more ends with an error of the kind
 /// `budget`: where the CLI has a limit of its own it is given what is left and ends by itself; else it
-/// is stopped, in the way that lets it clean up. One that completes all the same is a success.
+/// is stopped, in the way that lets it clean up. So does one that has completed by the time that is
+/// known: its answer is in the result, with the error.
 ///
-/// A budget of nothing is refused.
+/// A budget of nothing is refused, and so is one to which a candidate cannot be held within an attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Budget {
     /// Tokens of every sort together ([`Usage::total_tokens`](teamster_core::Usage::total_tokens)).
-    /// Seen as the CLI reports them, so at the earliest after the answer that went over.
+    /// Seen as the CLI prints or records them ([`ExecuteParams::usage_updates`]), so at the earliest after
+    /// the answer that went over.
     pub tokens: Option<u64>,
-    /// USD, as the CLIs report them. A provider that neither reports costs nor has a limit of its own
-    /// is refused.
+    /// USD, as the CLIs report them. A provider that neither reports costs while it runs nor has a limit of
+    /// its own is refused.
     pub usd: Option<f64>,
     /// Time from the run's acceptance, waiting included.
     pub time: Option<Duration>,
@@ -210,7 +239,7 @@ impl Budget {
         let capabilities = candidate.runtime.capabilities();
         let cannot = |what: &str, why: &str| {
             Err(AgentError::invalid_params(format!(
-                "{} cannot be held to a budget of {what}: {why}",
+                "budget.{what}: {} {why}, so it cannot be held to a limit; leave it out",
                 candidate.provider()
             )))
         };
@@ -231,11 +260,11 @@ impl Budget {
         if self.turns == Some(0) {
             return nothing("of turns");
         }
-        if self.usd.is_some() && !capabilities.cost && !capabilities.max_budget_usd {
-            return cannot("USD", "it does not report costs");
+        if self.usd.is_some() && !capabilities.live_cost && !capabilities.max_budget_usd {
+            return cannot("usd", "does not report costs while it runs");
         }
-        if self.tokens.is_some() && !capabilities.usage {
-            return cannot("tokens", "it does not report them");
+        if self.tokens.is_some() && !capabilities.live_usage {
+            return cannot("tokens", "does not report tokens while it runs");
         }
         Ok(())
     }

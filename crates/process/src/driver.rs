@@ -15,11 +15,11 @@ use tokio::io::AsyncReadExt;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use crate::follow::Follower;
 use crate::framing::LineBuf;
 use crate::observe::Observed;
 use crate::on_disk::{Notice, OnDisk};
 use crate::reading::Reader;
-use crate::record::Record;
 use crate::recording::Recording;
 use crate::spawn::Output;
 use crate::stderr_tail::Tail;
@@ -59,7 +59,8 @@ pub(crate) struct Driver<R: Reader> {
     pub(crate) keep_background: bool,
     /// What the run has on disk, until it is given back.
     pub(crate) on_disk: Option<OnDisk>,
-    pub(crate) record: Option<Record>,
+    /// Reads the CLI's own record, until the end.
+    pub(crate) follower: Option<Follower>,
     /// Gets what is read, as it is.
     pub(crate) recording: Option<Recording>,
     pub(crate) alarm: Pin<Box<Alarm>>,
@@ -119,10 +120,8 @@ impl<R: Reader> Driver<R> {
             // What it printed last may still be in the pipe.
             self.drain(|driver| driver.reader.failed().is_some()).await;
         }
-        let record = match self.record.take() {
-            Some(record) => tokio::task::spawn_blocking(move || record.lines())
-                .await
-                .unwrap_or_default(),
+        let record = match self.follower.take() {
+            Some(follower) => follower.finish(self.reader.record_files()).await,
             None => Vec::new(),
         };
         let notices = match self.on_disk.take() {
@@ -317,6 +316,7 @@ impl<R: Reader> Driver<R> {
         }
         news |= self.poll_events(cx);
         news |= self.poll_other(cx);
+        self.poll_record(cx);
         if news {
             self.note_end(Instant::now());
         }
@@ -369,6 +369,22 @@ impl<R: Reader> Driver<R> {
         }
         self.reader.flush();
         true
+    }
+
+    /// What the CLI records is no sign of life: the limits of time are about what it prints.
+    fn poll_record(&mut self, cx: &mut Context<'_>) {
+        let Some(follower) = &mut self.follower else {
+            return;
+        };
+        while let Poll::Ready(lines) = follower.poll(&self.reader, cx) {
+            if let Some(recording) = &mut self.recording
+                && let Some(notice) = recording.record(&lines)
+            {
+                self.reader.notice(notice);
+            }
+            self.reader.record_lines(&lines);
+            self.reader.flush();
+        }
     }
 
     /// Takes note of when the CLI had nothing more to say, as far as its output shows.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use teamster_core::{
     Activity, AgentError, Decoder, ErrorCode, ErrorKind, Events, Exchange, Exit, Id, Order,
-    RunSummary, SessionProtocol,
+    RecordFiles, RunSummary, SessionProtocol, Usage,
 };
 
 /// Says whether the decoder has panicked.
@@ -87,6 +87,14 @@ impl<D: Decoder + ?Sized> Decoder for Guarded<D> {
             out.error(panic_error());
         }
         summary.unwrap_or_default()
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        self.ask(None, D::record_files)
+    }
+
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        self.catch(|decoder| decoder.record_line(line)).flatten()
     }
 
     fn activity(&self) -> Activity {

@@ -119,6 +119,7 @@ mod carry_back;
 mod config;
 mod driver;
 mod engine;
+mod follow;
 pub mod framing;
 mod guard;
 mod identity;

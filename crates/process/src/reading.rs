@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Context;
 use std::time::Duration;
 
-use teamster_core::{AgentError, Events, Exit, Phase, RunAssembler, Stop};
+use teamster_core::{AgentError, Events, Exit, Phase, RecordFiles, RunAssembler, Stop};
 use tokio::time::Instant;
 
 use crate::framing::Frame;
@@ -25,6 +25,12 @@ pub(crate) trait Reader: Send {
 
     /// A line, or what is known of one that was too long.
     fn frame(&mut self, frame: Frame<'_>);
+
+    /// The files in which the CLI records what it does not print.
+    fn record_files(&self) -> Option<RecordFiles>;
+
+    /// Takes lines of these files.
+    fn record_lines(&mut self, lines: &[String]);
 
     /// Something that the engine itself has to say.
     fn notice(&mut self, notice: Notice);
@@ -136,6 +142,18 @@ impl Reader for Reading {
         match frame {
             Frame::Line(line) => assembler.line(line, &mut self.out),
             Frame::Oversize { bytes, head } => assembler.oversize_line(bytes, head, &mut self.out),
+        }
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        self.assembler.as_ref()?.record_files()
+    }
+
+    fn record_lines(&mut self, lines: &[String]) {
+        if let Some(assembler) = &mut self.assembler {
+            for line in lines {
+                assembler.record_line(line, &mut self.out);
+            }
         }
     }
 

@@ -1,62 +1,153 @@
 //! What a CLI adds to its own record of the session during a run.
 
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use teamster_core::RecordFile;
+use teamster_core::RecordFiles;
 
 /// A longer line is no figure that a decoder asks for.
 const LARGEST_LINE: u64 = 1 << 20;
 
-/// The file, with its length before the run.
+/// How much a file's time of birth may be behind the clock: the system looks at it now and then.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The files, each with how much of it was read.
 pub(crate) struct Record {
-    file: RecordFile,
-    from: u64,
+    files: RecordFiles,
+    /// What was made before this time has lines of earlier runs. Unset, all such files are known.
+    begun: Option<SystemTime>,
+    offsets: BTreeMap<PathBuf, u64>,
 }
 
 impl Record {
-    /// To be called before the CLI starts.
-    pub(crate) fn begin(file: RecordFile) -> Self {
-        let from = file.path.metadata().map_or(0, |data| data.len());
-        Self { file, from }
+    /// To be called before the CLI starts. Blocks.
+    pub(crate) fn begin(files: RecordFiles) -> Self {
+        let mut record = Self {
+            files,
+            begun: None,
+            offsets: BTreeMap::new(),
+        };
+        for path in record.paths() {
+            let length = length(&path);
+            record.offsets.insert(path, length);
+        }
+        record
     }
 
-    /// The lines that came since and that are asked for. A file that is not there, or was written
-    /// anew, has none. Blocks.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        let Ok(mut file) = File::open(&self.file.path) else {
-            return lines;
-        };
-        let length = file.metadata().map_or(0, |data| data.len());
-        if length < self.from || file.seek(SeekFrom::Start(self.from)).is_err() {
-            return lines;
+    /// The record of a CLI that was started at this time. Of a file that is older only what comes from
+    /// now on is known to be of this run.
+    pub(crate) fn since(files: RecordFiles, begun: SystemTime) -> Self {
+        Self {
+            files,
+            begun: begun.checked_sub(TICK),
+            offsets: BTreeMap::new(),
         }
-        // What is appended while this is read belongs to another run.
-        let mut rest = BufReader::new(file.take(length - self.from));
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match rest
-                .by_ref()
-                .take(LARGEST_LINE)
-                .read_until(b'\n', &mut line)
-            {
-                Ok(0) | Err(_) => return lines,
-                Ok(_) => {}
-            }
-            let whole = line.pop_if(|last| *last == b'\n').is_some();
-            if !whole && line.len() as u64 == LARGEST_LINE {
-                if rest.skip_until(b'\n').is_err() {
-                    return lines;
-                }
+    }
+
+    /// The lines that came since the last call and that are asked for. The last one counts without its
+    /// newline only if the CLI is `gone`. A file that is not there, or was cut, has none. Blocks.
+    pub(crate) fn lines(&mut self, gone: bool) -> Vec<String> {
+        let mut lines = Vec::new();
+        for path in self.paths() {
+            let Ok(file) = File::open(&path) else {
                 continue;
-            }
-            if let Ok(text) = std::str::from_utf8(&line)
-                && self.file.containing.iter().any(|part| text.contains(part))
-            {
-                lines.push(text.to_owned());
-            }
+            };
+            let begun = self.begun;
+            let offset = self.offsets.entry(path).or_insert_with(|| {
+                let data = file.metadata().ok();
+                let made = |data: &Metadata| data.created().ok();
+                let old = data.filter(|data| {
+                    made(data)
+                        .zip(begun)
+                        .is_some_and(|(made, begun)| made < begun)
+                });
+                old.map_or(0, |data| data.len())
+            });
+            read(file, offset, gone, self.files.containing, &mut lines);
+        }
+        lines
+    }
+
+    /// The files that are there.
+    fn paths(&self) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        for path in &self.files.paths {
+            find(&self.files.folder, path, &mut paths);
+        }
+        paths
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    path.metadata().map_or(0, |data| data.len())
+}
+
+/// Finds what is at this path in a folder, where `*` is any text within a name.
+fn find(folder: &Path, path: &str, found: &mut Vec<PathBuf>) {
+    let (name, rest) = match path.split_once('/') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (path, None),
+    };
+    let mut enter = |at: PathBuf| match rest {
+        Some(rest) => find(&at, rest, found),
+        None if at.is_file() => found.push(at),
+        None => {}
+    };
+    let Some((head, tail)) = name.split_once('*') else {
+        return enter(folder.join(name));
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let fits = |name: &str| {
+        let rest = name.strip_prefix(head);
+        rest.is_some_and(|rest| rest.ends_with(tail))
+    };
+    for entry in entries {
+        if entry.file_name().to_str().is_some_and(fits) {
+            enter(entry.path());
+        }
+    }
+}
+
+/// Reads the lines from the offset on, which is then behind the last of them.
+fn read(
+    mut file: File,
+    offset: &mut u64,
+    gone: bool,
+    containing: &[&str],
+    lines: &mut Vec<String>,
+) {
+    let length = file.metadata().map_or(0, |data| data.len());
+    if length <= *offset || file.seek(SeekFrom::Start(*offset)).is_err() {
+        return;
+    }
+    // What is appended while this is read is for the next time, or belongs to another run.
+    let mut rest = BufReader::new(file.take(length - *offset));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut part = rest.by_ref().take(LARGEST_LINE);
+        let Ok(mut bytes @ 1..) = part.read_until(b'\n', &mut line).map(|n| n as u64) else {
+            return;
+        };
+        let mut whole = line.pop_if(|last| *last == b'\n').is_some();
+        let long = !whole && bytes == LARGEST_LINE;
+        if long {
+            bytes += rest.skip_until(b'\n').unwrap_or(0) as u64;
+            // If it ends with the file, the next time tells.
+            whole = *offset + bytes < length;
+        }
+        if !whole && !gone {
+            return;
+        }
+        *offset += bytes;
+        if !long
+            && let Ok(text) = std::str::from_utf8(&line)
+            && containing.iter().any(|part| text.contains(part))
+        {
+            lines.push(text.to_owned());
         }
     }
 }
@@ -65,45 +156,87 @@ impl Record {
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::path::Path;
 
-    fn record(path: &Path) -> Record {
-        Record::begin(RecordFile {
-            path: path.to_owned(),
+    fn files(folder: &Path, path: &str) -> RecordFiles {
+        RecordFiles {
+            folder: folder.to_owned(),
+            paths: vec![path.to_owned()],
             containing: &["\"usage\"", "\"end\""],
-        })
+        }
+    }
+
+    fn append(path: &Path, text: &str) {
+        let mut file = File::options()
+            .append(true)
+            .create(true)
+            .open(path)
+            .unwrap();
+        file.write_all(text.as_bytes()).unwrap();
     }
 
     #[test]
     fn only_new_lines_that_are_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("events.jsonl");
-        std::fs::write(&path, "{\"usage\":1}\n").unwrap();
-        let record = record(&path);
-        assert_eq!(record.lines(), [""; 0]);
-        let mut file = File::options().append(true).open(&path).unwrap();
-        let long = "x".repeat(2 << 20);
-        write!(
-            file,
-            "{{\"usage\":2}}\n{{\"text\":3}}\n\"usage\"{long}\n{{\"end\":4}}\n{{\"usage\""
-        )
-        .unwrap();
-        assert_eq!(
-            record.lines(),
-            [r#"{"usage":2}"#, r#"{"end":4}"#, r#"{"usage""#]
+        append(&path, "{\"usage\":1}\n");
+        let mut record = Record::begin(files(dir.path(), "events.jsonl"));
+        assert_eq!(record.lines(false), [""; 0]);
+        let long = "x".repeat(5 << 19);
+        append(
+            &path,
+            &format!("{{\"usage\":2}}\n{{\"text\":3}}\n\"usage\"{long}"),
         );
+        assert_eq!(record.lines(false), [r#"{"usage":2}"#]);
+        append(&path, &format!("{long}\n{{\"end\":4}}\n{{\"usage\""));
+        assert_eq!(record.lines(false), [r#"{"end":4}"#]);
+        append(&path, ":5}\n{\"usage\"");
+        assert_eq!(record.lines(false), [r#"{"usage":5}"#]);
+        assert_eq!(record.lines(true), [r#"{"usage""#]);
+        assert_eq!(record.lines(true), [""; 0]);
     }
 
     #[test]
     fn a_file_that_is_not_there_or_was_written_anew_has_none() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("events.jsonl");
-        let early = record(&path);
-        assert_eq!(early.lines(), [""; 0]);
-        std::fs::write(&path, "{\"usage\":1}\n").unwrap();
-        assert_eq!(early.lines(), [r#"{"usage":1}"#]);
-        let late = record(&path);
-        std::fs::write(&path, "{}\n").unwrap();
-        assert_eq!(late.lines(), [""; 0]);
+        let mut early = Record::begin(files(dir.path(), "events.jsonl"));
+        assert_eq!(early.lines(true), [""; 0]);
+        append(&path, "{\"usage\":1}\n");
+        let mut late = Record::begin(files(dir.path(), "events.jsonl"));
+        assert_eq!(early.lines(true), [r#"{"usage":1}"#]);
+        fs::write(&path, "{}\n").unwrap();
+        assert_eq!(late.lines(true), [""; 0]);
+    }
+
+    #[test]
+    fn files_are_found_by_a_part_of_their_names_and_as_they_come() {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["a/chats", "b/chats", "b/other"] {
+            fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        let mut record = Record::begin(files(dir.path(), "*/chats/s-*-id.jsonl"));
+        append(&dir.path().join("a/chats/s-1-id.jsonl"), "{\"usage\":1}\n");
+        append(&dir.path().join("b/chats/s-1-no.jsonl"), "{\"usage\":2}\n");
+        append(&dir.path().join("b/other/s-1-id.jsonl"), "{\"usage\":3}\n");
+        assert_eq!(record.lines(false), [r#"{"usage":1}"#]);
+        append(&dir.path().join("b/chats/s-2-id.jsonl"), "{\"usage\":4}\n");
+        assert_eq!(record.lines(false), [r#"{"usage":4}"#]);
+    }
+
+    #[test]
+    fn of_a_file_that_was_there_before_the_cli_only_what_is_new_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events.jsonl");
+        append(&path, "{\"usage\":1}\n");
+        let made = path.metadata().unwrap().created();
+        // Not every file system knows when a file was made.
+        let Ok(made) = made else { return };
+        let later = made + 10 * TICK;
+        let mut known_late = Record::since(files(dir.path(), "events.jsonl"), later);
+        assert_eq!(known_late.lines(false), [""; 0]);
+        append(&path, "{\"usage\":2}\n");
+        assert_eq!(known_late.lines(false), [r#"{"usage":2}"#]);
+        let mut new = Record::since(files(dir.path(), "events.jsonl"), made);
+        assert_eq!(new.lines(false).len(), 2);
     }
 }

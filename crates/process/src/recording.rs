@@ -39,6 +39,8 @@ pub(crate) struct Recording {
     dir: PathBuf,
     events: File,
     other: File,
+    /// There once the CLI has recorded something.
+    record: Option<File>,
     about: About,
     /// There is a `meta.json`. Without one the files hold nothing and go when this is dropped.
     told: bool,
@@ -87,6 +89,7 @@ impl Recording {
             dir: path,
             events,
             other,
+            record: None,
             about: About::new(cli, plan, params, config),
             told: false,
             failed: None,
@@ -134,6 +137,15 @@ impl Recording {
         Some(self.fail(OTHER, &error))
     }
 
+    /// Takes lines of the CLI's own record.
+    pub(crate) fn record(&mut self, lines: &[String]) -> Option<Notice> {
+        if self.failed.is_some() || lines.is_empty() {
+            return None;
+        }
+        let error = self.write_record(lines).err()?;
+        Some(self.fail(RECORD, &error))
+    }
+
     /// The process is about to be stopped.
     pub(crate) fn stop_requested(&mut self) {
         self.lines_before_stop.get_or_insert(self.lines);
@@ -141,13 +153,7 @@ impl Recording {
 
     /// The run is over. Blocks, a little.
     pub(crate) fn finish(mut self, exit: &Exit, duration: Duration) -> Option<Notice> {
-        let mut notice = None;
-        if self.failed.is_none()
-            && !exit.record.is_empty()
-            && let Err(error) = self.write_record(&exit.record)
-        {
-            notice = Some(self.fail(RECORD, &error));
-        }
+        let notice = self.record(&exit.record);
         let lines = self.lines_before_stop.unwrap_or(self.lines);
         self.about
             .ended(exit, lines, duration, self.failed.as_deref());
@@ -168,10 +174,14 @@ impl Recording {
         self.events.set_len(length.saturating_sub(ROOM))
     }
 
-    fn write_record(&self, lines: &[String]) -> io::Result<()> {
+    fn write_record(&mut self, lines: &[String]) -> io::Result<()> {
         let mut text = lines.join("\n");
         text.push('\n');
-        create_private(&self.dir.join(RECORD))?.write_all(text.as_bytes())
+        let file = match &mut self.record {
+            Some(file) => file,
+            None => (self.record).insert(create_private(&self.dir.join(RECORD))?),
+        };
+        file.write_all(text.as_bytes())
     }
 
     /// Writes `meta.json`, whole or not at all.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use teamster_core::{
-    AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, EventStream, ExecuteParams,
-    RunAssembler, Secrets,
+    AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, Decoder, EventStream,
+    ExecuteParams, RunAssembler, Secrets,
 };
 use uuid::Uuid;
 
@@ -125,9 +125,10 @@ async fn start(
     let (producer, consumer) = queue(config.queue_memory_bytes, spill);
     // Before the process: it may change what the decoder reads of the session that is resumed.
     let (decoder, panicked) = Guarded::new(provider.decoder(params));
+    let record = decoder.record_files();
     let assembler = RunAssembler::new(Box::new(decoder), params.include_native)
         .hide(Secrets::of(&params.mcp_servers));
-    start::start(provider, config, params, launch, abort, |limits| {
+    start::start(provider, config, params, launch, record, abort, |limits| {
         Reading::new(assembler, panicked, producer, Orders::new(abort), limits)
     })
     .await?;

@@ -236,6 +236,7 @@ impl<P: SessionProvider> Inner<P> {
             &self.config,
             params,
             launch,
+            None,
             abort,
             |limits| SessionReading::new(setting, permissions, limits),
         )

@@ -6,13 +6,15 @@ use std::task::Poll;
 use std::time::Duration;
 
 use teamster_core::{
-    AbortHandle, AgentError, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch, RunAssembler,
+    AbortHandle, AgentError, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch, RecordFiles,
+    RunAssembler,
 };
 use tokio::runtime::Handle;
 
 use crate::config::RuntimeConfig;
 use crate::driver::{Clock, Driver};
 use crate::engine;
+use crate::follow::Follower;
 use crate::framing::LineBuf;
 use crate::launch::Plan;
 use crate::live::Live;
@@ -20,7 +22,6 @@ use crate::observe::Observed;
 use crate::observe::StartedProcess;
 use crate::on_disk::{Notice, OnDisk};
 use crate::reading::Reader;
-use crate::record::Record;
 use crate::recording::Recording;
 use crate::spawn::{Spawned, spawn};
 use crate::stderr_tail::Tail;
@@ -50,6 +51,7 @@ pub(crate) async fn start<R: Reader + 'static>(
     config: &RuntimeConfig,
     params: &ExecuteParams,
     launch: Launch,
+    record: Option<RecordFiles>,
     abort: &AbortHandle,
     reader: impl FnOnce(Limits) -> R,
 ) -> Result<(), Refused> {
@@ -77,7 +79,7 @@ pub(crate) async fn start<R: Reader + 'static>(
         }
     };
     let notices = on_disk.take_notices();
-    let record = plan.launch.record.take().map(Record::begin);
+    let follower = Follower::begin(&handle, record, params.usage_updates).await;
     let clock = Clock::start();
     let recorded = match &mut recording {
         Some(recording) => recording.start(&plan, params, config),
@@ -141,7 +143,7 @@ pub(crate) async fn start<R: Reader + 'static>(
         drain_grace: config.drain_grace,
         keep_background: params.keep_background,
         on_disk: Some(on_disk),
-        record,
+        follower: Some(follower),
         recording,
         alarm: Box::pin(Alarm::new()),
         clock,

@@ -382,6 +382,8 @@ fn everything() -> Capabilities {
     can.text_deltas = true;
     can.thinking = true;
     can.usage = true;
+    can.live_usage = true;
+    can.live_cost = true;
     can.cost = true;
     can.announces_tools = true;
     can.slash_commands = true;

@@ -49,6 +49,7 @@ impl ClaudeDecoder {
                 }
                 if main && let Some(usage) = self.turns.message_delta(stop_reason, event.usage) {
                     out.push(AgentEvent::Usage(Box::new(UsageReport {
+                        cost_usd: None,
                         usage,
                         native: None,
                     })));

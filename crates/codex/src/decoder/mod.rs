@@ -9,12 +9,14 @@ mod turns;
 pub(crate) mod wire;
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use teamster_core::{
     Activity, AgentError, AgentEvent, Decoder, ErrorCode, ErrorKind, Events, ExecuteParams, Exit,
-    Id, NoticeLevel, NoticeSource, Retry, RunSummary, Session,
+    Id, NoticeLevel, NoticeSource, RecordFiles, Retry, RunSummary, Session, Usage,
 };
 
+use crate::rollout::Recorded;
 use crate::{command_line, rollout};
 use items::{Items, Stage};
 use turns::Turns;
@@ -34,6 +36,9 @@ pub struct CodexDecoder {
     model: Option<String>,
     items: Items,
     turns: Turns,
+    /// The CLI's home.
+    home: Option<PathBuf>,
+    recorded: Recorded,
     /// Reconnects of this turn.
     retries: u32,
     /// What the CLI said failed, until the end of the turn tells whether it did.
@@ -57,6 +62,8 @@ impl CodexDecoder {
             None => Baseline::default(),
         };
         Self {
+            home: rollout::home(params),
+            recorded: Recorded::new(baseline),
             resumed: params.session_id.clone().filter(|_| !params.fork),
             structured: params.output_schema.is_some(),
             model: params.model.clone(),
@@ -114,6 +121,7 @@ impl CodexDecoder {
             );
             self.failed = true;
             self.turns.not_resumed();
+            self.recorded = Recorded::default();
             out.error(error);
         }
         self.session = Some(id.clone());
@@ -206,9 +214,21 @@ impl Decoder for CodexDecoder {
             let answer = self.items.messages.last();
             summary.structured_output = answer.and_then(|text| serde_json::from_str(text).ok());
         }
+        // A turn that did not come to its end printed no figures.
+        summary.usage = summary.usage.or_else(|| self.recorded.usage());
+        summary.session_usage = (summary.session_usage).or_else(|| self.recorded.session_usage());
         summary.session_id.clone_from(&self.session);
         summary.model.clone_from(&self.model);
         summary
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        let id = self.session.as_deref().or(self.resumed.as_deref())?;
+        rollout::files(self.home.as_deref()?, id)
+    }
+
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        self.recorded.line(line)
     }
 
     fn activity(&self) -> Activity {

@@ -147,3 +147,52 @@ fn the_home_is_where_the_cli_looks() {
         Some("/home/u/.codex".into())
     );
 }
+
+/// A rollout of a recorded run of two turns, resumed twice.
+fn recorded() -> String {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../usage/tests/data/codex/0.169.0");
+    let folder = data.join("resume/home/.codex/sessions/2026/11/22");
+    let name = "rollout-2026-11-22T19-01-26-01a204a2-7b20-7431-91d8-958fb1143826.jsonl";
+    fs::read_to_string(folder.join(name)).unwrap()
+}
+
+/// The totals that the lines lead to, one after another.
+fn totals<'a>(run: &mut Recorded, lines: impl Iterator<Item = &'a str>) -> Vec<u64> {
+    let usages = lines.filter_map(|line| run.line(line));
+    usages.filter_map(|usage| usage.total_tokens()).collect()
+}
+
+#[test]
+fn a_total_counts_once_however_often_it_is_written() {
+    let mut run = Recorded::default();
+    let expected = [3356, 6728, 10_116, 13_520, 16_940];
+    assert_eq!(totals(&mut run, recorded().lines()), expected);
+    assert_eq!(run.usage().unwrap().total_tokens(), Some(16_940));
+    assert_eq!(run.session_usage(), run.usage());
+}
+
+#[test]
+fn what_a_resumed_run_used_is_what_came_after_the_total_before() {
+    let lines = recorded();
+    let mut lines: Vec<_> = lines.lines().collect();
+    let resumed = lines.split_off(25);
+    let before = Figures::in_line(lines[24].as_bytes()).unwrap().total;
+    assert_eq!(Usage::from(before).total_tokens(), Some(6728));
+    for baseline in [Baseline::Known(before), Baseline::Unknown] {
+        let mut run = Recorded::new(baseline);
+        let totals = totals(&mut run, resumed.iter().copied());
+        assert_eq!(totals, [3388, 6792, 10_212], "{baseline:?}");
+    }
+}
+
+#[test]
+fn the_files_of_a_session_have_its_id() {
+    let found = files(Path::new("/home/me/.codex"), &SESSION.to_uppercase()).unwrap();
+    let expected = ["2026/11/22", "2026/11/21", "2026/11/23"];
+    assert_eq!(
+        found.paths,
+        expected.map(|day| format!("{day}/rollout-*-{SESSION}.jsonl"))
+    );
+    assert_eq!(found.folder, Path::new("/home/me/.codex/sessions"));
+    assert_eq!(files(Path::new("/tmp"), "../../etc"), None);
+}

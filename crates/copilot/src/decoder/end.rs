@@ -33,6 +33,8 @@ pub(super) struct Ending {
     printed: Spent,
     /// What the session had used before this run.
     pub(super) before: Option<Totals>,
+    /// What the session's record says of them.
+    pub(super) recorded: Spent,
 }
 
 impl Ending {
@@ -67,6 +69,7 @@ impl Ending {
         if let Some(usage) = self.printed.usage {
             out.push(AgentEvent::Usage(Box::new(UsageReport {
                 usage,
+                cost_usd: None,
                 native: None,
             })));
         }
@@ -149,9 +152,9 @@ impl Ending {
             self.push_errors(out);
             self.ended_with_error = self.ended_with_error.map(|_| true);
         }
-        let recorded = Spent::of_record(&exit.record, self.before.as_ref());
-        let spent = if recorded.usage.is_some() {
-            recorded
+        self.recorded.settle(self.before.as_ref());
+        let spent = if self.recorded.usage.is_some() {
+            std::mem::take(&mut self.recorded)
         } else {
             std::mem::take(&mut self.printed)
         };

@@ -16,12 +16,11 @@ mod tools;
 mod usage;
 mod wire;
 
-use std::path::Path;
-
 use teamster_core::json_line::{self, parse, type_of};
 use teamster_core::{
     Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id,
-    NoticeLevel, NoticeSource, Permission, Retry, RunSummary, ToolResult, surrogates,
+    NoticeLevel, NoticeSource, Permission, RecordFiles, Retry, RunSummary, ToolResult, Usage,
+    surrogates,
 };
 
 use crate::{launch, session_record};
@@ -54,6 +53,8 @@ pub struct CopilotDecoder {
     background: Background,
     ending: Ending,
     repeats: Repeats,
+    /// Where the session is recorded.
+    record: Option<RecordFiles>,
 }
 
 impl Default for CopilotDecoder {
@@ -74,6 +75,14 @@ impl Decoder for CopilotDecoder {
             .finish(exit, &self.session, &self.lanes[MAIN], out)
     }
 
+    fn record_files(&self) -> Option<RecordFiles> {
+        self.record.clone()
+    }
+
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        self.ending.recorded.record_line(line)
+    }
+
     fn activity(&self) -> Activity {
         self.background.activity()
     }
@@ -92,8 +101,7 @@ impl CopilotDecoder {
     /// A decoder for the run of these parameters: they say which session it is.
     pub fn for_run(params: &ExecuteParams) -> Self {
         // An id that was chosen may be that of a session which exists: then it is resumed.
-        let record = launch::record(params).map(|record| record.path);
-        let exists = || record.as_deref().is_some_and(Path::exists);
+        let exists = || launch::session_exists(params);
         let is_new = params.session_id.is_none() && params.new_session_id.is_some() && !exists();
         let chosen = params
             .session_id
@@ -107,7 +115,9 @@ impl CopilotDecoder {
             asked.clone(),
         ));
         decoder.calls.servers = Servers::new(asked);
-        decoder.ending.before = record.as_deref().and_then(session_record::last_totals);
+        let events = launch::events(params);
+        decoder.ending.before = events.as_deref().and_then(session_record::last_totals);
+        decoder.record = launch::record(params);
         decoder
     }
 
@@ -119,6 +129,7 @@ impl CopilotDecoder {
             background: Background::default(),
             ending: Ending::default(),
             repeats: Repeats::default(),
+            record: None,
         }
     }
 

@@ -56,38 +56,43 @@ pub(super) struct Spent {
     pub(super) duration_ms: Option<u64>,
     /// Why the main agent's last request ended.
     pub(super) finish_reason: Option<String>,
+    /// The record begins with the session's begin.
+    begun: Option<Totals>,
+    /// The totals that the record ends with.
+    totals: Option<Totals>,
 }
 
 impl Spent {
-    /// The sum over the lines that a session's record gained. A version that records no single
-    /// requests has the session's totals: `before` are those of its earlier runs.
-    pub(super) fn of_record(lines: &[String], before: Option<&Totals>) -> Self {
-        let mut spent = Self::default();
-        let mut begun = None;
-        let mut totals = None;
-        for line in lines {
-            // Other lines may hold the words, in the text of a message.
-            match type_of(line).as_deref() {
-                Some("session.usage_record") => {
-                    if let Some(line) = parse::<Line<'_, UsageRecord<'_>>>(line) {
-                        let main = line.agent.get().is_none();
-                        spent.add(main, &line.data.usage);
-                    }
-                }
-                Some("session.start") => begun = Some(Totals::default()),
-                Some("session.shutdown") => totals = Totals::of_line(line).or(totals),
-                _ => {}
+    /// Adds a line of the session's record: the sum so far, if the line has figures of a request.
+    pub(super) fn record_line(&mut self, line: &str) -> Option<Usage> {
+        // Other lines may hold the words, in the text of a message.
+        match type_of(line).as_deref() {
+            Some("session.usage_record") => {
+                let line = parse::<Line<'_, UsageRecord<'_>>>(line)?;
+                let main = line.agent.get().is_none();
+                self.add(main, &line.data.usage);
+                return self.usage;
             }
+            Some("session.start") => self.begun = Some(Totals::default()),
+            Some("session.shutdown") => {
+                self.totals = Totals::of_line(line).or(self.totals.take());
+            }
+            _ => {}
         }
-        if spent.usage.is_none()
-            && let Some(totals) = totals
-            && let Some(before) = begun.as_ref().or(before)
+        None
+    }
+
+    /// All lines of the record are there. A version that records no single requests has the session's
+    /// totals: `before` are those of its earlier runs.
+    pub(super) fn settle(&mut self, before: Option<&Totals>) {
+        if self.usage.is_none()
+            && let Some(totals) = self.totals.take()
+            && let Some(before) = self.begun.take().as_ref().or(before)
         {
             for (model, usage) in totals.since(before) {
-                spent.count(Some(&model), usage);
+                self.count(Some(&model), usage);
             }
         }
-        spent
     }
 
     /// Adds one request.

@@ -33,7 +33,6 @@ mod tests {
     fn args(params: ExecuteParams) -> Result<Vec<String>, AgentError> {
         let launch = launch_session(&SessionOptions::new(params))?;
         assert_eq!(launch.stdin, Stdin::Open(Vec::new()));
-        assert!(launch.record.is_none());
         let text = |arg: std::ffi::OsString| arg.into_string().unwrap();
         Ok(launch.args.into_iter().map(text).collect())
     }

@@ -104,11 +104,11 @@ fn a_new_session_gets_its_id_and_a_known_one_is_never_made_anew() {
 #[test]
 fn the_record_is_where_the_cli_keeps_its_sessions() {
     let mut params = ExecuteParams::new("hi");
-    assert_eq!(launch(&params).unwrap().record, None);
+    assert_eq!(record(&params), None);
     params.session_id = Some(SESSION.into());
     params.env.insert("HOME".into(), "/home/dev".into());
     params.env.insert("COPILOT_HOME".into(), String::new());
-    let path = |params: &ExecuteParams| launch(params).unwrap().record.unwrap().path;
+    let path = |params: &ExecuteParams| record(params).unwrap().folder.join("events.jsonl");
     assert_eq!(
         path(&params),
         Path::new(&format!(
@@ -124,8 +124,12 @@ fn the_record_is_where_the_cli_keeps_its_sessions() {
         ))
     );
     assert_eq!(
-        launch(&params).unwrap().record.unwrap().containing,
-        ["session.usage_record", "session.start", "session.shutdown"]
+        record(&params).unwrap(),
+        RecordFiles {
+            folder: format!("/tmp/ws/state/session-state/{SESSION}").into(),
+            paths: vec!["events.jsonl".into()],
+            containing: &["session.usage_record", "session.start", "session.shutdown"],
+        }
     );
 }
 

@@ -335,6 +335,9 @@ pub enum Decision {
 pub struct UsageReport {
     /// What the run has used so far.
     pub usage: Usage,
+    /// What it has cost so far in USD, if the CLI reports that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
     /// The line it came from, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<RawJson>,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
     Activity, AgentEvent, Decoder, ErrorKind, Events, Exchange, Exit, Id, Order, Phase,
-    RunAssembler, RunSummary, Secrets, SessionProtocol, Stop, Turn,
+    RecordFiles, RunAssembler, RunSummary, Secrets, SessionProtocol, Stop, Turn, Usage,
 };
 
 /// How many events that came between two turns are kept for the next one.
@@ -257,6 +257,14 @@ impl Decoder for Shared {
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         self.lock().finish(exit, out)
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        self.lock().record_files()
+    }
+
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        self.lock().record_line(line)
     }
 
     fn activity(&self) -> Activity {

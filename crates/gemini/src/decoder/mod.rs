@@ -1,5 +1,6 @@
 //! From the lines of `gemini --output-format=stream-json` to events.
 
+mod chats;
 mod end;
 mod errors;
 mod hot;
@@ -11,6 +12,7 @@ mod usage;
 mod wire;
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -18,12 +20,13 @@ use teamster_core::json_line::{self, parse, type_of};
 use teamster_core::surrogates::{self, Chars, Joiner};
 use teamster_core::{
     AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id, NoticeLevel,
-    NoticeSource, Permission, PermissionMode, RunSummary, Session, Text, ToolKind, ToolResult,
-    ToolUse,
+    NoticeSource, Permission, PermissionMode, RecordFiles, RunSummary, Session, Text, ToolKind,
+    ToolResult, ToolUse, Usage,
 };
 
-use crate::launch::needs_policy;
+use crate::launch::{self, needs_policy};
 use crate::recorded::Flags;
+use chats::Recorded;
 use end::End;
 use mcp::Servers;
 use tools::{Ended, Tools};
@@ -51,6 +54,9 @@ pub struct GeminiDecoder {
     message: String,
     tools: Tools,
     end: End,
+    /// Where the CLI keeps the sessions of all projects.
+    projects: Option<PathBuf>,
+    recorded: Recorded,
 }
 
 impl GeminiDecoder {
@@ -64,6 +70,7 @@ impl GeminiDecoder {
             everything_allowed: nothing_denied && permission == PermissionMode::Bypass,
             servers: Servers::new(params, &given),
             end: End::new(needs_policy(params) || given.has_admin_policy()),
+            projects: launch::projects(params),
             asked: params.session_id.clone().or(given.session_id),
             ..Self::default()
         }
@@ -224,7 +231,19 @@ impl Decoder for GeminiDecoder {
         for trouble in self.servers.trouble(&exit.stderr) {
             out.notice(NoticeLevel::Warning, NoticeSource::Stderr, trouble);
         }
-        self.end.finish(exit, out)
+        let mut summary = self.end.finish(exit, out);
+        // A run that did not come to its end printed no figures.
+        summary.usage = summary.usage.or_else(|| self.recorded.usage());
+        summary
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        let id = self.session.as_deref().or(self.asked.as_deref())?;
+        chats::files(self.projects.as_deref()?, id)
+    }
+
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        self.recorded.line(line)
     }
 
     fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {

@@ -26,6 +26,29 @@ const SYSTEM_SETTINGS: &str = r"C:\ProgramData\gemini-cli\settings.json";
 #[cfg(not(any(target_os = "macos", windows)))]
 const SYSTEM_SETTINGS: &str = "/etc/gemini-cli/settings.json";
 
+/// The variable that names the user's home to the system.
+const USERS: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+
+fn variable(params: &ExecuteParams, name: &str) -> Option<PathBuf> {
+    let value = match params.env.get(name) {
+        Some(value) => value.into(),
+        None => std::env::var_os(name)?,
+    };
+    (!value.is_empty()).then(|| PathBuf::from(value))
+}
+
+/// The home that the CLI takes for the user's, as it is named.
+fn home(params: &ExecuteParams) -> Option<PathBuf> {
+    variable(params, HOME).or_else(|| variable(params, USERS))
+}
+
+/// Where the CLI keeps what a run leaves behind, a folder for each project. Sessions are there also where
+/// the run has a private home.
+pub(crate) fn projects(params: &ExecuteParams) -> Option<PathBuf> {
+    let here = params.working_directory.as_deref().unwrap_or(Path::new(""));
+    Some(here.join(home(params)?).join(FOLDER).join("tmp"))
+}
+
 /// The places of a run. What is named need not be there.
 #[derive(Debug)]
 pub(super) struct Places {
@@ -38,17 +61,9 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn of(params: &ExecuteParams) -> Result<Self, AgentError> {
-        let variable = |name: &str| {
-            let value = match params.env.get(name) {
-                Some(value) => value.into(),
-                None => std::env::var_os(name)?,
-            };
-            (!value.is_empty()).then(|| PathBuf::from(value))
-        };
-        let users = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-        let home = variable(HOME).or_else(|| variable(users)).ok_or_else(|| {
+        let home = home(params).ok_or_else(|| {
             AgentError::invalid_params(format!(
-                "mcp_servers: without {users} in the environment Gemini CLI's settings cannot be found; set \
+                "mcp_servers: without {USERS} in the environment Gemini CLI's settings cannot be found; set \
                  it, or {HOME}"
             ))
         })?;
@@ -61,7 +76,7 @@ impl Places {
             })?;
         Ok(Self {
             home: directory.join(home),
-            system_settings: variable(SYSTEM).unwrap_or_else(|| SYSTEM_SETTINGS.into()),
+            system_settings: variable(params, SYSTEM).unwrap_or_else(|| SYSTEM_SETTINGS.into()),
             directory,
         })
     }

@@ -110,6 +110,7 @@ impl Steps {
         self.usage = self.usage.plus(usage);
         Some(AgentEvent::Usage(Box::new(UsageReport {
             usage: self.usage,
+            cost_usd: self.cost().map(|(usd, _)| usd),
             native: None,
         })))
     }

@@ -9,12 +9,16 @@ use teamster_core::{AgentError, AgentEvent, AgentRuntime, ErrorKind, ExecutePara
 use tokio::time::{Instant, sleep_until};
 
 use super::Driver;
-use super::budget::{budget_error, over};
+use super::budget::{budget_error, over, unheld};
 use super::caught::{caught, observed};
 use crate::RunPhase;
 use crate::account::{Ended, broken_off};
 use crate::registry::{Registration, Update};
 use crate::request::Candidate;
+
+/// After so many turns without a figure it is plain that none will come: the CLI's version is too old, or
+/// the service counts nothing.
+const SILENT_TURNS: u32 = 10;
 
 const YEAR: Duration = Duration::from_hours(24 * 365);
 
@@ -59,6 +63,10 @@ impl Driver {
             (self.sessions).insert((candidate.provider().to_owned(), session.clone()));
         }
         self.tell_session(candidate.provider(), registration).await;
+        if ended.error.is_none() {
+            // That it has completed does not undo what it has used.
+            ended.error = over(&self.budget, &self.account.spent());
+        }
         let Some(error) = &mut ended.error else {
             return ended;
         };
@@ -180,7 +188,12 @@ impl Driver {
         if turns.is_some_and(|most| self.account.spent_so_far().turns > most) {
             return Some(budget_error("turns", most));
         }
-        over(&self.budget, &self.account)
+        if let Some(most) = self.budget.tokens
+            && self.account.silent_turns() > SILENT_TURNS
+        {
+            return Some(unheld(candidate.provider(), most));
+        }
+        over(&self.budget, &self.account.spent_so_far())
     }
 
     /// Until when a runtime may take to end what it was told to.

@@ -8,7 +8,7 @@ use tokio::task::AbortHandle as TaskHandle;
 use tokio::time::sleep;
 
 use super::Driver;
-use crate::account::Account;
+use crate::account::Spent;
 use crate::request::Budget;
 
 impl Driver {
@@ -52,9 +52,8 @@ impl Driver {
     }
 }
 
-/// Whether more was used than the budget allows, while an attempt goes on.
-pub(super) fn over(budget: &Budget, account: &Account) -> Option<AgentError> {
-    let spent = account.spent_so_far();
+/// Whether more was used than the budget allows.
+pub(super) fn over(budget: &Budget, spent: &Spent) -> Option<AgentError> {
     if let (Some(most), Some(used)) = (budget.tokens, spent.usage.total_tokens())
         && used > most
     {
@@ -66,6 +65,18 @@ pub(super) fn over(budget: &Budget, account: &Account) -> Option<AgentError> {
         return Some(budget_error("USD", Some(most)));
     }
     None
+}
+
+/// The error of a run that cannot be held to its budget of tokens, as its own turns show.
+pub(super) fn unheld(provider: &str, most: u64) -> AgentError {
+    AgentError::new(
+        ErrorCode::BudgetExceeded,
+        ErrorKind::Budget,
+        format!(
+            "the run cannot be held to {most} tokens: {provider} does not say what it uses; its version \
+             may be too old (`teamster doctor` names the tested one), or the model's service counts nothing"
+        ),
+    )
 }
 
 /// The error of a run that has used more than it may.

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use teamster_core::ErrorKind;
+use teamster_core::{ErrorKind, RunStatus};
 
 use super::caught::observed;
 use super::{Course, Driver};
@@ -39,7 +39,8 @@ impl Driver {
         outcome.meta.cost_usd = spent.cost_usd;
         outcome.meta.num_turns = spent.reported_turns();
         outcome.structured_output = (self.last_result.as_ref())
-            .filter(|_| status == OutcomeStatus::Success)
+            // Also of one that has completed over its budget.
+            .filter(|result| result.status == RunStatus::Completed)
             .and_then(|result| result.structured_output.clone());
         outcome.last_result = self.last_result.take();
         let account = mem::replace(

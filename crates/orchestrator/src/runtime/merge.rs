@@ -3,8 +3,9 @@
 use std::mem;
 
 use teamster_core::{
-    AgentError, AgentEvent, Decision, Done, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource,
-    PermissionDenial, Retract, Retry, RunAssembler, RunResult, RunStatus, Text, Usage,
+    AgentError, AgentEvent, CostSource, Decision, Done, ErrorCode, ErrorKind, Id, NoticeLevel,
+    NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult, RunStatus, Text,
+    Usage,
 };
 
 use super::ids::Ids;
@@ -50,6 +51,7 @@ struct Current {
     unnamed: Option<Id>,
     unnamed_count: u32,
     usage: Option<Usage>,
+    cost_usd: Option<f64>,
     denials: Vec<PermissionDenial>,
     result: Option<Box<RunResult>>,
 }
@@ -165,6 +167,8 @@ impl Merge {
                 if let Some(before) = self.total.usage {
                     e.usage = before.plus(e.usage);
                 }
+                self.now.cost_usd = e.cost_usd.or(self.now.cost_usd);
+                e.cost_usd = self.total.cost_with(e.cost_usd);
             }
             AgentEvent::Done(e) => {
                 for denial in &mut e.result.permission_denials {
@@ -398,6 +402,8 @@ impl Current {
             Some(result) => *result,
             None => RunResult {
                 usage: self.usage,
+                total_cost_usd: self.cost_usd,
+                cost_source: self.cost_usd.map(|_| CostSource::Reported),
                 permission_denials: mem::take(&mut self.denials),
                 ..RunResult::default()
             },

@@ -48,6 +48,11 @@ impl Total {
         self.diagnostics.unknown += more.unknown;
     }
 
+    /// What all attempts cost with an attempt that goes on.
+    pub(super) fn cost_with(&self, now: Option<f64>) -> Option<f64> {
+        sum(self.cost_usd, now, f64::add)
+    }
+
     /// Puts the figures of all into the result.
     pub(super) fn put(self, result: &mut RunResult) {
         result.usage = self.usage;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use teamster_core::{ErrorKind, ToolKind, Usage};
+use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, ToolKind, Usage};
 use teamster_orchestrator::{Limits, OutcomeStatus, RunEvent};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
@@ -228,7 +228,7 @@ async fn turns_are_counted_where_the_cli_has_no_limit() {
 async fn usd_where_the_cli_only_reports_them() {
     let cost = |usd: f64| {
         Script::new()
-            .event(teamster_core::AgentEvent::TurnEnd(Box::new(
+            .event(AgentEvent::TurnEnd(Box::new(
                 serde_json::from_value(json!({"isError": false, "costUsd": usd})).unwrap(),
             )))
             .delay(secs(50))
@@ -312,33 +312,114 @@ async fn a_runtime_that_hangs_over_its_budget_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_completes_over_its_budget_is_a_success() {
-    let claude = mock(
-        "claude",
-        [Script::new().text("x").result_usage(tokens(900))],
-    );
+async fn who_completes_over_its_budget_says_so_and_keeps_its_answer() {
+    for (tokens_used, usd_used) in [(900, 0.5), (900, 0.2), (5, 0.5), (5, 0.2)] {
+        let script = Script::new()
+            .text("x")
+            .result_usage(tokens(tokens_used))
+            .cost_usd(usd_used);
+        let claude = plain([script.clone(), script]);
+        let mut request = request(&[&claude]);
+        request.budget.tokens = Some(5);
+        request.budget.usd = Some(0.2);
+        let orchestrator = orchestrator();
+        let events = events(orchestrator.run(request.clone())).await;
+        let done = outcome(&events);
+        assert_eq!(done.answer(), Some("x"));
+        assert_eq!(done.usage, Some(tokens(tokens_used)));
+        let message = match (tokens_used, usd_used) {
+            (5, 0.2) => {
+                assert_eq!(done.meta.status, OutcomeStatus::Success);
+                continue;
+            }
+            (900, _) => "the run's budget of 5 tokens is spent",
+            _ => "the run's budget of 0.2 USD is spent",
+        };
+        assert_spent(&events, message);
+        let mut stream = orchestrator.execute(request);
+        let mut last = None;
+        while let Some(event) = stream.next().await {
+            last = Some(event);
+        }
+        let Some(AgentEvent::Done(done)) = last else {
+            panic!("{last:?}");
+        };
+        let result = done.result;
+        assert_eq!(result.status, RunStatus::Failed);
+        assert_eq!(result.text, "x");
+        let errors: Vec<_> = result.errors.iter().map(|error| error.code).collect();
+        assert_eq!(errors, [ErrorCode::BudgetExceeded]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn usd_that_are_reported_while_the_run_goes_on_end_it() {
+    let step = |script: Script, number: u32| {
+        let usd = f64::from(number) * 0.25;
+        let script = script.usage_and_cost(tokens(10 * u64::from(number)), usd);
+        script.delay(secs(1))
+    };
+    let claude = plain([(1..=100).fold(Script::new(), step)]);
     let mut request = request(&[&claude]);
-    request.budget.tokens = Some(5);
+    request.budget.usd = Some(0.5);
+    let events = events(orchestrator().run(request)).await;
+    assert_spent(&events, "the run's budget of 0.5 USD is spent");
+    let done = outcome(&events);
+    assert_eq!(done.meta.cost_usd, Some(0.75));
+    assert_eq!(done.meta.duration_ms, 2000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_never_says_what_it_uses_is_not_left_without_a_limit() {
+    let turns = (0..50).fold(Script::new(), |script, n| {
+        let id = format!("t{n}");
+        let script = script.tool_use("Read", id.clone(), ToolKind::Read, json!({}));
+        script.tool_result(id, "").delay(secs(1))
+    });
+    let claude = plain([turns.clone(), turns.text("x")]);
+    let mut request = request(&[&claude]);
+    request.budget.tokens = Some(1000);
+    let events = events(orchestrator().run(request.clone())).await;
+    let done = outcome(&events);
+    let error = done.meta.error.unwrap();
+    assert_eq!(error.kind, ErrorKind::Budget);
+    let begin = "the run cannot be held to 1000 tokens: claude does not say";
+    assert!(error.message.starts_with(begin), "{}", error.message);
+    assert_eq!(done.meta.duration_ms, 10_000);
+    request.budget.tokens = None;
     let done = orchestrator().run(request).outcome().await;
     assert_eq!(done.meta.status, OutcomeStatus::Success);
 }
 
 #[tokio::test(start_paused = true)]
+async fn only_a_run_with_a_budget_of_tokens_asks_for_figures_on_the_way() {
+    for budget in [None, Some(1000)] {
+        let claude = mock("claude", [Script::new().text("x")]);
+        let mut request = request(&[&claude]);
+        request.budget.tokens = budget;
+        orchestrator().run(request).outcome().await;
+        assert_eq!(claude.runs()[0].params.usage_updates, budget.is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_cannot_be_held_to_it_is_refused() {
-    for what in ["USD", "tokens"] {
+    for what in ["usd", "tokens"] {
         let (good, mut bad) = (mock("good", [Script::new()]), MockRuntime::new("bad"));
         let can = bad.capabilities_mut();
-        (can.usage, can.cost, can.max_budget_usd) = (false, false, false);
+        // What comes at the end only holds nothing.
+        (can.live_usage, can.live_cost, can.max_budget_usd) = (false, false, false);
         let bad = Arc::new(bad);
         let mut request = request(&[&good, &bad]);
         match what {
-            "USD" => request.budget.usd = Some(1.0),
+            "usd" => request.budget.usd = Some(1.0),
             _ => request.budget.tokens = Some(1),
         }
         let done = orchestrator().run(request).outcome().await;
         let error = done.meta.error.unwrap();
         assert_eq!(error.kind, ErrorKind::Invalid);
-        assert!(error.message.contains(what) && error.message.contains("bad"));
+        let begin = format!("budget.{what}: bad does not report ");
+        assert!(error.message.starts_with(&begin), "{}", error.message);
         assert_eq!(good.runs().len(), 0);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CancellationToken, Decision, ErrorKind, Events, Exchange,
     Exit, Order, Permission, PermissionAnswer, PermissionPolicy, PermissionRequest, Phase,
-    SessionAssembler, Stop, Timeouts,
+    RecordFiles, SessionAssembler, Stop, Timeouts,
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
@@ -366,6 +366,13 @@ impl Reader for SessionReading {
         }
         self.follow();
     }
+
+    /// What a turn used, the protocol tells.
+    fn record_files(&self) -> Option<RecordFiles> {
+        None
+    }
+
+    fn record_lines(&mut self, _: &[String]) {}
 
     fn notice(&mut self, notice: Notice) {
         self.setting.assembler.runtime_event(notice.event());

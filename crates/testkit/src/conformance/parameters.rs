@@ -136,6 +136,11 @@ impl Suite {
                 Box::new(|p, plain| p.images = vec![plain.image.clone()]),
             ),
             (
+                "usage_updates",
+                can.live_usage,
+                Box::new(|p, _| p.usage_updates = true),
+            ),
+            (
                 "cli_retries",
                 can.cli_retries,
                 Box::new(|p, _| p.cli_retries = Some(2)),

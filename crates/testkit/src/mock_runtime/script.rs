@@ -213,6 +213,16 @@ impl Script {
     pub fn usage(self, usage: Usage) -> Self {
         self.event(AgentEvent::Usage(Box::new(UsageReport {
             usage,
+            cost_usd: None,
+            native: None,
+        })))
+    }
+
+    /// The same with what it has cost so far, in USD.
+    pub fn usage_and_cost(self, usage: Usage, cost_usd: f64) -> Self {
+        self.event(AgentEvent::Usage(Box::new(UsageReport {
+            usage,
+            cost_usd: Some(cost_usd),
             native: None,
         })))
     }

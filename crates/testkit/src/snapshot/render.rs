@@ -7,7 +7,7 @@ use serde_json::Value;
 use teamster_core::{
     AgentError, AgentEvent, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
     Permission, Plan, PlanEntry, RateLimit, RawJson, Retract, Retry, Session, Text, Thinking,
-    ToolResult, ToolUse, TurnEnd, Unknown, Usage, UsageReport,
+    ToolResult, ToolUse, TurnEnd, Unknown, Usage,
 };
 
 use super::quote::{hash, name, plain, quoted};
@@ -143,9 +143,11 @@ fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
         }
         AgentEvent::Permission(e) => permission(e, &mut line),
         AgentEvent::Usage(e) => {
-            let UsageReport { usage, native } = &**e;
-            line.word(usage_words(usage));
-            native.as_ref()
+            line.word(usage_words(&e.usage));
+            if let Some(cost) = e.cost_usd {
+                line.word(usd(cost));
+            }
+            e.native.as_ref()
         }
         AgentEvent::Retry(e) => retry(e, &mut line),
         AgentEvent::RateLimit(e) => rate_limit(e, &mut line),

@@ -96,6 +96,7 @@ const fn capabilities() -> Capabilities {
     can.mcp.startup_timeout = true;
     can.text_deltas = true;
     can.usage = true;
+    can.live_usage = true;
     can.cost = true;
     can
 }

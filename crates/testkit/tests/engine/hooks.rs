@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use teamster_core::{RecordFile, RunStatus};
+use teamster_core::{AgentEvent, RunStatus};
 use teamster_testkit::fake_agent::{Report, Script};
 
-use crate::{END, Place, agent, shell};
+use crate::{END, Place, Story, agent, next, shell};
 
 #[tokio::test]
 async fn what_the_cli_records_during_the_run_reaches_the_decoder() {
@@ -17,17 +17,15 @@ async fn what_the_cli_records_during_the_run_reaches_the_decoder() {
         "echo '{{\"figure\":2}}' >> {0}; echo '{{\"other\":3}}' >> {0}; echo '{END}'; echo '{{\"figure\":4}}' >> {0}",
         record.display()
     );
-    let story = shell(&script)
-        .launch(|launch| {
-            launch.record = Some(RecordFile {
-                path: record.clone(),
-                containing: &["\"figure\""],
-            });
-        })
+    let run = shell(&script).record(&record);
+    let story = run
+        .params(|params| params.session_id = Some("s".into()))
         .finish()
         .await;
     assert_eq!(story.result.status, RunStatus::Completed);
     assert_eq!(story.notices(), [r#"{"figure":2}"#, r#"{"figure":4}"#]);
+    // That is for those who ask for it.
+    assert!(!story.types().contains(&"usage"));
 }
 
 #[tokio::test]
@@ -35,20 +33,57 @@ async fn what_a_killed_cli_has_recorded_is_read_too() {
     let place = Place::new();
     let record = place.path("record");
     let script = format!(
-        "echo '{{\"figure\":1}}' > {}; kill -KILL $$",
+        "echo '{{\"s\":\"new\"}}'; echo '{{\"figure\":1}}' > {}; kill -KILL $$",
         record.display()
     );
-    let story = shell(&script)
-        .launch(|launch| {
-            launch.record = Some(RecordFile {
-                path: record.clone(),
-                containing: &["figure"],
-            });
-        })
-        .finish()
-        .await;
+    let story = shell(&script).record(&record).finish().await;
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
     assert_eq!(story.notices(), [r#"{"figure":1}"#]);
+}
+
+#[tokio::test]
+async fn what_the_cli_records_is_reported_while_it_runs() {
+    for resumed in [true, false] {
+        let place = Place::new();
+        let (record, seen) = (place.path("record"), place.path("seen"));
+        fs::write(&record, "{\"figure\":1}\n").unwrap();
+        if !resumed {
+            fs::remove_file(&record).unwrap();
+        }
+        let script = format!(
+            "echo '{{\"s\":\"s\"}}'; echo '{{\"figure\":2}}' >> {0}; \
+             until [ -e {1} ]; do sleep 0.02; done; \
+             echo '{{\"figure\":3}}' >> {0}; until [ -e {1}2 ]; do sleep 0.02; done; \
+             echo '{{\"figure\":4}}' >> {0}; echo '{END}'",
+            record.display(),
+            seen.display()
+        );
+        let run = shell(&script).record(&record).params(|params| {
+            params.usage_updates = true;
+            params.session_id = resumed.then(|| "s".into());
+        });
+        let mut stream = run.start();
+        let mut figures = Vec::new();
+        let mut events = Vec::new();
+        loop {
+            let event = next(&mut stream).await;
+            let done = matches!(event, AgentEvent::Done(_));
+            if let AgentEvent::Usage(report) = &event {
+                let name = ["seen", "seen2"][figures.len()];
+                figures.push(report.usage.output_tokens.unwrap());
+                fs::write(place.path(name), "").unwrap();
+            }
+            events.push(event);
+            if done {
+                break;
+            }
+        }
+        assert_eq!(figures, [2, 3]);
+        let story = Story::of(events);
+        assert_eq!(story.result.status, RunStatus::Completed);
+        let all = [r#"{"figure":2}"#, r#"{"figure":3}"#, r#"{"figure":4}"#];
+        assert_eq!(story.notices(), all, "resumed: {resumed}");
+    }
 }
 
 #[tokio::test]

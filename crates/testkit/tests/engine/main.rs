@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use teamster_core::{
     AgentError, AgentEvent, AgentRuntime, Capabilities, ErrorCode, EventStream, ExecuteParams,
-    Launch, RunResult, grammar,
+    Launch, RecordFiles, RunResult, grammar,
 };
 use teamster_process::{CliRuntime, RuntimeConfig};
 use teamster_testkit::fake_agent::Script;
@@ -76,6 +76,7 @@ impl Run {
                 launch,
                 capabilities: Capabilities::none(),
                 choose_session_id: false,
+                record: None,
                 native: Vec::new(),
                 add_dirs: Arc::default(),
             },
@@ -91,6 +92,16 @@ impl Run {
 
     fn launch(mut self, change: impl FnOnce(&mut Launch)) -> Self {
         change(&mut self.provider.launch);
+        self
+    }
+
+    /// With a record of lines with figures in this file.
+    fn record(mut self, file: &Path) -> Self {
+        self.provider.record = Some(RecordFiles {
+            folder: file.parent().unwrap().to_owned(),
+            paths: vec![file.file_name().unwrap().to_str().unwrap().to_owned()],
+            containing: &["\"figure\""],
+        });
         self
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use teamster_core::{
     Activity, AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ConfigEdit, ConfigPlace,
     Decoder, ErrorKind, Events, ExecuteParams, Exit, Id, Launch, NoticeLevel, NoticeSource,
-    RunSummary, Session, Text, ToolKind, ToolResult, ToolUse, TurnEnd,
+    RecordFiles, RunSummary, Session, Text, ToolKind, ToolResult, ToolUse, TurnEnd, Usage,
 };
 
 const INFO: CliInfo = CliInfo {
@@ -36,6 +36,9 @@ pub(crate) struct Fake {
     pub(crate) launch: Launch,
     pub(crate) capabilities: Capabilities,
     pub(crate) choose_session_id: bool,
+    /// Where it keeps its record. Where the session is not named from outside, that is known by the
+    /// session's name.
+    pub(crate) record: Option<RecordFiles>,
     /// What it says of any launcher.
     pub(crate) native: Vec<PathBuf>,
     /// The further directories that it was last asked for.
@@ -72,8 +75,12 @@ impl CliProvider for Fake {
         Ok(launch)
     }
 
-    fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(Lines::default())
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(Lines {
+            record: self.record.clone(),
+            has_session: params.session_id.is_some(),
+            ..Lines::default()
+        })
     }
 }
 
@@ -85,6 +92,9 @@ pub(crate) struct Lines {
     ended: Option<bool>,
     more: bool,
     panics_at_the_end: bool,
+    record: Option<RecordFiles>,
+    has_session: bool,
+    recorded: Vec<String>,
 }
 
 impl Decoder for Lines {
@@ -119,6 +129,7 @@ impl Decoder for Lines {
                 native: None,
             })));
         } else if let Some(id) = text("s") {
+            self.has_session = true;
             out.push(AgentEvent::Session(Box::new(Session {
                 session_id: Id::from(id),
                 model: None,
@@ -144,15 +155,28 @@ impl Decoder for Lines {
         }
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
         assert!(!self.panics_at_the_end, "the decoder was told to panic");
-        for line in &exit.record {
-            out.notice(NoticeLevel::Info, NoticeSource::Runtime, line.as_str());
+        for line in self.recorded.drain(..) {
+            out.notice(NoticeLevel::Info, NoticeSource::Runtime, line);
         }
         RunSummary {
             ended_with_error: self.ended,
             ..RunSummary::default()
         }
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        self.record.clone().filter(|_| self.has_session)
+    }
+
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        self.recorded.push(line.to_owned());
+        let value: Value = serde_json::from_str(line).ok()?;
+        Some(Usage {
+            output_tokens: Some(value["figure"].as_u64()?),
+            ..Usage::default()
+        })
     }
 
     fn activity(&self) -> Activity {

@@ -7,9 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teamster_core::{
-    AgentRuntime, ErrorCode, EventsOn, ExecuteParams, McpServer, RecordFile, RunStatus,
-};
+use teamster_core::{AgentRuntime, ErrorCode, EventsOn, ExecuteParams, McpServer, RunStatus};
 use teamster_process::{EnvPolicy, RuntimeConfig};
 use teamster_testkit::fake_agent::{BigLine, Script, Signal, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::fixture::{Fixture, META, RECORD, STDERR, STDOUT};
@@ -214,18 +212,13 @@ async fn lines_of_the_clis_own_record_are_recorded() {
     let place = Place::new();
     let own = place.path("own.jsonl");
     let script = format!(
-        "printf '%s\\n' '{{\"usage\":1}}' '{{\"no\":1}}' '{{\"usage\":2}}' > {}; echo '{END}'",
+        "echo '{{\"s\":\"s\"}}'; printf '%s\\n' '{{\"figure\":1}}' '{{\"no\":1}}' '{{\"figure\":2}}' > {}; echo '{END}'",
         own.display()
     );
-    let run = shell(&script).launch(|launch| {
-        launch.record = Some(RecordFile {
-            path: own,
-            containing: &["\"usage\""],
-        });
-    });
+    let run = shell(&script).record(&own);
     let story = replayed(run, &place).await;
-    assert_eq!(story.notices(), [r#"{"usage":1}"#, r#"{"usage":2}"#]);
-    assert_eq!(place.recorded(RECORD), b"{\"usage\":1}\n{\"usage\":2}\n");
+    assert_eq!(story.notices(), [r#"{"figure":1}"#, r#"{"figure":2}"#]);
+    assert_eq!(place.recorded(RECORD), b"{\"figure\":1}\n{\"figure\":2}\n");
 }
 
 #[tokio::test]

@@ -1,0 +1,62 @@
+//! An agent that never ends has a limit.
+
+use teamster::ErrorKind;
+use teamster_mock_model::{Cli, Turn};
+use teamster_orchestrator::{OutcomeStatus, RunRequest};
+
+use super::cases::{ANSWER, Case, EFFECTS, PROMPT, orchestrator, runs, says, tell};
+use super::checks::Findings;
+use super::stage::{Stage, nothing, perform};
+use crate::play::Bench;
+
+/// What an answer uses.
+const INPUT: u64 = 500;
+const OUTPUT: u64 = 20;
+
+/// What the run may use, which the fifth answer is beyond.
+const LIMIT: u64 = 2500;
+
+/// How many answers the model would give: far more than there is time for until the run is stopped.
+const ANSWERS: usize = 400;
+
+/// How many the run may come to. The limit is seen a little later than it is met.
+const SOON: usize = 25;
+
+pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+    // Not the same twice: some CLIs end what they take for a loop.
+    let command = |number: usize| format!("echo {number} >> {EFFECTS}");
+    let mut turns: Vec<_> = (0..ANSWERS).map(|it| counted(runs(&command(it)))).collect();
+    turns.push(counted(says(ANSWER)));
+    let stage = Stage::new(bench, cli, Case::Limit.name(), turns, None).await?;
+    let candidate = stage.candidate(PROMPT)?;
+    let mut request = RunRequest::new(candidate.runtime, candidate.params);
+    request.budget.tokens = Some(LIMIT);
+    let ran = perform(&orchestrator()?, request, &[&stage], nothing()).await?;
+    let mut findings = Findings::default();
+    findings.lifecycle(&ran);
+    tell(&mut findings, &ran, &[&stage]);
+    let meta = &ran.outcome.meta;
+    findings.same("the status", meta.status, OutcomeStatus::Error);
+    let error = meta.error.as_ref().map(|error| error.kind);
+    findings.same("the error", error, Some(ErrorKind::Budget));
+    findings.same("attempts", meta.attempts, 1);
+    let commands = stage.file(EFFECTS).lines().count();
+    findings.must((4..SOON).contains(&commands), || {
+        format!("the agent ran {commands} commands before it was stopped")
+    });
+    let usage = ran.outcome.usage.unwrap_or_default();
+    let used = usage.total_tokens().unwrap_or_default();
+    findings.must(used > LIMIT, || format!("the result has {used} tokens"));
+    // Nothing counts twice, and what was seen is in the result. What was asked for last may not be.
+    let most = ran.asked(0).len() as u64 * (INPUT + OUTPUT);
+    findings.must(used <= most, || {
+        format!("the result has {used} tokens, and the model told of {most}")
+    });
+    Ok(findings)
+}
+
+fn counted(mut turn: Turn) -> Turn {
+    turn.usage.input = INPUT;
+    turn.usage.output = OUTPUT;
+    turn
+}

@@ -1,0 +1,146 @@
+//! What the CLI records of a session: it prints figures only at the end of a run.
+//!
+//! A session is in `tmp/<project>/chats/session-<time>-<begin of its id>.jsonl` in the CLI's folder, a
+//! sub-agent's in `tmp/<project>/chats/<session>/<id>.jsonl`. An answer that calls tools is written again
+//! with their results, under the same id. A session that is imported begins with copies of another one's
+//! messages, which are older than it is.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use teamster_core::{RecordFiles, Usage, is_uuid};
+
+/// What is in the lines that count: figures, and the begin of a session.
+const FIGURES: &[&str] = &["\"tokens\":", "\"projectHash\":"];
+
+/// How much of a session's id is in the name of its file.
+const SHORT: usize = 8;
+
+/// The files of a session.
+pub(super) fn files(projects: &Path, session: &str) -> Option<RecordFiles> {
+    if !is_uuid(session) {
+        return None;
+    }
+    let short = &session[..SHORT];
+    Some(RecordFiles {
+        folder: projects.to_owned(),
+        paths: vec![
+            format!("*/chats/session-*-{short}.jsonl"),
+            format!("*/chats/{session}/*.jsonl"),
+        ],
+        containing: FIGURES,
+    })
+}
+
+/// What a run has used, by the lines that its session's files gain.
+#[derive(Debug, Default)]
+pub(super) struct Recorded {
+    /// When the session began.
+    begun: Option<String>,
+    /// What each answer used, by its id.
+    answers: HashMap<String, Usage>,
+}
+
+/// The begin of a session, a message, or a change of messages that were there before.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    #[serde(borrow)]
+    start_time: Option<Cow<'a, str>>,
+    #[serde(rename = "$set", borrow)]
+    set: Option<Set<'a>>,
+    // Those of a message: not as a part of their own, for which each line would be copied.
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    timestamp: Option<Cow<'a, str>>,
+    tokens: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+struct Set<'a> {
+    #[serde(default, borrow)]
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    timestamp: Option<Cow<'a, str>>,
+    tokens: Option<Tokens>,
+}
+
+/// `cached` is a part of `input`; `thoughts` are beside `output`, and `tool`, what the service's own tools
+/// put before the model, is beside `input`.
+#[derive(Deserialize)]
+struct Tokens {
+    input: Option<u64>,
+    output: Option<u64>,
+    cached: Option<u64>,
+    thoughts: Option<u64>,
+    tool: Option<u64>,
+}
+
+impl Tokens {
+    fn usage(&self) -> Usage {
+        let and = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b.unwrap_or(0)));
+        let cached = self.cached.unwrap_or(0);
+        let uncached = self.input.map(|input| input.saturating_sub(cached));
+        Usage {
+            input_tokens: and(uncached, self.tool),
+            output_tokens: and(self.output, self.thoughts),
+            cache_read_tokens: self.cached,
+            cache_write_tokens: None,
+            reasoning_tokens: self.thoughts.filter(|tokens| *tokens > 0),
+        }
+    }
+}
+
+impl Recorded {
+    /// Takes a line: what the run has used so far, if the line has figures.
+    pub(super) fn line(&mut self, line: &str) -> Option<Usage> {
+        let line: Line<'_> = serde_json::from_str(line).ok()?;
+        if let Some(begun) = line.start_time {
+            self.begun.get_or_insert(begun.into_owned());
+        }
+        let message = Message {
+            id: line.id,
+            timestamp: line.timestamp,
+            tokens: line.tokens,
+        };
+        let changed = line.set.map(|set| set.messages).unwrap_or_default();
+        let mut news = false;
+        for message in std::iter::once(message).chain(changed) {
+            news |= self.message(message).is_some();
+        }
+        if news { self.usage() } else { None }
+    }
+
+    fn message(&mut self, message: Message<'_>) -> Option<()> {
+        let usage = message.tokens?.usage();
+        let id = message.id?;
+        // Times are all of one form, in UTC.
+        let copied = self.begun.as_deref().zip(message.timestamp.as_deref());
+        if copied.is_some_and(|(begun, at)| at < begun) {
+            return None;
+        }
+        let before = self.answers.insert(id.into_owned(), usage);
+        (before != Some(usage)).then_some(())
+    }
+
+    /// What the run has used.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let answers = self.answers.values().copied();
+        answers
+            .reduce(Usage::plus)
+            .filter(|usage| !usage.is_empty())
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/chats.rs"]
+mod tests;

@@ -1,0 +1,98 @@
+//! Reading of a CLI's record: while the CLI runs, and at its end.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, SystemTime};
+
+use teamster_core::RecordFiles;
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::reading::Reader;
+use crate::record::Record;
+
+/// How often the record is looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Reads the record of one run. All that blocks is done on another thread.
+pub(crate) struct Follower {
+    begun: SystemTime,
+    /// Read it while the run goes on, too.
+    live: bool,
+    record: Option<Record>,
+    looks: Option<Interval>,
+    /// A look that is being taken.
+    look: Option<JoinHandle<(Record, Vec<String>)>>,
+}
+
+impl Follower {
+    /// To be called before the CLI starts, with the files that are known by then.
+    pub(crate) async fn begin(handle: &Handle, files: Option<RecordFiles>, live: bool) -> Self {
+        let begun = SystemTime::now();
+        let record = match files {
+            Some(files) => handle.spawn_blocking(|| Record::begin(files)).await.ok(),
+            None => None,
+        };
+        Self {
+            begun,
+            live,
+            record,
+            looks: None,
+            look: None,
+        }
+    }
+
+    /// The next lines, while the run goes on.
+    pub(crate) fn poll(&mut self, reader: &impl Reader, cx: &mut Context<'_>) -> Poll<Vec<String>> {
+        if !self.live {
+            return Poll::Pending;
+        }
+        loop {
+            if let Some(look) = &mut self.look {
+                let looked = ready!(Pin::new(look).poll(cx));
+                self.look = None;
+                if let Ok((record, lines)) = looked {
+                    self.record = Some(record);
+                    if !lines.is_empty() {
+                        return Poll::Ready(lines);
+                    }
+                }
+            }
+            let looks = self.looks.get_or_insert_with(|| {
+                let mut looks = interval(LOOK);
+                looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+                looks
+            });
+            ready!(looks.poll_tick(cx));
+            if let Some(mut record) = self.take(|| reader.record_files()) {
+                self.look = Some(spawn_blocking(move || {
+                    let lines = record.lines(false);
+                    (record, lines)
+                }));
+            }
+        }
+    }
+
+    /// The lines that are left after the end of the CLI, of these files if none were known before.
+    pub(crate) async fn finish(mut self, files: Option<RecordFiles>) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(look) = self.look.take()
+            && let Ok((record, looked)) = look.await
+        {
+            self.record = Some(record);
+            lines = looked;
+        }
+        if let Some(mut record) = self.take(|| files) {
+            let last = spawn_blocking(move || record.lines(true)).await;
+            lines.extend(last.unwrap_or_default());
+        }
+        lines
+    }
+
+    fn take(&mut self, files: impl FnOnce() -> Option<RecordFiles>) -> Option<Record> {
+        let begun = self.begun;
+        (self.record.take()).or_else(|| Some(Record::since(files()?, begun)))
+    }
+}
