@@ -5,7 +5,9 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use teamster_core::{ExecuteParams, Exit, McpServer, Secrets, Stdin, Stop, without_credentials};
+use teamster_core::{
+    ExecuteParams, Exit, MCP_VARIABLES, McpServer, Secrets, Stdin, Stop, without_credentials,
+};
 
 use crate::config::{EnvPolicy, RuntimeConfig};
 use crate::launch::Plan;
@@ -244,7 +246,9 @@ impl Shown {
 fn is_credential(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let words = || name.split(|c: char| !c.is_ascii_alphanumeric());
-    PARTS.iter().any(|part| name.contains(part))
+    // These carry a server's values, perhaps in an escaped form that no search for the value finds.
+    name.starts_with(MCP_VARIABLES)
+        || PARTS.iter().any(|part| name.contains(part))
         // The shell's working directory.
         || name != "PWD" && words().any(|word| WORDS.contains(&word))
 }
