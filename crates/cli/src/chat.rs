@@ -168,10 +168,11 @@ fn directory(cwd: Option<&Path>) -> Option<String> {
 /// The command that goes on with the session, up to the session's id. Sessions belong to the directory in
 /// which they began.
 fn resume_command(args: &ChatArgs) -> String {
-    let cwd = args.place.cwd.as_deref().map(|cwd| {
-        let cwd = words::printable(&cwd.to_string_lossy());
-        format!(" --cwd {}", shell_words::quote(&cwd))
-    });
+    let cwd = args
+        .place
+        .cwd
+        .as_deref()
+        .map(|cwd| format!(" --cwd {}", words::shell_word(&cwd.to_string_lossy())));
     let cwd = cwd.unwrap_or_default();
     let agent = shell_words::quote(&args.provider);
     format!("teamster chat {agent}{cwd} --resume")

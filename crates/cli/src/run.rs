@@ -14,14 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use teamster::ErrorKind;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent};
-use teamster::store::Store;
 
 use crate::args::RunArgs;
 use crate::record::Recording;
 use crate::render::{Current, Json, TextIsFinal};
-use crate::{drive, exit_code, params, stdin};
+use crate::{drive, exit_code, params, stdin, words};
 use closing::Closing;
-use history::History;
+use history::{History, Kept};
 use output::Output;
 
 /// Runs the agent; the exit code.
@@ -35,11 +34,12 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         }
         let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
         let history = History::asked(args)?;
-        let request = request::new(args, info, params)?;
+        let (request, mut told) = request::new(args, info, params)?;
+        told.splice(0..0, ignored);
         let output = args.output_file.as_deref().map(Output::open).transpose()?;
-        Ok((request, history, mcp, ignored, output))
+        Ok((request, history, mcp, told, output))
     });
-    let (mut request, history, mcp, ignored, output) = match asked {
+    let (mut request, history, mcp, told, output) = match asked {
         Ok(asked) => asked,
         Err(error) => {
             crate::fail(&error);
@@ -47,7 +47,7 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         }
     };
     if !args.output.quiet {
-        crate::warn(&ignored);
+        crate::warn(&told);
     }
     let others: Vec<_> = (args.again.fallback.iter())
         .filter_map(|other| teamster::provider(&other.provider).map(|provider| provider.info()))
@@ -74,6 +74,8 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
             .or_else(|| params::program_variable(info));
         Recording::begin(dir, program.as_deref(), info)
     });
+    let keyed = args.session.session_key.is_some();
+    let unkept = Arc::new(AtomicBool::new(false));
     let session_lost = Arc::new(AtomicBool::new(false));
     let lost = session_lost.clone();
     let observe = move |event: &RunEvent| {
@@ -94,11 +96,7 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
             kept = history.prepare(&mut request).await?;
             request.observer = (kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as _);
             let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
-            anyhow::Ok((
-                orchestrator,
-                request,
-                kept.as_ref().map(|kept| kept.store.clone()),
-            ))
+            anyhow::Ok((orchestrator, request, kept.clone()))
         }
         .await;
         unprepared = prepared.is_err();
@@ -107,9 +105,9 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
     let code = if args.again.lifecycle {
         let sink = Box::new(Json::new(io::stdout()));
         drive::run(sink, guarded, keep, async || {
-            let (orchestrator, request, store) = prepared.await?;
+            let (orchestrator, request, kept) = prepared.await?;
             let run = orchestrator.run(request.on_event(observe));
-            Ok(Closing::new(run, close(store)))
+            Ok(Closing::new(run, close(kept, keyed, unkept.clone())))
         })
     } else {
         let text = if args.again.several() {
@@ -124,9 +122,9 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
             sink = output.keeping(sink);
         }
         drive::run(sink, guarded, keep, async || {
-            let (orchestrator, request, store) = prepared.await?;
+            let (orchestrator, request, kept) = prepared.await?;
             let events = orchestrator.execute_observed(request, observe);
-            Ok(Closing::new(events, close(store)))
+            Ok(Closing::new(events, close(kept, keyed, unkept.clone())))
         })
     };
     let code = match code {
@@ -151,16 +149,29 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
             "the session of `{key}` is no more, and was forgotten: the same command begins a new one"
         )]);
     }
+    if let Some(key) =
+        (args.session.session_key.as_ref()).filter(|_| unkept.load(Ordering::Relaxed))
+    {
+        crate::warn(&[format!(
+            "the session of `{key}` is not written down: unless the next run with this key names it with \
+             --resume, it begins a new one"
+        )]);
+    }
     if let Some(kept) = kept {
         history.complain(&kept.recorder.take_errors());
     }
     code
 }
 
-async fn close(store: Option<Store>) {
-    if let Some(store) = store {
-        crate::store::close(&store).await;
+/// Closes the store, after all is written: what is left of a run with a key is its conversation.
+async fn close(kept: Option<Kept>, keyed: bool, unkept: Arc<AtomicBool>) {
+    let Some(kept) = kept else {
+        return;
+    };
+    if keyed && !kept.recorder.settled(history::PATIENCE_WITH_A_KEY).await {
+        unkept.store(true, Ordering::Relaxed);
     }
+    crate::store::close(&kept.store).await;
 }
 
 /// Where the agent works, in the form in which it will name it.
@@ -179,29 +190,7 @@ fn resume_arguments(args: &RunArgs) -> String {
         .place
         .cwd
         .as_deref()
-        .map(|cwd| format!("--cwd {} ", quote(&cwd.to_string_lossy())))
+        .map(|cwd| format!("--cwd {} ", words::shell_word(&cwd.to_string_lossy())))
         .unwrap_or_default();
     format!("{cwd}--resume")
-}
-
-/// The text as one word of a shell.
-fn quote(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./~+:@%,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_a_shell() {
-        assert_eq!(quote("/tmp/a-b"), "/tmp/a-b");
-        assert_eq!(quote("a b"), "'a b'");
-        assert_eq!(quote("it's"), r"'it'\''s'");
-    }
 }

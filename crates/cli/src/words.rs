@@ -1,6 +1,7 @@
 //! Figures and texts in the form in which people read them.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 use console::{measure_text_width, truncate_str};
 use serde_json::Value;
@@ -244,6 +245,33 @@ pub(crate) fn tool_failure(output: &str) -> String {
         .join(" · ")
 }
 
+/// The text as one word of a shell, for a line that is shown to be pasted. What cannot be shown as it is,
+/// such as the end of a line, is written as `bash`, `zsh` and the newer `sh` read it.
+pub(crate) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| !c.is_control() && !is_bidi_control(c);
+    if text.chars().all(is_plain) {
+        return shell_words::quote(text).into_owned();
+    }
+    let mut word = "$'".to_owned();
+    for c in text.chars() {
+        match c {
+            '\\' | '\'' => word.extend(['\\', c]),
+            '\n' => word.push_str("\\n"),
+            '\t' => word.push_str("\\t"),
+            // Bytes, each with all its digits: what follows may be one too.
+            c if !is_plain(c) => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    // Writing to a text cannot fail.
+                    let _ = write!(word, "\\{byte:03o}");
+                }
+            }
+            c => word.push(c),
+        }
+    }
+    word.push('\'');
+    word
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -370,5 +398,19 @@ mod tests {
             "Exit code 3 · out · err"
         );
         assert_eq!(tool_failure("<a href>x"), "<a href>x");
+    }
+
+    #[test]
+    fn a_path_can_be_pasted_into_a_shell() {
+        assert_eq!(shell_word("/tmp/a-b"), "/tmp/a-b");
+        assert_eq!(shell_word("a b"), "'a b'");
+        for text in ["it's", "a\nb's \\ \u{1b}1\t$HOME", "\u{85}x"] {
+            let script = format!("printf %s {}", shell_word(text));
+            let shell = std::process::Command::new("bash")
+                .args(["-c", &script])
+                .output();
+            let shown = String::from_utf8(shell.unwrap().stdout).unwrap();
+            assert_eq!(shown, text, "{script}");
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::store;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The same for a run that cannot be without, because its session is in it.
-const PATIENCE_WITH_A_KEY: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE_WITH_A_KEY: Duration = Duration::from_secs(10);
 
 /// What is kept of a run, and where.
 pub(super) struct History {
@@ -28,6 +28,7 @@ pub(super) struct History {
 }
 
 /// What keeps account of a run.
+#[derive(Clone)]
 pub(super) struct Kept {
     pub(super) store: Store,
     pub(super) recorder: Recorder,
@@ -44,6 +45,13 @@ impl History {
                 "--session-key needs a place to keep sessions: name one with --store or \
                  TEAMSTER_STORE"
             );
+        }
+        if place.is_none() && args.store.url.is_none() && !args.output.quiet {
+            crate::warn(&[
+                "this run has no place in the history: neither XDG_STATE_HOME nor HOME is set; name a place \
+                 with --store or TEAMSTER_STORE (`off` keeps none)"
+                    .to_owned(),
+            ]);
         }
         if let Some(id) = &args.again.run_id {
             check_run_id(id).context("--run-id")?;
@@ -96,10 +104,21 @@ impl History {
         }
         let mut recorder = Recorder::new(store.clone());
         if let Some(conversation) = &self.conversation {
+            self.writable(&store, deadline).await?;
             self.go_on(conversation, &store, request).await?;
             recorder = recorder.conversation(conversation.clone());
         }
         Ok(Some(Kept { store, recorder }))
+    }
+
+    /// Refuses a store that can be read and not be written to: the conversation would be lost.
+    async fn writable(&self, store: &Store, deadline: Instant) -> anyhow::Result<()> {
+        let written = timeout_at(deadline, store.expire()).await;
+        let slow = || Err(slow(store, "write to it", PATIENCE_WITH_A_KEY));
+        written
+            .unwrap_or_else(|_| slow())
+            .map(drop)
+            .context("--session-key: the conversation could not be kept, so nothing was started")
     }
 
     /// Gives each candidate its session of the conversation. Who has none, though the first one has,

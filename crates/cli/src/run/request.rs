@@ -11,12 +11,12 @@ use teamster::{AgentConfig, CliInfo, ErrorKind, ExecuteParams};
 use crate::args::RunArgs;
 use crate::{hints, params};
 
-/// The run that is asked for. Every error is one of usage.
+/// The run that is asked for, and what to tell about it. Every error is one of usage.
 pub(super) fn new(
     args: &RunArgs,
     info: &CliInfo,
     mut params: ExecuteParams,
-) -> anyhow::Result<RunRequest> {
+) -> anyhow::Result<(RunRequest, Vec<String>)> {
     let again = &args.again;
     let mut budget = Budget::default();
     if again.several() {
@@ -29,6 +29,7 @@ pub(super) fn new(
     let mut config = AgentConfig::cli(info.id);
     config.cli = params::runtime_config(args, info);
     let mut fallbacks = Vec::new();
+    let mut told = Vec::new();
     for other in &again.fallback {
         let info = teamster::provider(&other.provider)
             .context("this provider is not built in")?
@@ -42,6 +43,7 @@ pub(super) fn new(
                 .map_err(|error| anyhow!("--fallback {}: {}", info.id, hints::message(&error)))?
         };
         candidate.params.model.clone_from(&other.model);
+        told.extend(goes_without(&candidate, &params));
         fallbacks.push(candidate);
     }
     let mut request = RunRequest::new(teamster::get_runtime(&config)?, params);
@@ -62,7 +64,16 @@ pub(super) fn new(
         None if again.retries == 0 => request.retry.max_wait = Duration::ZERO,
         None => {}
     }
-    Ok(request)
+    Ok((request, told))
+}
+
+/// Names what a fallback goes without. That another CLI has models of its own needs no word.
+fn goes_without(candidate: &Candidate, params: &ExecuteParams) -> Option<String> {
+    let names = candidate.goes_without(params).into_iter();
+    let names = names.filter(|name| *name != "model");
+    let flags: Vec<_> = names.filter_map(hints::flag).collect();
+    let provider = candidate.provider();
+    (!flags.is_empty()).then(|| format!("--fallback {provider} goes without {}", flags.join(", ")))
 }
 
 /// Sessions of most CLIs belong to the directory in which they began: from another one they are not

@@ -234,6 +234,19 @@ fn another_agent_does_not_go_on_with_a_session_that_it_does_not_know() {
     assert_eq!(agents.starts("claude"), 0);
 }
 
+#[test]
+fn what_a_fallback_cannot_take_stays_behind_and_is_named() {
+    let agents = Agents::new()
+        .claude(&[("conformance_unauthorized", 1)])
+        .codex(&[("text", 0)]);
+    let args = ["x", "--cli-retries=1", "--effort=high", "--fallback=codex"];
+    let ended = run(&mut agents.run(args));
+    let warning = "warning: --fallback codex goes without --effort, --cli-retries\n";
+    assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(agents.starts("codex"), 1);
+}
+
 /// A store that is not there yet, as the value of the variable.
 fn store(agents: &Agents) -> String {
     agents.path("store.db").to_str().unwrap().to_owned()

@@ -53,6 +53,8 @@ fn teamster<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
         .args(args)
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
+        // Without a home there is no other place, which is a warning.
+        .env("TEAMSTER_STORE", "off")
         .stdin(Stdio::null());
     command
 }

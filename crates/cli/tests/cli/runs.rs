@@ -97,7 +97,9 @@ fn what_is_not_there_is_said() {
     }
     let ours = |command: &str| {
         let state = claude.path("state");
-        run(teamster(["runs", command]).env("XDG_STATE_HOME", state))
+        let mut command = teamster(["runs", command]);
+        command.env("XDG_STATE_HOME", state);
+        run(command.env_remove("TEAMSTER_STORE"))
     };
     let list = ours("list");
     assert_eq!((list.code, &*list.stdout), (Some(0), ""));
@@ -285,6 +287,48 @@ fn a_run_ends_soon_though_its_store_is_locked() {
     );
     running.signal(Signal::SIGKILL);
     running.wait();
+}
+
+#[test]
+fn a_conversation_that_could_not_be_kept_is_not_begun() {
+    let other = Claude::new(&Script::new().play(recording("text")).step(Step::Forever {}));
+    let mut command = other.run(["x", "--json"]);
+    let claude = Claude::plays("text", 0);
+    let mut running = Running::start(with_store(&claude, &mut command));
+    assert!(running.line().contains("session"));
+    let lock = WriteLock::on(&claude);
+    let ended = agent(&claude, &["x", "--session-key=k"]);
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(2), ""),
+        "{}",
+        ended.stderr
+    );
+    let told = "error: --session-key: the conversation could not be kept";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    assert!(!claude.path("report.json").exists());
+    drop(lock);
+    let ended = agent(&claude, &["x", "--session-key=k"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    running.signal(Signal::SIGKILL);
+    running.wait();
+}
+
+#[test]
+fn a_run_without_a_place_in_the_history_says_so() {
+    let claude = Claude::plays("text", 0);
+    let lost = |command: &mut Command| {
+        let ended = run(command);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        ended
+            .stderr
+            .contains("warning: this run has no place in the history")
+    };
+    assert!(lost(claude.run(["x"]).env_remove("TEAMSTER_STORE")));
+    assert!(!lost(
+        claude.run(["x", "--quiet"]).env_remove("TEAMSTER_STORE")
+    ));
+    assert!(!lost(claude.run(["x"]).env("TEAMSTER_STORE", "off")));
 }
 
 #[test]
