@@ -315,7 +315,7 @@ impl Narrator {
     }
 
     fn plan(&self, plan: &Plan) -> Option<Line> {
-        let done = |status| plan.entries.iter().filter(|e| e.status == status).count();
+        let count = |status| plan.entries.iter().filter(|e| e.status == status).count();
         if plan.entries.is_empty() {
             return None;
         }
@@ -327,16 +327,14 @@ impl Narrator {
                     let mark = match entry.status {
                         PlanStatus::Completed => "✓",
                         PlanStatus::InProgress => "▸",
+                        PlanStatus::Cancelled => "✗",
                         _ => "·",
                     };
                     format!("{mark} {}", words::one_line(&entry.content))
                 })
                 .collect();
-            return Some(Line::new(
-                Tone::Aside,
-                "",
-                format!("plan:\n{}", list.join("\n")),
-            ));
+            let list = format!("plan:\n{}", list.join("\n"));
+            return Some(Line::new(Tone::Aside, "", list));
         }
         let current = plan
             .entries
@@ -344,7 +342,8 @@ impl Narrator {
             .find(|entry| entry.status == PlanStatus::InProgress)
             .map(|entry| format!(": {}", words::one_line(&entry.content)))
             .unwrap_or_default();
-        let (done, all) = (done(PlanStatus::Completed), plan.entries.len());
+        let (done, cancelled) = (count(PlanStatus::Completed), count(PlanStatus::Cancelled));
+        let all = plan.entries.len() - cancelled;
         Some(Line::aside(format!("plan {done}/{all}{current}")).fitting(INDENT, ""))
     }
 

@@ -281,14 +281,17 @@ pub enum PlanStatus {
     InProgress,
     /// Done.
     Completed,
+    /// Given up.
+    Cancelled,
 }
 
 impl PlanStatus {
-    /// The status in the word that most CLIs have for it; what is neither begun nor done is pending.
+    /// The status in the word that most CLIs have for it; any other word is pending.
     pub fn of_word(word: Option<&str>) -> Self {
         match word {
             Some("completed") => Self::Completed,
             Some("in_progress") => Self::InProgress,
+            Some("cancelled") => Self::Cancelled,
             _ => Self::Pending,
         }
     }

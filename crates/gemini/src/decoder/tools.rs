@@ -156,15 +156,11 @@ fn effect(name: &str, input: &Value) -> Option<Effect> {
     }
 }
 
-/// One entry of a to-do list; none if it was given up.
+/// One entry of a to-do list.
 fn entry(todo: &Value) -> Option<PlanEntry> {
-    let status = match todo.get("status").and_then(Value::as_str) {
-        Some("cancelled") => return None,
-        word => PlanStatus::of_word(word),
-    };
     Some(PlanEntry {
         content: todo.get("description")?.as_str()?.to_owned(),
-        status,
+        status: PlanStatus::of_word(todo.get("status").and_then(Value::as_str)),
     })
 }
 

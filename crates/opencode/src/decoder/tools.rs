@@ -256,14 +256,9 @@ fn plan(tool: &str, metadata: &ToolMetadata<'_>) -> Option<Plan> {
 }
 
 fn entry(todo: &Todo<'_>) -> Option<PlanEntry> {
-    let status = match todo.status.as_deref() {
-        // It is no longer to be done.
-        Some("cancelled") => return None,
-        word => PlanStatus::of_word(word),
-    };
     Some(PlanEntry {
         content: todo.content.as_deref()?.to_owned(),
-        status,
+        status: PlanStatus::of_word(todo.status.as_deref()),
     })
 }
 

@@ -392,7 +392,7 @@ fn files_are_changed_only_by_calls_that_went_well() {
 }
 
 #[test]
-fn a_plan_is_the_list_of_todos_without_those_given_up() {
+fn a_plan_is_the_list_of_todos() {
     let todos = json!({"todos": [
         {"description": "one", "status": "completed"},
         {"description": "two", "status": "in_progress"},
@@ -433,6 +433,7 @@ fn a_plan_is_the_list_of_todos_without_those_given_up() {
             ("two", PlanStatus::InProgress),
             ("three", PlanStatus::Pending),
             ("four", PlanStatus::Pending),
+            ("five", PlanStatus::Cancelled),
         ]
     );
 }

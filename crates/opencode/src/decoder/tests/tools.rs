@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use teamster_core::{
-    AgentEvent, ChangeKind, ExecuteParams, FileChange, RunStatus, ToolKind, ToolResult, ToolUse,
+    AgentEvent, ChangeKind, ExecuteParams, FileChange, PlanStatus, RunStatus, ToolKind, ToolResult,
+    ToolUse,
 };
 
 use super::super::{OpenCodeDecoder, Withheld};
@@ -230,7 +231,7 @@ fn files_that_were_changed() {
 }
 
 #[test]
-fn a_to_do_list_is_a_plan_without_what_was_cancelled() {
+fn a_to_do_list_is_a_plan() {
     let todos = json!({"todos": [
         {"content": "one", "status": "completed"}, {"content": "two", "status": "cancelled"},
         {"content": "three", "status": "in_progress"}, {"content": "four", "status": "pending"}]});
@@ -239,8 +240,20 @@ fn a_to_do_list_is_a_plan_without_what_was_cancelled() {
     let [AgentEvent::Plan(plan)] = rest.as_slice() else {
         panic!("{rest:?}")
     };
-    let entries: Vec<_> = plan.entries.iter().map(|e| e.content.as_str()).collect();
-    assert_eq!(entries, ["one", "three", "four"]);
+    let entries: Vec<_> = plan
+        .entries
+        .iter()
+        .map(|e| (&*e.content, e.status))
+        .collect();
+    assert_eq!(
+        entries,
+        [
+            ("one", PlanStatus::Completed),
+            ("two", PlanStatus::Cancelled),
+            ("three", PlanStatus::InProgress),
+            ("four", PlanStatus::Pending)
+        ]
+    );
 }
 
 #[test]
