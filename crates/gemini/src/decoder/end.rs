@@ -29,6 +29,10 @@ pub(super) struct End {
     has_policy: bool,
     /// The model was heard of.
     answered: bool,
+    /// A hook sent the answer back to the model: the next piece begins another one.
+    answer_blocked: bool,
+    /// The answer after one that a hook sent back.
+    next_answer: Option<String>,
 }
 
 #[derive(Debug)]
@@ -52,6 +56,7 @@ impl End {
         let message = line.message?.into_owned();
         self.warn(out);
         let is_error = line.severity.as_deref() == Some("error") || errors::ends_the_run(&message);
+        self.answer_blocked |= errors::blocks_the_answer(&message);
         self.said = Some(Said { message, is_error });
         Some(())
     }
@@ -60,6 +65,25 @@ impl End {
     pub(super) fn goes_on(&mut self, out: &mut Events) {
         self.answered = true;
         self.warn(out);
+    }
+
+    /// A piece of the answer.
+    pub(super) fn answer(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if std::mem::take(&mut self.answer_blocked) {
+            self.next_answer = Some(String::new());
+        }
+        if let Some(answer) = &mut self.next_answer {
+            answer.push_str(text);
+        }
+    }
+
+    /// A tool is called: the last message begins after it.
+    pub(super) fn tool_called(&mut self) {
+        self.answer_blocked = false;
+        self.next_answer = None;
     }
 
     /// What was said last was no more than a warning.
@@ -162,6 +186,7 @@ impl End {
             usage: self.usage.take(),
             usage_by_model: std::mem::take(&mut self.usage_by_model),
             stop_reason: self.stop_reason(),
+            final_message: self.next_answer.take(),
             ..RunSummary::default()
         }
     }

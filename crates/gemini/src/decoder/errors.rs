@@ -283,6 +283,11 @@ pub(super) fn ends_the_run(message: &str) -> bool {
     .any(|words| message.starts_with(words))
 }
 
+/// Whether a hook sent the answer back to the model, which answers again.
+pub(super) fn blocks_the_answer(message: &str) -> bool {
+    message.starts_with("Agent execution blocked")
+}
+
 /// The CLI's own exit codes, and the status of the service's answer, of which the system keeps the
 /// lower eight bits.
 pub(super) fn kind_of_exit_code(code: i32) -> Option<ErrorKind> {

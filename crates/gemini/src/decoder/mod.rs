@@ -142,6 +142,7 @@ impl GeminiDecoder {
                 if line.delta != Some(false) {
                     self.message.push_str(&text);
                 }
+                self.end.answer(&text);
                 if !text.is_empty() {
                     out.push(AgentEvent::Text(Text {
                         text: text.into_owned(),
@@ -159,6 +160,7 @@ impl GeminiDecoder {
     fn tool_use(&mut self, line: &ToolUseLine<'_>, out: &mut Events) -> Option<()> {
         let name = line.tool_name.as_deref()?;
         self.end.goes_on(out);
+        self.end.tool_called();
         let input = line.parameters.map_or(Value::Null, value);
         let id = self.tools.start(line.tool_id.as_deref(), name, &input);
         let kind = tools::kind(name);

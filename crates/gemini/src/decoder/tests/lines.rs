@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::AgentEvent;
 
-use super::{SESSION, call, delta, init, line, names, returned, run, success};
+use super::{SESSION, call, delta, init, line, names, returned, run, said, success};
 
 #[test]
 fn the_prompt_is_not_said_again() {
@@ -32,6 +32,31 @@ fn text_is_what_the_deltas_say_and_nothing_else() {
         ["session", "text", "text", "text", "turn_end", "done"]
     );
     assert_eq!(result.text, "a\u{2028}b\r\n\u{7}c");
+}
+
+#[test]
+fn the_final_message_is_the_answer_after_one_that_a_hook_sent_back() {
+    let blocked = || said("warning", "Agent execution blocked: say it better");
+    let call = || call("a", "glob", &json!({}));
+    let returned = || returned("a", &json!({"status": "success"}));
+    for (lines, last) in [
+        (vec![delta("a"), blocked(), delta("b"), delta("c")], "bc"),
+        (
+            vec![delta("a"), blocked(), delta("b"), blocked(), delta("c")],
+            "c",
+        ),
+        (
+            vec![delta("a"), blocked(), call(), returned(), delta("b")],
+            "b",
+        ),
+        // The run ends with what was sent back last.
+        (vec![delta("a"), blocked(), delta("b"), blocked()], "b"),
+        (vec![delta("a"), blocked()], "a"),
+    ] {
+        let lines = [vec![init()], lines, vec![success()]].concat();
+        let (_, result) = run(&lines);
+        assert_eq!(result.final_message.as_deref(), Some(last), "{lines:?}");
+    }
 }
 
 /// Nothing in the output tells a model's words from those of an attempt that was dropped, so
