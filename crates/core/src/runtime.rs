@@ -165,6 +165,10 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// Values that are too large, or too private, for the list of processes.
     pub private_files: Vec<PrivateFile>,
+    /// The CLI leaves files in the place for temporary ones: it gets a folder of its own for them
+    /// (`TMPDIR`), which only this user can enter and which is removed after the run. What the caller
+    /// sets counts more.
+    pub private_tmp: bool,
     /// Environment variables of the provider: over the inherited, under the caller's.
     pub env: Vec<(String, String)>,
     /// Variables over the caller's too: for one that holds several settings, into which the provider

@@ -74,6 +74,8 @@ fn begin(
     Ok(Launch {
         args,
         private_files,
+        // The CLI leaves whole conversations there when a request fails, for all to read.
+        private_tmp: true,
         env: environment().into_iter().chain(mcp.env).collect(),
         env_remove: MARKS_OF_A_SESSION.to_vec(),
         stdin,

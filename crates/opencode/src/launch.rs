@@ -91,6 +91,8 @@ fn begin(params: &ExecuteParams, args: Args, mut settings: Settings) -> Result<L
     Ok(Launch {
         args,
         private_files,
+        // The CLI unpacks libraries there in every run, and leaves them.
+        private_tmp: true,
         env: environment(),
         env_merged,
         env_remove: MARKS_OF_A_SESSION.to_vec(),

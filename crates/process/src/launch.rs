@@ -51,7 +51,7 @@ impl Plan {
         provider: &dyn CliProvider,
         config: &RuntimeConfig,
         params: &ExecuteParams,
-        launch: Launch,
+        mut launch: Launch,
     ) -> Result<Self, AgentError> {
         let directory = params.working_directory.clone();
         match &directory {
@@ -74,6 +74,7 @@ impl Plan {
             None => find(provider.info().program, &env, provider.info())?,
         };
         let program = native_program(provider, program);
+        launch.private_tmp &= !params.env.contains_key("TMPDIR");
         Ok(Self {
             program,
             launch,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use teamster_core::{
@@ -15,6 +16,9 @@ use tokio::runtime::Handle;
 use crate::launch::{Env, Plan};
 use crate::private_home::Home;
 use crate::run_folder::RunFolder;
+
+/// The folder for temporary files among the private ones.
+const TMP: &str = "tmp";
 
 /// What is there to say about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +61,7 @@ impl OnDisk {
     pub(crate) fn is_needed(plan: &Plan) -> bool {
         let launch = &plan.launch;
         !launch.private_files.is_empty()
+            || launch.private_tmp
             || launch.config.is_some()
             || !launch.names_taken.is_empty()
             || !plan.leased.is_empty()
@@ -68,6 +73,9 @@ impl OnDisk {
         made.undo_killed_runs(plan);
         made.check_names(plan)?;
         made.write_files(&mut plan.launch, &mut plan.env)?;
+        if plan.launch.private_tmp {
+            made.make_tmp(&mut plan.env)?;
+        }
         match plan.launch.config.take() {
             None => {}
             Some(edit) if edit.place == ConfigPlace::Lease => {
@@ -230,6 +238,13 @@ impl OnDisk {
             }
         }
         Ok(())
+    }
+
+    fn make_tmp(&mut self, env: &mut Env) -> Result<(), AgentError> {
+        let path = self.folder()?.path().join(TMP);
+        let made = fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|error| not_written(&error))?;
+        env.set_path("TMPDIR", &path)
     }
 
     fn make_home(&mut self, edit: &ConfigEdit, env: &mut Env) -> Result<(), AgentError> {

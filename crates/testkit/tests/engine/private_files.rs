@@ -124,6 +124,41 @@ pub(crate) fn be_host(place: &Path) {
     });
 }
 
+#[tokio::test]
+async fn a_run_has_a_folder_for_temporary_files_of_its_own_unless_the_caller_names_one() {
+    let place = Place::new();
+    let script = Script::new()
+        .report(place.path("report"))
+        .line(r#"{"t":"x"}"#)
+        .wait_for_file(place.path("go"))
+        .line(END);
+    let mut stream = agent(&script)
+        .launch(|launch| launch.private_tmp = true)
+        .start();
+    next(&mut stream).await;
+    wait_for(&place.path("report")).await;
+    let report = Report::read(place.path("report")).unwrap();
+    let folder = PathBuf::from(&report.env["TMPDIR"]);
+    assert_ne!(folder, std::env::temp_dir());
+    let mode = fs::metadata(&folder).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    fs::write(folder.join("left"), "x").unwrap();
+    fs::write(place.path("go"), "").unwrap();
+    assert_eq!(stream.result().await.status, RunStatus::Completed);
+    assert!(!folder.exists());
+
+    let script = Script::new().report(place.path("second")).line(END);
+    let run = agent(&script).launch(|launch| launch.private_tmp = true);
+    let callers = place.path("").to_str().unwrap().to_owned();
+    run.params(|params| drop(params.env.insert("TMPDIR".into(), callers.clone())))
+        .finish()
+        .await;
+    assert_eq!(
+        Report::read(place.path("second")).unwrap().env["TMPDIR"],
+        callers
+    );
+}
+
 /// A process with one short run.
 pub(crate) fn be_short() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
