@@ -107,6 +107,7 @@ impl RunAssembler {
         if *first == b'{' {
             self.decoder.line(line, out);
         } else {
+            self.decoder.plain_line(line);
             out.malformed += 1;
             out.notice(
                 NoticeLevel::Info,

@@ -17,8 +17,13 @@ use crate::{
 /// [`Events::unknown`] or [`Events::malformed`]. A new one is made for every run.
 pub trait Decoder: Send {
     /// Takes one line, without its newline. Blank lines and lines that do not begin with `{` never
-    /// get here: [`RunAssembler`](crate::RunAssembler) makes notices of them.
+    /// get here: [`RunAssembler`](crate::RunAssembler) makes notices of the latter.
     fn line(&mut self, line: &[u8], out: &mut Events);
+
+    /// Takes a line that does not begin with `{`, of which a notice was made.
+    fn plain_line(&mut self, line: &[u8]) {
+        let _ = line;
+    }
 
     /// The output has ended and the process is gone. May still push events; says what the run was.
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary;

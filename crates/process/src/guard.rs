@@ -80,6 +80,10 @@ impl<D: Decoder + ?Sized> Decoder for Guarded<D> {
         self.catch(|decoder| decoder.line(line, out));
     }
 
+    fn plain_line(&mut self, line: &[u8]) {
+        self.catch(|decoder| decoder.plain_line(line));
+    }
+
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         let before = self.has_panicked();
         let summary = self.catch(|decoder| decoder.finish(exit, out));

@@ -169,7 +169,10 @@ impl OpenCodeDecoder {
             out.error(error.explained(stderr));
         } else if exit.is_failure()
             && self.session.is_none()
-            && let Some(error) = errors::of_database(stderr)
+            && let Some(error) = self
+                .help
+                .too_old(stderr)
+                .or_else(|| errors::of_database(stderr))
         {
             out.error(error);
         }

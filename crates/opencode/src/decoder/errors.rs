@@ -7,6 +7,7 @@ use teamster_core::json_line::{parse, whole};
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use super::wire::{ErrorBody, ErrorData};
+use crate::INFO;
 
 /// What the CLI says in place of an error that only its log tells.
 const SEE_THE_LOG: &str = "Unexpected server error";
@@ -168,11 +169,13 @@ fn retry_after_ms(data: &ErrorData<'_>) -> Option<u64> {
     whole(ms)
 }
 
+/// The first line of the help of `opencode run`, which is printed in place of a run.
+const HELP: &str = "opencode run [message..]";
+
 /// What a failure means that was only explained on stderr.
 pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const ON_STDERR: &[(&str, ErrorKind)] = &[
-        // Its help, in place of a run.
-        ("opencode run [message..]", ErrorKind::Invalid),
+        (HELP, ErrorKind::Invalid),
         ("is not valid JSON(C)", ErrorKind::Invalid),
         ("Configuration is invalid", ErrorKind::Invalid),
         ("bad file reference", ErrorKind::Invalid),
@@ -184,6 +187,40 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(stderr, MEANINGS)
         .or_else(|| ErrorKind::of_words(stderr, ON_STDERR))
         .or_else(|| ErrorKind::of_message(stderr))
+}
+
+/// The help of `opencode run`, which the CLI prints in place of a run.
+#[derive(Debug, Default)]
+pub(super) struct Help {
+    printed: bool,
+    /// It has the option of permission mode `Bypass`.
+    has_auto: bool,
+}
+
+impl Help {
+    /// Takes a line of text.
+    pub(super) fn line(&mut self, line: &str) {
+        self.printed |= line.contains(HELP);
+        self.has_auto |= line.split_whitespace().any(|word| word == "--auto");
+    }
+
+    /// The error of a version that does not know the option. Some versions print their help on stdout,
+    /// others on stderr.
+    pub(super) fn too_old(&mut self, stderr: &str) -> Option<AgentError> {
+        stderr.lines().for_each(|line| self.line(line));
+        let oldest = INFO
+            .oldest_version
+            .filter(|_| self.printed && !self.has_auto)?;
+        Some(AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::Invalid,
+            format!(
+                "this version of {} is too old: it does not know `--auto`, which permission mode \
+                 bypass needs; {oldest} or newer is needed: {}",
+                INFO.name, INFO.install
+            ),
+        ))
+    }
 }
 
 /// A failure of the CLI's database that goes away when the run is made again: several runs that make

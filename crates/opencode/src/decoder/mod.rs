@@ -25,7 +25,7 @@ use teamster_core::{
 
 use crate::launch::Withheld;
 
-use errors::CliError;
+use errors::{CliError, Help};
 pub(crate) use hot::OpenCodeDialect;
 use parts::{News, Parts};
 use steps::Steps;
@@ -65,6 +65,8 @@ pub struct OpenCodeDecoder {
     told_a_retry: bool,
     /// The last line was no JSON, as when the CLI exits before it has printed all.
     broken: bool,
+    /// Lines of help on stdout, in place of a run.
+    help: Help,
 }
 
 /// What was denied since the last step began.
@@ -81,6 +83,10 @@ impl Decoder for OpenCodeDecoder {
             self.broken = !is_json(line);
             out.unknown(line);
         }
+    }
+
+    fn plain_line(&mut self, line: &[u8]) {
+        self.help.line(&String::from_utf8_lossy(line));
     }
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {

@@ -428,3 +428,31 @@ fn a_try_that_was_told_is_not_told_again_by_the_log() {
     let told = names(&events);
     assert_eq!(told.iter().filter(|name| **name == "retry").count(), 1);
 }
+
+#[test]
+fn the_help_of_a_version_without_auto_says_that_it_is_too_old() {
+    // The beginning of what 1.3.0 prints on stdout and 1.15.13 on stderr.
+    let old = "opencode run [message..]\n\nrun opencode with a message\n\nOptions:\n  -h, --help  show help";
+    let new = format!("{old}\n      --auto  auto-approve permissions");
+    let lines: Vec<_> = old.lines().map(str::to_owned).collect();
+    for (lines, stderr) in [
+        (&lines[..], "ERROR 2026-11-23T06:08:38 +818ms x"),
+        (&[], old),
+    ] {
+        let (_, result) = run_with(OpenCodeDecoder::new(), lines, with_stderr(1, stderr));
+        let [error] = &result.errors[..] else {
+            panic!("{:?}", result.errors)
+        };
+        assert_eq!(error.kind, ErrorKind::Invalid);
+        assert!(
+            error.message.contains("1.18.3 or newer"),
+            "{}",
+            error.message
+        );
+        assert!(error.message.contains("npm install -g opencode-ai"));
+    }
+    // An unknown flag of the caller's.
+    let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, &new));
+    assert_eq!(result.errors[0].code, ErrorCode::CliStderr);
+    assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
+}
