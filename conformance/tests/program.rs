@@ -70,7 +70,8 @@ fn the_cases_are_listed_with_what_they_show() {
             "sent_anew",
             "failover",
             "read_only_retry",
-            "abort"
+            "abort",
+            "limit"
         ]
     );
     assert!(list.lines().all(|line| line.len() > 40), "{list}");

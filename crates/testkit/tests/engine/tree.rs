@@ -275,10 +275,13 @@ fn a_host_that_is_a_zombie_is_dead() {
 
 /// Finds and ends what a host has left behind.
 fn end_leftover(host: u32, process: &proc::KillOnDrop) {
-    let left = leftovers()
-        .into_iter()
-        .find(|left| left.pid == process.pid())
-        .expect("its host is dead");
+    let find = || {
+        let mut all = leftovers().into_iter();
+        all.find(|left| left.pid == process.pid())
+    };
+    // Threads of a killed host may be there for a moment after its main thread.
+    assert!(proc::wait_until(LIMIT, || find().is_some()));
+    let left = find().expect("its host is dead");
     assert!(left.run_id.starts_with(&format!("{host}-")));
     assert!(left.command.contains("teamster-fake-agent"), "{left:?}");
     left.kill().unwrap();

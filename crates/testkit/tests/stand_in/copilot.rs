@@ -68,12 +68,13 @@ async fn a_run_that_hangs_is_stopped_and_says_so() {
     params.new_session_id = Some(ID.to_owned());
     let stream = runtime.execute(params);
     let handle = stream.abort_handle();
-    let (result, ()) = tokio::join!(end(stream), async {
-        let hangs = || place.seen().contains(&What::Will { act: Act::Hang });
-        let hung = teamster_testkit::proc::wait_until(crate::LIMIT, hangs);
-        assert!(hung);
-        handle.abort();
-    });
+    let run = tokio::spawn(end(stream));
+    let hangs = || place.seen().contains(&What::Will { act: Act::Hang });
+    let hung =
+        tokio::task::block_in_place(|| teamster_testkit::proc::wait_until(crate::LIMIT, hangs));
+    assert!(hung);
+    handle.abort();
+    let result = run.await.unwrap();
     assert_eq!(result.status, RunStatus::Aborted);
     assert!(place.seen().contains(&What::End {
         why: "SIGTERM".to_owned()
