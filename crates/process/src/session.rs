@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::config::RuntimeConfig;
 use crate::guard::Guarded;
+use crate::identity::{Presence, ProcessIdentity};
 use crate::launch::make_absolute;
 use crate::queue::{Consumer, queue};
 use crate::runtime::CliRuntime;
@@ -88,6 +89,8 @@ struct State {
 struct Talk {
     commands: mpsc::UnboundedSender<Command>,
     known: Arc<Known>,
+    /// The CLI itself.
+    process: Option<ProcessIdentity>,
 }
 
 impl State {
@@ -100,7 +103,9 @@ impl State {
     fn hot(&self) -> Option<Talk> {
         (self.talk.clone()).filter(|talk| {
             let known = &talk.known;
-            !(known.is_gone() || known.is_lost() || talk.commands.is_closed())
+            // One that was killed is gone before its task has noticed.
+            let has_ended = || (talk.process).is_some_and(|it| it.presence() == Presence::Ended);
+            !(known.is_gone() || known.is_lost() || talk.commands.is_closed() || has_ended())
         })
     }
 }
@@ -231,7 +236,7 @@ impl<P: SessionProvider> Inner<P> {
             spill_dir: self.config.spill_dir.clone(),
             spill_limit_bytes: self.config.spill_limit_bytes,
         };
-        start(
+        let process = start(
             &*self.provider,
             &self.config,
             params,
@@ -241,7 +246,11 @@ impl<P: SessionProvider> Inner<P> {
             |limits| SessionReading::new(setting, permissions, limits),
         )
         .await?;
-        let talk = Talk { commands, known };
+        let talk = Talk {
+            commands,
+            known,
+            process,
+        };
         lock(&self.state).talk = Some(talk.clone());
         Ok(talk)
     }

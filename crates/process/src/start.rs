@@ -16,6 +16,7 @@ use crate::driver::{Clock, Driver};
 use crate::engine;
 use crate::follow::Follower;
 use crate::framing::LineBuf;
+use crate::identity::ProcessIdentity;
 use crate::launch::Plan;
 use crate::live::Live;
 use crate::observe::Observed;
@@ -45,7 +46,7 @@ impl From<AgentError> for Refused {
     }
 }
 
-/// Starts the process and the task that drives it, with the reader that is made for it.
+/// Starts the process, which it returns, and the task that drives it, with the reader that is made for it.
 pub(crate) async fn start<R: Reader + 'static>(
     provider: &impl CliProvider,
     config: &RuntimeConfig,
@@ -54,7 +55,7 @@ pub(crate) async fn start<R: Reader + 'static>(
     record: Option<RecordFiles>,
     abort: &AbortHandle,
     reader: impl FnOnce(Limits) -> R,
-) -> Result<(), Refused> {
+) -> Result<Option<ProcessIdentity>, Refused> {
     let plan = Plan::new(provider, config, params, launch)?;
     let handle = engine::handle().map_err(|error| {
         let message = format!("no asynchronous runtime could be started for the run: {error}");
@@ -110,6 +111,7 @@ pub(crate) async fn start<R: Reader + 'static>(
             return Err(Refused { notices, error });
         }
     };
+    let process = child.id().and_then(ProcessIdentity::of);
     if let (Some(observer), Some(pid)) = (&config.on_start, child.id()) {
         observer.started(&StartedProcess {
             pid,
@@ -153,7 +155,7 @@ pub(crate) async fn start<R: Reader + 'static>(
         driver.run().await;
         drop(live);
     });
-    Ok(())
+    Ok(process)
 }
 
 /// Makes what the run needs on disk, on a thread that may wait for it. An abort does not: what comes

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use teamster_core::{AgentEvent, EventStream, RunStatus, Turn};
+use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
 use super::talker::{drain, pid, prepared, say};
@@ -69,6 +70,18 @@ async fn a_turn_that_was_just_sent_is_not_closed_as_idle() {
         [""; 0],
         "it was not needed, and did not crash"
     );
+}
+
+/// On a runtime whose only thread is blocked, so that the session's task cannot have noticed.
+#[tokio::test]
+async fn a_killed_process_takes_no_turn() {
+    let session = prepared().open();
+    let process = pid(&*session).await;
+    let identity = ProcessIdentity::of(process).unwrap();
+    identity.signal(ProcessSignal::Kill).unwrap();
+    assert!(wait_gone(process, LIMIT));
+    assert!(!session.is_hot());
+    assert_ne!(pid(&*session).await, process);
 }
 
 /// What the stream has at this moment.
