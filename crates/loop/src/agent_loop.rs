@@ -331,19 +331,22 @@ impl AgentLoop {
         }
     }
 
+    /// Whether the loop or the process ends: after the latter the prompt is another.
+    fn has_ended(&self) -> bool {
+        self.control.is_stopping() || !self.adapter.is_alive()
+    }
+
     async fn tick(&mut self, prompt: Prompt) {
         self.mark().await;
         self.mend();
-        // Meanwhile the end may have come: of the loop, or of the process, after which the prompt is another.
-        if self.control.is_stopping() || !self.adapter.is_alive() {
+        if self.has_ended() {
             return;
         }
         self.unstick();
         if self.settings.adapter_kind() == AdapterKind::Cold {
             self.look_at_params();
         }
-        self.ticks += 1;
-        let number = self.ticks;
+        let number = self.ticks + 1;
         let now = self.clock.elapsed();
         let begin = TickBegin {
             tick: number,
@@ -351,6 +354,11 @@ impl AgentLoop {
             begin: self.clock.now(),
         };
         self.note_tick(Some(begin));
+        // The disk may have been slow.
+        if self.has_ended() {
+            return self.note_tick(None);
+        }
+        self.ticks = number;
         if let (true, Some(left)) = (
             self.is_set(Flag::ClearSession),
             self.machine.clear_held_back(now),
