@@ -106,6 +106,7 @@ pub(crate) fn with_section(section: &str) -> anyhow::Result<String> {
 /// The rows of the page that is there, by scenario: for a run that plays only some. None, if the numbers
 /// in them no longer stand for the same declared differences.
 fn rows<'p>(page: &'p str, names: &[&str]) -> BTreeMap<String, Vec<&'p str>> {
+    let (page, _) = parts(page);
     let numbered = page.lines().filter_map(|line| {
         let (number, name) = line.strip_suffix("**")?.split_once(". **")?;
         Some((number.parse::<usize>().ok()?, name))
@@ -285,7 +286,8 @@ mod tests {
     #[test]
     fn rows_are_kept_as_long_as_their_numbers_mean_the_same() {
         let page = "| Scenario | a | b |\n|---|---|---|\n| `text` | same | same but for 1, 2 |\n\n\
-                    1. **one**\n   - a: why\n2. **two**\n";
+                    1. **one**\n   - a: why\n2. **two**\n\n\
+                    ## Agent loop\n\n| `text` | holds |\n";
         let wanted = BTreeMap::from([("text".to_owned(), vec!["same", "same but for 1, 2"])]);
         assert_eq!(rows(page, &["one", "two"]), wanted);
         assert_eq!(rows(page, &["one", "two", "three"]), wanted);
