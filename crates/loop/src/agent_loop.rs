@@ -354,11 +354,6 @@ impl AgentLoop {
             begin: self.clock.now(),
         };
         self.note_tick(Some(begin));
-        // The disk may have been slow.
-        if self.has_ended() {
-            return self.note_tick(None);
-        }
-        self.ticks = number;
         if let (true, Some(left)) = (
             self.is_set(Flag::ClearSession),
             self.machine.clear_held_back(now),
@@ -373,6 +368,11 @@ impl AgentLoop {
             reason,
             self.clock.now(),
         ));
+        // The disk may have been slow.
+        if self.has_ended() {
+            return self.note_tick(None);
+        }
+        self.ticks = number;
         self.log
             .line(format!("tick {number} begin ({} prompt)", prompt.as_str()));
         let Played {
