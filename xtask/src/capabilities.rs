@@ -97,6 +97,10 @@ const ROWS: &[(&str, &str)] = &[
         "every tool that can change things is told before it runs",
     ),
     (
+        "runsCallsAfterAnswer",
+        "a call runs only after its answer has arrived whole",
+    ),
+    (
         "slashCommands",
         "the CLI's slash commands, if asked for (`slash_commands`)",
     ),

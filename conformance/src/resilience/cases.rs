@@ -13,6 +13,7 @@ use crate::play::Bench;
 pub(crate) enum Case {
     NoDoubleSideEffects,
     KilledInATool,
+    CutAfterACall,
     SentAnew,
     Failover,
     ReadOnlyRetry,
@@ -30,9 +31,10 @@ pub(crate) const EFFECTS: &str = "effects.txt";
 pub(crate) const ANSWER: &str = "All done.";
 
 impl Case {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::NoDoubleSideEffects,
         Self::KilledInATool,
+        Self::CutAfterACall,
         Self::SentAnew,
         Self::Failover,
         Self::ReadOnlyRetry,
@@ -44,6 +46,7 @@ impl Case {
         match self {
             Self::NoDoubleSideEffects => "no_double_side_effects",
             Self::KilledInATool => "killed_in_a_tool",
+            Self::CutAfterACall => "cut_after_a_call",
             Self::SentAnew => "sent_anew",
             Self::Failover => "failover",
             Self::ReadOnlyRetry => "read_only_retry",
@@ -59,6 +62,9 @@ impl Case {
             }
             Self::KilledInATool => {
                 "The CLI is killed while a command runs: the session goes on, and the command is not run again"
+            }
+            Self::CutAfterACall => {
+                "The connection breaks after an answer has called a command: the run goes on, and the command is run once"
             }
             Self::SentAnew => "The service fails before anything was done: the prompt is sent anew",
             Self::Failover => {
@@ -91,6 +97,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli, case: Case) -> anyhow::Result<
     match case {
         Case::NoDoubleSideEffects => side_effects::failed_after_a_tool(bench, cli).await,
         Case::KilledInATool => side_effects::killed_in_a_tool(bench, cli).await,
+        Case::CutAfterACall => side_effects::cut_after_a_call(bench, cli).await,
         Case::SentAnew => anew::before_any_tool(bench, cli).await,
         Case::Failover => failover::play(bench, cli).await,
         Case::ReadOnlyRetry => anew::after_reading(bench, cli).await,

@@ -15,10 +15,12 @@ pub(crate) struct Fact {
 }
 
 /// All of them.
-pub(crate) static ALL: [&Fact; 4] = [
+pub(crate) static ALL: [&Fact; 6] = [
     &NO_READ_TOOL,
     &TOOLS_AT_THEIR_END,
     &CALL_FORGOTTEN,
+    &GOES_ON_ITSELF,
+    &CALL_MADE_TWICE,
     &WAIT_NOT_TOLD,
 ];
 
@@ -48,6 +50,24 @@ pub(crate) static CALL_FORGOTTEN: Fact = Fact {
           the continuation names it.",
 };
 
+/// A broken answer is no failure of the attempt.
+pub(crate) static GOES_ON_ITSELF: Fact = Fact {
+    name: "goes-on-after-a-cut",
+    clis: &[Cli::Claude, Cli::Codex, Cli::Copilot],
+    cases: &[Case::CutAfterACall],
+    why: "It goes on by itself when an answer breaks off: Claude Code and Codex run a call as soon as \
+          it has arrived and go on with its result, GitHub Copilot CLI drops the call and asks again. So \
+          one attempt is enough.",
+};
+
+static CALL_MADE_TWICE: Fact = Fact {
+    name: "call-made-twice",
+    clis: &[Cli::OpenCode],
+    cases: &[Case::CutAfterACall],
+    why: "It runs a call as soon as it has arrived, and when the answer then breaks off it asks again \
+          without that call: the model calls the command once more. No caller can prevent that.",
+};
+
 /// The error does not say when to come back.
 pub(crate) static WAIT_NOT_TOLD: Fact = Fact {
     name: "wait-not-told",
@@ -66,5 +86,7 @@ impl Fact {
 
 /// Why a CLI cannot do a case at all.
 pub(crate) fn cannot(cli: Cli, case: Case) -> Option<&'static Fact> {
-    Some(&NO_READ_TOOL).filter(|fact| fact.is_of(cli, case))
+    [&NO_READ_TOOL, &CALL_MADE_TWICE]
+        .into_iter()
+        .find(|fact| fact.is_of(cli, case))
 }

@@ -1,7 +1,7 @@
 //! Once something was changed, the prompt is not sent again.
 
 use teamster::ErrorKind;
-use teamster_mock_model::Cli;
+use teamster_mock_model::{Cli, Part};
 use teamster_orchestrator::{Action, OutcomeStatus, RetryPolicy, RunEvent};
 
 use super::asked::{of_the_conversation, texts, times};
@@ -82,6 +82,29 @@ pub(crate) async fn killed_in_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<
         .any(|event| matches!(event, RunEvent::ToolEnd { is_error: true, .. }));
     let untold = findings.knows(&facts::TOOLS_AT_THEIR_END, cli, case);
     findings.same("a tool:end of what was cut off", cut_off, !untold);
+    Ok(findings)
+}
+
+/// The connection breaks in an answer that has called a command.
+pub(crate) async fn cut_after_a_call(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+    let mut cut = runs(COMMAND);
+    cut.parts.push(Part::Cut);
+    let turns = vec![only(1, cut), runs(COMMAND), says(ANSWER)];
+    let case = Case::CutAfterACall;
+    let stage = Stage::new(bench, cli, case.name(), turns, None).await?;
+    let ran = perform(&orchestrator()?, tried_again(&stage)?, &[&stage], nothing()).await?;
+    let mut findings = Findings::default();
+    findings.lifecycle(&ran);
+    tell(&mut findings, &ran, &[&stage]);
+    findings.same("the file", stage.file(EFFECTS), "x\n".to_owned());
+    let meta = &ran.outcome.meta;
+    findings.same("the status", meta.status, OutcomeStatus::Success);
+    findings.same("the answer", ran.outcome.answer(), Some(ANSWER));
+    let log = meta.attempt_log.iter().map(|attempt| attempt.resumed);
+    let resumed: Vec<_> = log.collect();
+    let one = findings.knows(&facts::GOES_ON_ITSELF, cli, case);
+    let attempts = if one { 1 } else { 2 };
+    findings.same("attempts that resume", resumed, vec![false; attempts]);
     Ok(findings)
 }
 

@@ -74,6 +74,11 @@ pub struct Capabilities {
     /// If not, nobody can tell. It is `false` as soon as one tool that can change things is told late
     /// or never. Which that is, is in `docs/providers/`.
     pub announces_tools: bool,
+    /// The CLI runs the calls of an answer only after the whole answer has arrived.
+    ///
+    /// If so, a run that the CLI itself ends because a request failed has not run the calls since the
+    /// last `tool_result`: they were in the answer that broke off.
+    pub runs_calls_after_answer: bool,
     /// `slash_commands`. Without it being asked for, a prompt is never taken for a command.
     pub slash_commands: bool,
     /// The CLI adds the files that a prompt names with `@` to the request, also those outside the
@@ -110,6 +115,7 @@ impl Capabilities {
             live_usage: false,
             live_cost: false,
             announces_tools: false,
+            runs_calls_after_answer: false,
             slash_commands: false,
             file_mentions: false,
         }

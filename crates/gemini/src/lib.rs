@@ -71,6 +71,7 @@ static CAPABILITIES: Capabilities = {
     can.usage = true;
     can.live_usage = true;
     can.announces_tools = true;
+    can.runs_calls_after_answer = true;
     can.slash_commands = true;
     can.file_mentions = true;
     can

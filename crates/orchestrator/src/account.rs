@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::mem;
 
 use teamster_core::{
-    AgentError, AgentEvent, Decision, ErrorKind, ExecuteParams, FileChange, Id, RunResult, Text,
-    ToolUse, Usage, excerpt,
+    AgentError, AgentEvent, Capabilities, Decision, ErrorKind, ExecuteParams, FileChange, Id,
+    RunResult, Text, ToolUse, Usage, excerpt,
 };
 
 use crate::policy::SideEffects;
@@ -57,6 +57,7 @@ struct Current {
     session_exists: bool,
     resumed: bool,
     announces_tools: bool,
+    runs_calls_after_answer: bool,
     /// The prompt may have been taken for a command, which changes things without a tool.
     commands: bool,
     began_ms: u64,
@@ -69,6 +70,8 @@ struct Current {
     tools: Vec<OpenTool>,
     /// Uses of tools that count, until they turn out to have been denied.
     changes: Vec<(Id, String)>,
+    /// How many of them may have run, whatever comes: those before the last result of a tool.
+    ran: usize,
     /// Something was changed that no denial takes back.
     changed: Option<String>,
     denied: HashSet<Id>,
@@ -110,7 +113,7 @@ impl Account {
         provider: &str,
         params: &ExecuteParams,
         resumed: bool,
-        announces_tools: bool,
+        capabilities: &Capabilities,
         now_ms: u64,
     ) {
         // A fork works in a session of its own, and not in the one that it comes from.
@@ -122,7 +125,8 @@ impl Account {
             session: session.map(Id::from),
             session_exists: old.is_some(),
             resumed,
-            announces_tools,
+            announces_tools: capabilities.announces_tools,
+            runs_calls_after_answer: capabilities.runs_calls_after_answer,
             commands: params.slash_commands,
             began_ms: now_ms,
             first_payload: self.payloads.len(),
@@ -171,6 +175,7 @@ impl Account {
                 if result.parent_tool_id.is_none() {
                     self.now.turn_open = false;
                 }
+                self.now.ran = self.now.changes.len();
                 self.tool_end(&result.tool_id, result.is_error == Some(true), now_ms, out);
             }
             AgentEvent::FileChange(change) => self.file_change(change),
@@ -230,8 +235,6 @@ impl Account {
             self.spent.reported_turns = sum(self.spent.reported_turns, result.num_turns);
             now.turns = result.num_turns.unwrap_or(now.turns);
         }
-        cut_off.retain(|(id, _)| !now.denied.contains(id));
-        self.cut_off = cut_off.into_iter().map(|(_, call)| call).collect();
         let mut ended = match result {
             Some(result) => how(result),
             None => Ended {
@@ -250,6 +253,11 @@ impl Account {
         self.spent.cost_usd = sum(self.spent.cost_usd, now.cost_usd);
         self.spent.turns = self.spent.turns.saturating_add(now.turns);
         let failed = ended.error.as_ref().filter(|_| begun);
+        if let (Some(result), Some(error)) = (result, failed) {
+            now.forget_calls_not_run(result, error);
+        }
+        cut_off.retain(|(id, _)| now.may_have_run(id));
+        self.cut_off = cut_off.into_iter().map(|(_, call)| call).collect();
         self.remember_changes(result, failed);
         let now = &mut self.now;
         // What was changed in a session was changed in one that exists.
@@ -352,6 +360,10 @@ impl Account {
             call = Some(format!("`{}` {input}", tool.tool_name));
             let changes = (tool.tool_id.clone(), tool.tool_name.clone());
             self.now.changes.push(changes);
+            if tool.parent_tool_id.is_some() {
+                // The call that started the sub-agent runs.
+                self.now.ran = self.now.changes.len();
+            }
         }
         out.push(RunEvent::ToolStart {
             run_id: self.run_id.clone(),
@@ -391,20 +403,6 @@ impl Account {
             self.now.changed = Some("the agent had changed a file".into());
         }
     }
-
-    /// Whether anything has been changed in this attempt, or may have been without a word of it.
-    fn remember_changes(&mut self, result: Option<&RunResult>, error: Option<&AgentError>) {
-        let now = &mut self.now;
-        let used = mem::take(&mut now.changes);
-        let used = used.into_iter().find(|(id, _)| !now.denied.contains(id));
-        let changed = now.changed.take().or_else(|| {
-            used.map(|(_, tool)| format!("the agent had used `{tool}`, which can change things"))
-        });
-        if let Some(changed) = changed.or_else(|| now.unseen(result, error?)) {
-            // What is known says more than what may have been.
-            self.changed = Some(changed);
-        }
-    }
 }
 
 impl Account {
@@ -422,6 +420,12 @@ impl Account {
     /// The session of the attempt that goes on, or of the last: also one that was only asked for.
     pub(crate) fn session(&self) -> Option<&Id> {
         self.now.session.as_ref()
+    }
+
+    /// The session of the last attempt turned out to be gone.
+    pub(crate) fn forget_session(&mut self) {
+        self.now.session = None;
+        self.now.session_exists = false;
     }
 
     /// The same, if it is known to exist.

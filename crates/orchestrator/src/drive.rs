@@ -6,6 +6,7 @@ mod caught;
 mod end;
 
 use std::collections::HashSet;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -95,7 +96,8 @@ impl Driver {
         };
         let provider = first.provider().to_owned();
         let now_ms = self.elapsed_ms();
-        (self.account).begin(&provider, &first.params, false, true, now_ms);
+        let capabilities = first.runtime.capabilities();
+        (self.account).begin(&provider, &first.params, false, capabilities, now_ms);
         let refused = (request.candidates.iter())
             .find_map(|candidate| request.budget.check(candidate).err())
             .or_else(|| cannot_go_on(&request));
@@ -148,9 +150,11 @@ impl Driver {
                 }
             };
             let attempted = slot.is_ok();
+            let mut own_session = false;
             let ended = match &slot {
                 Ok(_) => {
                     let params = self.params(candidate, resume, request);
+                    own_session = resume || params.session_id != candidate.params.session_id;
                     self.attempt(candidate, params, resume, registration).await
                 }
                 Err(error) => Ended {
@@ -158,7 +162,7 @@ impl Driver {
                     aborted: false,
                 },
             };
-            let Some(error) = ended.error else {
+            let Some(mut error) = ended.error else {
                 return Course::Success;
             };
             if error.code == ErrorCode::BudgetExceeded {
@@ -167,14 +171,24 @@ impl Driver {
             if ended.aborted || self.abort.is_aborted() {
                 return self.stopped();
             }
-            let step = plan.after(Standing {
+            let lost = (failed.as_ref())
+                .filter(|_| own_session && error.kind == ErrorKind::SessionNotFound)
+                .map(|first| mem::replace(&mut error, first.clone()));
+            if lost.is_some() {
+                self.forget_session(candidate.provider());
+            }
+            let standing = Standing {
                 error: &error,
                 attempted,
                 session: self.account.session(),
                 changed: self.account.changed(),
                 elapsed: self.accepted.elapsed(),
                 now_ms: (self.config.clock)(),
-            });
+            };
+            let step = match &lost {
+                Some(_) => plan.after_lost_session(standing),
+                None => plan.after(standing),
+            };
             if attempted {
                 let again = match &step {
                     Step::Try {
@@ -187,7 +201,12 @@ impl Driver {
             // Only after the hold, or whoever waits for the slot would begin before it.
             drop(slot);
             let (next, delay) = match step {
-                Step::End(why) => return Course::Error(explained(error, why)),
+                Step::End(why) => {
+                    let why = lost
+                        .map(|lost| without_session(&lost, why.as_deref()))
+                        .or(why);
+                    return Course::Error(explained(error, why));
+                }
                 Step::Try {
                     candidate,
                     delay,
@@ -273,6 +292,14 @@ impl Driver {
             params.max_budget_usd = Some(params.max_budget_usd.map_or(left, |own| own.min(left)));
         }
         params
+    }
+
+    /// The session of the last attempt is gone: no later one resumes it.
+    fn forget_session(&mut self, provider: &str) {
+        if let Some(session) = self.account.session() {
+            (self.sessions).remove(&(provider.to_owned(), session.clone()));
+        }
+        self.account.forget_session();
     }
 
     /// What the agent is told when its session goes on. Some CLIs forget a call that was cut off, so it is
@@ -457,6 +484,16 @@ fn late(failed: Option<AgentError>, most: Duration) -> AgentError {
         Some(error) => explained(error, Some(format!("not tried again: {waited}"))),
         None => AgentError::new(ErrorCode::StartupTimeout, ErrorKind::Timeout, waited),
     }
+}
+
+/// Why a run did not go on whose own session is gone.
+fn without_session(lost: &AgentError, why: Option<&str>) -> String {
+    let look = "look at what has been done before you ask again";
+    format!(
+        "its session could not be resumed: {}; {}",
+        lost.message,
+        why.unwrap_or(look)
+    )
 }
 
 /// The error of a run, with why it did not go on.

@@ -112,6 +112,23 @@ impl Plan {
         step.unwrap_or_else(|| Step::End(self.why_not(&standing)))
     }
 
+    /// What comes after an attempt whose session, which an earlier attempt of this run had left, is
+    /// gone; `standing` has the error of that earlier attempt. The same candidate begins a session if
+    /// nothing was changed, which is not one of its retries: the attempt that is over was.
+    pub(crate) fn after_lost_session(&mut self, standing: Standing<'_>) -> Step {
+        self.late = false;
+        let begins = standing.changed.is_none() && self.attempts_left();
+        if !begins || !self.in_time(Duration::ZERO, &standing) {
+            return self.after(standing);
+        }
+        self.attempts += 1;
+        Step::Try {
+            candidate: self.current,
+            delay: Duration::ZERO,
+            resume: false,
+        }
+    }
+
     /// Whether an attempt after this delay is not too late. If it is, that is remembered.
     fn in_time(&mut self, delay: Duration, standing: &Standing<'_>) -> bool {
         let begins = standing.elapsed.saturating_add(delay);

@@ -1,8 +1,10 @@
 //! What the end of an attempt says.
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
+use std::mem;
 
-use super::Current;
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, RunResult, RunStatus};
+
+use super::{Account, Current};
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -13,7 +15,39 @@ pub(crate) struct Ended {
     pub(crate) aborted: bool,
 }
 
+impl Account {
+    /// Whether anything has been changed in this attempt, or may have been without a word of it.
+    pub(super) fn remember_changes(
+        &mut self,
+        result: Option<&RunResult>,
+        error: Option<&AgentError>,
+    ) {
+        let now = &mut self.now;
+        let used = mem::take(&mut now.changes);
+        let used = used.into_iter().find(|(id, _)| !now.denied.contains(id));
+        let changed = now.changed.take().or_else(|| {
+            used.map(|(_, tool)| format!("the agent had used `{tool}`, which can change things"))
+        });
+        if let Some(changed) = changed.or_else(|| now.unseen(result, error?)) {
+            // What is known says more than what may have been.
+            self.changed = Some(changed);
+        }
+    }
+}
+
 impl Current {
+    /// Forgets the calls of an answer that broke off, if the CLI runs calls only after the answer.
+    pub(super) fn forget_calls_not_run(&mut self, result: &RunResult, error: &AgentError) {
+        if self.runs_calls_after_answer && answer_broke_off(error, result) {
+            self.changes.truncate(self.ran);
+        }
+    }
+
+    /// Whether this call that can change things may have run.
+    pub(super) fn may_have_run(&self, id: &Id) -> bool {
+        !self.denied.contains(id) && self.changes.iter().any(|(used, _)| used == id)
+    }
+
     /// Why something may have been changed although nothing was told, if so.
     pub(super) fn unseen(&self, result: Option<&RunResult>, error: &AgentError) -> Option<String> {
         let provider = &self.provider;
@@ -58,6 +92,19 @@ fn broke_off(error: &AgentError, result: &RunResult) -> bool {
     );
     let told = error.code == ErrorCode::CliError && result.status == RunStatus::Failed;
     !never_began && !told
+}
+
+/// Whether the CLI ended the run itself because its last request failed.
+fn answer_broke_off(error: &AgentError, result: &RunResult) -> bool {
+    let request_failed = matches!(
+        error.kind,
+        ErrorKind::Network
+            | ErrorKind::Overloaded
+            | ErrorKind::RateLimit
+            | ErrorKind::Quota
+            | ErrorKind::Protocol
+    );
+    request_failed && error.code == ErrorCode::CliError && result.status == RunStatus::Failed
 }
 
 /// How an attempt ended, by its result.

@@ -3,9 +3,15 @@ use teamster_core::ErrorCode;
 
 use super::*;
 
+fn announces() -> Capabilities {
+    let mut can = Capabilities::none();
+    can.announces_tools = true;
+    can
+}
+
 fn account() -> Account {
     let mut account = Account::new("r".into(), SideEffects::default(), false);
-    account.begin("p", &ExecuteParams::new("x"), false, true, 0);
+    account.begin("p", &ExecuteParams::new("x"), false, &announces(), 0);
     account
 }
 
@@ -91,7 +97,7 @@ fn a_retraction_reaches_no_message_of_an_attempt_before() {
     let mut out = Vec::new();
     account.end(None, true, 0, &mut out);
     account.keep(&mut out);
-    account.begin("p", &ExecuteParams::new("y"), true, true, 0);
+    account.begin("p", &ExecuteParams::new("y"), true, &announces(), 0);
     tell(&mut account, text("a", "2"));
     tell(&mut account, json!({"type": "retract", "messageId": "a"}));
     account.end(None, true, 0, &mut out);
@@ -118,7 +124,7 @@ fn the_last_figures_count_and_those_of_the_result_before_all() {
         ..RunResult::default()
     };
     account.end(Some(&done), true, 0, &mut Vec::new());
-    account.begin("p", &ExecuteParams::new("x"), false, true, 0);
+    account.begin("p", &ExecuteParams::new("x"), false, &announces(), 0);
     tell(
         &mut account,
         json!({"type": "usage", "usage": {"inputTokens": 1}}),

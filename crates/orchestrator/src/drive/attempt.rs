@@ -38,7 +38,7 @@ impl Driver {
             candidate.provider(),
             &params,
             resumed,
-            candidate.runtime.capabilities().announces_tools,
+            candidate.runtime.capabilities(),
             self.elapsed_ms(),
         );
         registration.update(Update::Attempt {

@@ -34,6 +34,8 @@ pub(super) struct Merge {
     told: Vec<AgentError>,
     /// The result of the last attempt that is over.
     last: RunResult,
+    /// Why that attempt failed.
+    failed: Option<AgentError>,
 }
 
 /// The attempt that goes on.
@@ -253,7 +255,7 @@ impl Merge {
         // A candidate that is on hold is given up without an attempt.
         let attempted = attempt > self.made + 1;
         let mut now = mem::take(&mut self.now);
-        let error = match now.cause(reason) {
+        let error = match now.cause(reason).or_else(|| self.failed_before(reason)) {
             Some(cause) => cause.clone(),
             None if attempted => broken_off(reason),
             None => not_begun(reason),
@@ -261,6 +263,7 @@ impl Merge {
         let is_error = |event: &AgentEvent| matches!(event, AgentEvent::Error(_));
         let held = mem::take(&mut now.held);
         out.extend(held.into_iter().filter(|event| !is_error(event)));
+        self.failed = Some(error.clone());
         let told = now.errors.iter().take(now.told).cloned();
         self.told.extend(told);
         if attempted {
@@ -316,19 +319,18 @@ impl Merge {
                 own = (!told).then(RunAssembler::aborted_error);
             }
             (OutcomeStatus::Error, Some(failure)) => match now.cause(failure) {
-                Some(cause) => {
-                    // Why the run did not go on.
-                    let why = failure.message.strip_prefix(cause.message.as_str());
-                    if let Some(why) = why.filter(|why| !why.is_empty()) {
-                        let why = why.trim_start_matches(" (").trim_end_matches(')');
-                        out.push(runtime_notice(why.to_owned()));
-                    }
+                Some(cause) => out.extend(why_not(failure, cause)),
+                None if self.failed_before(failure).is_some() => {
+                    // The attempt that was to resume the session did not find it.
+                    now.forget(ErrorKind::SessionNotFound);
+                    own = self.failed.take();
+                    out.extend(own.as_ref().and_then(|error| why_not(failure, error)));
                 }
                 None if now.only_denied() => {}
                 None => {
                     if failure.kind == ErrorKind::Budget {
                         // It was not the caller who stopped it.
-                        now.forget_abort();
+                        now.forget(ErrorKind::Aborted);
                     }
                     own = Some(if attempted && failure.kind != ErrorKind::Budget {
                         broken_off(failure)
@@ -374,6 +376,13 @@ impl Merge {
         self.done(result, own, out);
     }
 
+    /// The error of the attempt before, if the failure is that one.
+    fn failed_before(&self, failure: &Failure) -> Option<&AgentError> {
+        self.failed
+            .as_ref()
+            .filter(|error| is_about(failure, error))
+    }
+
     /// Pushes the run's own error, if any, and `done`.
     fn done(&mut self, mut result: RunResult, own: Option<AgentError>, out: &mut Vec<AgentEvent>) {
         let mut total = mem::take(&mut self.total);
@@ -412,12 +421,7 @@ impl Current {
 
     /// The error that the failure is about. Its message may go on with why nothing follows.
     fn cause(&self, failure: &Failure) -> Option<&AgentError> {
-        let is = |error: &&AgentError| {
-            let rest = failure.message.strip_prefix(error.message.as_str());
-            error.kind == failure.kind
-                && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
-        };
-        self.errors.iter().find(is)
+        self.errors.iter().find(|error| is_about(failure, error))
     }
 
     /// It ended with nothing but denials, which is no error in a stream.
@@ -427,16 +431,28 @@ impl Current {
             && !self.denials.is_empty()
     }
 
-    /// Takes back that it was stopped by its caller.
-    fn forget_abort(&mut self) {
+    /// Takes back its errors of this kind, unless they were told.
+    fn forget(&mut self, kind: ErrorKind) {
         let before = self.held.len();
-        self.held.retain(
-            |event| !matches!(event, AgentEvent::Error(e) if e.error.kind == ErrorKind::Aborted),
-        );
+        self.held
+            .retain(|event| !matches!(event, AgentEvent::Error(e) if e.error.kind == kind));
         if self.held.len() < before {
-            self.errors.retain(|error| error.kind != ErrorKind::Aborted);
+            self.errors.retain(|error| error.kind != kind);
         }
     }
+}
+
+/// Whether the failure is this error, whose message may go on with why nothing follows.
+fn is_about(failure: &Failure, error: &AgentError) -> bool {
+    let rest = failure.message.strip_prefix(error.message.as_str());
+    error.kind == failure.kind && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
+}
+
+/// Why the run did not go on after this error.
+fn why_not(failure: &Failure, error: &AgentError) -> Option<AgentEvent> {
+    let why = failure.message.strip_prefix(error.message.as_str())?;
+    let why = why.trim_start_matches(" (").trim_end_matches(')');
+    (!why.is_empty()).then(|| runtime_notice(why.to_owned()))
 }
 
 fn runtime_notice(message: String) -> AgentEvent {

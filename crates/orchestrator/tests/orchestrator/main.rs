@@ -6,6 +6,7 @@
 )]
 
 mod abort;
+mod broken_answers;
 mod budgets;
 mod common;
 mod consumer;

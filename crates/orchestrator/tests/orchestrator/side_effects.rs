@@ -12,7 +12,7 @@ use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
 
-fn tool(kind: ToolKind) -> Script {
+pub(crate) fn tool(kind: ToolKind) -> Script {
     Script::new()
         .session("s")
         .tool_use("X", "t", kind, json!({}))
@@ -29,7 +29,7 @@ fn fails_then(first: Script) -> Arc<MockRuntime> {
 }
 
 /// Asserts that the prompt came once, and that the session was then resumed with a continuation.
-async fn assert_resumed(claude: &Arc<MockRuntime>, request: RunRequest) {
+pub(crate) async fn assert_resumed(claude: &Arc<MockRuntime>, request: RunRequest) {
     let continuation = request.retry.side_effects.continuation.clone();
     let events = events(orchestrator().run(request)).await;
     let runs = claude.runs();
@@ -49,7 +49,7 @@ async fn assert_resumed(claude: &Arc<MockRuntime>, request: RunRequest) {
 }
 
 /// Asserts that the prompt was sent anew.
-async fn assert_anew(claude: &Arc<MockRuntime>, request: RunRequest) {
+pub(crate) async fn assert_anew(claude: &Arc<MockRuntime>, request: RunRequest) {
     let events = events(orchestrator().run(request)).await;
     let prompts: Vec<_> = claude
         .runs()
@@ -313,22 +313,6 @@ async fn what_was_done_is_remembered_for_all_later_attempts() {
     let said: Vec<_> = outcome(&events).payloads;
     let said: Vec<_> = said.iter().map(|payload| payload.text.as_str()).collect();
     assert_eq!(said, ["a ", "b"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_session_that_is_gone_ends_the_run() {
-    let claude = mock(
-        "claude",
-        [
-            tool(ToolKind::Edit).failed(error(ErrorKind::Network)),
-            fails(ErrorKind::SessionNotFound),
-            Script::new(),
-        ],
-    );
-    let codex = mock("codex", [Script::new()]);
-    let lines = story(orchestrator().run(request(&[&claude, &codex]))).await;
-    assert_eq!(lines.last().unwrap(), "end error");
-    assert_eq!((claude.runs().len(), codex.runs().len()), (2, 0));
 }
 
 fn announces(says: bool, scripts: [Script; 2]) -> Arc<MockRuntime> {
