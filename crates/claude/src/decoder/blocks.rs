@@ -8,7 +8,7 @@ use teamster_core::{
 };
 
 use super::messages::BlockKind;
-use super::wire::{Block, Content, Message, MessageLine};
+use super::wire::{Block, Content, Message, MessageLine, TombstoneLine};
 use super::{ClaudeDecoder, NOTICE_BYTES, SYNTHETIC, Synthetic, tools};
 
 impl ClaudeDecoder {
@@ -51,6 +51,32 @@ impl ClaudeDecoder {
             }
         }
         known
+    }
+
+    /// A message that was printed is no part of the conversation any more. Its calls stay: they may
+    /// have run.
+    pub(super) fn tombstone(&mut self, line: TombstoneLine<'_>, out: &mut Events) {
+        self.settle_pending(out);
+        let Some(removed) = line.message.filter(|removed| removed.kind == "assistant") else {
+            return;
+        };
+        let Some(Message {
+            id: Some(id),
+            content,
+            ..
+        }) = removed.message
+        else {
+            return;
+        };
+        let id = Id::from(id);
+        let blocks: Vec<_> = match &content {
+            Content::Nothing => Vec::new(),
+            Content::Text(text) => vec![(BlockKind::Text, &**text)],
+            Content::Blocks(blocks) => (blocks.iter()).filter_map(said).collect(),
+        };
+        for lane in &mut self.lanes {
+            lane.remove(&id, &blocks, out);
+        }
     }
 
     /// `false` for a kind of block that is not known.
@@ -182,5 +208,14 @@ impl ClaudeDecoder {
             }
         }
         known
+    }
+}
+
+/// The text or the reasoning of a block.
+fn said<'a>(block: &'a Block<'_>) -> Option<(BlockKind, &'a str)> {
+    match &*block.kind {
+        "text" => Some((BlockKind::Text, block.text.as_deref()?)),
+        "thinking" => Some((BlockKind::Thinking, block.thinking.as_deref()?)),
+        _ => None,
     }
 }

@@ -220,6 +220,32 @@ impl Lane {
         let said = |b: &Block| b.kind != BlockKind::Other && !b.confirmed && !b.said.is_empty();
         let mut dropped = message.blocks.iter().filter(|b| b.index >= dropped_from);
         if dropped.any(said) && message.id.is_some() {
+            message.blocks.retain(|b| b.confirmed);
+            self.say_anew(at, out);
+        }
+    }
+
+    /// Retracts these whole blocks of a message, and what of it has not come whole.
+    pub(super) fn remove(&mut self, id: &Id, blocks: &[(BlockKind, &str)], out: &mut Events) {
+        let found = self
+            .messages
+            .iter()
+            .rposition(|m| m.id.as_ref() == Some(id));
+        let Some(at) = found else {
+            return;
+        };
+        let message = &mut self.messages[at];
+        let whole = message.whole.len();
+        for block in blocks {
+            let at = (message.whole.iter()).position(|(kind, text)| (*kind, &**text) == *block);
+            if let Some(at) = at {
+                message.whole.remove(at);
+            }
+        }
+        let said = |b: &Block| b.kind != BlockKind::Other && !b.confirmed && !b.said.is_empty();
+        let partial = message.blocks.iter().any(said);
+        message.blocks.retain(|b| b.confirmed);
+        if partial || message.whole.len() < whole {
             self.say_anew(at, out);
         }
     }

@@ -174,6 +174,10 @@ impl ClaudeDecoder {
                 let line = parse(text)?;
                 self.rate_limit(line, out);
             }
+            "tombstone" => {
+                let line = parse(text)?;
+                self.tombstone(line, out);
+            }
             "control_request" => {
                 let line = parse(text)?;
                 control_request(line, out)?;

@@ -116,6 +116,22 @@ pub(super) struct MessageLine<'a> {
     pub(super) is_replay: bool,
 }
 
+/// `tombstone`: a message that was printed and is no part of the conversation any more.
+#[derive(Deserialize)]
+pub(super) struct TombstoneLine<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) message: Option<Removed<'a>>,
+}
+
+/// That message, as the CLI keeps it: one block of the model's, or the results of tools.
+#[derive(Deserialize)]
+pub(super) struct Removed<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) message: Option<Message<'a>>,
+}
+
 #[derive(Deserialize)]
 pub(super) struct Message<'a> {
     #[serde(borrow)]

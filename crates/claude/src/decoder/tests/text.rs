@@ -48,6 +48,87 @@ fn a_whole_block_that_differs_from_its_deltas_wins() {
     assert_eq!(result.text, "first right");
 }
 
+/// A `tombstone` by the schema that the program carries; made by hand.
+fn tombstone(id: &str, block: &serde_json::Value) -> String {
+    json!({"type": "tombstone", "session_id": SESSION, "uuid": "t", "message": {
+        "type": "assistant", "uuid": "m",
+        "message": {"id": id, "role": "assistant", "content": [block]},
+    }})
+    .to_string()
+}
+
+#[test]
+fn a_message_that_is_removed_is_retracted() {
+    let (events, result) = run(&[
+        init(),
+        start("a"),
+        block(0, "text"),
+        delta(0, "kept. "),
+        whole("a", &text("kept. ")),
+        block(1, "text"),
+        delta(1, "removed"),
+        whole("a", &text("removed")),
+        tombstone("a", &text("removed")),
+        // Of a message that was never told, and once more.
+        tombstone("x", &text("removed")),
+        tombstone("a", &text("removed")),
+        start("b"),
+        block(0, "text"),
+        delta(0, "new"),
+        whole("b", &text("new")),
+        end(&json!({})),
+    ]);
+    assert_eq!(
+        names(&events),
+        [
+            "session", "text", "text", "retract", "text", "text", "turn_end", "done"
+        ]
+    );
+    assert_eq!(result.text, "kept. new");
+    assert_eq!(result.diagnostics.unknown, 0);
+}
+
+#[test]
+fn a_message_that_is_removed_before_it_is_whole_is_retracted_once() {
+    for superseded_first in [false, true] {
+        let new = || [start("b"), block(0, "text"), delta(0, "new")];
+        let removed = || [tombstone("a", &text("remov"))];
+        let mut lines = vec![init(), start("a"), block(0, "text"), delta(0, "remov")];
+        if superseded_first {
+            lines.extend(new());
+            lines.extend(removed());
+        } else {
+            lines.extend(removed());
+            lines.extend(new());
+        }
+        lines.push(end(&json!({})));
+        let (events, result) = run(&lines);
+        let retracts = names(&events)
+            .into_iter()
+            .filter(|it| *it == "retract")
+            .count();
+        assert_eq!((&*result.text, retracts), ("new", 1), "{superseded_first}");
+    }
+}
+
+#[test]
+fn a_tombstone_of_results_or_of_an_unknown_shape_changes_nothing() {
+    let line = |message: serde_json::Value| {
+        json!({"type": "tombstone", "session_id": SESSION, "uuid": "t", "message": message})
+            .to_string()
+    };
+    let (events, result) = run(&[
+        init(),
+        whole("a", &text("x")),
+        line(json!({"type": "user", "uuid": "u", "message": {"role": "user", "content": []}})),
+        line(json!("gone")),
+        line(json!(null)),
+        end(&json!({})),
+    ]);
+    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
+    assert_eq!((&*result.text, result.diagnostics.unknown), ("x", 0));
+}
+
 #[test]
 fn streamed_and_whole_messages_mix() {
     let (_, result) = run(&[
