@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use serde::Serialize;
-use teamster::{AgentEvent, CliProvider};
+use teamster::{AgentEvent, CliProvider, RawJson};
 use teamster_testkit::fixture::{Fixture, META, STDOUT, discover};
 use teamster_testkit::replay::{Replay, ReplayOptions, replay};
 use teamster_testkit::snapshot;
@@ -155,6 +155,8 @@ fn print_events(cases: &[Case], native: bool, out: &mut impl Write) -> anyhow::R
     struct Line<'a> {
         fixture: &'a str,
         event: &'a AgentEvent,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        native: Option<&'a RawJson>,
     }
     let options = ReplayOptions {
         include_native: native,
@@ -163,8 +165,14 @@ fn print_events(cases: &[Case], native: bool, out: &mut impl Write) -> anyhow::R
     for case in cases {
         let fixture = &case.path();
         let replay = replay(&case.fixture, &*case.provider, options);
-        for event in &replay.events {
-            serde_json::to_writer(&mut *out, &Line { fixture, event })?;
+        for (event, native) in replay.events.iter().zip(&replay.natives) {
+            let native = native.as_ref();
+            let line = Line {
+                fixture,
+                event,
+                native,
+            };
+            serde_json::to_writer(&mut *out, &line)?;
             out.write_all(b"\n")?;
         }
         if let Err(violation) = replay.grammar {
@@ -356,6 +364,7 @@ mod tests {
         };
         let replay = Replay {
             events: Vec::new(),
+            natives: Vec::new(),
             grammar: Err(Violation::NoDone),
         };
         let verdict = judge(&fixture, &replay, true).unwrap();

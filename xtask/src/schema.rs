@@ -5,7 +5,7 @@ use std::io::Write;
 use schemars::{Schema, schema_for};
 use serde_json::Value;
 use teamster::orchestrator::RunEvent;
-use teamster::{AgentEvent, RunResult};
+use teamster::{AgentEvent, LogEntry, RunResult};
 
 use crate::{Outcome, generated};
 
@@ -22,9 +22,10 @@ pub(crate) struct Args {
     check: bool,
 }
 
-fn schemas() -> [(&'static str, Schema); 3] {
+fn schemas() -> [(&'static str, Schema); 4] {
     [
         ("event.schema.json", schema_for!(AgentEvent)),
+        ("log-entry.schema.json", schema_for!(LogEntry)),
         ("run-result.schema.json", schema_for!(RunResult)),
         ("run-event.schema.json", schema_for!(RunEvent)),
     ]

@@ -74,11 +74,11 @@ impl<R: SessionRuntime> AgentRuntime for OneTurn<R> {
         let abort = events.abort_handle();
         let events = async_stream::stream! {
             let mut done = None;
-            while let Some(event) = events.next().await {
-                if matches!(event, AgentEvent::Done(_)) {
-                    done = Some(event);
+            while let Some(entry) = events.next_entry().await {
+                if matches!(entry.event, AgentEvent::Done(_)) {
+                    done = Some(entry);
                 } else {
-                    yield event;
+                    yield entry;
                 }
             }
             // After the last event nothing of it is alive.

@@ -294,7 +294,6 @@ impl AcpProtocol {
             is_error: end.failed,
             usage: end.figures.usage,
             cost_usd: end.figures.cost.map(|(usd, _)| usd),
-            native: None,
         })));
         self.end = Some(end);
     }

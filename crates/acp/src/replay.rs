@@ -213,7 +213,6 @@ impl<'a> Replay<'a> {
                     tool_id: request.tool_id.clone(),
                     decision,
                     reason: None,
-                    native: None,
                 }));
                 self.assembler.runtime_event(event);
                 let answer = Order::Answer(request.id, self.answer.clone());

@@ -194,7 +194,6 @@ pub(crate) fn file_change(path: &str, change: ChangeKind) -> AgentEvent {
         path: path.to_owned(),
         change,
         tool_id: None,
-        native: None,
     }))
 }
 

@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use teamster::process::find_program;
-use teamster::{AgentError, AgentEvent, CliInfo, RunAssembler, RuntimeConfig, SessionOptions};
+use teamster::{
+    AgentError, AgentEvent, CliInfo, LogEntry, RunAssembler, RuntimeConfig, SessionOptions,
+};
 
 use crate::args::ChatArgs;
 use crate::guard::Guard;
@@ -109,11 +111,13 @@ pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
 fn refuse(display: &Display, error: AgentError) -> u8 {
     let mut sink = display.sink(None);
     let mut code = exit_code::AGENT_ERROR;
-    for event in RunAssembler::refuse(error) {
+    for (event, seq) in RunAssembler::refuse(error).into_iter().zip(1..) {
         if let AgentEvent::Done(done) = &event {
             code = exit_code::of(&done.result);
         }
-        if let Err(error) = sink.event(&event, Duration::ZERO) {
+        let mut entry = LogEntry::from(event);
+        (entry.seq, entry.at_ms) = (seq, LogEntry::now_ms());
+        if let Err(error) = sink.event(&entry, Duration::ZERO) {
             return exit_code::of_lost(error);
         }
     }

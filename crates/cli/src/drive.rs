@@ -12,13 +12,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use teamster::orchestrator::{Run, RunEvent};
-use teamster::{AbortHandle, AgentEvent, EventStream};
+use teamster::{AbortHandle, AgentEvent, EventStream, LogEntry};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
 use crate::guard::Guard;
 use crate::orphans;
-use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
+use crate::render::{Json, Narrator, OfEvents, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
 
@@ -42,18 +42,18 @@ pub(crate) trait Feed {
 }
 
 impl Feed for EventStream {
-    type Event = AgentEvent;
+    type Event = LogEntry;
 
-    async fn next(&mut self) -> Option<AgentEvent> {
-        EventStream::next(self).await
+    async fn next(&mut self) -> Option<LogEntry> {
+        self.next_entry().await
     }
 
     fn abort_handle(&self) -> AbortHandle {
         EventStream::abort_handle(self)
     }
 
-    fn exit_code(event: &AgentEvent) -> Option<u8> {
-        match event {
+    fn exit_code(entry: &LogEntry) -> Option<u8> {
+        match &entry.event {
             AgentEvent::Done(done) => Some(exit_code::of(&done.result)),
             _ => None,
         }
@@ -175,7 +175,7 @@ pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, text: TextIsFinal)
     }
     let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     match (io::stdout().is_terminal(), output.quiet) {
-        (true, false) if !dumb => Box::new(Terminal::new(
+        (true, false) if !dumb => Box::new(OfEvents(Terminal::new(
             anstream::stdout(),
             anstream::stderr(),
             TermSpinner::new(),
@@ -185,14 +185,14 @@ pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, text: TextIsFinal)
                     .size_checked()
                     .map(|(_, columns)| usize::from(columns))
             },
-        )),
+        ))),
         (terminal, _) => {
             let plain = Plain::new(io::stdout(), anstream::stderr(), narrator, terminal);
-            Box::new(match text {
+            Box::new(OfEvents(match text {
                 TextIsFinal::WithRun if !terminal => plain.holding_back(),
                 TextIsFinal::AtOnce => plain.streaming(),
                 _ => plain,
-            })
+            }))
         }
     }
 }

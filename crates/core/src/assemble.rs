@@ -143,7 +143,6 @@ impl RunAssembler {
             out.push(AgentEvent::Usage(Box::new(UsageReport {
                 usage,
                 cost_usd: None,
-                native: None,
             })));
         }
     }
@@ -268,9 +267,7 @@ impl RunAssembler {
             && out.items.len() > from
             && let Ok(native) = RawJson::from_bytes(line)
         {
-            for event in &mut out.items[from..] {
-                event.set_native(native.clone());
-            }
+            out.set_native(from, &native);
         }
     }
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::{
-    AgentError, AgentEvent, CostSource, ErrorKind, Id, ModelUsage, NoticeLevel, NoticeSource,
-    RawJson, Usage, excerpt, without_colors,
+    AgentError, AgentEvent, CostSource, ErrorKind, Id, LogEntry, ModelUsage, NoticeLevel,
+    NoticeSource, RawJson, Usage, excerpt, without_colors,
 };
 
 /// Turns the output of one run of one CLI into events.
@@ -93,6 +93,8 @@ pub struct RecordFiles {
 #[derive(Debug, Default)]
 pub struct Events {
     pub(crate) items: Vec<AgentEvent>,
+    /// The lines that the first of them came from, where these are wanted.
+    natives: Vec<Option<RawJson>>,
     pub(crate) malformed: u64,
     pub(crate) unknown: u64,
 }
@@ -160,7 +162,48 @@ impl Events {
 
     /// Takes the events out and leaves the list empty, with its memory.
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = AgentEvent> + '_ {
+        self.natives.clear();
         self.items.drain(..)
+    }
+
+    /// Like [`drain`](Self::drain), as entries of this time with the lines they came from.
+    pub fn drain_entries(&mut self, at_ms: u64) -> impl ExactSizeIterator<Item = LogEntry> + '_ {
+        let mut natives = self.natives.drain(..);
+        self.items.drain(..).map(move |event| LogEntry {
+            at_ms,
+            native: natives.next().flatten(),
+            ..LogEntry::from(event)
+        })
+    }
+
+    /// About how many bytes of memory the events hold as entries.
+    pub fn approximate_bytes(&self) -> usize {
+        let natives = self.natives.iter().flatten();
+        let natives: usize = natives.map(|line| line.get().len()).sum();
+        let entry = size_of::<LogEntry>() - size_of::<AgentEvent>();
+        let events = self.items.iter();
+        natives
+            + events
+                .map(|event| event.approximate_bytes() + entry)
+                .sum::<usize>()
+    }
+
+    /// Adds an event with the line it came from.
+    pub(crate) fn push_entry(&mut self, entry: LogEntry) {
+        let from = self.items.len();
+        self.items.push(entry.event);
+        if let Some(native) = entry.native {
+            self.set_native(from, &native);
+        }
+    }
+
+    /// Gives the events since `from` the line that they came from. `unknown` has it already.
+    pub(crate) fn set_native(&mut self, from: usize, line: &RawJson) {
+        self.natives.resize(from, None);
+        self.natives.extend(self.items[from..].iter().map(|event| {
+            let has_it = matches!(event, AgentEvent::Unknown(_) | AgentEvent::Done(_));
+            (!has_it).then(|| line.clone())
+        }));
     }
 }
 

@@ -1,15 +1,15 @@
 //! The events of a run.
 //!
 //! On the wire each is a JSON object with a `type` in snake case and fields in camelCase; optional
-//! fields are left out when absent. With [`ExecuteParams::include_native`](crate::ExecuteParams)
-//! every event that came from a line of the CLI also carries that line as `native`.
+//! fields are left out when absent. The line of the CLI that an event came from is no part of it, but of
+//! the [`LogEntry`](crate::LogEntry) around it.
 
 mod payload;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentError, RawJson};
+use crate::AgentError;
 
 pub use payload::{
     ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
@@ -83,71 +83,6 @@ impl AgentEvent {
         }
     }
 
-    /// The line of the CLI that this came from, if it was asked for
-    /// ([`ExecuteParams::include_native`](crate::ExecuteParams)); always there in `unknown`.
-    pub fn native(&self) -> Option<&RawJson> {
-        match self {
-            Self::Unknown(e) => Some(&e.native),
-            Self::Session(e) => e.native.as_ref(),
-            Self::Text(e) => e.native.as_ref(),
-            Self::Retract(e) => e.native.as_ref(),
-            Self::Thinking(e) => e.native.as_ref(),
-            Self::ToolUse(e) => e.native.as_ref(),
-            Self::ToolResult(e) => e.native.as_ref(),
-            Self::FileChange(e) => e.native.as_ref(),
-            Self::Plan(e) => e.native.as_ref(),
-            Self::Permission(e) => e.native.as_ref(),
-            Self::Usage(e) => e.native.as_ref(),
-            Self::Retry(e) => e.native.as_ref(),
-            Self::RateLimit(e) => e.native.as_ref(),
-            Self::Notice(e) => e.native.as_ref(),
-            Self::TurnEnd(e) => e.native.as_ref(),
-            Self::Error(e) => e.native.as_ref(),
-            Self::Done(_) => None,
-        }
-    }
-
-    /// Says which line this came from. `done` comes from none and stays as it is.
-    pub fn set_native(&mut self, line: RawJson) {
-        if let Self::Unknown(e) = self {
-            e.native = line;
-        } else if let Some(slot) = self.native_mut() {
-            *slot = Some(line);
-        }
-    }
-
-    /// Takes out the line that this came from, to store it apart: read back from JSON it would not
-    /// be the same text. In `unknown`, which cannot be without, `null` stays.
-    pub fn take_native(&mut self) -> Option<RawJson> {
-        if let Self::Unknown(e) = self {
-            Some(std::mem::replace(&mut e.native, RawJson::null()))
-        } else {
-            self.native_mut()?.take()
-        }
-    }
-
-    /// Where the line is kept, in the events that can do without.
-    fn native_mut(&mut self) -> Option<&mut Option<RawJson>> {
-        match self {
-            Self::Unknown(_) | Self::Done(_) => None,
-            Self::Session(e) => Some(&mut e.native),
-            Self::Text(e) => Some(&mut e.native),
-            Self::Retract(e) => Some(&mut e.native),
-            Self::Thinking(e) => Some(&mut e.native),
-            Self::ToolUse(e) => Some(&mut e.native),
-            Self::ToolResult(e) => Some(&mut e.native),
-            Self::FileChange(e) => Some(&mut e.native),
-            Self::Plan(e) => Some(&mut e.native),
-            Self::Permission(e) => Some(&mut e.native),
-            Self::Usage(e) => Some(&mut e.native),
-            Self::Retry(e) => Some(&mut e.native),
-            Self::RateLimit(e) => Some(&mut e.native),
-            Self::Notice(e) => Some(&mut e.native),
-            Self::TurnEnd(e) => Some(&mut e.native),
-            Self::Error(e) => Some(&mut e.native),
-        }
-    }
-
     /// A notice.
     pub fn notice(
         level: NoticeLevel,
@@ -158,16 +93,12 @@ impl AgentEvent {
             level,
             message: message.into(),
             source,
-            native: None,
         }))
     }
 
     /// An error as an event.
     pub fn error(error: AgentError) -> AgentEvent {
-        Self::Error(Box::new(ErrorEvent {
-            error,
-            native: None,
-        }))
+        Self::Error(Box::new(ErrorEvent { error }))
     }
 
     /// About how many bytes of memory the event holds: what the queue between the engine and the
@@ -182,10 +113,11 @@ impl AgentEvent {
             Self::Error(e) => e.error.message.len(),
             Self::Session(e) => e.tools.iter().flatten().map(|t| t.len() + 24).sum(),
             Self::Plan(e) => e.entries.iter().map(|p| p.content.len() + 32).sum(),
-            Self::Unknown(_) | Self::Done(_) => 0,
+            Self::Unknown(e) => e.native.get().len(),
+            Self::Done(_) => 0,
             _ => 64,
         };
-        text + self.native().map_or(0, |line| line.get().len()) + size_of::<Self>()
+        text + size_of::<Self>()
     }
 }
 
@@ -225,7 +157,6 @@ mod tests {
                 tool: "query".into(),
             }),
             parent_tool_id: None,
-            native: None,
         }));
         let wire = serde_json::to_string(&event).unwrap();
         assert_eq!(
@@ -270,27 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn native_goes_in_and_out() {
-        let mut event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "x");
-        event.set_native(RawJson::new(r#"{"a":  "\ud83d"}"#.into()).unwrap());
-        let wire = serde_json::to_string(&event).unwrap();
-        assert!(wire.ends_with(r#""native":{"a":  "\ud83d"}}"#), "{wire}");
-        assert_eq!(event.take_native().unwrap().get(), r#"{"a":  "\ud83d"}"#);
-        assert_eq!(event.native(), None);
-    }
-
-    #[test]
-    fn an_unknown_event_keeps_a_place_for_its_line() {
-        let line = RawJson::new(r#"{"new": 1}"#.into()).unwrap();
-        let mut event = AgentEvent::Unknown(Unknown {
-            native: line.clone(),
-        });
-        assert_eq!(event.take_native(), Some(line));
-        assert_eq!(event.native().unwrap().get(), "null");
-    }
-
-    #[test]
     fn an_event_is_small() {
-        assert!(size_of::<AgentEvent>() <= 80, "{}", size_of::<AgentEvent>());
+        assert!(size_of::<AgentEvent>() <= 64, "{}", size_of::<AgentEvent>());
     }
 }

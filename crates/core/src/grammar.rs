@@ -128,7 +128,6 @@ mod tests {
             text: text.into(),
             message_id: None,
             parent_tool_id: None,
-            native: None,
         })
     }
 

@@ -4,6 +4,7 @@
 //! It holds the types that providers, the engine, the facade and the program share:
 //!
 //! - [`AgentEvent`]: what happens in a run, in a wire form that is the same for every CLI;
+//!   [`LogEntry`]: the same in the order and at the time it happened;
 //! - [`ExecuteParams`]: what to run; [`Capabilities`]: what a provider can honour of it;
 //! - [`RunResult`], [`Usage`], [`AgentError`]: how it ended, what it used, what went wrong;
 //! - [`AgentRuntime`] and [`EventStream`]: how a caller runs an agent;
@@ -36,6 +37,7 @@ mod error;
 mod event;
 pub mod grammar;
 pub mod json_line;
+mod log;
 mod mcp;
 mod meaning;
 mod names;
@@ -62,6 +64,7 @@ pub use event::{
     Notice, NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
     Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
+pub use log::LogEntry;
 pub use mcp::{
     MCP_VARIABLES, McpDelivery, McpServer, McpSupport, McpTools, McpTransport, mcp_variable,
     without_credentials,

@@ -9,7 +9,7 @@ use futures_core::Stream;
 use pin_project::{pin_project, pinned_drop};
 use tokio_util::sync::CancellationToken;
 
-use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, RunResult, RunStatus};
+use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry, RunResult, RunStatus};
 
 /// The events of one run. See the [crate] docs for what it guarantees.
 ///
@@ -17,20 +17,24 @@ use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, RunResult, RunStatus};
 #[pin_project(PinnedDrop)]
 pub struct EventStream {
     #[pin]
-    events: Pin<Box<dyn Stream<Item = AgentEvent> + Send>>,
+    entries: Pin<Box<dyn Stream<Item = LogEntry> + Send>>,
     abort: AbortHandle,
+    seq: u64,
     done: bool,
 }
 
 impl EventStream {
     /// A stream over `events`, which must keep the grammar and end the run when `abort` says so.
-    pub fn new(
-        events: impl Stream<Item = AgentEvent> + Send + 'static,
+    ///
+    /// They are events, or entries where their time, run and attempt or their lines are known.
+    pub fn new<E: Into<LogEntry>>(
+        events: impl Stream<Item = E> + Send + 'static,
         abort: AbortHandle,
     ) -> Self {
         Self {
-            events: Box::pin(events),
+            entries: Box::pin(Entries { events }),
             abort,
+            seq: 0,
             done: false,
         }
     }
@@ -39,7 +43,36 @@ impl EventStream {
     ///
     /// The same as the `next` of the usual stream extensions, without importing one.
     pub async fn next(&mut self) -> Option<AgentEvent> {
-        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+        self.next_entry().await.map(|entry| entry.event)
+    }
+
+    /// The next event as an entry of the run's log: with its number, its time, and the line it came from
+    /// if that was asked for. Cancel-safe.
+    ///
+    /// The entries of a stream are numbered from 1 without gaps; those that
+    /// [`next`](Self::next) gave are counted.
+    pub async fn next_entry(&mut self) -> Option<LogEntry> {
+        poll_fn(|cx| Pin::new(&mut *self).poll_entry(cx)).await
+    }
+
+    fn poll_entry(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<LogEntry>> {
+        let this = self.project();
+        if *this.done {
+            return Poll::Ready(None);
+        }
+        let Poll::Ready(entry) = this.entries.poll_next(cx) else {
+            return Poll::Pending;
+        };
+        let is_last = |entry: &LogEntry| matches!(entry.event, AgentEvent::Done(_));
+        *this.done = entry.as_ref().is_none_or(is_last);
+        Poll::Ready(entry.map(|mut entry| {
+            *this.seq += 1;
+            entry.seq = *this.seq;
+            if entry.at_ms == 0 {
+                entry.at_ms = LogEntry::now_ms();
+            }
+            entry
+        }))
     }
 
     /// Stops the run: first in the way that lets the CLI clean up, then by force.
@@ -78,15 +111,24 @@ impl Stream for EventStream {
     type Item = AgentEvent;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
-        let this = self.project();
-        if *this.done {
-            return Poll::Ready(None);
-        }
-        let event = this.events.poll_next(cx);
-        if let Poll::Ready(Some(AgentEvent::Done(_)) | None) = event {
-            *this.done = true;
-        }
-        event
+        self.poll_entry(cx)
+            .map(|entry| entry.map(|entry| entry.event))
+    }
+}
+
+/// Events of any form as entries.
+#[pin_project]
+struct Entries<S> {
+    #[pin]
+    events: S,
+}
+
+impl<S: Stream<Item: Into<LogEntry>>> Stream for Entries<S> {
+    type Item = LogEntry;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<LogEntry>> {
+        let next = self.project().events.poll_next(cx);
+        next.map(|event| event.map(Into::into))
     }
 }
 

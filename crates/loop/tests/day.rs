@@ -146,7 +146,7 @@ impl Adapter for Agent {
         let idle = self.idle;
         let events = async_stream::stream! {
             if let Some(id) = session.clone() {
-                yield AgentEvent::Session(Box::new(Session { session_id: id, model: None, tools: None, mcp_servers: None, native: None }));
+                yield AgentEvent::Session(Box::new(Session { session_id: id, model: None, tools: None, mcp_servers: None }));
             }
             let mut result = RunResult { session_id: session, ..RunResult::default() };
             let (seconds, dies, hangs) = {

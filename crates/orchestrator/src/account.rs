@@ -7,7 +7,7 @@ use std::mem;
 
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, Decision, ErrorKind, ExecuteParams, FileChange, Id,
-    RunResult, Text, ToolUse, Usage, excerpt,
+    LogEntry, RunResult, Text, ToolUse, Usage, excerpt,
 };
 
 use crate::policy::SideEffects;
@@ -147,7 +147,8 @@ impl Account {
     }
 
     /// What follows from an event of the agent, at this time in milliseconds.
-    pub(crate) fn event(&mut self, event: &AgentEvent, now_ms: u64, out: &mut Vec<RunEvent>) {
+    pub(crate) fn event(&mut self, entry: &LogEntry, now_ms: u64, out: &mut Vec<RunEvent>) {
+        let event = &entry.event;
         if let AgentEvent::Session(session) = event {
             self.now.session = Some(session.session_id.clone());
             self.now.session_exists = true;
@@ -160,7 +161,9 @@ impl Account {
             out.push(RunEvent::Agent {
                 run_id: self.run_id.clone(),
                 attempt: self.attempt(),
+                at_ms: entry.at_ms,
                 event: event.clone(),
+                native: entry.native.clone(),
             });
         }
         match event {

@@ -1,7 +1,7 @@
 //! What happens to a run, as one stream for all its attempts.
 
 use serde::{Deserialize, Serialize};
-use teamster_core::{AgentError, AgentEvent, ErrorKind, Id};
+use teamster_core::{AgentError, AgentEvent, ErrorKind, Id, RawJson};
 
 use crate::{Outcome, OutcomeStatus};
 
@@ -131,8 +131,13 @@ pub enum RunEvent {
         run_id: Id,
         /// The number of the attempt that it belongs to.
         attempt: u32,
+        /// When it happened, in milliseconds since the Unix epoch.
+        at_ms: u64,
         /// The event.
         event: AgentEvent,
+        /// The CLI's line that it came from, if that was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        native: Option<RawJson>,
     },
 }
 

@@ -70,7 +70,7 @@ impl Orchestrator {
             };
             if let Some(error) = cannot {
                 for event in RunAssembler::refuse(error) {
-                    yield event;
+                    yield event.into();
                 }
                 return;
             }
@@ -85,16 +85,16 @@ impl Orchestrator {
                 if !matches!(event, RunEvent::Agent { .. }) {
                     observe(&event);
                 }
-                for event in merge.event(event) {
-                    yield event;
+                for entry in merge.event(event) {
+                    yield entry;
                 }
                 if over {
                     return;
                 }
             }
             // Only when the run's task is gone: the Tokio runtime shuts down, or has no clock.
-            for event in merge.lost(order.is_aborted()) {
-                yield event;
+            for entry in merge.lost(order.is_aborted()) {
+                yield entry;
             }
         };
         EventStream::new(events, abort)

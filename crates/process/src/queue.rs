@@ -9,7 +9,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, Events};
+use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, Events, LogEntry};
 
 use crate::spill::{Spill, SpillError};
 
@@ -34,13 +34,13 @@ pub(crate) fn queue(memory_bytes: usize, spill: Spill) -> (Producer, Consumer) {
 /// The order of events is: `ready`, then `spill`, then `last`.
 struct State {
     memory_bytes: usize,
-    ready: Vec<AgentEvent>,
+    ready: Vec<LogEntry>,
     ready_bytes: usize,
     /// What the consumer took and may still hold.
     taken_bytes: usize,
     spill: Spill,
     /// The end of the stream, and before it the batch that found no room.
-    last: Vec<AgentEvent>,
+    last: Vec<LogEntry>,
     /// Why nothing more is taken.
     failed: Option<AgentError>,
     /// Events were lost and the run does not know yet.
@@ -68,11 +68,7 @@ impl Producer {
         if events.is_empty() {
             return Ok(());
         }
-        let bytes: usize = events
-            .as_slice()
-            .iter()
-            .map(AgentEvent::approximate_bytes)
-            .sum();
+        let bytes = events.approximate_bytes();
         let mut state = lock(&self.0);
         let waker = state.waker.take();
         let result = state.push(events, bytes);
@@ -87,9 +83,9 @@ impl Producer {
     pub(crate) fn close(&self, events: &mut Events) {
         let mut state = lock(&self.0);
         if let Some(error) = state.untold.take() {
-            state.last.push(AgentEvent::error(error));
+            state.last.push(entry(error));
         }
-        state.last.extend(events.drain());
+        state.last.extend(events.drain_entries(LogEntry::now_ms()));
         state.end();
     }
 }
@@ -108,17 +104,17 @@ impl State {
         }
         if let Some(error) = &self.failed {
             self.untold = None;
-            self.last.extend(events.drain());
+            self.last.extend(events.drain_entries(LogEntry::now_ms()));
             return Err(error.clone());
         }
         let waiting = self.ready_bytes + self.taken_bytes;
         // A batch larger than all the room is in memory anyway; on disk it would be there twice.
         if self.spill.is_empty() && (waiting == 0 || waiting + bytes <= self.memory_bytes) {
-            self.ready.extend(events.drain());
+            self.ready.extend(events.drain_entries(LogEntry::now_ms()));
             self.ready_bytes += bytes;
             return Ok(());
         }
-        let mut batch: Vec<_> = events.drain().collect();
+        let mut batch: Vec<_> = events.drain_entries(LogEntry::now_ms()).collect();
         let Err(error) = self.spill.push(&mut batch) else {
             return Ok(());
         };
@@ -144,7 +140,7 @@ impl State {
     }
 
     /// Puts the oldest events into `batch`; `None` if there are none now, `false` if none ever.
-    fn pull(&mut self, batch: &mut Vec<AgentEvent>) -> Option<bool> {
+    fn pull(&mut self, batch: &mut Vec<LogEntry>) -> Option<bool> {
         batch.clear();
         self.taken_bytes = 0;
         if !self.ready.is_empty() {
@@ -156,7 +152,7 @@ impl State {
             if let Err(error) = self.spill.pop(batch) {
                 self.lose_spilled(&error, batch);
             }
-            self.taken_bytes = batch.iter().map(AgentEvent::approximate_bytes).sum();
+            self.taken_bytes = batch.iter().map(LogEntry::approximate_bytes).sum();
             return Some(true);
         }
         if !self.last.is_empty() {
@@ -168,7 +164,7 @@ impl State {
 
     /// What is on disk cannot be read back. That must be told: by the run, which then ends, or by
     /// ourselves if it is over.
-    fn lose_spilled(&mut self, error: &std::io::Error, batch: &mut Vec<AgentEvent>) {
+    fn lose_spilled(&mut self, error: &std::io::Error, batch: &mut Vec<LogEntry>) {
         let error = AgentError::new(
             ErrorCode::Io,
             ErrorKind::Internal,
@@ -179,7 +175,7 @@ impl State {
         );
         self.spill = Spill::new(Some(self.spill.dir()), 0);
         if self.closed {
-            batch.push(AgentEvent::error(error));
+            batch.push(entry(error));
         } else {
             self.untold = Some(error.clone());
             self.failed = Some(error);
@@ -194,13 +190,20 @@ impl State {
     }
 }
 
+/// An error of the queue's own.
+fn entry(error: AgentError) -> LogEntry {
+    let mut entry = LogEntry::from(AgentEvent::error(error));
+    entry.at_ms = LogEntry::now_ms();
+    entry
+}
+
 /// The end that the stream reads from. Dropping it makes the producer throw everything away.
 pub(crate) struct Consumer(Shared);
 
 impl Consumer {
     /// Waits for events and puts all there are, or as many as fit in memory well, into `batch`,
     /// which is emptied first. `false` after the last one.
-    pub(crate) async fn pull(&self, batch: &mut Vec<AgentEvent>) -> bool {
+    pub(crate) async fn pull(&self, batch: &mut Vec<LogEntry>) -> bool {
         poll_fn(|cx| {
             let mut state = lock(&self.0);
             match state.pull(batch) {
@@ -243,8 +246,8 @@ mod tests {
         events
     }
 
-    fn numbers(batch: &[AgentEvent]) -> Vec<usize> {
-        let number = |event: &AgentEvent| match event {
+    fn numbers(batch: &[LogEntry]) -> Vec<usize> {
+        let number = |entry: &LogEntry| match &entry.event {
             AgentEvent::Notice(notice) => notice.message[..6].parse().unwrap(),
             other => panic!("{other:?}"),
         };
@@ -252,7 +255,7 @@ mod tests {
     }
 
     /// What there is now; `None` if one would have to wait.
-    fn pull_now(consumer: &Consumer) -> Option<Vec<AgentEvent>> {
+    fn pull_now(consumer: &Consumer) -> Option<Vec<LogEntry>> {
         let mut batch = Vec::new();
         let mut cx = Context::from_waker(Waker::noop());
         match pin!(consumer.pull(&mut batch)).poll(&mut cx) {

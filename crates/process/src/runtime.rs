@@ -89,10 +89,10 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
                 Ok(queue) => queue,
                 Err(Refused { notices, error }) => {
                     for notice in notices {
-                        yield notice.event();
+                        yield notice.event().into();
                     }
                     for event in RunAssembler::refuse(error) {
-                        yield event;
+                        yield event.into();
                     }
                     return;
                 }
@@ -101,8 +101,8 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
             drop(params);
             let mut batch = Vec::new();
             while queue.pull(&mut batch).await {
-                for event in batch.drain(..) {
-                    yield event;
+                for entry in batch.drain(..) {
+                    yield entry;
                 }
             }
         };

@@ -291,18 +291,18 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
                 Ok(consumer) => consumer,
                 Err(Refused { notices, error }) => {
                     for notice in notices {
-                        yield notice.event();
+                        yield notice.event().into();
                     }
                     for event in RunAssembler::refuse(error) {
-                        yield event;
+                        yield event.into();
                     }
                     return;
                 }
             };
             let mut batch = Vec::new();
             while consumer.pull(&mut batch).await {
-                for event in batch.drain(..) {
-                    yield event;
+                for entry in batch.drain(..) {
+                    yield entry;
                 }
             }
         };

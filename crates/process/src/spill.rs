@@ -5,15 +5,15 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use teamster_core::{AgentEvent, RawJson};
+use teamster_core::{AgentEvent, LogEntry, RawJson};
 
 /// A file is not written beyond this; the next one is begun, and a file that was read is given
 /// back. So what lies on disk is little more than what waits.
 const FILE_BYTES: u64 = 256 << 20;
 /// How much is read at a time, in bytes, unless one event is larger.
 const READ_BYTES: usize = 256 << 10;
-/// Lengths of the event and of its line, before each record. No line is `u64::MAX`.
-const HEADER: usize = 16;
+/// Lengths of the event and of its line and its time, before each record. No line is `u64::MAX`.
+const HEADER: usize = 24;
 
 /// A queue of events in unlinked temporary files.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Spill {
     }
 
     /// Takes all the events out of `batch`, or none and leaves it as it is.
-    pub(crate) fn push(&mut self, batch: &mut Vec<AgentEvent>) -> Result<(), SpillError> {
+    pub(crate) fn push(&mut self, batch: &mut Vec<LogEntry>) -> Result<(), SpillError> {
         let mut records = std::mem::take(&mut self.buf);
         records.clear();
         let result = self.write(batch, &mut records);
@@ -76,11 +76,11 @@ impl Spill {
 
     fn write(
         &mut self,
-        batch: &mut Vec<AgentEvent>,
+        batch: &mut Vec<LogEntry>,
         records: &mut Vec<u8>,
     ) -> Result<(), SpillError> {
-        for event in batch.iter_mut() {
-            append(event, records).map_err(SpillError::Io)?;
+        for entry in batch.iter_mut() {
+            append(entry, records).map_err(SpillError::Io)?;
         }
         let bytes = records.len() as u64;
         if self.waiting + bytes > self.limit {
@@ -114,7 +114,7 @@ impl Spill {
 
     /// Appends the oldest events to `out`: at least one if there is any, and no more than fit in
     /// memory well.
-    pub(crate) fn pop(&mut self, out: &mut Vec<AgentEvent>) -> io::Result<()> {
+    pub(crate) fn pop(&mut self, out: &mut Vec<LogEntry>) -> io::Result<()> {
         let only = self.files.len() == 1;
         let Some(first) = self.files.front_mut().filter(|_| self.events > 0) else {
             return Ok(());
@@ -156,30 +156,34 @@ impl Spill {
     }
 }
 
-fn append(event: &mut AgentEvent, records: &mut Vec<u8>) -> io::Result<()> {
+fn append(entry: &LogEntry, records: &mut Vec<u8>) -> io::Result<()> {
     let start = records.len();
     records.extend_from_slice(&[0; HEADER]);
-    let native = event.take_native();
-    let written = serde_json::to_writer(&mut *records, event);
+    serde_json::to_writer(&mut *records, &entry.event)?;
     let event_bytes = (records.len() - start - HEADER) as u64;
-    let native_bytes = native.as_ref().map_or(u64::MAX, |n| n.get().len() as u64);
-    if let Some(native) = native {
-        records.extend_from_slice(native.get().as_bytes());
-        event.set_native(native);
-    }
-    written?;
+    // Beside the event: read back from JSON, the line would not be the same text.
+    let native = entry.native().map(|line| line.get().as_bytes());
+    let native_bytes = native.map_or(u64::MAX, |line| line.len() as u64);
+    records.extend_from_slice(native.unwrap_or_default());
     records[start..start + 8].copy_from_slice(&event_bytes.to_le_bytes());
-    records[start + 8..start + HEADER].copy_from_slice(&native_bytes.to_le_bytes());
+    records[start + 8..start + 16].copy_from_slice(&native_bytes.to_le_bytes());
+    records[start + 16..start + HEADER].copy_from_slice(&entry.at_ms.to_le_bytes());
     Ok(())
 }
 
-/// Lengths of the event and of its line, from the front of a record.
-fn header(record: &[u8]) -> io::Result<(usize, Option<usize>)> {
+/// What is in front of a record.
+struct Header {
+    event: usize,
+    native: Option<usize>,
+    at_ms: u64,
+}
+
+fn header(record: &[u8]) -> io::Result<Header> {
     let number = |at: usize| {
         let bytes: [u8; 8] = record.get(at..at + 8)?.try_into().ok()?;
         Some(u64::from_le_bytes(bytes))
     };
-    let (Some(event), Some(native)) = (number(0), number(8)) else {
+    let (Some(event), Some(native), Some(at_ms)) = (number(0), number(8), number(16)) else {
         return Err(damaged());
     };
     let event = usize::try_from(event).map_err(|_| damaged())?;
@@ -187,25 +191,34 @@ fn header(record: &[u8]) -> io::Result<(usize, Option<usize>)> {
         u64::MAX => None,
         bytes => Some(usize::try_from(bytes).map_err(|_| damaged())?),
     };
-    Ok((event, native))
+    Ok(Header {
+        event,
+        native,
+        at_ms,
+    })
 }
 
 fn record_bytes(record: &[u8]) -> io::Result<usize> {
-    let (event, native) = header(record)?;
+    let header = header(record)?;
     HEADER
-        .checked_add(event)
-        .and_then(|bytes| bytes.checked_add(native.unwrap_or(0)))
+        .checked_add(header.event)
+        .and_then(|bytes| bytes.checked_add(header.native.unwrap_or(0)))
         .ok_or_else(damaged)
 }
 
-fn parse(record: &[u8]) -> io::Result<AgentEvent> {
-    let (event_bytes, native_bytes) = header(record)?;
-    let (event, native) = record[HEADER..].split_at(event_bytes);
-    let mut event: AgentEvent = serde_json::from_slice(event)?;
-    if native_bytes.is_some() {
-        event.set_native(RawJson::from_bytes(native)?);
+fn parse(record: &[u8]) -> io::Result<LogEntry> {
+    let header = header(record)?;
+    let (event, native) = record[HEADER..].split_at(header.event);
+    let mut entry = LogEntry::from(serde_json::from_slice::<AgentEvent>(event)?);
+    entry.at_ms = header.at_ms;
+    if header.native.is_some() {
+        let line = RawJson::from_bytes(native)?;
+        match &mut entry.event {
+            AgentEvent::Unknown(unknown) => unknown.native = line,
+            _ => entry.native = Some(line),
+        }
     }
-    Ok(event)
+    Ok(entry)
 }
 
 fn damaged() -> io::Error {
@@ -218,16 +231,16 @@ mod tests {
     use serde_json::json;
     use teamster_core::{NoticeLevel, NoticeSource, Text, ToolKind, ToolUse, Unknown};
 
-    fn text(text: &str) -> AgentEvent {
-        AgentEvent::Text(Text {
+    fn text(text: &str) -> LogEntry {
+        let event = AgentEvent::Text(Text {
             text: text.into(),
             message_id: Some("m".into()),
             parent_tool_id: None,
-            native: None,
-        })
+        });
+        event.into()
     }
 
-    fn all(spill: &mut Spill) -> Vec<AgentEvent> {
+    fn all(spill: &mut Spill) -> Vec<LogEntry> {
         let mut out = Vec::new();
         while !spill.is_empty() {
             spill.pop(&mut out).unwrap();
@@ -237,13 +250,16 @@ mod tests {
 
     #[test]
     fn what_goes_in_comes_out_exactly() {
-        let mut noted = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "x\u{2028}");
-        noted.set_native(RawJson::new(r#"{"z":  1.10, "a": "\ud83d"}"#.into()).unwrap());
+        let noted = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "x\u{2028}");
+        let mut noted = LogEntry::from(noted);
+        noted.at_ms = 1_760_000_000_123;
+        noted.native = Some(RawJson::new(r#"{"z":  1.10, "a": "\ud83d"}"#.into()).unwrap());
         let events = vec![
             noted,
             AgentEvent::Unknown(Unknown {
                 native: RawJson::new(r#"{"new": [1,  2]}"#.into()).unwrap(),
-            }),
+            })
+            .into(),
             AgentEvent::ToolUse(Box::new(ToolUse {
                 tool_name: "t".into(),
                 tool_id: "1".into(),
@@ -251,8 +267,8 @@ mod tests {
                 kind: ToolKind::Other,
                 mcp: None,
                 parent_tool_id: None,
-                native: None,
-            })),
+            }))
+            .into(),
             text(""),
         ];
         let mut spill = Spill::new(None, 1 << 20);
@@ -280,7 +296,7 @@ mod tests {
         out.extend(all(&mut spill));
         assert_eq!(out.len(), 50_000);
         for (index, event) in out.iter().enumerate() {
-            let AgentEvent::Text(event) = event else {
+            let AgentEvent::Text(event) = &event.event else {
                 panic!("{event:?}")
             };
             assert!(event.text.starts_with(&format!("{} ", index + 1)));

@@ -294,7 +294,7 @@ impl AgentRuntime for MockRuntime {
                 Ok(begun) => begun,
                 Err(error) => {
                     for event in RunAssembler::refuse(error) {
-                        yield event;
+                        yield event.into();
                     }
                     return;
                 }

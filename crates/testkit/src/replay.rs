@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use teamster_core::{
     AgentError, AgentEvent, CliProvider, Decoder, ErrorCode, ErrorKind, Events, ExecuteParams,
-    Exit, RunAssembler, RunResult, ToolUse, grammar,
+    Exit, LogEntry, RawJson, RunAssembler, RunResult, ToolUse, grammar,
 };
 use teamster_process::RuntimeConfig;
 use teamster_process::framing::{Frame, LineBuf};
@@ -16,7 +16,7 @@ use crate::fixture::{Fixture, FixtureError, discover};
 /// How to replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReplayOptions {
-    /// Give every event the line it came from.
+    /// Also give the lines that the events came from.
     pub include_native: bool,
 }
 
@@ -25,14 +25,23 @@ pub struct ReplayOptions {
 pub struct Replay {
     /// The events, `done` last.
     pub events: Vec<AgentEvent>,
+    /// The line that each event came from, where it was asked for.
+    pub natives: Vec<Option<RawJson>>,
     /// Whether they are a stream as it must be.
     pub grammar: Result<(), grammar::Violation>,
 }
 
 impl Replay {
-    fn new(events: Vec<AgentEvent>) -> Self {
+    fn new(entries: impl IntoIterator<Item = LogEntry>) -> Self {
+        let entries = entries.into_iter();
+        let (events, natives): (Vec<_>, _) =
+            entries.map(|entry| (entry.event, entry.native)).unzip();
         let grammar = grammar::check(&events);
-        Self { events, grammar }
+        Self {
+            events,
+            natives,
+            grammar,
+        }
     }
 
     /// The result of the run. None only if the grammar is broken.
@@ -73,7 +82,7 @@ impl Replay {
 /// A fixture of a program that never started gives what the engine says then.
 pub fn replay(fixture: &Fixture, provider: &dyn CliProvider, options: ReplayOptions) -> Replay {
     if let Some(error) = fixture.never_started() {
-        return Replay::new(RunAssembler::refuse(spawn_error(error)).to_vec());
+        return Replay::new(RunAssembler::refuse(spawn_error(error)).map(LogEntry::from));
     }
     let mut params = params(fixture, provider);
     params.include_native = options.include_native;
@@ -179,7 +188,7 @@ pub fn decode(
         assembler.line(line.as_bytes(), &mut out);
     }
     assembler.finish(exit, 0, &mut out);
-    let replay = Replay::new(out.drain().collect());
+    let replay = Replay::new(out.drain_entries(0));
     match (&replay.grammar, replay.result()) {
         (Ok(()), Some(result)) => {
             let result = result.clone();
@@ -222,7 +231,7 @@ fn replay_chunks<'a>(
         assembler.stop_requested();
     }
     assembler.finish(exit, duration_ms, &mut out);
-    Replay::new(out.drain().collect())
+    Replay::new(out.drain_entries(0))
 }
 
 fn push(frame: &Frame<'_>, assembler: &mut RunAssembler, out: &mut Events) {

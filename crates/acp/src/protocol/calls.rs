@@ -90,7 +90,6 @@ impl AcpProtocol {
             kind: tool.kind,
             mcp: tool.mcp.clone(),
             parent_tool_id: parent,
-            native: None,
         })));
         Some((id, tool))
     }
@@ -115,7 +114,6 @@ impl AcpProtocol {
                 tool_id: Some(id.clone()),
                 decision: Decision::Denied,
                 reason: Some(reason).filter(|reason| !reason.is_empty()),
-                native: None,
             })));
         }
         self.turn.answer = false;
@@ -124,7 +122,6 @@ impl AcpProtocol {
             output: end.output,
             is_error: end.is_error,
             parent_tool_id: open.parent.clone(),
-            native: None,
         })));
         for effect in end.effects {
             out.push(by_call(effect, id));

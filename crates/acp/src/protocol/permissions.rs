@@ -60,7 +60,6 @@ impl AcpProtocol {
             tool_id: Some(tool_id.clone()),
             decision: Decision::Requested,
             reason: title.map(str::to_owned),
-            native: None,
         })));
         let mut request = PermissionRequest::new(number, tool.name, tool.kind, tool.input);
         request.tool_id = Some(tool_id);

@@ -368,7 +368,6 @@ impl AcpProtocol {
                 model: self.settings.model.clone().or_else(|| self.model.clone()),
                 tools: None,
                 mcp_servers: None,
-                native: None,
             })));
         }
     }

@@ -54,7 +54,6 @@ impl AcpProtocol {
                 });
                 out.push(AgentEvent::Plan(Plan {
                     entries: entries.collect(),
-                    native: None,
                 }));
                 Some(())
             }
@@ -180,7 +179,6 @@ impl AcpProtocol {
             text,
             message_id,
             parent_tool_id: self.turn.parent(),
-            native: None,
         }));
     }
 
@@ -196,7 +194,6 @@ impl AcpProtocol {
                 text,
                 message_id: update.message_id.as_deref().map(Id::from),
                 parent_tool_id: self.turn.parent(),
-                native: None,
             }));
         }
         Some(())
@@ -214,10 +211,7 @@ impl AcpProtocol {
             Words::Noise => None,
             Words::Retry(error) => {
                 if let Some(message_id) = held.message.filter(|_| self.turn.answer) {
-                    out.push(AgentEvent::Retract(Retract {
-                        message_id,
-                        native: None,
-                    }));
+                    out.push(AgentEvent::Retract(Retract { message_id }));
                     self.turn.answer = false;
                 }
                 self.turn.retries += 1;
@@ -226,7 +220,6 @@ impl AcpProtocol {
                     max_attempts: None,
                     delay_ms: None,
                     error,
-                    native: None,
                 })));
                 None
             }

@@ -129,13 +129,9 @@ impl ClaudeDecoder {
             input,
             mcp,
             parent_tool_id: self.lanes[lane].parent().cloned(),
-            native: None,
         })));
         if let Some(entries) = plan {
-            out.push(AgentEvent::Plan(Plan {
-                entries,
-                native: None,
-            }));
+            out.push(AgentEvent::Plan(Plan { entries }));
         }
     }
 
@@ -161,7 +157,6 @@ impl ClaudeDecoder {
             output,
             is_error: block.is_error,
             parent_tool_id: self.lanes[lane].parent().cloned(),
-            native: None,
         })));
         if let Some(event) = change {
             out.push(event);

@@ -256,10 +256,7 @@ impl Lane {
         let whole = message.whole.clone();
         let id = message.id.clone();
         if let Some(message_id) = id.clone() {
-            out.push(AgentEvent::Retract(Retract {
-                message_id,
-                native: None,
-            }));
+            out.push(AgentEvent::Retract(Retract { message_id }));
         }
         for (kind, text) in whole {
             self.say(id.clone(), kind, text, out);
@@ -278,14 +275,12 @@ impl Lane {
                     text,
                     message_id,
                     parent_tool_id,
-                    native: None,
                 }));
             }
             BlockKind::Thinking => out.push(AgentEvent::Thinking(Thinking {
                 text,
                 message_id,
                 parent_tool_id,
-                native: None,
             })),
             BlockKind::Other => {}
         }

@@ -273,7 +273,6 @@ impl ClaudeDecoder {
             tool_id,
             decision: Decision::Denied,
             reason: reason.map(str::to_owned).or(failure),
-            native: None,
         })));
     }
 
@@ -288,7 +287,6 @@ impl ClaudeDecoder {
             resets_at,
             kind: info.rate_limit_type,
             utilization: info.utilization,
-            native: None,
         })));
     }
 
@@ -319,7 +317,6 @@ impl ClaudeDecoder {
                     model: None,
                     tools: None,
                     mcp_servers: None,
-                    native: None,
                 },
                 out,
             );
@@ -344,7 +341,6 @@ fn control_request(line: ControlLine<'_>, out: &mut Events) -> Option<()> {
         tool_id: request.tool_use_id.map(Id::from),
         decision: Decision::Requested,
         reason: request.description.map(Cow::into_owned),
-        native: None,
     })));
     Some(())
 }

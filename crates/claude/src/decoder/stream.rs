@@ -51,7 +51,6 @@ impl ClaudeDecoder {
                     out.push(AgentEvent::Usage(Box::new(UsageReport {
                         cost_usd: None,
                         usage,
-                        native: None,
                     })));
                 }
             }

@@ -88,7 +88,6 @@ impl ClaudeDecoder {
             model: line.model,
             tools: line.tools,
             mcp_servers: Some(mcp_servers).filter(|servers| !servers.is_empty()),
-            native: None,
         };
         // Every turn begins with an init line; only a change is worth an event.
         if self.session.as_ref() == Some(&session) {
@@ -162,7 +161,6 @@ fn retry(line: &SystemLine<'_>, out: &mut Events) {
         max_attempts: line.max_retries,
         delay_ms: line.retry_delay_ms.map(|ms| ms.round() as u64),
         error: evidence.error(message),
-        native: None,
     })));
 }
 

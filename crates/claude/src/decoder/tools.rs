@@ -107,7 +107,6 @@ impl Tools {
         self.tasks = tasks;
         Some(AgentEvent::Plan(Plan {
             entries: self.tasks.iter().map(|(_, entry)| entry.clone()).collect(),
-            native: None,
         }))
     }
 
@@ -158,7 +157,6 @@ fn file_change(
             ChangeKind::Update
         },
         tool_id: Some(id.clone()),
-        native: None,
     })))
 }
 

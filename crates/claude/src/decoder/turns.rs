@@ -210,7 +210,6 @@ impl Turns {
             is_error: failed,
             usage,
             cost_usd: cost,
-            native: None,
         })));
     }
 

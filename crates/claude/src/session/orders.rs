@@ -105,7 +105,6 @@ impl ClaudeSession {
                 is_error: true,
                 usage: playing.usage,
                 cost_usd: playing.cost_usd,
-                native: None,
             })));
         }
     }

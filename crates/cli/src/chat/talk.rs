@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use teamster::{
-    AbortHandle, AgentError, AgentEvent, AgentSession, CliInfo, Decision, EventStream, Id, Turn,
+    AbortHandle, AgentError, AgentEvent, AgentSession, CliInfo, Decision, EventStream, Id,
+    LogEntry, Turn,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::interval;
@@ -362,12 +363,12 @@ struct Counted<'a> {
 }
 
 impl Feed for Counted<'_> {
-    type Event = AgentEvent;
+    type Event = LogEntry;
 
-    async fn next(&mut self) -> Option<AgentEvent> {
+    async fn next(&mut self) -> Option<LogEntry> {
         loop {
-            let mut event = self.events.next().await?;
-            match &mut event {
+            let mut entry = self.events.next_entry().await?;
+            match &mut entry.event {
                 AgentEvent::Done(done) => {
                     self.account.add(&done.result);
                     let denials = &mut done.result.permission_denials;
@@ -383,7 +384,7 @@ impl Feed for Counted<'_> {
                 }
                 _ => {}
             }
-            return Some(event);
+            return Some(entry);
         }
     }
 
@@ -391,7 +392,7 @@ impl Feed for Counted<'_> {
         self.abort.clone()
     }
 
-    fn exit_code(event: &AgentEvent) -> Option<u8> {
+    fn exit_code(event: &LogEntry) -> Option<u8> {
         <EventStream as Feed>::exit_code(event)
     }
 }
@@ -409,7 +410,7 @@ enum Happens {
     Asked(Question),
 }
 
-impl Beside<AgentEvent> for BesideTurn<'_> {
+impl Beside<LogEntry> for BesideTurn<'_> {
     type What = Happens;
 
     async fn next(&mut self) -> Happens {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use teamster::{
     AbortHandle, AgentEvent, AgentSession, CostSource, Done, ErrorCode, ErrorKind, EventStream, Id,
-    NoticeLevel, NoticeSource, PermissionMode, RunResult, RunStatus, SessionCapabilities,
+    LogEntry, NoticeLevel, NoticeSource, PermissionMode, RunResult, RunStatus, SessionCapabilities,
     SessionFuture, Text, Turn,
 };
 
@@ -14,7 +14,7 @@ use super::input::{Input, Lines};
 use super::signals::Signals;
 use super::talk::{Chat, Display};
 use crate::render::testing::{Screen, view};
-use crate::render::{Narrator, Plain, Sink};
+use crate::render::{Narrator, OfEvents, Plain, Sink};
 
 /// A session that plays one turn after another, and keeps account of what was wanted of it.
 #[derive(Clone)]
@@ -134,7 +134,6 @@ fn ends(text: &str, result: RunResult) -> Vec<AgentEvent> {
             text: text.into(),
             message_id: None,
             parent_tool_id: None,
-            native: None,
         }),
         AgentEvent::Done(Done {
             result: Box::new(result),
@@ -152,7 +151,7 @@ async fn chat_until(session: &Played, input: &'static str, signals: Signals) -> 
     let (out, err) = (screen.clone(), screen.clone());
     let sinks = move |narrator: Narrator| {
         let plain = Plain::new(out.clone(), err.clone(), narrator, false);
-        Box::new(plain) as Box<dyn Sink>
+        Box::new(OfEvents(plain)) as Box<dyn Sink>
     };
     let mut view = view();
     view.resume = None;
@@ -298,7 +297,7 @@ async fn a_signal_ends_it() {
 async fn without_a_reader_it_ends() {
     struct Gone;
     impl Sink for Gone {
-        fn event(&mut self, _: &AgentEvent, _: std::time::Duration) -> io::Result<()> {
+        fn event(&mut self, _: &LogEntry, _: std::time::Duration) -> io::Result<()> {
             Err(io::ErrorKind::BrokenPipe.into())
         }
 

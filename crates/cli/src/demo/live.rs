@@ -143,8 +143,8 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
         let limit = Instant::now() + FIRST_WORDS;
         let mut held = Vec::new();
         let failure = loop {
-            let event = tokio::select! {
-                event = run.next() => event,
+            let entry = tokio::select! {
+                entry = run.next_entry() => entry,
                 () = sleep_until(limit) => {
                     break Some(format!(
                         "it said nothing for {}",
@@ -152,9 +152,9 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
                     ));
                 }
             };
-            let Some(event) = event else { break None };
-            let found = examine(&event);
-            held.push(event);
+            let Some(entry) = entry else { break None };
+            let found = examine(&entry.event);
+            held.push(entry);
             match found {
                 Sign::None => {}
                 Sign::Good => break None,
@@ -168,11 +168,11 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
             *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
             return;
         }
-        for event in held {
-            yield event;
+        for entry in held {
+            yield entry;
         }
-        while let Some(event) = run.next().await {
-            yield event;
+        while let Some(entry) = run.next_entry().await {
+            yield entry;
         }
     };
     EventStream::new(events, abort)

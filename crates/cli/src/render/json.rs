@@ -36,7 +36,7 @@ impl<O: Write, E: Serialize> Sink<E> for Json<O> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teamster::AgentEvent;
+    use teamster::LogEntry;
 
     use crate::render::testing::{done, text};
 
@@ -45,9 +45,9 @@ mod tests {
         let mut bytes = Vec::new();
         let mut sink = Json::new(&mut bytes);
         for event in [text("m1", "a\nb\u{2028}c"), done("a")] {
-            sink.event(&event, Duration::ZERO).unwrap();
+            sink.event(&LogEntry::from(event), Duration::ZERO).unwrap();
         }
-        Sink::<AgentEvent>::flush(&mut sink).unwrap();
+        Sink::<LogEntry>::flush(&mut sink).unwrap();
         drop(sink);
         let lines: Vec<&[u8]> = bytes
             .strip_suffix(b"\n")
@@ -56,9 +56,9 @@ mod tests {
             .collect();
         assert_eq!(lines.len(), 2);
         assert_eq!(
-            serde_json::from_slice::<AgentEvent>(lines[0]).unwrap(),
-            text("m1", "a\nb\u{2028}c")
+            serde_json::from_slice::<LogEntry>(lines[0]).unwrap(),
+            text("m1", "a\nb\u{2028}c").into()
         );
-        assert!(lines[1].starts_with(br#"{"type":"done","#));
+        assert!(lines[1].starts_with(br#"{"seq":0,"atMs":0,"attempt":1,"type":"done","#));
     }
 }

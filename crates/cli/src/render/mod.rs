@@ -18,7 +18,7 @@ pub(crate) mod testing;
 use std::io;
 use std::time::Duration;
 
-use teamster::{AgentEvent, CliInfo, McpDelivery, RunResult};
+use teamster::{AgentEvent, CliInfo, LogEntry, McpDelivery, RunResult};
 
 pub(crate) use current::{Before, Current};
 
@@ -29,7 +29,7 @@ pub(crate) use spinner::{Spinner, TermSpinner};
 pub(crate) use terminal::Terminal;
 
 /// Shows the events of one run.
-pub(crate) trait Sink<E = AgentEvent> {
+pub(crate) trait Sink<E = LogEntry> {
     /// Shows an event that came `now` after the start. An error means that nobody can read what is
     /// written.
     fn event(&mut self, event: &E, now: Duration) -> io::Result<()>;
@@ -45,6 +45,31 @@ pub(crate) trait Sink<E = AgentEvent> {
 
     /// Somebody else writes whole lines to the terminal now.
     fn make_room(&mut self) {}
+}
+
+/// A sink of events as one of log entries.
+pub(crate) struct OfEvents<S>(pub(crate) S);
+
+impl<S: Sink<AgentEvent>> Sink for OfEvents<S> {
+    fn event(&mut self, entry: &LogEntry, now: Duration) -> io::Result<()> {
+        self.0.event(&entry.event, now)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+
+    fn tick(&mut self, now: Duration) {
+        self.0.tick(now);
+    }
+
+    fn stopping(&mut self, now: Duration) {
+        self.0.stopping(now);
+    }
+
+    fn make_room(&mut self) {
+        self.0.make_room();
+    }
 }
 
 /// When text can no longer become void, and may be written where it cannot be taken back.

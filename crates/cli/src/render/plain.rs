@@ -173,7 +173,7 @@ impl<O: Write, E: Write> Plain<O, E> {
     }
 }
 
-impl<O: Write, E: Write> Sink for Plain<O, E> {
+impl<O: Write, E: Write> Sink<AgentEvent> for Plain<O, E> {
     fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()> {
         match event {
             AgentEvent::Text(text) if text.parent_tool_id.is_none() => self.text(text)?,

@@ -135,7 +135,7 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
     }
 }
 
-impl<O: Write, E: Write, S: Spinner> Sink for Terminal<O, E, S> {
+impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
     fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()> {
         self.last_event = now;
         if let AgentEvent::Done(done) = event {

@@ -57,7 +57,6 @@ pub(crate) fn session() -> AgentEvent {
         model: Some("claude-opus-4-8".into()),
         tools: None,
         mcp_servers: None,
-        native: None,
     }))
 }
 
@@ -70,7 +69,6 @@ pub(crate) fn said(message: Option<&str>, parent: Option<&str>, text: &str) -> A
         text: text.into(),
         message_id: message.map(Into::into),
         parent_tool_id: parent.map(Into::into),
-        native: None,
     })
 }
 
@@ -79,14 +77,12 @@ pub(crate) fn thinking(text: &str) -> AgentEvent {
         text: text.into(),
         message_id: Some("m1".into()),
         parent_tool_id: None,
-        native: None,
     })
 }
 
 pub(crate) fn retract(message: &str) -> AgentEvent {
     AgentEvent::Retract(Retract {
         message_id: message.into(),
-        native: None,
     })
 }
 
@@ -98,7 +94,6 @@ pub(crate) fn tool(id: &str, parent: Option<&str>, name: &str, input: Value) -> 
         kind: ToolKind::Execute,
         mcp: None,
         parent_tool_id: parent.map(Into::into),
-        native: None,
     }))
 }
 
@@ -121,7 +116,6 @@ fn tool_result(id: &str, output: &str, is_error: Option<bool>) -> AgentEvent {
         output: output.into(),
         is_error,
         parent_tool_id: None,
-        native: None,
     }))
 }
 
@@ -169,7 +163,6 @@ pub(crate) fn retry() -> AgentEvent {
         max_attempts: Some(10),
         delay_ms: Some(580),
         error: AgentError::new(ErrorCode::CliError, ErrorKind::Overloaded, "overloaded"),
-        native: None,
     }))
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use teamster::AgentEvent;
+use teamster::{AgentEvent, LogEntry};
 
 use crate::render::{Sink, last_message};
 
@@ -55,15 +55,15 @@ struct Keeping {
 }
 
 impl Sink for Keeping {
-    fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()> {
-        if let AgentEvent::Done(done) = event {
+    fn event(&mut self, entry: &LogEntry, now: Duration) -> io::Result<()> {
+        if let AgentEvent::Done(done) = &entry.event {
             let mut message = last_message(&done.result);
             if !message.is_empty() && !message.ends_with('\n') {
                 message.push('\n');
             }
             *self.message.lock().unwrap_or_else(PoisonError::into_inner) = message;
         }
-        self.inner.event(event, now)
+        self.inner.event(entry, now)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use snapbox::{assert_data_eq, str};
-use teamster::{AgentEvent, ErrorCode, ErrorKind, RunStatus};
+use teamster::{ErrorCode, ErrorKind, LogEntry, RunStatus};
 use teamster_testkit::fake_agent::Script;
 
 use crate::{Claude, done, ended, events, recording, run, teamster};
@@ -85,18 +85,31 @@ fn json_is_one_event_a_line_and_nothing_else() {
         .filter(|e| e.type_name() == "tool_use")
         .count();
     assert_eq!(tools, 2);
-    assert!(events.iter().all(|event| event.native().is_none()));
+    for (line, seq) in ended.stdout.lines().zip(1..) {
+        let entry: LogEntry = serde_json::from_str(line).unwrap();
+        assert!(
+            line.starts_with(&format!("{{\"seq\":{seq},\"atMs\":")),
+            "{line}"
+        );
+        assert_eq!((entry.seq, entry.attempt), (seq, 1));
+        assert!(entry.at_ms > 1_700_000_000_000, "{line}");
+        assert!(entry.run_id.is_some(), "{line}");
+        assert!(entry.native.is_none(), "{line}");
+    }
 }
 
 #[test]
 fn native_adds_the_lines_of_the_cli() {
     let ended = run(&mut Claude::plays("text", 0).run(["hello", "--json", "--native"]));
-    let events = events(&ended.stdout);
-    let Some(AgentEvent::Session(session)) = events.first() else {
-        panic!("{:?}", events.first());
-    };
-    let native = session.native.as_ref().unwrap().get();
-    assert!(native.starts_with(r#"{"type":"system""#), "{native}");
+    let first = ended.stdout.lines().next().unwrap();
+    let entry: LogEntry = serde_json::from_str(first).unwrap();
+    assert_eq!(entry.event.type_name(), "session");
+    let native = entry.native.unwrap();
+    assert!(
+        native.get().starts_with(r#"{"type":"system""#),
+        "{native:?}"
+    );
+    assert!(first.contains(r#","native":{"type":"system""#), "{first}");
 }
 
 #[test]

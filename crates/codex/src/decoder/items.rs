@@ -156,10 +156,7 @@ impl Items {
     pub(crate) fn plan(&mut self, entries: Vec<PlanEntry>, out: &mut Events) {
         if entries != self.plan {
             self.plan.clone_from(&entries);
-            out.push(AgentEvent::Plan(Plan {
-                entries,
-                native: None,
-            }));
+            out.push(AgentEvent::Plan(Plan { entries }));
         }
     }
 
@@ -278,7 +275,6 @@ impl Call {
             kind: self.kind,
             mcp: self.mcp,
             parent_tool_id: None,
-            native: None,
         }))
     }
 }
@@ -383,7 +379,6 @@ impl Outcome {
                 tool_id: Some(id.clone()),
                 decision: Decision::Denied,
                 reason: self.reason,
-                native: None,
             })));
         }
         out.push(AgentEvent::ToolResult(Box::new(ToolResult {
@@ -391,14 +386,12 @@ impl Outcome {
             output: self.output,
             is_error: self.is_error,
             parent_tool_id: None,
-            native: None,
         })));
         for (path, change) in self.changes {
             out.push(AgentEvent::FileChange(Box::new(FileChange {
                 path,
                 change,
                 tool_id: Some(id.clone()),
-                native: None,
             })));
         }
     }

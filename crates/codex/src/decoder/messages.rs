@@ -246,7 +246,6 @@ impl Message {
     fn retract(&self, out: &mut Events) {
         out.push(AgentEvent::Retract(Retract {
             message_id: self.id.clone(),
-            native: None,
         }));
     }
 
@@ -257,13 +256,11 @@ impl Message {
                 text,
                 message_id,
                 parent_tool_id: None,
-                native: None,
             }),
             Kind::Thinking => AgentEvent::Thinking(Thinking {
                 text,
                 message_id,
                 parent_tool_id: None,
-                native: None,
             }),
         }
     }

@@ -130,7 +130,6 @@ impl CodexDecoder {
             model: self.model.clone(),
             tools: None,
             mcp_servers: None,
-            native: None,
         })));
     }
 
@@ -158,7 +157,6 @@ impl CodexDecoder {
             max_attempts: reconnect.max_attempts,
             delay_ms: None,
             error: errors::of_reconnect(reconnect.reason),
-            native: None,
         })));
     }
 

@@ -93,7 +93,6 @@ impl Turns {
             is_error,
             usage: usage.map(Usage::from),
             cost_usd: None,
-            native: None,
         })));
     }
 

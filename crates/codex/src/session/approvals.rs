@@ -75,7 +75,6 @@ impl Approvals {
             tool_id: request.tool_id.clone(),
             decision: Decision::Requested,
             reason: request.message.clone(),
-            native: None,
         })));
         let asked = Asked {
             id: id.clone(),

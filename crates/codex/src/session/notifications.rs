@@ -322,7 +322,6 @@ impl Playing {
             max_attempts: count.and_then(|it| it.max_attempts),
             delay_ms: None,
             error: failure.error_of_retry(),
-            native: None,
         })));
     }
 

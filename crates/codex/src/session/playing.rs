@@ -183,7 +183,6 @@ impl CodexSession {
             is_error: ended.is_error,
             usage: self.figures.of_turn(),
             cost_usd: None,
-            native: None,
         })));
         self.ended = Some(ended);
     }
@@ -208,7 +207,6 @@ impl CodexSession {
                 model: self.model.clone().or_else(|| thread.model.clone()),
                 tools: None,
                 mcp_servers: None,
-                native: None,
             })));
         }
     }

@@ -194,7 +194,6 @@ impl Play {
                 tool_id: request.tool_id.clone(),
                 decision,
                 reason: None,
-                native: None,
             })));
         self.order(Order::Answer(request.id, answer));
     }

@@ -70,7 +70,6 @@ impl Ending {
             out.push(AgentEvent::Usage(Box::new(UsageReport {
                 usage,
                 cost_usd: None,
-                native: None,
             })));
         }
     }
@@ -236,6 +235,5 @@ fn turn_end(is_error: bool, out: &mut Events) {
         is_error,
         usage: None,
         cost_usd: None,
-        native: None,
     })));
 }

@@ -333,6 +333,5 @@ fn change(item: &Value, tool: &str) -> Option<AgentEvent> {
         path: item["path"].as_str()?.to_owned(),
         change,
         tool_id: None,
-        native: None,
     })))
 }

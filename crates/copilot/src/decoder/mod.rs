@@ -306,7 +306,6 @@ impl CopilotDecoder {
                 tool_id: Some(call.id.clone()),
                 decision: Decision::Denied,
                 reason: outcome.reason,
-                native: None,
             })));
         }
         out.push(AgentEvent::ToolResult(Box::new(ToolResult {
@@ -314,7 +313,6 @@ impl CopilotDecoder {
             output: outcome.output,
             is_error: Some(outcome.is_error),
             parent_tool_id: self.lanes[lane].parent.clone(),
-            native: None,
         })));
         for event in file_changes(&call.id, &data.file_edits) {
             out.push(event);
@@ -438,7 +436,6 @@ fn retry(lane: &mut Lane, reason: Option<&str>, out: &mut Events) {
         max_attempts: None,
         delay_ms: None,
         error: errors::of_retry(lane.failure.as_ref(), reason),
-        native: None,
     })));
 }
 

@@ -148,7 +148,6 @@ impl CopilotDecoder {
             tool_id: call.map(|call| call.id.clone()),
             decision: Decision::Requested,
             reason: request.intention.get().map(str::to_owned),
-            native: None,
         })));
     }
 }
@@ -182,6 +181,5 @@ fn quota(line: &Line<'_, QuotaLine<'_>>, out: &mut Events) {
         resets_at: None,
         kind: quota.id.get().map(str::to_owned),
         utilization,
-        native: None,
     })));
 }

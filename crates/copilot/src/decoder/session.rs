@@ -154,7 +154,6 @@ impl SessionState {
             model: self.model.clone(),
             tools: None,
             mcp_servers: servers,
-            native: None,
         })));
     }
 }

@@ -204,7 +204,6 @@ impl Lane {
                 text,
                 message_id: Some(id).filter(|id| !id.is_empty()),
                 parent_tool_id: self.parent.clone(),
-                native: None,
             }));
         }
     }
@@ -215,7 +214,6 @@ impl Lane {
                 text,
                 message_id: Some(id).filter(|id| !id.is_empty()),
                 parent_tool_id: self.parent.clone(),
-                native: None,
             }));
         }
     }
@@ -224,10 +222,7 @@ impl Lane {
 /// Voids what was said under this id. Without an id that is not possible.
 fn retract(message_id: Id, out: &mut Events) {
     if !message_id.is_empty() {
-        out.push(AgentEvent::Retract(Retract {
-            message_id,
-            native: None,
-        }));
+        out.push(AgentEvent::Retract(Retract { message_id }));
     }
 }
 

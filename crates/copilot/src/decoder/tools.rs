@@ -77,7 +77,6 @@ impl Calls {
             kind,
             mcp,
             parent_tool_id: None,
-            native: None,
         }
     }
 
@@ -222,7 +221,6 @@ pub(super) fn file_changes(id: &Id, edits: &[FileEdit<'_>]) -> Vec<AgentEvent> {
                 _ => ChangeKind::Update,
             },
             tool_id: Some(id.clone()),
-            native: None,
         })));
     }
     events

@@ -24,7 +24,6 @@ impl Decoder for Scripted {
                 text: text.into(),
                 message_id: id("m"),
                 parent_tool_id: None,
-                native: None,
             }));
         } else if let Some(tool_id) = id("u") {
             out.push(AgentEvent::ToolUse(Box::new(ToolUse {
@@ -34,7 +33,6 @@ impl Decoder for Scripted {
                 kind: ToolKind::Execute,
                 mcp: None,
                 parent_tool_id: None,
-                native: None,
             })));
         } else if let Some(tool_id) = id("r") {
             out.push(AgentEvent::ToolResult(Box::new(ToolResult {
@@ -42,13 +40,9 @@ impl Decoder for Scripted {
                 output: String::new(),
                 is_error: None,
                 parent_tool_id: None,
-                native: None,
             })));
         } else if let Some(message_id) = id("x") {
-            out.push(AgentEvent::Retract(Retract {
-                message_id,
-                native: None,
-            }));
+            out.push(AgentEvent::Retract(Retract { message_id }));
         } else if let Some(is_error) = v["end"].as_bool() {
             self.ended = Some(is_error);
             out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
@@ -56,7 +50,6 @@ impl Decoder for Scripted {
                 is_error,
                 usage: None,
                 cost_usd: None,
-                native: None,
             })));
         } else {
             out.unknown(line);
@@ -356,7 +349,8 @@ fn every_event_carries_its_line_when_asked() {
     let mut assembler = RunAssembler::new(Box::new(Scripted::default()), true);
     let mut out = Events::new();
     assembler.line(br#"{"t":  "x"}"#, &mut out);
-    assert_eq!(out.as_slice()[0].native().unwrap().get(), r#"{"t":  "x"}"#);
+    let entries: Vec<_> = out.drain_entries(0).collect();
+    assert_eq!(entries[0].native().unwrap().get(), r#"{"t":  "x"}"#);
 }
 
 #[test]

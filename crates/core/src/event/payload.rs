@@ -26,9 +26,6 @@ pub struct Session {
     /// MCP servers and how they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<Vec<McpServerStatus>>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// An MCP server as the CLI sees it.
@@ -55,9 +52,6 @@ pub struct Text {
     /// The tool call that started the sub-agent which says this; absent for the main agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// Payload of `retract`: the CLI dropped a half-written message and asks the model again.
@@ -68,9 +62,6 @@ pub struct Retract {
     /// The `text` and `thinking` events with this message id that came before are void. Some may
     /// follow anew.
     pub message_id: Id,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// Payload of `thinking`: a delta of the model's reasoning.
@@ -86,9 +77,6 @@ pub struct Thinking {
     /// The tool call that started the sub-agent which thinks this; absent for the main agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// Payload of `tool_use`.
@@ -110,9 +98,6 @@ pub struct ToolUse {
     /// The tool call that started the sub-agent which calls this; absent for the main agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// A tool of an MCP server.
@@ -208,9 +193,6 @@ pub struct ToolResult {
     /// As in the `tool_use`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// Payload of `file_change`.
@@ -225,9 +207,6 @@ pub struct FileChange {
     /// The tool call that did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<Id>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// What happened to a file.
@@ -253,9 +232,6 @@ pub enum ChangeKind {
 pub struct Plan {
     /// All entries, in order.
     pub entries: Vec<PlanEntry>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// One entry of a plan.
@@ -312,9 +288,6 @@ pub struct Permission {
     /// Why, in the CLI's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// What became of a question of permission.
@@ -341,9 +314,6 @@ pub struct UsageReport {
     /// What it has cost so far in USD, if the CLI reports that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// Payload of `retry`: the CLI itself tries a request again.
@@ -351,7 +321,9 @@ pub struct UsageReport {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// Which retry this is, from 1.
+    /// Which retry this is, from 1. On the wire it is `number`: the `attempt` of a log's entry is the
+    /// run's.
+    #[serde(rename = "number", alias = "attempt")]
     pub attempt: u32,
     /// How many the CLI makes at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -361,9 +333,6 @@ pub struct Retry {
     pub delay_ms: Option<u64>,
     /// What failed.
     pub error: AgentError,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// Payload of `rate_limit`: the account's limits as the CLI reports them.
@@ -382,9 +351,6 @@ pub struct RateLimit {
     /// How much of it is used, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilization: Option<f64>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// Payload of `notice`.
@@ -398,9 +364,6 @@ pub struct Notice {
     pub message: String,
     /// Where it comes from.
     pub source: NoticeSource,
-    /// The line it came from, if asked for and if it was JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// How much a notice matters.
@@ -435,6 +398,7 @@ pub enum NoticeSource {
 #[serde(rename_all = "camelCase")]
 pub struct Unknown {
     /// The line, always.
+    #[serde(default = "RawJson::null")]
     pub native: RawJson,
 }
 
@@ -454,9 +418,6 @@ pub struct TurnEnd {
     /// What the turn cost, in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// Payload of `error`: the fields of [`AgentError`]. Only final errors; an attempt that the CLI
@@ -468,9 +429,6 @@ pub struct ErrorEvent {
     /// What went wrong.
     #[serde(flatten)]
     pub error: AgentError,
-    /// The line it came from, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub native: Option<RawJson>,
 }
 
 /// Payload of `done`.

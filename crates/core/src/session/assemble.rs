@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    Activity, AgentEvent, Decoder, ErrorKind, Events, Exchange, Exit, Id, Order, Phase,
+    Activity, AgentEvent, Decoder, ErrorKind, Events, Exchange, Exit, Id, LogEntry, Order, Phase,
     RecordFiles, RunAssembler, RunSummary, Secrets, SessionProtocol, Stop, Turn, Usage,
 };
 
@@ -24,7 +24,7 @@ pub struct SessionAssembler {
     secrets: Secrets,
     turn: Option<Current>,
     out: Events,
-    head: Vec<AgentEvent>,
+    head: Vec<LogEntry>,
     heard: bool,
 }
 
@@ -59,8 +59,8 @@ impl SessionAssembler {
     pub fn begin(&mut self, turn: Turn) {
         debug_assert!(self.turn.is_none(), "one turn at a time");
         self.turn = Some(self.current(true));
-        for event in self.head.drain(..) {
-            self.out.push(event);
+        for entry in self.head.drain(..) {
+            self.out.push_entry(entry);
         }
         self.order(Order::Turn(turn));
     }
@@ -94,13 +94,15 @@ impl SessionAssembler {
     /// Whether the line that came while no turn was played was the first one of a turn.
     fn unasked_or_not(&mut self) {
         if self.out.as_slice().iter().any(is_of_a_turn) {
-            let head = std::mem::take(&mut self.head);
-            self.out.items.splice(..0, head);
+            let later: Vec<_> = self.out.drain_entries(0).collect();
+            for entry in self.head.drain(..).chain(later) {
+                self.out.push_entry(entry);
+            }
             return;
         }
         self.turn = None;
         let room = HEAD.saturating_sub(self.head.len());
-        let kept = self.out.drain().filter(is_kept).take(room);
+        let kept = self.out.drain_entries(0).filter(is_kept).take(room);
         self.head.extend(kept);
     }
 
@@ -129,7 +131,8 @@ impl SessionAssembler {
             let mut out = Events::new();
             self.protocol.lock().order(order, &mut out);
             let room = HEAD.saturating_sub(self.head.len());
-            self.head.extend(out.drain().filter(is_kept).take(room));
+            let kept = out.drain_entries(0).filter(is_kept);
+            self.head.extend(kept.take(room));
         }
     }
 
@@ -137,7 +140,7 @@ impl SessionAssembler {
     pub fn runtime_event(&mut self, event: AgentEvent) {
         match &mut self.turn {
             Some(turn) => turn.assembler.events(&mut self.out, |out| out.push(event)),
-            None if self.head.len() < HEAD => self.head.push(event),
+            None if self.head.len() < HEAD => self.head.push(event.into()),
             None => {}
         }
     }
@@ -228,9 +231,9 @@ fn is_of_a_turn(event: &AgentEvent) -> bool {
 }
 
 /// What is worth to be told with the next turn.
-fn is_kept(event: &AgentEvent) -> bool {
+fn is_kept(entry: &LogEntry) -> bool {
     matches!(
-        event,
+        entry.event,
         AgentEvent::Session(_)
             | AgentEvent::Notice(_)
             | AgentEvent::RateLimit(_)

@@ -144,7 +144,6 @@ impl End {
             is_error: failed || self.wrong_session,
             usage: self.usage,
             cost_usd: None,
-            native: None,
         })));
     }
 

@@ -229,7 +229,6 @@ fn change(item: &Value) -> Option<AgentEvent> {
         path: item["path"].as_str()?.to_owned(),
         change,
         tool_id: None,
-        native: None,
     })))
 }
 

@@ -115,7 +115,6 @@ impl GeminiDecoder {
                 model: line.model,
                 tools: None,
                 mcp_servers: None,
-                native: None,
             })));
         }
         Some(())
@@ -148,7 +147,6 @@ impl GeminiDecoder {
                         text: text.into_owned(),
                         message_id: None,
                         parent_tool_id: None,
-                        native: None,
                     }));
                 }
                 Some(())
@@ -172,7 +170,6 @@ impl GeminiDecoder {
             kind,
             mcp: mcp.flatten(),
             parent_tool_id: None,
-            native: None,
         })));
         Some(())
     }
@@ -196,7 +193,6 @@ impl GeminiDecoder {
                 tool_id: Some(call.id.clone()),
                 decision: Decision::Denied,
                 reason: error.message.as_deref().map(str::to_owned),
-                native: None,
             })));
         }
         self.end.tool_ended(error.as_ref());
@@ -205,7 +201,6 @@ impl GeminiDecoder {
             output: tools::output(output.unwrap_or_default(), error),
             is_error,
             parent_tool_id: None,
-            native: None,
         })));
         if is_error == Some(false)
             && let Some(effect) = call.effect()

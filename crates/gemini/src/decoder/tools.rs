@@ -93,12 +93,8 @@ impl Call {
                 path,
                 change,
                 tool_id: Some(self.id.clone()),
-                native: None,
             })),
-            Effect::Plan(entries) => AgentEvent::Plan(Plan {
-                entries,
-                native: None,
-            }),
+            Effect::Plan(entries) => AgentEvent::Plan(Plan { entries }),
         })
     }
 

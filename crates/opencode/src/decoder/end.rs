@@ -33,7 +33,6 @@ impl OpenCodeDecoder {
                 is_error,
                 usage,
                 cost_usd: cost.map(|(usd, _)| usd),
-                native: None,
             })));
         }
         RunSummary {
@@ -76,7 +75,6 @@ impl OpenCodeDecoder {
                     retryable: true,
                     ..AgentError::new(ErrorCode::CliError, kind, said)
                 },
-                native: None,
             })));
         }
     }

@@ -182,7 +182,6 @@ impl OpenCodeDecoder {
             model: self.model.clone(),
             tools: None,
             mcp_servers: None,
-            native: None,
         })));
     }
 
@@ -219,12 +218,10 @@ impl OpenCodeDecoder {
                 ErrorKind::Network,
                 "the answer of the model's service broke off",
             ),
-            native: None,
         })));
         if let Some(message) = lost.message.filter(|_| lost.has_text) {
             out.push(AgentEvent::Retract(Retract {
                 message_id: message.clone(),
-                native: None,
             }));
             if !lost.kept.is_empty() {
                 say(Some(message), lost.kept, out);
@@ -258,7 +255,6 @@ impl OpenCodeDecoder {
                 text,
                 message_id: message,
                 parent_tool_id: None,
-                native: None,
             }));
         } else if self.steps.is_summary() {
             let text = excerpt(&text, NOTICE_BYTES);
@@ -276,7 +272,6 @@ impl OpenCodeDecoder {
         if let Some(message) = self.steps.last_message_was_a_summary() {
             out.push(AgentEvent::Retract(Retract {
                 message_id: message,
-                native: None,
             }));
             out.notice(
                 NoticeLevel::Info,
@@ -309,7 +304,6 @@ impl OpenCodeDecoder {
                 kind: call.kind,
                 mcp: call.mcp.take(),
                 parent_tool_id: None,
-                native: None,
             })));
         }
         if running {
@@ -329,7 +323,6 @@ impl OpenCodeDecoder {
                 tool_id: Some(id.clone()),
                 decision: Decision::Denied,
                 reason: Some(excerpt(&call.output, REASON_BYTES)),
-                native: None,
             })));
         }
         out.push(AgentEvent::ToolResult(Box::new(ToolResult {
@@ -337,7 +330,6 @@ impl OpenCodeDecoder {
             output: call.output,
             is_error: Some(call.is_error),
             parent_tool_id: None,
-            native: None,
         })));
         for mut change in call.changes {
             change.tool_id = Some(id.clone());
@@ -380,7 +372,6 @@ fn say(message_id: Option<Id>, text: String, out: &mut Events) {
         text,
         message_id,
         parent_tool_id: None,
-        native: None,
     }));
 }
 

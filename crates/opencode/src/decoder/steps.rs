@@ -111,7 +111,6 @@ impl Steps {
         Some(AgentEvent::Usage(Box::new(UsageReport {
             usage: self.usage,
             cost_usd: self.cost().map(|(usd, _)| usd),
-            native: None,
         })))
     }
 

@@ -242,7 +242,6 @@ fn file_change(path: &str, change: ChangeKind) -> FileChange {
         path: path.to_owned(),
         change,
         tool_id: None,
-        native: None,
     }
 }
 
@@ -251,7 +250,6 @@ fn plan(tool: &str, metadata: &ToolMetadata<'_>) -> Option<Plan> {
     let todos = metadata.todos.as_ref().filter(|_| tool == "todowrite")?;
     Some(Plan {
         entries: todos.iter().filter_map(entry).collect(),
-        native: None,
     })
 }
 

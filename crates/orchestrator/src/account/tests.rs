@@ -17,7 +17,8 @@ fn account() -> Account {
 
 fn tell(account: &mut Account, event: serde_json::Value) -> Vec<RunEvent> {
     let mut out = Vec::new();
-    account.event(&serde_json::from_value(event).unwrap(), 0, &mut out);
+    let event: AgentEvent = serde_json::from_value(event).unwrap();
+    account.event(&event.into(), 0, &mut out);
     out
 }
 

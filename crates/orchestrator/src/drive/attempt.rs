@@ -120,7 +120,7 @@ impl Driver {
         let mut running = None;
         loop {
             let event = {
-                let next = pin!(caught(stream.next()));
+                let next = pin!(caught(stream.next_entry()));
                 tokio::select! {
                     biased;
                     () = self.abort.killed(), if !killed => {
@@ -144,12 +144,12 @@ impl Driver {
             match event {
                 None => return (None, Stop::Panicked),
                 Some(None) => return (None, stop),
-                Some(Some(event)) => {
+                Some(Some(entry)) => {
                     let mut out = Vec::new();
-                    self.account.event(&event, self.elapsed_ms(), &mut out);
+                    self.account.event(&entry, self.elapsed_ms(), &mut out);
                     self.emit(out).await;
                     self.tell_session(candidate.provider(), registration).await;
-                    if let AgentEvent::Done(done) = event {
+                    if let AgentEvent::Done(done) = entry.event {
                         return (Some(done.result), stop);
                     }
                     if deadline.is_none() {

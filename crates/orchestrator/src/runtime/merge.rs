@@ -3,9 +3,9 @@
 use std::mem;
 
 use teamster_core::{
-    AgentError, AgentEvent, CostSource, Decision, Done, ErrorCode, ErrorKind, Id, NoticeLevel,
-    NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult, RunStatus, Text,
-    Usage,
+    AgentError, AgentEvent, CostSource, Decision, Done, ErrorCode, ErrorKind, Id, LogEntry,
+    NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult,
+    RunStatus, Text, Usage,
 };
 
 use super::ids::Ids;
@@ -42,7 +42,7 @@ pub(super) struct Merge {
 #[derive(Debug, Default)]
 struct Current {
     /// From the first error on: whether it is final shows later.
-    held: Vec<AgentEvent>,
+    held: Vec<LogEntry>,
     /// All its errors.
     errors: Vec<AgentError>,
     /// How many of them were told.
@@ -67,11 +67,23 @@ impl Merge {
     }
 
     /// What of the stream follows from an event of the run.
-    pub(super) fn event(&mut self, event: RunEvent) -> Vec<AgentEvent> {
+    pub(super) fn event(&mut self, event: RunEvent) -> Vec<LogEntry> {
         let mut out = Vec::new();
+        let run_id = event.run_id().clone();
+        // What ends an attempt belongs to it.
+        let attempt = self.made + 1;
         match event {
             RunEvent::Start { provider, .. } => self.provider = provider,
-            RunEvent::Agent { event, .. } => self.agent(event, &mut out),
+            RunEvent::Agent {
+                at_ms,
+                event,
+                native,
+                ..
+            } => {
+                let mut entry = LogEntry::from(event);
+                (entry.at_ms, entry.native) = (at_ms, native);
+                self.agent(entry, &mut out);
+            }
             RunEvent::Retry {
                 attempt,
                 reason,
@@ -93,11 +105,15 @@ impl Merge {
             } => self.end(duration_ms, &result, &mut out),
             _ => {}
         }
+        for entry in &mut out {
+            entry.run_id = Some(run_id.clone());
+            entry.attempt = attempt;
+        }
         out
     }
 
     /// The end of a stream whose run is gone without an end.
-    pub(super) fn lost(&mut self, aborted: bool) -> Vec<AgentEvent> {
+    pub(super) fn lost(&mut self, aborted: bool) -> Vec<LogEntry> {
         let error = if aborted {
             RunAssembler::aborted_error()
         } else {
@@ -121,22 +137,22 @@ impl Merge {
     }
 
     /// An event of the attempt that goes on.
-    fn agent(&mut self, mut event: AgentEvent, out: &mut Vec<AgentEvent>) {
-        self.rename(&mut event);
-        self.observe(&event);
+    fn agent(&mut self, mut entry: LogEntry, out: &mut Vec<LogEntry>) {
+        self.rename(&mut entry.event);
+        self.observe(&entry.event);
         let now = &mut self.now;
-        match event {
+        match entry.event {
             AgentEvent::Done(done) => now.result = Some(done.result),
-            AgentEvent::Error(_) => now.held.push(event),
+            AgentEvent::Error(_) => now.held.push(entry),
             AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => {
                 // The agent works on: the error was one on the way, and no end.
                 now.told = now.errors.len();
                 out.append(&mut now.held);
-                out.push(event);
+                out.push(entry);
             }
-            _ if now.held.is_empty() => out.push(event),
+            _ if now.held.is_empty() => out.push(entry),
             // The order of events stays.
-            _ => now.held.push(event),
+            _ => now.held.push(entry),
         }
     }
 
@@ -250,7 +266,7 @@ impl Merge {
         delay_ms: u64,
         next: Next,
         fallback: bool,
-        out: &mut Vec<AgentEvent>,
+        out: &mut Vec<LogEntry>,
     ) {
         // A candidate that is on hold is given up without an attempt.
         let attempted = attempt > self.made + 1;
@@ -260,9 +276,9 @@ impl Merge {
             None if attempted => broken_off(reason),
             None => not_begun(reason),
         };
-        let is_error = |event: &AgentEvent| matches!(event, AgentEvent::Error(_));
+        let is_error = |entry: &LogEntry| matches!(entry.event, AgentEvent::Error(_));
         let held = mem::take(&mut now.held);
-        out.extend(held.into_iter().filter(|event| !is_error(event)));
+        out.extend(held.into_iter().filter(|entry| !is_error(entry)));
         self.failed = Some(error.clone());
         let told = now.errors.iter().take(now.told).cloned();
         self.told.extend(told);
@@ -275,10 +291,7 @@ impl Merge {
             self.last.final_message = None;
             for message_id in now.messages {
                 self.said.retract(&message_id);
-                out.push(AgentEvent::Retract(Retract {
-                    message_id,
-                    native: None,
-                }));
+                out.push(AgentEvent::Retract(Retract { message_id }).into());
             }
         }
         if fallback {
@@ -292,13 +305,13 @@ impl Merge {
             out.push(runtime_notice(message));
         } else {
             self.retries += 1;
-            out.push(AgentEvent::Retry(Box::new(Retry {
+            let retry = Retry {
                 attempt: self.retries,
                 max_attempts: None,
                 delay_ms: Some(delay_ms),
                 error,
-                native: None,
-            })));
+            };
+            out.push(AgentEvent::Retry(Box::new(retry)).into());
         }
         self.provider = next.provider;
         self.made = attempt.saturating_sub(1);
@@ -307,7 +320,7 @@ impl Merge {
     }
 
     /// The run is over.
-    fn end(&mut self, duration_ms: u64, outcome: &Outcome, out: &mut Vec<AgentEvent>) {
+    fn end(&mut self, duration_ms: u64, outcome: &Outcome, out: &mut Vec<LogEntry>) {
         let meta = &outcome.meta;
         let attempted = meta.attempts > self.made;
         let mut now = mem::take(&mut self.now);
@@ -384,7 +397,7 @@ impl Merge {
     }
 
     /// Pushes the run's own error, if any, and `done`.
-    fn done(&mut self, mut result: RunResult, own: Option<AgentError>, out: &mut Vec<AgentEvent>) {
+    fn done(&mut self, mut result: RunResult, own: Option<AgentError>, out: &mut Vec<LogEntry>) {
         let mut total = mem::take(&mut self.total);
         total.add(&mut result);
         total.put(&mut result);
@@ -395,12 +408,11 @@ impl Merge {
         errors.append(&mut result.errors);
         if let Some(error) = own {
             errors.push(error.clone());
-            out.push(error.into());
+            out.push(AgentEvent::from(error).into());
         }
         result.errors = errors;
-        out.push(AgentEvent::Done(Done {
-            result: Box::new(result),
-        }));
+        let result = Box::new(result);
+        out.push(AgentEvent::Done(Done { result }).into());
     }
 }
 
@@ -435,7 +447,7 @@ impl Current {
     fn forget(&mut self, kind: ErrorKind) {
         let before = self.held.len();
         self.held
-            .retain(|event| !matches!(event, AgentEvent::Error(e) if e.error.kind == kind));
+            .retain(|entry| !matches!(&entry.event, AgentEvent::Error(e) if e.error.kind == kind));
         if self.held.len() < before {
             self.errors.retain(|error| error.kind != kind);
         }
@@ -449,14 +461,14 @@ fn is_about(failure: &Failure, error: &AgentError) -> bool {
 }
 
 /// Why the run did not go on after this error.
-fn why_not(failure: &Failure, error: &AgentError) -> Option<AgentEvent> {
+fn why_not(failure: &Failure, error: &AgentError) -> Option<LogEntry> {
     let why = failure.message.strip_prefix(error.message.as_str())?;
     let why = why.trim_start_matches(" (").trim_end_matches(')');
     (!why.is_empty()).then(|| runtime_notice(why.to_owned()))
 }
 
-fn runtime_notice(message: String) -> AgentEvent {
-    AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, message)
+fn runtime_notice(message: String) -> LogEntry {
+    AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, message).into()
 }
 
 /// The error of an attempt that did not tell of one.

@@ -133,7 +133,6 @@ async fn a_sub_agents_tool_counts() {
                 kind: ToolKind::Edit,
                 mcp: None,
                 parent_tool_id: Some("p".into()),
-                native: None,
             }))),
     );
     assert_resumed(&claude, request(&[&claude])).await;
@@ -165,7 +164,6 @@ async fn a_denied_tool_does_not_count() {
         tool_id: Some("t".into()),
         decision: Decision::Allowed,
         reason: None,
-        native: None,
     }));
     let claude = mock(
         "claude",
@@ -188,7 +186,6 @@ async fn a_denial_of_no_tool_in_particular_excuses_none() {
             tool_id: None,
             decision: Decision::Denied,
             reason: None,
-            native: None,
         }))),
     );
     assert_resumed(&claude, request(&[&claude])).await;
@@ -408,7 +405,6 @@ async fn the_text_of_a_sub_agent_is_not_the_agents() {
             text: text.into(),
             message_id: None,
             parent_tool_id: Some("p".into()),
-            native: None,
         })
     };
     let claude = mock(

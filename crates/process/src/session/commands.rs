@@ -68,7 +68,6 @@ mod tests {
             kind,
             mcp: None,
             parent_tool_id: None,
-            native: None,
         }))
     }
 
@@ -78,7 +77,6 @@ mod tests {
             output: String::new(),
             is_error: None,
             parent_tool_id: None,
-            native: None,
         }))
     }
 

@@ -247,7 +247,6 @@ impl SessionReading {
             tool_id: request.tool_id.clone(),
             decision,
             reason,
-            native: None,
         }));
         self.setting.assembler.runtime_event(event);
         self.setting

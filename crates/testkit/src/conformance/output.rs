@@ -156,6 +156,7 @@ mod tests {
         });
         let mut replay = Replay {
             events: vec![done.clone()],
+            natives: vec![None],
             grammar: Ok(()),
         };
         assert_eq!(check_stream(&replay), Ok(()));

@@ -5,8 +5,8 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, Decoder, ErrorCode, ErrorKind, Events, Exit, NoticeLevel,
-    NoticeSource, RunAssembler, RunSummary, Stop, Usage,
+    AbortHandle, AgentError, AgentEvent, Decoder, ErrorCode, ErrorKind, Events, Exit, LogEntry,
+    NoticeLevel, NoticeSource, RunAssembler, RunSummary, Stop, Usage,
 };
 use tokio::time::{Instant, sleep};
 
@@ -15,9 +15,9 @@ use super::script::{Ending, Script, Step};
 /// What comes next in a run.
 pub(super) enum Next {
     /// These, and the run goes on.
-    Events(Vec<AgentEvent>),
+    Events(Vec<LogEntry>),
     /// These, and it is over.
-    End(Vec<AgentEvent>),
+    End(Vec<LogEntry>),
 }
 
 /// One run of a script.
@@ -74,7 +74,7 @@ impl Play {
     }
 
     /// What becomes of an event of the script.
-    fn tell(&mut self, mut event: AgentEvent) -> Vec<AgentEvent> {
+    fn tell(&mut self, mut event: AgentEvent) -> Vec<LogEntry> {
         match &mut event {
             AgentEvent::Session(session) if session.model.is_none() => {
                 session.model.clone_from(&self.script.figures.model);
@@ -83,7 +83,7 @@ impl Play {
             _ => {}
         }
         self.push(event);
-        self.out.drain().collect()
+        self.out.drain_entries(0).collect()
     }
 
     fn push(&mut self, event: AgentEvent) {
@@ -92,7 +92,7 @@ impl Play {
         };
         // The line of a CLI that prints events in teamster's own form.
         let line = serde_json::to_vec(&event).unwrap_or_else(|_| b"{}".to_vec());
-        let (name, scripted) = (event.type_name(), event.native().cloned());
+        let name = event.type_name();
         let is_unknown = matches!(event, AgentEvent::Unknown(_));
         self.hand.lock().event = Some(event);
         assembler.line(&line, &mut self.out);
@@ -107,19 +107,11 @@ impl Play {
             let message = format!("the script has a `{name}` that cannot be in a stream: {why}");
             self.out
                 .notice(NoticeLevel::Warning, NoticeSource::Runtime, message);
-        } else if let Some(native) = scripted {
-            let mut events: Vec<_> = self.out.drain().collect();
-            for event in &mut events {
-                event.set_native(native.clone());
-            }
-            for event in events {
-                self.out.push(event);
-            }
         }
     }
 
     /// The end that the script has.
-    fn end(&mut self) -> Vec<AgentEvent> {
+    fn end(&mut self) -> Vec<LogEntry> {
         let mut exit = Exit::default();
         let mut summary = std::mem::take(&mut self.script.figures);
         summary.usage = summary.usage.or(self.usage);
@@ -150,7 +142,7 @@ impl Play {
     }
 
     /// The end of a run that its caller stopped.
-    fn aborted(&mut self) -> Vec<AgentEvent> {
+    fn aborted(&mut self) -> Vec<LogEntry> {
         let summary = RunSummary {
             usage: self.usage,
             ..RunSummary::default()
@@ -158,7 +150,7 @@ impl Play {
         self.finish(stopped(Stop::Aborted), summary)
     }
 
-    fn finish(&mut self, exit: Exit, summary: RunSummary) -> Vec<AgentEvent> {
+    fn finish(&mut self, exit: Exit, summary: RunSummary) -> Vec<LogEntry> {
         self.hand.lock().summary = summary;
         if let Some(assembler) = self.assembler.take() {
             let passed = self.started.elapsed().as_millis();
@@ -168,8 +160,8 @@ impl Play {
                 &mut self.out,
             );
         }
-        let mut events: Vec<_> = self.out.drain().collect();
-        if let Some(AgentEvent::Done(done)) = events.last_mut() {
+        let mut events: Vec<_> = self.out.drain_entries(0).collect();
+        if let Some(AgentEvent::Done(done)) = events.last_mut().map(|last| &mut last.event) {
             for adjust in &self.script.adjust {
                 (adjust.0)(&mut done.result);
             }

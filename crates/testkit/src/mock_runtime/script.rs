@@ -98,7 +98,6 @@ impl Script {
             model: None,
             tools: None,
             mcp_servers: None,
-            native: None,
         })))
     }
 
@@ -116,7 +115,6 @@ impl Script {
     pub fn retract(self, message_id: impl Into<Id>) -> Self {
         self.event(AgentEvent::Retract(Retract {
             message_id: message_id.into(),
-            native: None,
         }))
     }
 
@@ -126,7 +124,6 @@ impl Script {
             text: text.into(),
             message_id: None,
             parent_tool_id: None,
-            native: None,
         }))
     }
 
@@ -145,7 +142,6 @@ impl Script {
             kind,
             mcp: None,
             parent_tool_id: None,
-            native: None,
         })))
     }
 
@@ -165,7 +161,6 @@ impl Script {
             kind: ToolKind::Mcp,
             mcp: Some(McpTool { server, tool }),
             parent_tool_id: None,
-            native: None,
         })))
     }
 
@@ -194,7 +189,6 @@ impl Script {
             tool_id: Some(tool_id.into()),
             decision: Decision::Denied,
             reason: Some(reason.into()),
-            native: None,
         })))
     }
 
@@ -204,7 +198,6 @@ impl Script {
             path: path.into(),
             change,
             tool_id: None,
-            native: None,
         })))
     }
 
@@ -214,7 +207,6 @@ impl Script {
         self.event(AgentEvent::Usage(Box::new(UsageReport {
             usage,
             cost_usd: None,
-            native: None,
         })))
     }
 
@@ -223,7 +215,6 @@ impl Script {
         self.event(AgentEvent::Usage(Box::new(UsageReport {
             usage,
             cost_usd: Some(cost_usd),
-            native: None,
         })))
     }
 
@@ -235,7 +226,6 @@ impl Script {
             max_attempts: None,
             delay_ms: None,
             error,
-            native: None,
         })))
     }
 
@@ -247,7 +237,6 @@ impl Script {
             resets_at,
             kind: None,
             utilization: None,
-            native: None,
         })))
     }
 
@@ -388,7 +377,6 @@ impl Script {
             text,
             message_id,
             parent_tool_id: None,
-            native: None,
         }))
     }
 
@@ -398,7 +386,6 @@ impl Script {
             output,
             is_error: Some(is_error),
             parent_tool_id: None,
-            native: None,
         })))
     }
 }

@@ -71,13 +71,11 @@ fn delta(event: &AgentEvent) -> Option<Delta<'_>> {
             text,
             message_id,
             parent_tool_id,
-            native: None,
         })
         | AgentEvent::Thinking(Thinking {
             text,
             message_id,
             parent_tool_id,
-            native: None,
         }) => Some(Delta {
             kind,
             message: message_id.as_ref(),
@@ -108,38 +106,33 @@ fn fold(events: &[AgentEvent], redactor: &mut Redactor, out: &mut String) {
 
 fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
     let mut line = Line::new(event.type_name(), redactor);
-    let native = match event {
+    match event {
         AgentEvent::Session(e) => session(e, &mut line),
         AgentEvent::Text(Text {
             text,
             message_id,
             parent_tool_id,
-            native,
         })
         | AgentEvent::Thinking(Thinking {
             text,
             message_id,
             parent_tool_id,
-            native,
         }) => {
             line.id_or_dash(IdKind::Message, message_id.as_ref());
             line.parent(parent_tool_id.as_ref());
             line.quoted(text);
-            native.as_ref()
         }
-        AgentEvent::Retract(Retract { message_id, native }) => {
+        AgentEvent::Retract(Retract { message_id }) => {
             line.id(IdKind::Message, message_id);
-            native.as_ref()
         }
         AgentEvent::ToolUse(e) => tool_use(e, &mut line),
         AgentEvent::ToolResult(e) => tool_result(e, &mut line),
         AgentEvent::FileChange(e) => file_change(e, &mut line),
-        AgentEvent::Plan(Plan { entries, native }) => {
+        AgentEvent::Plan(Plan { entries }) => {
             for PlanEntry { content, status } in entries {
                 line.word(format!("[{}]", word(status)));
                 line.quoted(content);
             }
-            native.as_ref()
         }
         AgentEvent::Permission(e) => permission(e, &mut line),
         AgentEvent::Usage(e) => {
@@ -147,7 +140,6 @@ fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
             if let Some(cost) = e.cost_usd {
                 line.word(usd(cost));
             }
-            e.native.as_ref()
         }
         AgentEvent::Retry(e) => retry(e, &mut line),
         AgentEvent::RateLimit(e) => rate_limit(e, &mut line),
@@ -156,35 +148,26 @@ fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
                 level,
                 message,
                 source,
-                native,
             } = &**e;
             line.word(word(level));
             line.word(word(source));
             line.quoted(message);
-            native.as_ref()
         }
         AgentEvent::Unknown(Unknown { native }) => {
             line.word(shape(native));
-            None
         }
         AgentEvent::TurnEnd(e) => turn_end(e, &mut line),
         AgentEvent::Error(e) => {
-            let ErrorEvent { error, native } = &**e;
+            let ErrorEvent { error } = &**e;
             line.error(error);
-            native.as_ref()
         }
         AgentEvent::Done(Done { result }) => {
             result::status(result, &mut line);
-            None
         }
         // `AgentEvent` may get more variants, and this crate is not the one that defines it.
         other => {
             line.json(&serde_json::to_value(other).unwrap_or_default());
-            None
         }
-    };
-    if let Some(native) = native {
-        line.word(format!("native={}", plain(native.get())));
     }
     line.end(out);
     if let AgentEvent::Done(Done { result }) = event {
@@ -192,13 +175,12 @@ fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
     }
 }
 
-fn session<'a>(event: &'a Session, line: &mut Line) -> Option<&'a RawJson> {
+fn session(event: &Session, line: &mut Line) {
     let Session {
         session_id,
         model,
         tools,
         mcp_servers,
-        native,
     } = event;
     line.id(IdKind::Session, session_id);
     line.named("model", model.as_deref().map(name));
@@ -217,10 +199,9 @@ fn session<'a>(event: &'a Session, line: &mut Line) -> Option<&'a RawJson> {
         format!("[{}]", servers.collect::<Vec<_>>().join(" "))
     });
     line.named("mcp", servers);
-    native.as_ref()
 }
 
-fn tool_use<'a>(event: &'a ToolUse, line: &mut Line) -> Option<&'a RawJson> {
+fn tool_use(event: &ToolUse, line: &mut Line) {
     let ToolUse {
         tool_name,
         tool_id,
@@ -228,7 +209,6 @@ fn tool_use<'a>(event: &'a ToolUse, line: &mut Line) -> Option<&'a RawJson> {
         kind,
         mcp,
         parent_tool_id,
-        native,
     } = event;
     line.id(IdKind::Tool, tool_id);
     line.parent(parent_tool_id.as_ref());
@@ -240,16 +220,14 @@ fn tool_use<'a>(event: &'a ToolUse, line: &mut Line) -> Option<&'a RawJson> {
             .map(|McpTool { server, tool }| format!("{}/{}", name(server), name(tool))),
     );
     line.json(input);
-    native.as_ref()
 }
 
-fn tool_result<'a>(event: &'a ToolResult, line: &mut Line) -> Option<&'a RawJson> {
+fn tool_result(event: &ToolResult, line: &mut Line) {
     let ToolResult {
         tool_id,
         output,
         is_error,
         parent_tool_id,
-        native,
     } = event;
     line.id(IdKind::Tool, tool_id);
     line.parent(parent_tool_id.as_ref());
@@ -259,82 +237,71 @@ fn tool_result<'a>(event: &'a ToolResult, line: &mut Line) -> Option<&'a RawJson
         None => "-",
     });
     line.quoted(output);
-    native.as_ref()
 }
 
-fn file_change<'a>(event: &'a FileChange, line: &mut Line) -> Option<&'a RawJson> {
+fn file_change(event: &FileChange, line: &mut Line) {
     let FileChange {
         path,
         change,
         tool_id,
-        native,
     } = event;
     line.word(word(change));
     line.quoted(path);
     line.id_or_dash(IdKind::Tool, tool_id.as_ref());
-    native.as_ref()
 }
 
-fn permission<'a>(event: &'a Permission, line: &mut Line) -> Option<&'a RawJson> {
+fn permission(event: &Permission, line: &mut Line) {
     let Permission {
         tool_name,
         tool_id,
         decision,
         reason,
-        native,
     } = event;
     line.word(word(decision));
     line.word(name(tool_name));
     line.id_or_dash(IdKind::Tool, tool_id.as_ref());
     line.quoted_if_some(reason.as_deref());
-    native.as_ref()
 }
 
-fn retry<'a>(event: &'a Retry, line: &mut Line) -> Option<&'a RawJson> {
+fn retry(event: &Retry, line: &mut Line) {
     let Retry {
         attempt,
         max_attempts,
         delay_ms,
         error,
-        native,
     } = event;
     let max = max_attempts.map_or_else(|| "-".to_owned(), |max| max.to_string());
     line.word(format!("{attempt}/{max}"));
     let delay = delay_ms.map(|ms| line.redactor.wait(ms));
     line.named("delay", delay);
     line.error(error);
-    native.as_ref()
 }
 
-fn rate_limit<'a>(event: &'a RateLimit, line: &mut Line) -> Option<&'a RawJson> {
+fn rate_limit(event: &RateLimit, line: &mut Line) {
     let RateLimit {
         status,
         resets_at,
         kind,
         utilization,
-        native,
     } = event;
     line.word(name(status));
     line.named("kind", kind.as_deref().map(name));
     line.named("utilization", utilization.as_ref());
     let resets_at = resets_at.map(|ms| line.redactor.time(ms));
     line.named("resetsAt", resets_at);
-    native.as_ref()
 }
 
-fn turn_end<'a>(event: &'a TurnEnd, line: &mut Line) -> Option<&'a RawJson> {
+fn turn_end(event: &TurnEnd, line: &mut Line) {
     let TurnEnd {
         stop_reason,
         is_error,
         usage,
         cost_usd,
-        native,
     } = event;
     line.word(if *is_error { "error" } else { "ok" });
     line.word(stop_reason.as_deref().map_or_else(|| "-".into(), name));
     line.word(usage.as_ref().map_or_else(|| "-".into(), usage_words));
     line.word(cost_usd.map_or_else(|| "-".into(), usd));
-    native.as_ref()
 }
 
 /// What kind of line nobody knows: `type/subtype` and the other keys.

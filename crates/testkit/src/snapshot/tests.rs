@@ -213,18 +213,6 @@ fn long_strings_are_cut_and_every_change_of_them_shows() {
 }
 
 #[test]
-fn the_line_that_an_event_came_from_is_shown_when_it_is_there() {
-    let rendered = render(&events([
-        json!({"type": "text", "text": "a", "native": {"x": 1}}),
-        json!({"type": "unknown", "native": {"type": "new"}}),
-    ]));
-    assert_snapshot!(rendered, @r#"
-    text         - "a" native={"x":1}
-    unknown      new {}
-    "#);
-}
-
-#[test]
 fn differences() {
     assert_eq!(diff("a\n", "a\n"), None);
     assert_snapshot!(diff("a\nb\nc\nd\n", "a\nb\nx\nd\n").unwrap(), @r#"

@@ -288,7 +288,6 @@ impl Decoder for ToyDecoder {
                 },
                 mcp: None,
                 parent_tool_id: None,
-                native: None,
             }))),
             Line::ToolEnd { id, output, exit } if self.fault != Fault::ResultDropped => {
                 let result = ToolResult {
@@ -299,7 +298,6 @@ impl Decoder for ToyDecoder {
                     },
                     is_error: Some(exit != 0 && self.fault != Fault::FailureNotSeen),
                     parent_tool_id: None,
-                    native: None,
                 };
                 out.push(AgentEvent::ToolResult(Box::new(result)));
             }
@@ -316,7 +314,6 @@ impl Decoder for ToyDecoder {
                 level: NoticeLevel::Info,
                 message: format!("run {runs}"),
                 source: NoticeSource::Runtime,
-                native: None,
             })));
         }
         let mut summary = self.summary.clone();
@@ -337,7 +334,6 @@ impl ToyDecoder {
             text: text.to_owned(),
             message_id: Some(id.into()),
             parent_tool_id: None,
-            native: None,
         }));
     }
 
@@ -368,7 +364,6 @@ impl ToyDecoder {
             is_error: failed,
             usage: None,
             cost_usd: None,
-            native: None,
         })));
     }
 }

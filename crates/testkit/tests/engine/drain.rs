@@ -126,21 +126,23 @@ async fn what_was_on_disk_comes_back_as_it_was_with_its_line() {
         .config(|config| config.queue_memory_bytes = 10_000)
         .params(|params| params.include_native = true)
         .start();
-    let first = next(&mut stream).await;
+    next(&mut stream).await;
     wait_for(&gone).await;
-    let story = {
-        let mut events = vec![first];
-        while let Some(event) = stream.next().await {
-            events.push(event);
-        }
-        crate::Story::of(events)
-    };
-    assert_eq!(story.events.len(), 20_002);
-    for (n, event) in story.events[..20_000].iter().enumerate() {
-        let line = event.native().unwrap().get();
+    let mut entries = Vec::new();
+    while let Some(entry) = stream.next_entry().await {
+        entries.push(entry);
+    }
+    assert_eq!(entries.len(), 20_001);
+    for (n, entry) in (1..20_000).zip(&entries) {
+        assert_eq!(entry.seq, n + 1);
+        assert!(entry.at_ms > 0);
+        let line = entry.native().unwrap().get();
         assert_eq!(line, format!(r#"{{"t":  "{n} \ud83d\ude00"}}"#));
     }
-    assert_eq!(story.result.status, RunStatus::Completed);
+    let Some(AgentEvent::Done(done)) = entries.last().map(|entry| &entry.event) else {
+        panic!("{:?}", entries.last());
+    };
+    assert_eq!(done.result.status, RunStatus::Completed);
 }
 
 #[tokio::test]

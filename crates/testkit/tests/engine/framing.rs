@@ -83,15 +83,12 @@ async fn every_event_comes_with_its_line_when_asked() {
     let script = Script::new()
         .line(Text::from(r#"{"t":  "{n}"}"#).repeat(2))
         .line(END);
-    let story = agent(&script)
+    let mut stream = agent(&script)
         .params(|params| params.include_native = true)
-        .finish()
-        .await;
-    let lines: Vec<_> = story
-        .events
-        .iter()
-        .filter_map(|event| event.native())
-        .map(|line| line.get().to_owned())
-        .collect();
+        .start();
+    let mut lines = Vec::new();
+    while let Some(entry) = stream.next_entry().await {
+        lines.extend(entry.native().map(|line| line.get().to_owned()));
+    }
     assert_eq!(lines, [r#"{"t":  "0"}"#, r#"{"t":  "1"}"#, END]);
 }

@@ -108,7 +108,6 @@ impl Decoder for Lines {
                 text: text.into(),
                 message_id: None,
                 parent_tool_id: None,
-                native: None,
             }));
         } else if let Some(id) = text("u") {
             out.push(AgentEvent::ToolUse(Box::new(ToolUse {
@@ -118,7 +117,6 @@ impl Decoder for Lines {
                 kind: ToolKind::Execute,
                 mcp: None,
                 parent_tool_id: None,
-                native: None,
             })));
         } else if let Some(id) = text("r") {
             out.push(AgentEvent::ToolResult(Box::new(ToolResult {
@@ -126,7 +124,6 @@ impl Decoder for Lines {
                 output: String::new(),
                 is_error: None,
                 parent_tool_id: None,
-                native: None,
             })));
         } else if let Some(id) = text("s") {
             self.has_session = true;
@@ -135,7 +132,6 @@ impl Decoder for Lines {
                 model: None,
                 tools: None,
                 mcp_servers: None,
-                native: None,
             })));
         } else if let Some(is_error) = value["end"].as_bool() {
             self.ended = Some(is_error);
@@ -145,7 +141,6 @@ impl Decoder for Lines {
                 is_error,
                 usage: None,
                 cost_usd: None,
-                native: None,
             })));
         } else if let Some(at_the_end) = value["panic"].as_u64() {
             assert_ne!(at_the_end, 0, "the decoder was told to panic");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use teamster_core::{RunStatus, Stdin};
+use teamster_core::{AgentEvent, RunStatus, Stdin};
 use teamster_testkit::fake_agent::{Pipe, Script, Stdin as Read, Text};
 
 use crate::{END, Place, Story, agent};
@@ -24,10 +24,10 @@ async fn closed_stdin_is_at_its_end() {
     let script = Script::new().stdin(Read::to_eof().echo()).line(END);
     let story = with_input(script, Stdin::Closed).await;
     assert_eq!(story.result.status, RunStatus::Completed);
-    assert_eq!(
-        story.events[0].native().unwrap().get(),
-        r#"{"type":"stdin","bytes":0,"text":""}"#
-    );
+    let AgentEvent::Unknown(line) = &story.events[0] else {
+        panic!("{:?}", story.events[0]);
+    };
+    assert_eq!(line.native.get(), r#"{"type":"stdin","bytes":0,"text":""}"#);
 }
 
 #[tokio::test]

@@ -118,10 +118,6 @@ proptest! {
         }
         let errors = events.iter().filter(|event| event.type_name() == "error").count();
         prop_assert_eq!(result.errors.len(), errors);
-        let native = events.iter().filter(|event| {
-            event.native().is_some() && event.type_name() != "unknown"
-        });
-        prop_assert!(include_native || native.count() == 0);
         prop_assert_eq!(mock.active(), 0);
     }
 }

@@ -7,7 +7,7 @@ use teamster_core::{
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
-use super::{drain, overloaded, params, play, result, types};
+use super::{overloaded, params, play, result, types};
 
 fn used(input: u64, output: u64) -> Usage {
     Usage {
@@ -208,28 +208,28 @@ async fn what_would_break_the_grammar_is_told() {
 #[tokio::test]
 async fn native_lines_come_as_they_are_asked_for() {
     let raw = |text: &str| RawJson::new(text.into()).unwrap();
-    let mut own = AgentEvent::from(overloaded());
-    own.set_native(raw(r#"{"of": "the script"}"#));
     let unknown = AgentEvent::Unknown(Unknown {
         native: raw(r#"{"new":1}"#),
     });
-    let script = Script::new().text("a").event(own).event(unknown);
+    let script = Script::new().text("a").event(unknown);
     for (asked, of_text) in [(false, None), (true, Some(r#"{"type":"text","text":"a"}"#))] {
         let mut params = ExecuteParams::new("x");
         params.include_native = asked;
         let mock = MockRuntime::new("claude").run(script.clone());
-        let events = drain(mock.execute(params)).await;
-        let native: Vec<_> = events
+        let mut stream = mock.execute(params);
+        let mut entries = Vec::new();
+        while let Some(entry) = stream.next_entry().await {
+            entries.push(entry);
+        }
+        let native: Vec<_> = entries
             .iter()
-            .map(|event| event.native().map(RawJson::get))
+            .map(|entry| entry.native().map(RawJson::get))
             .collect();
-        let expected = [
-            of_text,
-            Some(r#"{"of": "the script"}"#),
-            Some(r#"{"new":1}"#),
-            None,
-        ];
-        assert_eq!(native, expected);
+        assert_eq!(native, [of_text, Some(r#"{"new":1}"#), None]);
+        let numbers: Vec<_> = entries.iter().map(|entry| entry.seq).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+        assert!(entries.iter().all(|entry| entry.at_ms > 0));
+        let events: Vec<_> = entries.into_iter().map(|entry| entry.event).collect();
         assert_eq!(result(&events).diagnostics.unknown, 1);
     }
 }

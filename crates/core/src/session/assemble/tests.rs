@@ -23,7 +23,6 @@ impl Decoder for Toy {
                 text: text.into(),
                 message_id: None,
                 parent_tool_id: None,
-                native: None,
             }));
         } else if let Some(failed) = line["end"].as_bool() {
             self.ended = Some(failed);
@@ -33,7 +32,6 @@ impl Decoder for Toy {
                 is_error: failed,
                 usage: None,
                 cost_usd: None,
-                native: None,
             })));
         } else if let Some(text) = line["note"].as_str() {
             out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
@@ -45,7 +43,6 @@ impl Decoder for Toy {
                 kind: ToolKind::Edit,
                 mcp: None,
                 parent_tool_id: None,
-                native: None,
             })));
         }
     }
@@ -74,7 +71,6 @@ impl SessionProtocol for Toy {
                     is_error: true,
                     usage: None,
                     cost_usd: None,
-                    native: None,
                 })));
             }
             Order::Turn(turn) => {
@@ -245,7 +241,6 @@ fn a_denial_is_told_once_though_two_know_of_it() {
             tool_id: Some("t1".into()),
             decision: Decision::Denied,
             reason: None,
-            native: None,
         }))
     };
     session.runtime_event(denied());

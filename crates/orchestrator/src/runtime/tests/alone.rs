@@ -19,7 +19,6 @@ fn everything() -> Script {
             text: format!("text of {id} "),
             message_id: Some(id.into()),
             parent_tool_id: parent.map(Into::into),
-            native: None,
         })
     };
     Script::new()
@@ -32,7 +31,6 @@ fn everything() -> Script {
             text: "hm".into(),
             message_id: Some("m2".into()),
             parent_tool_id: None,
-            native: None,
         }))
         .tool_use("Task", "t1", ToolKind::Task, json!({"a": 1}))
         .event(text("m3", Some("t1")))
@@ -43,27 +41,23 @@ fn everything() -> Script {
             kind: ToolKind::Edit,
             mcp: None,
             parent_tool_id: Some("t1".into()),
-            native: None,
         })))
         .event(AgentEvent::FileChange(Box::new(FileChange {
             path: "a".into(),
             change: ChangeKind::Update,
             tool_id: Some("t2".into()),
-            native: None,
         })))
         .event(AgentEvent::ToolResult(Box::new(ToolResult {
             tool_id: "t2".into(),
             output: "ok".into(),
             is_error: None,
             parent_tool_id: Some("t1".into()),
-            native: None,
         })))
         .event(AgentEvent::Plan(Plan {
             entries: vec![PlanEntry {
                 content: "go".into(),
                 status: PlanStatus::Pending,
             }],
-            native: None,
         }))
         .permission_denied("Bash", "t3", "no")
         .event(AgentEvent::Permission(Box::new(Permission {
@@ -71,7 +65,6 @@ fn everything() -> Script {
             tool_id: Some("t4".into()),
             decision: Decision::Allowed,
             reason: None,
-            native: None,
         })))
         .usage(used(7))
         .retry(1, error(ErrorKind::Overloaded))
@@ -88,7 +81,6 @@ fn everything() -> Script {
             is_error: false,
             usage: Some(used(8)),
             cost_usd: Some(0.25),
-            native: None,
         })))
         .cost_usd(0.3)
         .num_turns(2)

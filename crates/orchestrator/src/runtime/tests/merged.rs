@@ -188,7 +188,6 @@ async fn ids_that_come_again_are_others() {
             tool_id: Some(id.into()),
             decision: teamster_core::Decision::Denied,
             reason: None,
-            native: None,
         }))
     };
     let child = |id: &str, text: &str| {
@@ -196,7 +195,6 @@ async fn ids_that_come_again_are_others() {
             text: text.into(),
             message_id: Some("sub".into()),
             parent_tool_id: Some(id.into()),
-            native: None,
         })
     };
     let script = || {
@@ -218,7 +216,6 @@ async fn ids_that_come_again_are_others() {
                         path: "a".into(),
                         change: teamster_core::ChangeKind::Add,
                         tool_id: Some("t".into()),
-                        native: None,
                     },
                 )))
                 .retract("m"),

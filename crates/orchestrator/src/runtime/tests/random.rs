@@ -102,7 +102,6 @@ fn script(kept: bool) -> impl Strategy<Value = (Script, bool)> {
                         is_error: false,
                         usage: None,
                         cost_usd: Some(0.1),
-                        native: None,
                     })))
                 }
             });

@@ -144,7 +144,6 @@ impl Decoder for Talk {
                 tool_id: None,
                 decision: Decision::Requested,
                 reason: None,
-                native: None,
             })));
             let request = PermissionRequest::new(1, tool, ToolKind::Edit, json!({}));
             self.exchange.ask(request);

@@ -1,0 +1,186 @@
+//! The log of a run: its events in order, each with its time.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::{AgentEvent, Id, RawJson};
+
+/// One entry of a run's log.
+///
+/// On the wire it is the event's own object with the fields of the entry around it: `seq`, `atMs`,
+/// `runId` and `attempt` before the event's `type`, and `native` after its last field.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LogEntry {
+    /// The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    pub seq: u64,
+    /// When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    pub at_ms: u64,
+    /// The run, where it has an id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<Id>,
+    /// The attempt of the run that it belongs to, from 1.
+    pub attempt: u32,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: AgentEvent,
+    /// The CLI's line that the event came from, if
+    /// [`ExecuteParams::include_native`](crate::ExecuteParams) asked for it. Absent in `unknown`,
+    /// which always carries its line itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native: Option<RawJson>,
+}
+
+impl LogEntry {
+    /// The CLI's line that the event came from, where it is known.
+    pub fn native(&self) -> Option<&RawJson> {
+        match &self.event {
+            AgentEvent::Unknown(unknown) => Some(&unknown.native),
+            _ => self.native.as_ref(),
+        }
+    }
+
+    /// The present time, as in [`at_ms`](Self::at_ms).
+    pub fn now_ms() -> u64 {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .ok()
+            .and_then(|since| u64::try_from(since.as_millis()).ok())
+            .unwrap_or_default()
+    }
+
+    /// About how many bytes of memory the entry holds: the bound of the queue between engine and
+    /// consumer.
+    pub fn approximate_bytes(&self) -> usize {
+        let native = self.native.as_ref().map_or(0, |line| line.get().len());
+        let own = size_of::<Self>() - size_of::<AgentEvent>();
+        self.event.approximate_bytes() + native + own
+    }
+}
+
+impl From<AgentEvent> for LogEntry {
+    /// An entry of the first attempt, without number, time and line.
+    fn from(event: AgentEvent) -> Self {
+        Self {
+            seq: 0,
+            at_ms: 0,
+            run_id: None,
+            attempt: 1,
+            event,
+            native: None,
+        }
+    }
+}
+
+/// The wire form. `native` is one field of it, wherever the value belongs.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    seq: u64,
+    at_ms: u64,
+    #[serde(default)]
+    run_id: Option<Id>,
+    attempt: u32,
+    #[serde(flatten)]
+    event: AgentEvent,
+    #[serde(default)]
+    native: Option<RawJson>,
+}
+
+impl<'de> Deserialize<'de> for LogEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wire = Wire::deserialize(deserializer)?;
+        let (mut event, mut native) = (wire.event, wire.native);
+        if let AgentEvent::Unknown(unknown) = &mut event
+            && let Some(line) = native.take()
+        {
+            unknown.native = line;
+        }
+        Ok(Self {
+            seq: wire.seq,
+            at_ms: wire.at_ms,
+            run_id: wire.run_id,
+            attempt: wire.attempt,
+            event,
+            native,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NoticeLevel, NoticeSource, Retry, Unknown};
+
+    fn raw(text: &str) -> RawJson {
+        RawJson::new(text.into()).unwrap()
+    }
+
+    fn entry(event: AgentEvent) -> LogEntry {
+        LogEntry {
+            seq: 7,
+            at_ms: 1_760_000_000_123,
+            ..LogEntry::from(event)
+        }
+    }
+
+    #[test]
+    fn the_event_is_flat_between_the_fields_of_the_entry() {
+        let mut entry = entry(AgentEvent::notice(
+            NoticeLevel::Info,
+            NoticeSource::Runtime,
+            "x",
+        ));
+        entry.run_id = Some("r".into());
+        entry.attempt = 2;
+        entry.native = Some(raw(r#"{"a":  "\ud83d"}"#));
+        let wire = serde_json::to_string(&entry).unwrap();
+        assert_eq!(
+            wire,
+            r#"{"seq":7,"atMs":1760000000123,"runId":"r","attempt":2,"type":"notice","level":"info","message":"x","source":"runtime","native":{"a":  "\ud83d"}}"#
+        );
+        entry.native = Some(raw(r#"{"a":1}"#));
+        let wire = serde_json::to_string(&entry).unwrap();
+        assert_eq!(serde_json::from_str::<LogEntry>(&wire).unwrap(), entry);
+    }
+
+    #[test]
+    fn an_unknown_event_has_its_line_once() {
+        let entry = entry(AgentEvent::Unknown(Unknown {
+            native: raw(r#"{"new":1}"#),
+        }));
+        let wire = serde_json::to_string(&entry).unwrap();
+        assert_eq!(
+            wire,
+            r#"{"seq":7,"atMs":1760000000123,"attempt":1,"type":"unknown","native":{"new":1}}"#
+        );
+        assert_eq!(serde_json::from_str::<LogEntry>(&wire).unwrap(), entry);
+        assert_eq!(entry.native().unwrap().get(), r#"{"new":1}"#);
+    }
+
+    #[test]
+    fn no_event_has_a_field_of_the_entry() {
+        let error = crate::AgentError::invalid_params("no");
+        let retry = Retry {
+            attempt: 3,
+            max_attempts: None,
+            delay_ms: None,
+            error: error.clone(),
+        };
+        let done = crate::RunAssembler::refuse(error.clone());
+        let events = [
+            AgentEvent::Retry(Box::new(retry)),
+            AgentEvent::error(error),
+            done[1].clone(),
+        ];
+        for event in events {
+            let entry = entry(event);
+            let wire = serde_json::to_string(&entry).unwrap();
+            assert_eq!(wire.matches("\"attempt\":").count(), 1, "{wire}");
+            assert_eq!(serde_json::from_str::<LogEntry>(&wire).unwrap(), entry);
+        }
+    }
+}
