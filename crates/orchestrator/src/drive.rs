@@ -4,6 +4,7 @@ mod attempt;
 mod budget;
 mod caught;
 mod end;
+mod errors;
 
 use std::collections::HashSet;
 use std::mem;
@@ -21,9 +22,10 @@ use crate::observer::Accepted;
 use crate::plan::{Plan, Standing, Step, Who, wanted_wait};
 use crate::registry::{Key, Registration, Registry, Slot, Update};
 use crate::request::{Budget, Candidate, OnEvent};
-use crate::{Failure, Held, Next, OrchestratorConfig, RunEvent, RunObserver, RunRequest};
+use crate::{Failure, Next, OrchestratorConfig, RunEvent, RunObserver, RunRequest};
 use attempt::until;
 use caught::observed;
+use errors::{explained, late, on_hold, without_session};
 
 /// How often a run that waits for a slot looks whether the wait has become too long.
 const LOOK: Duration = Duration::from_secs(1);
@@ -460,48 +462,6 @@ fn who(candidate: &Candidate) -> Who {
         provider: candidate.provider().to_owned(),
         can_resume: candidate.runtime.capabilities().resume,
     }
-}
-
-fn on_hold(provider: &str, held: &Held) -> AgentError {
-    AgentError {
-        message: format!(
-            "{provider} is on hold because of an earlier error: {}",
-            held.reason.message
-        ),
-        code: ErrorCode::ProviderOnHold,
-        kind: held.reason.kind,
-        retryable: held.reason.retryable,
-        retry_after_ms: None,
-        resets_at: Some(held.until_ms),
-    }
-}
-
-/// The error of a run that had to wait for its slot for too long: that of its last attempt, if there
-/// was one.
-fn late(failed: Option<AgentError>, most: Duration) -> AgentError {
-    let waited = format!("no slot was free in the time for attempts ({most:?})");
-    match failed {
-        Some(error) => explained(error, Some(format!("not tried again: {waited}"))),
-        None => AgentError::new(ErrorCode::StartupTimeout, ErrorKind::Timeout, waited),
-    }
-}
-
-/// Why a run did not go on whose own session is gone.
-fn without_session(lost: &AgentError, why: Option<&str>) -> String {
-    let look = "look at what has been done before you ask again";
-    format!(
-        "its session could not be resumed: {}; {}",
-        lost.message,
-        why.unwrap_or(look)
-    )
-}
-
-/// The error of a run, with why it did not go on.
-fn explained(mut error: AgentError, why: Option<String>) -> AgentError {
-    if let Some(why) = why {
-        error.message = format!("{} ({why})", error.message);
-    }
-    error
 }
 
 fn millis(duration: Duration) -> u64 {
