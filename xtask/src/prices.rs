@@ -1,4 +1,6 @@
-//! `cargo xtask prices`: the table of prices, from the data of a package.
+//! `cargo xtask prices`: the table of prices, from the data of two packages.
+
+mod litellm;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,9 +21,21 @@ const VERSION: &str = "0.1.8";
 const TABLE: &str = "crates/usage/src/prices/table.json";
 /// Where the licence of the data is.
 const LICENSE: &str = "crates/usage/src/prices/LICENSE-genai-prices";
+const LICENSE_LITELLM: &str = "crates/usage/src/prices/LICENSE-litellm";
 
-/// The vendors whose models the CLIs use, as the package names them.
-const VENDORS: [&str; 5] = ["anthropic", "openai", "google", "github-copilot", "x-ai"];
+/// The vendors whose models the CLIs use, as the package names them. Zhipu's are left out: its prices are in
+/// CNY and depend on the length of answers; Z.AI sells the same models in USD.
+const VENDORS: [&str; 9] = [
+    "anthropic",
+    "openai",
+    "google",
+    "github-copilot",
+    "x-ai",
+    "deepseek",
+    "minimax",
+    "moonshotai",
+    "zai",
+];
 
 /// What a model's id has in it that is no model for agents.
 const OTHERS: [&str; 19] = [
@@ -57,8 +71,8 @@ const PRICES: [(&str, &str); 5] = [
 
 /// Write the table of prices to crates/usage/src/prices.
 ///
-/// The data is that of the npm package @pydantic/genai-prices (MIT). The program of this task is npm,
-/// and node reads the data out of the package.
+/// The data is that of the npm package @pydantic/genai-prices (MIT), and for a few models that of the Python
+/// package litellm (MIT). npm and pip download them; node and python3 read the data out of them.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
     /// Write nothing; exit with 1 if what is there is not current
@@ -70,6 +84,9 @@ pub(crate) struct Args {
     /// The unpacked package, which is else installed below target
     #[arg(long, value_name = "DIR")]
     package: Option<PathBuf>,
+    /// The wheel of litellm, which is else downloaded below target
+    #[arg(long, value_name = "FILE")]
+    wheel: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
@@ -86,10 +103,25 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> 
         package.display(),
         args.version
     );
-    let table = table(&data(&package)?, &args.version, &date(&args.version)?)?;
+    let wheel = match &args.wheel {
+        Some(wheel) => wheel.clone(),
+        None => litellm::download(&root().join("target/prices"))?,
+    };
+    let more = litellm::data(&wheel)?;
+    let table = table(
+        &data(&package)?,
+        &more,
+        &args.version,
+        &date(&args.version)?,
+    )?;
     let license = fs::read_to_string(package.join("LICENSE"))?;
+    let litellm = litellm::license(&wheel)?;
     let mut current = true;
-    for (path, text) in [(TABLE, &table), (LICENSE, &license)] {
+    for (path, text) in [
+        (TABLE, &table),
+        (LICENSE, &license),
+        (LICENSE_LITELLM, &litellm),
+    ] {
         current &= generated::bring(path, text, "prices", args.check, out)?;
     }
     Ok(Outcome::problems_if(!current))
@@ -148,13 +180,18 @@ fn output(command: &mut Command) -> anyhow::Result<String> {
 }
 
 /// The table as a text, a line a model.
-fn table(data: &Value, version: &str, date: &str) -> anyhow::Result<String> {
+fn table(data: &Value, more: &Value, version: &str, date: &str) -> anyhow::Result<String> {
     let mut text = String::from("{\n");
+    let second = format!("{} {}", litellm::PACKAGE, litellm::VERSION);
     for (name, value) in [
         ("source", PACKAGE),
         ("version", version),
         ("date", date),
-        ("license", "MIT, see LICENSE-genai-prices"),
+        ("secondSource", &second),
+        (
+            "license",
+            "MIT, see LICENSE-genai-prices and LICENSE-litellm",
+        ),
         ("unit", "USD for a million tokens"),
     ] {
         writeln!(text, "  {}: {},", json!(name), json!(value))?;
@@ -164,7 +201,7 @@ fn table(data: &Value, version: &str, date: &str) -> anyhow::Result<String> {
         let models = data[vendor]
             .as_array()
             .with_context(|| format!("no models of {vendor}"))?;
-        let mut lines = Vec::new();
+        let mut known = Vec::new();
         for found in models {
             // Google also sells models of Anthropic's, whose names are the same.
             if *vendor == "google"
@@ -174,11 +211,12 @@ fn table(data: &Value, version: &str, date: &str) -> anyhow::Result<String> {
             {
                 continue;
             }
-            if let Some(model) = model(found).with_context(|| format!("{vendor}: {found}"))? {
-                lines.push(format!("      {model}"));
-            }
+            let model = model(found).with_context(|| format!("{vendor}: {found}"))?;
+            known.extend(model);
         }
-        ensure!(!lines.is_empty(), "no models of {vendor}");
+        ensure!(!known.is_empty(), "no models of {vendor}");
+        litellm::add(vendor, &mut known, more)?;
+        let lines: Vec<_> = known.iter().map(|model| format!("      {model}")).collect();
         let comma = if place + 1 < VENDORS.len() { "," } else { "" };
         writeln!(
             text,
@@ -199,6 +237,12 @@ fn model(found: &Value) -> anyhow::Result<Option<Value>> {
     }
     let mut names = Vec::new();
     collect_names(&found["match"], &mut names)?;
+    // Names are compared in small letters.
+    names
+        .iter_mut()
+        .for_each(|name| name.make_ascii_lowercase());
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
     let (not, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.starts_with('!'));
     let whole = json!([{ "prices": found["prices"] }]);
     let steps = if found["prices"].is_array() {
@@ -207,13 +251,30 @@ fn model(found: &Value) -> anyhow::Result<Option<Value>> {
         &whole
     };
     let mut prices = Vec::new();
+    let mut from = Value::Null;
     for step in steps.as_array().into_iter().flatten() {
         let constraint = &step["constraint"];
         let mut price = Map::new();
         match constraint["type"].as_str() {
             None => {}
             Some("start_date") => {
-                price.insert("from".to_owned(), constraint["start_date"].clone());
+                from = constraint["start_date"].clone();
+                price.insert("from".to_owned(), from.clone());
+            }
+            // Hours of each day, in UTC. They hold from the day of the prices before them: the package's
+            // constraints cannot say both.
+            Some("time_of_date") => {
+                let hours = ["start_time", "end_time"].map(|name| {
+                    let time = constraint[name].as_str().unwrap_or_default();
+                    time.strip_suffix('Z').map(str::to_owned)
+                });
+                let [Some(start), Some(end)] = hours else {
+                    bail!("hours that are not of UTC: {constraint}");
+                };
+                if !from.is_null() {
+                    price.insert("from".to_owned(), from.clone());
+                }
+                price.insert("hours".to_owned(), json!([start, end]));
             }
             Some(other) => bail!("a constraint that is not known: {other}"),
         }

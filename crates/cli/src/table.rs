@@ -4,14 +4,18 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
+use crate::words;
+
 /// What stands between two columns.
 const GAP: usize = 2;
 
 /// Rows of cells, whose columns are as wide as their widest cell.
+#[derive(Clone)]
 pub(crate) struct Table {
     rows: Vec<Vec<(String, Style)>>,
     figures: usize,
     without_empty: bool,
+    left_out: Vec<usize>,
 }
 
 impl Table {
@@ -23,6 +27,7 @@ impl Table {
             rows: vec![head.collect()],
             figures: usize::MAX,
             without_empty: false,
+            left_out: Vec::new(),
         }
     }
 
@@ -43,32 +48,71 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
+    /// Leaves a column out.
+    pub(crate) fn without(&mut self, column: usize) {
+        for (cell, _) in self.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            cell.clear();
+        }
+        self.left_out.push(column);
+    }
+
+    /// Cuts the cells of a column to this width, with a `…` for what is left out: at their beginning, where
+    /// a path says least.
+    pub(crate) fn cut_beginnings(&mut self, column: usize, width: usize) {
+        // The first row is the head.
+        for (cell, _) in self
+            .rows
+            .iter_mut()
+            .skip(1)
+            .filter_map(|row| row.get_mut(column))
+        {
+            *cell = words::cut_beginning(cell, width).into_owned();
+        }
+    }
+
+    /// Cuts the cells of a column to this width, with a `…` for what is left out at their end.
+    pub(crate) fn cut(&mut self, column: usize, width: usize) {
+        for (cell, _) in self
+            .rows
+            .iter_mut()
+            .skip(1)
+            .filter_map(|row| row.get_mut(column))
+        {
+            *cell = words::cut(cell, width).into_owned();
+        }
+    }
+
+    /// How wide a column is.
+    pub(crate) fn width_of(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        let widths = cells.map(|(cell, _)| console::measure_text_width(cell));
+        widths.max().unwrap_or(0)
+    }
+
+    /// Whether nothing of a column is shown.
+    pub(crate) fn hides(&self, column: usize) -> bool {
+        let mut cells = self.rows.iter().skip(1).filter_map(|row| row.get(column));
+        self.left_out.contains(&column)
+            || (self.without_empty && cells.all(|(cell, _)| cell.is_empty()))
+    }
+
     /// How wide it is, without what is left out.
     pub(crate) fn width(&self) -> usize {
+        let shown = self.shown();
+        let cells: usize = shown.iter().map(|column| self.width_of(*column)).sum();
+        cells + GAP * shown.len().saturating_sub(1)
+    }
+
+    /// The columns that are shown.
+    fn shown(&self) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let wide = |column: usize| {
-            let cells = self.rows.iter().filter_map(move |row| row.get(column));
-            cells
-                .map(|(cell, _)| console::measure_text_width(cell))
-                .max()
-        };
-        let cells: usize = (0..columns).filter_map(wide).sum();
-        cells + GAP * columns.saturating_sub(1)
+        (0..columns).filter(|column| !self.hides(*column)).collect()
     }
 
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let wide = |(cell, _): &(String, Style)| console::measure_text_width(cell);
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
-        let shown: Vec<usize> = (0..columns)
-            .filter(|column| {
-                !self.without_empty || cells(*column).skip(1).any(|(cell, _)| !cell.is_empty())
-            })
-            .collect();
-        let widths: Vec<usize> = shown
-            .iter()
-            .map(|column| cells(*column).map(wide).max().unwrap_or(0))
-            .collect();
+        let shown = self.shown();
+        let widths: Vec<usize> = shown.iter().map(|column| self.width_of(*column)).collect();
         for row in &self.rows {
             // What is to be written before the next cell that is not empty.
             let mut blanks = 0;

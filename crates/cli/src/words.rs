@@ -160,6 +160,17 @@ pub(crate) fn cut(text: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", kept.trim_end()))
 }
 
+/// The end of the text that fits into so many columns.
+pub(crate) fn cut_beginning(text: &str, room: usize) -> Cow<'_, str> {
+    let wide = measure_text_width(text);
+    if wide <= room {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = text.chars();
+    while measure_text_width(kept.as_str()) + 1 > room && kept.next().is_some() {}
+    Cow::Owned(format!("…{}", kept.as_str()))
+}
+
 /// The message without an `Error:` before it, where one says so anyhow.
 pub(crate) fn without_error_word(message: &str) -> &str {
     let mut message = message.trim();

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::prices::PriceList;
 use crate::source::Found;
 use crate::{Diagnostics, Key, Record};
 use entry::{Entry, Names};
@@ -49,6 +50,7 @@ pub struct Accounts {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     zone: Option<TimeZone>,
+    pub(crate) prices: PriceList,
     pub(crate) diagnostics: Diagnostics,
 }
 
@@ -131,6 +133,11 @@ impl Accounts {
     /// Whether a session has a record here, of whatever time.
     pub fn knows_session(&self, session: &str) -> bool {
         self.names.get(session).is_some()
+    }
+
+    /// The prices that estimates are made with.
+    pub fn prices(&self) -> &PriceList {
+        &self.prices
     }
 
     /// What was read for this and what was wrong with it.

@@ -2,24 +2,114 @@
 //!
 //! An estimate is what the service's list price comes to. It knows of no discount and no subscription. What a CLI itself reports is better.
 
+mod file;
 mod surcharges;
 mod table;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use teamster_core::Usage;
 
 use crate::{Provider, Record};
+use file::FilePrices;
 use table::{Model, Prices, Rates, Table};
 
-/// An estimate of what one request cost, in USD. `None` if the table does not know the model, or if neither
-/// input nor output is told.
-///
-/// `cache_write_1h_tokens` are those of `usage.cache_write_tokens` that the cache keeps for an hour. `model`
-/// is as the CLI writes it, with or without the vendor, a date, or the size of the context window:
-/// `claude-opus-4-8[1m]`, `anthropic/claude-opus-4-8`, `claude-sonnet-4-5-20250929`.
+pub use file::PriceFileError;
+
+/// The prices that estimates are made with: those of a user's file, and else those of the table in this
+/// repository, which are the default.
+#[derive(Debug, Clone, Default)]
+pub struct PriceList {
+    file: Option<Arc<FilePrices>>,
+}
+
+/// Where a model's prices are.
+#[derive(Debug, Clone, Copy)]
+enum Found {
+    File(usize),
+    Table(&'static Model),
+}
+
+impl PriceList {
+    /// The prices with those of a file before them. `docs/usage.md` describes the file.
+    pub fn with_file(path: &Path) -> Result<Self, PriceFileError> {
+        FilePrices::read(path).map(Self::of)
+    }
+
+    /// The same with the text of a file. Errors name `path`.
+    pub fn with_text(text: &str, path: &Path) -> Result<Self, PriceFileError> {
+        FilePrices::parse(text, path).map(Self::of)
+    }
+
+    fn of(file: FilePrices) -> Self {
+        Self {
+            file: Some(Arc::new(file)),
+        }
+    }
+
+    /// The file whose prices come first.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_ref().map(|file| &*file.path)
+    }
+
+    /// An estimate of what one request cost, in USD. `None` if the model has no price, or if neither input nor
+    /// output is known.
+    ///
+    /// `cache_write_1h_tokens` are those of `usage.cache_write_tokens` that the cache keeps for an hour.
+    /// `model` is as the CLI writes it, with or without the vendor, a date, or the size of the context window:
+    /// `claude-opus-4-8[1m]`, `anthropic/claude-opus-4-8`, `claude-sonnet-4-5-20250929`.
+    pub fn estimate(
+        &self,
+        provider: Provider,
+        model: &str,
+        usage: &Usage,
+        cache_write_1h_tokens: Option<u64>,
+        at: Timestamp,
+    ) -> Option<f64> {
+        let prices = self.model(self.find(provider, model)?)?.at(at)?;
+        cost(prices, usage, cache_write_1h_tokens, true)
+    }
+
+    /// The same of several requests together, whose sizes are not known: the higher prices of large requests
+    /// are left out.
+    pub fn estimate_sum(
+        &self,
+        provider: Provider,
+        model: &str,
+        usage: &Usage,
+        cache_write_1h_tokens: Option<u64>,
+        at: Timestamp,
+    ) -> Option<f64> {
+        let prices = self.model(self.find(provider, model)?)?.at(at)?;
+        cost(prices, usage, cache_write_1h_tokens, false)
+    }
+
+    fn find(&self, provider: Provider, name: &str) -> Option<Found> {
+        let own = self.file.as_ref().and_then(|file| file.find(name));
+        own.map(Found::File)
+            .or_else(|| Table::get().find(provider, name).map(Found::Table))
+    }
+
+    fn model(&self, found: Found) -> Option<&Model> {
+        match found {
+            Found::File(place) => self.file.as_ref()?.model(place),
+            Found::Table(model) => Some(model),
+        }
+    }
+
+    /// The prices of a model's faster service for a request of this size.
+    fn fast(&self, found: Found, provider: Provider, name: &str, size: u64) -> Option<Rates> {
+        let fast = |model: &Model| Some(model.fast()?.rates(size));
+        (self.model(found).and_then(fast))
+            .or_else(|| Table::get().find(provider, name).and_then(fast))
+            .or_else(|| surcharges::fast(&table::plain_name(name)))
+    }
+}
+
+/// [`PriceList::estimate`] by the table.
 pub fn estimate(
     provider: Provider,
     model: &str,
@@ -27,12 +117,10 @@ pub fn estimate(
     cache_write_1h_tokens: Option<u64>,
     at: Timestamp,
 ) -> Option<f64> {
-    let prices = Table::get().find(provider, model)?.at(at)?;
-    cost(prices, usage, cache_write_1h_tokens, true)
+    PriceList::default().estimate(provider, model, usage, cache_write_1h_tokens, at)
 }
 
-/// The same of several requests together, of which no one knows how large each was: the higher prices of
-/// large requests are left out.
+/// [`PriceList::estimate_sum`] by the table.
 pub fn estimate_sum(
     provider: Provider,
     model: &str,
@@ -40,8 +128,7 @@ pub fn estimate_sum(
     cache_write_1h_tokens: Option<u64>,
     at: Timestamp,
 ) -> Option<f64> {
-    let prices = Table::get().find(provider, model)?.at(at)?;
-    cost(prices, usage, cache_write_1h_tokens, false)
+    PriceList::default().estimate_sum(provider, model, usage, cache_write_1h_tokens, at)
 }
 
 /// A model's name without its vendor, its date and the size of its context window.
@@ -49,7 +136,7 @@ pub(crate) fn plain_name(name: &str) -> Arc<str> {
     table::plain_name(name).into()
 }
 
-/// Where the prices come from, for a line under estimates: `@pydantic/genai-prices 0.1.8`.
+/// The packages that the prices of the table are from, for a line under estimates.
 pub fn source() -> &'static str {
     &Table::get().name
 }
@@ -69,14 +156,23 @@ fn cost(
     if usage.input_tokens.is_none() && usage.output_tokens.is_none() {
         return None;
     }
-    let input = usage.input_tokens.unwrap_or(0);
-    let read = usage.cache_read_tokens.unwrap_or(0);
     let written = usage.cache_write_tokens.unwrap_or(0);
     let hour = cache_write_1h_tokens.unwrap_or(0).min(written);
-    // A request above a limit has another price for all of its tokens.
-    let size = input.saturating_add(read).saturating_add(written);
-    let rates = prices.rates(if one_request { size } else { 0 });
+    let rates = prices.rates(if one_request { size(usage) } else { 0 });
     Some(at_rates(rates, usage, hour))
+}
+
+/// The input of a request, what is read from and written to a cache included: above a limit, all of its tokens
+/// have another price.
+fn size(usage: &Usage) -> u64 {
+    [
+        usage.input_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+    ]
+    .into_iter()
+    .flatten()
+    .fold(0, u64::saturating_add)
 }
 
 /// What tokens cost, of which `hour` were written to a cache for an hour.
@@ -96,31 +192,46 @@ fn at_rates(rates: Rates, usage: &Usage, hour: u64) -> f64 {
     parts.into_iter().map(part).sum()
 }
 
-/// A CLI, who was asked for a model, and the model.
-type Asked = (Provider, Option<Arc<str>>, Arc<str>);
+/// A CLI, the vendor of the answer, and the model.
+type ModelKey = (Provider, Option<Arc<str>>, Arc<str>);
 
 /// Estimates for many records: each model is looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Estimates {
-    models: HashMap<Asked, Option<&'static Model>>,
+    list: PriceList,
+    models: HashMap<ModelKey, Option<Found>>,
 }
 
 impl Estimates {
+    pub(crate) fn new(list: PriceList) -> Self {
+        Self {
+            list,
+            models: HashMap::new(),
+        }
+    }
+
     /// The estimate for a record.
     pub(crate) fn of(&mut self, record: &Record) -> Option<f64> {
         let name = record.model.as_ref()?;
-        let model = *self
+        let provider = record.provider;
+        let list = &self.list;
+        let found = *self
             .models
-            .entry((record.provider, record.vendor.clone(), name.clone()))
+            .entry((provider, record.vendor.clone(), name.clone()))
             .or_insert_with(|| match &record.vendor {
-                Some(vendor) => Table::get().find(record.provider, &format!("{vendor}/{name}")),
-                None => Table::get().find(record.provider, name),
+                Some(vendor) => list.find(provider, &format!("{vendor}/{name}")),
+                None => list.find(provider, name),
             });
-        let prices = model?.at(record.at)?;
+        let prices = list.model(found?)?.at(record.at)?;
         let usage = &record.usage;
         let tokens = cost(prices, usage, record.cache_write_1h_tokens, !record.sum);
         let tokens = if record.fast {
-            let rates = surcharges::fast(&table::plain_name(name));
+            let rates = list.fast(
+                found?,
+                provider,
+                name,
+                if record.sum { 0 } else { size(usage) },
+            );
             let written = usage.cache_write_tokens.unwrap_or(0);
             let hour = record.cache_write_1h_tokens.unwrap_or(0).min(written);
             // A faster service without a known price is not estimated at the price of the usual one.

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::prices::PriceList;
 use crate::source::{Found, Sink, Source, Sources};
 use crate::{Accounts, Diagnostics, Places, Provider};
 
@@ -33,6 +34,7 @@ pub struct Scan {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     zone: TimeZone,
+    prices: PriceList,
     threads: Option<NonZero<usize>>,
     progress: Arc<Progress>,
 }
@@ -46,6 +48,7 @@ impl Scan {
             since: None,
             until: None,
             zone: TimeZone::system(),
+            prices: PriceList::default(),
             threads: None,
             progress: Arc::default(),
         }
@@ -81,6 +84,13 @@ impl Scan {
         self
     }
 
+    /// The prices that estimates are made with; those of the table if this is not called.
+    #[must_use]
+    pub fn prices(mut self, prices: PriceList) -> Self {
+        self.prices = prices;
+        self
+    }
+
     /// How many threads read; as many as there are processors if this is not said.
     #[must_use]
     pub fn threads(mut self, threads: NonZero<usize>) -> Self {
@@ -110,6 +120,7 @@ impl Scan {
         self.progress.bytes.store(bytes, Ordering::Relaxed);
 
         let mut accounts = Accounts::new(self.since, self.until, self.zone.clone());
+        accounts.prices = self.prices.clone();
         accounts.diagnostics = diagnostics;
         let threads = self
             .threads

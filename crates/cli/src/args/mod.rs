@@ -36,7 +36,7 @@ pub(crate) use supervise::{
     AgentsArgs, AgentsCommand, AgentsLogsArgs, AgentsSelection, AgentsStatusArgs, AgentsWatchArgs,
     SuperviseArgs,
 };
-pub(crate) use usage::{By, UsageArgs};
+pub(crate) use usage::{By, UsageArgs, When};
 pub(crate) use value::EnvVar;
 
 use crate::exit_code;
@@ -159,7 +159,7 @@ pub(crate) struct DoctorArgs {
     pub(crate) kill_leftovers: bool,
 }
 
-/// Shows a run without a key: of a real CLI with a scripted model, or a recorded one.
+/// Shows a run without a key: with a scripted model, or recorded.
 ///
 /// If an agent CLI is installed, it is really run, in a temporary folder: it asks a server on
 /// 127.0.0.1 that plays a script, and runs its real tools. Its home is temporary too and its key is
@@ -189,7 +189,7 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: Shell,
 }
 
-/// Pretends to be an agent CLI, for testing programs that drive such CLIs.
+/// Pretends to be an agent CLI, for tests of programs that drive one.
 ///
 /// It does what a script says: prints lines, half lines and floods, ignores signals, leaves
 /// processes behind, crashes. `teamster fake-agent --help` shows the whole language of scripts.

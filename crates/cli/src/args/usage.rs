@@ -1,5 +1,8 @@
 //! The arguments of `teamster usage`.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use jiff::civil::{Date, DateTime, Time};
@@ -12,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   teamster usage                               tokens and cost by day
   teamster usage --by month --models           each month, and its models
+  teamster usage --watch                       today's, while agents work, and how fast it grows
   teamster usage --limits                      what is used of a subscription
   teamster usage --by model --since 7d
   teamster usage --by agent --since today      which agents, told apart by their directories
@@ -21,9 +25,9 @@ Examples:
 
 Exit codes:
     0  it was shown, or there was nothing
-    1  the store that is named cannot be read, or something failed in teamster itself
+    1  the store or the file of prices cannot be read, or something failed in teamster itself
     2  the command line makes no sense
-  130  nobody reads the output any more";
+  130  Ctrl-C or SIGTERM ended --watch, or nobody reads the output any more";
 
 /// Shows what agent CLIs have used on this machine, and what it cost.
 ///
@@ -32,12 +36,12 @@ Exit codes:
 /// there. Runs of which the files know nothing are taken from the history of runs. SPENT is what a CLI
 /// reported, or else an estimate by the services' list prices, which has a `~` before it: of a
 /// subscription it is not what was paid. Nothing is written, and nothing is sent anywhere.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct UsageArgs {
-    /// What the figures are grouped by
-    #[arg(long, value_name = "WHAT", default_value = "day")]
-    pub(crate) by: By,
+    /// What the figures are grouped by; `day` unless it is given, with --watch `provider`
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<By>,
     /// Only from then on: a date, a time, `today`, `yesterday`, or how long ago, such as 24h or 7d
     #[arg(long, value_name = "WHEN", value_parser = When::parse)]
     pub(crate) since: Option<When>,
@@ -56,6 +60,24 @@ pub(crate) struct UsageArgs {
     /// Print a status line for Claude Code, from the JSON that it writes to stdin
     #[arg(long, conflicts_with_all = ["csv", "json", "models"])]
     pub(crate) statusline: bool,
+    /// Show it every 5 seconds or as often as is given, with the rates of the last 15 and 60 minutes, until
+    /// Ctrl-C; since today unless --since says otherwise
+    ///
+    /// A terminal shows one picture that changes; anything else gets a line each time.
+    #[arg(
+        long, value_name = "INTERVAL", value_parser = interval, num_args = 0..=1, require_equals = true,
+        default_missing_value = "5s", conflicts_with_all = ["limits", "statusline", "csv", "json", "until"]
+    )]
+    pub(crate) watch: Option<Duration>,
+    /// Prices that come before those of the table, in TOML [default: teamster/prices.toml in
+    /// ~/.config or $XDG_CONFIG_HOME, if it is there]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TEAMSTER_PRICES",
+        hide_env_values = true
+    )]
+    pub(crate) prices: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -112,6 +134,16 @@ impl By {
             Self::Session => "session",
             Self::Provider => "provider",
         }
+    }
+}
+
+/// How often something is shown.
+fn interval(text: &str) -> Result<Duration, String> {
+    match value::limit(text) {
+        Ok(every) if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&every) => {
+            Ok(every)
+        }
+        _ => Err("expected a time between 1s and 24h".to_owned()),
     }
 }
 

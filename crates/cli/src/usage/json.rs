@@ -86,6 +86,8 @@ struct Unpriced<'a> {
 struct Prices {
     source: &'static str,
     date: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -132,7 +134,16 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
                 requests: *requests,
             })
             .collect(),
-        prices: Prices { source, date },
+        prices: Prices {
+            source,
+            date,
+            // A path need not be UTF-8, which JSON has to be.
+            file: report
+                .accounts
+                .prices()
+                .file()
+                .map(|file| file.display().to_string()),
+        },
         history: History {
             only_there: report.joined.only_there,
             with_cost: report.joined.with_cost,

@@ -28,7 +28,7 @@ struct WrittenLimit {
 }
 
 /// Prints the limits that the CLIs left on the disk.
-pub(super) fn print(json: bool) -> io::Result<()> {
+pub(super) fn print(json: bool, width: Option<usize>) -> io::Result<()> {
     let limits = limits(&Places::from_env());
     if json {
         let limits = limits.iter().map(|limit| WrittenLimit {
@@ -53,10 +53,25 @@ pub(super) fn print(json: bool) -> io::Result<()> {
              (`teamster usage --statusline`)"
         );
     }
-    table(&limits, Timestamp::now()).write(&mut anstream::stdout())
+    table(&limits, Timestamp::now(), width).write(&mut anstream::stdout())
 }
 
-fn table(limits: &[Limit], now: Timestamp) -> Table {
+/// The limits, in a terminal not wider than that: it has no room for when they were known, and then only for how
+/// long it is until they reset.
+fn table(limits: &[Limit], now: Timestamp, width: Option<usize>) -> Table {
+    let mut whole = with_resets(limits, now, true);
+    let fits = |table: &Table| width.is_none_or(|width| table.width() <= width);
+    if !fits(&whole) {
+        whole.without(4);
+    }
+    if !fits(&whole) {
+        whole = with_resets(limits, now, false);
+        whole.without(4);
+    }
+    whole
+}
+
+fn with_resets(limits: &[Limit], now: Timestamp, dates: bool) -> Table {
     let mut table = Table::new(["CLI", "LIMIT", "USED", "RESETS", "AS OF"]);
     let local = |at: Timestamp| {
         let at = at.to_zoned(zone::local());
@@ -65,7 +80,8 @@ fn table(limits: &[Limit], now: Timestamp) -> Table {
     for limit in limits {
         let resets = match limit.resets_at {
             Some(at) if at <= now => "has reset since".to_owned(),
-            Some(at) => format!("{} (in {})", local(at), span(now, at)),
+            Some(at) if dates => format!("{} (in {})", local(at), span(now, at)),
+            Some(at) => format!("in {}", span(now, at)),
             None => String::new(),
         };
         let cells = [
@@ -104,6 +120,40 @@ pub(super) fn span(now: Timestamp, until: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_narrow_terminal_has_how_much_is_used_and_when_it_resets() {
+        let now = Timestamp::from_second(1_795_410_000).unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("sessions/2026/11/22");
+        std::fs::create_dir_all(&folder).unwrap();
+        // Made by hand, with the fields that Codex 0.169.0 writes.
+        let line = r#"{"timestamp":"2026-11-22T19:00:00.000Z","type":"event_msg","payload":{"type":"token_count",
+            "info":null,"rate_limits":{"primary":{"used_percent":31.0,"window_minutes":300,"resets_at":1795418220},
+            "secondary":{"used_percent":100.0,"window_minutes":10080,"resets_at":1795618800}}}}"#;
+        let line = line.replace('\n', "");
+        std::fs::write(folder.join("rollout-1.jsonl"), format!("{line}\n")).unwrap();
+        let mut places = Places::default();
+        places.codex = Some(home.path().to_owned());
+        let limits = limits(&places);
+        assert_eq!(limits.len(), 2);
+        for width in [40, 60, 80, 120] {
+            let table = table(&limits, now, Some(width));
+            let mut out = anstream::StripStream::new(Vec::new());
+            table.write(&mut out).unwrap();
+            let text = String::from_utf8(out.into_inner()).unwrap();
+            for line in text.lines() {
+                assert!(
+                    console::measure_text_width(line) <= width,
+                    "{width}\n{text}"
+                );
+            }
+            assert!(
+                text.contains("in 2h 17m") && text.contains("100%"),
+                "{width}\n{text}"
+            );
+        }
+    }
 
     #[test]
     fn windows_and_spans_have_short_names() {

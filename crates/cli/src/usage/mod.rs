@@ -4,8 +4,10 @@ mod csv;
 mod history;
 mod json;
 mod limits;
+mod prices;
 mod statusline;
 mod table;
+mod watch;
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal};
@@ -18,9 +20,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use teamster::usage::{
-    Accounts, Dimension, Figures, Group, Joined, Places, Provider, Scan, prices,
-};
+use teamster::usage::prices::PriceList;
+use teamster::usage::{Accounts, Dimension, Figures, Group, Joined, Places, Provider, Scan};
 
 use crate::args::{By, UsageArgs};
 use crate::render::{Spinner, TermSpinner};
@@ -37,7 +38,7 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
         return statusline::main();
     }
     if args.limits {
-        return exit_code::of_printed(limits::print(args.json));
+        return exit_code::of_printed(limits::print(args.json, width()));
     }
     let now = Timestamp::now().to_zoned(zone::local());
     let span = match span(args, &now) {
@@ -51,28 +52,57 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
         [] => Provider::ALL.to_vec(),
         some => some.to_vec(),
     };
-    let mut accounts = read(args, span, &now, &providers)?;
-    let runs = history::runs(&args.store, span, &providers)?;
-    let ticks = accounts.ticks();
-    let joined = accounts.join(runs.known.into_iter().chain(ticks));
-    let zone = now.time_zone().clone();
-    let mut report = Report::new(&accounts, args.by, span, zone, joined, runs.of_others);
-    if args.models {
-        report.models = accounts
-            .models_by(args.by.dimension())
-            .into_iter()
-            .collect();
+    let prices = prices::list(args)?;
+    if let Some(every) = args.watch {
+        return watch::main(args, every, providers, prices);
     }
+    let collected = collect(args, span, &now, &providers, &prices)?;
+    let by = args.by.unwrap_or(By::Day);
+    let report = Report::new(&collected, by, span, &now, args.models);
+    let width = width();
     let printed = if args.json {
         json::print(&report, &mut io::stdout())
     } else if args.csv {
         csv::print(&report, &mut io::stdout())
     } else if report.groups.is_empty() {
-        table::nothing(&report, &args.providers, &mut anstream::stderr())
+        table::nothing(&report, &args.providers, width, &mut anstream::stderr())
     } else {
-        table::print(&report, &mut anstream::stdout())
+        table::print(&report, width, &mut anstream::stdout())
     };
     exit_code::of_printed(printed)
+}
+
+/// How wide the terminal is, if stdout is one.
+fn width() -> Option<usize> {
+    let size = console::Term::stdout().size_checked();
+    size.map(|(_, columns)| usize::from(columns))
+}
+
+/// What was used in a time.
+struct Collected {
+    accounts: Accounts,
+    joined: Joined,
+    /// Runs of agents whose files are not known.
+    of_others: u64,
+}
+
+/// Reads the files of the CLIs and the history.
+fn collect(
+    args: &UsageArgs,
+    span: TimeSpan,
+    now: &Zoned,
+    providers: &[Provider],
+    prices: &PriceList,
+) -> anyhow::Result<Collected> {
+    let mut accounts = read(args, span, now, providers, prices)?;
+    let runs = history::runs(&args.store, span, providers)?;
+    let ticks = accounts.ticks();
+    let joined = accounts.join(runs.known.into_iter().chain(ticks));
+    Ok(Collected {
+        accounts,
+        joined,
+        of_others: runs.of_others,
+    })
 }
 
 /// From when on, and until when.
@@ -109,9 +139,11 @@ fn read(
     span: TimeSpan,
     now: &Zoned,
     providers: &[Provider],
+    prices: &PriceList,
 ) -> anyhow::Result<Accounts> {
     let mut scan = Scan::new(Places::from_env())
         .zone(now.time_zone().clone())
+        .prices(prices.clone())
         .providers(providers.iter().copied());
     if let Some(since) = span.since {
         scan = scan.since(since);
@@ -127,7 +159,7 @@ fn read(
         let _ = done.send(());
         accounts
     });
-    if io::stderr().is_terminal() && !args.json {
+    if io::stderr().is_terminal() && !args.json && args.watch.is_none() {
         let mut spinner = TermSpinner::new();
         let mut wait = PATIENCE;
         while is_done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
@@ -171,13 +203,13 @@ struct Report<'a> {
 
 impl<'a> Report<'a> {
     fn new(
-        accounts: &'a Accounts,
+        collected: &'a Collected,
         by: By,
         span: TimeSpan,
-        zone: TimeZone,
-        joined: Joined,
-        of_others: u64,
+        now: &Zoned,
+        with_models: bool,
     ) -> Self {
+        let accounts = &collected.accounts;
         let mut groups = accounts.by(by.dimension());
         match by {
             By::Day | By::Week | By::Month => {}
@@ -204,14 +236,18 @@ impl<'a> Report<'a> {
         Self {
             by,
             span,
-            zone,
+            zone: now.time_zone().clone(),
             groups,
             total: accounts.total(),
             unpriced: unpriced.collect(),
-            joined,
-            of_others,
+            joined: collected.joined,
+            of_others: collected.of_others,
             accounts,
-            models: HashMap::new(),
+            models: if with_models {
+                accounts.models_by(by.dimension()).into_iter().collect()
+            } else {
+                HashMap::new()
+            },
         }
     }
 
@@ -222,6 +258,12 @@ impl<'a> Report<'a> {
 
     /// What the estimates are made with.
     fn prices() -> (&'static str, &'static str) {
-        (prices::source(), prices::date())
+        (
+            teamster::usage::prices::source(),
+            teamster::usage::prices::date(),
+        )
     }
 }
+
+#[cfg(test)]
+mod tests;

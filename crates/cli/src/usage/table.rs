@@ -29,6 +29,7 @@ const HEAD: [&str; 8] = [
 pub(super) fn nothing(
     report: &Report<'_>,
     chosen: &[Provider],
+    width: Option<usize>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let chosen: Vec<_> = chosen.iter().map(|provider| provider.id()).collect();
@@ -43,14 +44,23 @@ pub(super) fn nothing(
     } else {
         ""
     };
+    let text = format!(
+        "nothing{of} was used {when}, as far as the CLIs' files and the history of runs tell{more}"
+    );
     writeln!(
         out,
-        "nothing{of} was used {when}, as far as the CLIs' files and the history of runs tell{more}"
+        "{}",
+        words::wrap(&text, 0, 0, width.unwrap_or(usize::MAX))
     )?;
-    notes(report, out)
+    notes(report, &[], width, out)
 }
 
-pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
+/// Prints the table, in a terminal not wider than that.
+pub(super) fn print(
+    report: &Report<'_>,
+    width: Option<usize>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let names: &[&str] = match report.by {
         By::Day => &["DAY"],
         By::Week => &["WEEK OF"],
@@ -92,9 +102,82 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             .chain(figures(&report.total, reported));
         table.row(cells.map(|cell| (cell, Style::new().bold())));
     }
+    let left_out = width.map_or_else(Vec::new, |width| {
+        let left_out = fit(&mut table, report.by, named, width);
+        let heads = names.iter().chain(&HEAD);
+        left_out
+            .into_iter()
+            .filter_map(|column| heads.clone().nth(column).copied())
+            .collect()
+    });
     table.write(out)?;
     writeln!(out)?;
-    notes(report, out)
+    notes(report, &left_out, width, out)
+}
+
+/// The least width to which the names of groups are cut before columns are left out, and after all that can
+/// be left out are.
+const NAMES: [usize; 2] = [24, 6];
+
+/// Makes a table fit a terminal: cuts long names, and leaves columns out; those.
+fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
+    let (requests, read, written) = (named, named + 3, named + 4);
+    let (reported, estimated, spent) = (named + 5, named + 6, named + 7);
+    let mut order = match by {
+        By::Day | By::Week | By::Month => vec![requests, written, read],
+        By::Model | By::Agent | By::Project => vec![requests, 1, written, read],
+        By::Session => vec![requests, 1, written, read, 3, 2],
+        By::Provider => vec![requests, written, read, 1],
+    };
+    // Both are in what was spent.
+    order.push(reported);
+    if !table.hides(spent) {
+        order.push(estimated);
+    }
+    // What may be cut: names, the directories of sessions, the models of CLIs.
+    let cuttable: &[usize] = match by {
+        By::Day | By::Week | By::Month => &[],
+        By::Model | By::Agent | By::Project => &[0],
+        By::Session => &[3, 0],
+        By::Provider => &[1],
+    };
+    let paths = |column: usize| {
+        matches!(
+            (by, column),
+            (By::Agent | By::Project, 0) | (By::Session, 3)
+        )
+    };
+    let cut = |table: &mut Table, least: usize| {
+        for column in cuttable {
+            let over = table.width().saturating_sub(width);
+            let wide = table.width_of(*column);
+            if over == 0 || wide <= least || table.hides(*column) {
+                continue;
+            }
+            let room = wide.saturating_sub(over).max(least);
+            if paths(*column) {
+                table.cut_beginnings(*column, room);
+            } else {
+                table.cut(*column, room);
+            }
+        }
+    };
+    let mut left_out = Vec::new();
+    for column in order {
+        let mut narrow = table.clone();
+        cut(&mut narrow, NAMES[0]);
+        if narrow.width() <= width {
+            *table = narrow;
+            return left_out;
+        }
+        if !table.hides(column) {
+            table.without(column);
+            left_out.push(column);
+        }
+    }
+    cut(table, NAMES[0]);
+    cut(table, NAMES[1]);
+    left_out
 }
 
 /// What tells a group from the others.
@@ -148,26 +231,54 @@ fn figures(figures: &Figures, reported: bool) -> [String; 8] {
         figures
             .spent_usd
             .filter(|_| reported)
-            .map(|usd| spent(usd, figures.reported_cost_usd))
+            .map(|usd| spent(usd, all_reported(figures)))
             .unwrap_or_default(),
     ]
 }
 
 /// What was spent, with a `~` if not all of it is reported.
-fn spent(usd: f64, reported: Option<f64>) -> String {
-    let all = reported.is_some_and(|reported| (usd - reported).abs() < 1e-9);
-    format!("{}{}", if all { "" } else { "~" }, words::usd(usd))
+fn spent(usd: f64, all_reported: bool) -> String {
+    format!("{}{}", if all_reported { "" } else { "~" }, words::usd(usd))
+}
+
+/// Whether nothing of what was spent is estimated.
+pub(super) fn all_reported(figures: &Figures) -> bool {
+    let both = figures.spent_usd.zip(figures.reported_cost_usd);
+    both.is_some_and(|(spent, reported)| (spent - reported).abs() < 1e-9)
 }
 
 /// What has to be known to read the figures.
-fn notes(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
+fn notes(
+    report: &Report<'_>,
+    left_out: &[&str],
+    width: Option<usize>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let dim = Style::new().dimmed();
-    let mut note = |text: String| writeln!(out, "{dim}{text}{dim:#}");
+    let width = width.unwrap_or(usize::MAX);
+    let mut note = |text: String| {
+        let text = words::wrap(&text, 0, 0, width);
+        writeln!(out, "{dim}{text}{dim:#}")
+    };
+    if !left_out.is_empty() {
+        note(format!(
+            "Left out for lack of room: {}. --csv has all.",
+            left_out.join(", ")
+        ))?;
+    }
     let found = report.accounts.diagnostics();
     if report.total.estimated_cost_usd.is_some() {
         let (source, date) = Report::prices();
+        let file = report.accounts.prices().file();
+        let file = file.map(|file| words::one_line(&file.display().to_string()));
+        let file = file.map_or_else(String::new, |file| {
+            format!(
+                ", and before them the prices of {}",
+                words::cut_beginning(&file, width)
+            )
+        });
         note(format!(
-            "~ is an estimate by list prices of {date} ({source})."
+            "~ is an estimate by list prices of {date} ({source}){file}."
         ))?;
     }
     if report.total.reported_cost_usd.is_some() {
@@ -183,13 +294,16 @@ fn notes(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
             "" => "an unknown model",
             name => name,
         });
-        let mut names: Vec<&str> = names.take(NAMED).collect();
+        let names = names
+            .take(NAMED)
+            .map(|name| words::cut(name, width.saturating_sub(1)));
+        let mut names: Vec<_> = names.collect();
         if report.unpriced.len() > NAMED {
-            names.push("...");
+            names.push("...".into());
         }
         let requests = words::plural(requests, "request");
         note(format!(
-            "Without a price, and not in the estimate: {requests} to {}.",
+            "Without a price, and not in the estimate: {requests} to {}. --prices can name one.",
             names.join(", ")
         ))?;
     }
@@ -228,7 +342,10 @@ fn notes(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     if found.unreadable > 0 {
         let files = words::plural(found.unreadable, "file");
         let example = found.unreadable_examples.first();
-        let example = example.map(|path| words::one_line(&path.display().to_string()));
+        let example = example.map(|path| {
+            let path = words::one_line(&path.display().to_string());
+            words::cut_beginning(&path, width.saturating_sub(1)).into_owned()
+        });
         note(format!(
             "Not counted: {files} that could not be read, such as {}.",
             example.unwrap_or_default()

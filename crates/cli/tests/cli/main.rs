@@ -24,6 +24,7 @@ mod stdin;
 mod stop;
 mod terminal;
 mod usage;
+mod usage_watch;
 mod usage_zone;
 
 use std::fs;

@@ -112,7 +112,7 @@ impl Accounts {
     fn groups(&self, dimension: Dimension, models: bool) -> BTreeMap<(Name, Name), Sums> {
         let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
         let mut groups = BTreeMap::<_, Sums>::new();
-        let mut estimates = Estimates::default();
+        let mut estimates = Estimates::new(self.prices.clone());
         self.each(&mut |record, began| {
             let name = match dimension {
                 Dimension::Day => {
@@ -145,7 +145,7 @@ impl Accounts {
     /// The figures of all together.
     pub fn total(&self) -> Figures {
         let mut sums = Sums::default();
-        let mut estimates = Estimates::default();
+        let mut estimates = Estimates::new(self.prices.clone());
         self.each(&mut |record, began| sums.add(record, began, &mut estimates));
         sums.figures()
     }

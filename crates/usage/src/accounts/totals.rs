@@ -202,7 +202,10 @@ impl Accounts {
 
     /// What the sums add. `requests` calls its argument with each request.
     pub(super) fn settle(&self, requests: &dyn Fn(&mut Take<'_>)) -> Settled {
-        let mut settled = Settled::default();
+        let mut settled = Settled {
+            estimates: Estimates::new(self.prices.clone()),
+            ..Settled::default()
+        };
         if self.totals.is_empty() {
             return settled;
         }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use jiff::civil::Date;
+use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
@@ -22,6 +22,8 @@ pub(super) struct File {
     source: String,
     version: String,
     date: String,
+    #[serde(rename = "secondSource")]
+    second_source: String,
     vendors: Vendors,
 }
 
@@ -36,6 +38,10 @@ struct Vendors {
     copilot: Vec<Model>,
     #[serde(rename = "x-ai")]
     xai: Vec<Model>,
+    deepseek: Vec<Model>,
+    minimax: Vec<Model>,
+    moonshotai: Vec<Model>,
+    zai: Vec<Model>,
 }
 
 /// A vendor of models.
@@ -46,6 +52,10 @@ enum Vendor {
     Google,
     Copilot,
     Xai,
+    DeepSeek,
+    MiniMax,
+    Moonshot,
+    Zai,
 }
 
 /// Those whose models others sell as well. Copilot's list is of what Copilot takes for them.
@@ -56,10 +66,22 @@ const MAKERS: [Vendor; 4] = [
     Vendor::Xai,
 ];
 
+/// All makers. The models of the last four are open: who else sells them takes other prices.
+const ALL_MAKERS: [Vendor; 8] = [
+    Vendor::Anthropic,
+    Vendor::OpenAi,
+    Vendor::Google,
+    Vendor::Xai,
+    Vendor::DeepSeek,
+    Vendor::MiniMax,
+    Vendor::Moonshot,
+    Vendor::Zai,
+];
+
 /// The table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// The package and its version.
+    /// The packages and their versions.
     pub(super) name: String,
     /// The day on which it was published.
     pub(super) date: String,
@@ -74,7 +96,7 @@ impl Table {
 
     pub(super) fn of(file: File) -> Self {
         Self {
-            name: format!("{} {}", file.source, file.version),
+            name: format!("{} {}, {}", file.source, file.version, file.second_source),
             date: file.date,
             vendors: file.vendors,
         }
@@ -87,6 +109,10 @@ impl Table {
             Vendor::Google => &self.vendors.google,
             Vendor::Copilot => &self.vendors.copilot,
             Vendor::Xai => &self.vendors.xai,
+            Vendor::DeepSeek => &self.vendors.deepseek,
+            Vendor::MiniMax => &self.vendors.minimax,
+            Vendor::Moonshot => &self.vendors.moonshotai,
+            Vendor::Zai => &self.vendors.zai,
         }
     }
 
@@ -95,7 +121,7 @@ impl Table {
         let name = name.trim().to_ascii_lowercase();
         let (path, name) = name.rsplit_once('/').unwrap_or(("", &name));
         let vendors = vendors(provider, path)?;
-        let name = plain(name);
+        let name = without_size(name);
         // A date may be a part of the name, and of another model than without it.
         let names = [name, undated(name)];
         vendors.iter().find_map(|vendor| {
@@ -107,17 +133,25 @@ impl Table {
 }
 
 /// Whose prices are meant, in their order, by the CLI and by what stands before the model's name. None
-/// where that is somebody whose prices nobody knows, such as a server of one's own.
-fn vendors(provider: Provider, path: &str) -> Option<&'static [Vendor]> {
-    use Vendor::{Anthropic, Copilot, Google, OpenAi, Xai};
+/// where the prices are not known, such as those of a server of one's own.
+fn vendors(provider: Provider, path: &str) -> Option<Vec<Vendor>> {
+    use Vendor::{Anthropic, Copilot, DeepSeek, Google, MiniMax, Moonshot, OpenAi, Xai, Zai};
+    let first_of = |vendor: Vendor, others: &[Vendor]| {
+        let others = others.iter().filter(|other| **other != vendor);
+        [vendor].into_iter().chain(others.copied()).collect()
+    };
     let first = path.split('/').next().unwrap_or_default();
     let last = path.rsplit('/').next().unwrap_or_default();
     Some(match (first, last) {
-        ("github-copilot", _) => &[Copilot, Anthropic, OpenAi, Google, Xai],
-        (_, "anthropic") => &[Anthropic],
-        (_, "openai") => &[OpenAi],
-        (_, "google" | "gemini" | "models") => &[Google],
-        (_, "xai" | "x-ai") => &[Xai],
+        ("github-copilot", _) => first_of(Copilot, &MAKERS),
+        (_, "anthropic") => vec![Anthropic],
+        (_, "openai") => vec![OpenAi],
+        (_, "google" | "gemini" | "models") => vec![Google],
+        (_, "xai" | "x-ai") => vec![Xai],
+        ("deepseek", "deepseek") => vec![DeepSeek],
+        ("minimax", "minimax") => vec![MiniMax],
+        ("moonshotai", "moonshotai") | ("kimi-for-coding", _) => vec![Moonshot],
+        ("zai" | "zai-coding-plan", _) => vec![Zai],
         // They sell the models of others under their names and, but for a margin, for their prices.
         (
             "amazon-bedrock"
@@ -128,13 +162,12 @@ fn vendors(provider: Provider, path: &str) -> Option<&'static [Vendor]> {
             | "openrouter"
             | "vertex",
             _,
-        ) => &MAKERS,
+        ) => MAKERS.to_vec(),
         ("", _) => match provider {
-            Provider::Claude => &[Anthropic, OpenAi, Google, Xai],
-            Provider::Codex => &[OpenAi, Anthropic, Google, Xai],
-            Provider::Gemini => &[Google, Anthropic, OpenAi, Xai],
-            Provider::Copilot => &[Copilot, Anthropic, OpenAi, Google, Xai],
-            Provider::OpenCode => &MAKERS,
+            Provider::Claude | Provider::OpenCode => ALL_MAKERS.to_vec(),
+            Provider::Codex => first_of(OpenAi, &ALL_MAKERS),
+            Provider::Gemini => first_of(Google, &ALL_MAKERS),
+            Provider::Copilot => first_of(Copilot, &ALL_MAKERS),
         },
         _ => return None,
     })
@@ -144,11 +177,11 @@ fn vendors(provider: Provider, path: &str) -> Option<&'static [Vendor]> {
 pub(super) fn plain_name(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase();
     let (_, last) = name.rsplit_once('/').unwrap_or(("", &name));
-    undated(plain(last)).to_owned()
+    undated(without_size(last)).to_owned()
 }
 
 /// A name without what some services put before it, and without the size of the context window.
-fn plain(name: &str) -> &str {
+pub(super) fn without_size(name: &str) -> &str {
     let name = name.split_once('[').map_or(name, |(name, _)| name);
     // Bedrock: `us.anthropic.claude-sonnet-4-5-20250929-v1:0`.
     name.rsplit_once("anthropic.")
@@ -162,11 +195,23 @@ pub(super) struct Model {
     /// Names that are of something else, although `names` match.
     #[serde(default)]
     not: Vec<String>,
-    /// In the order of their days.
+    /// In the order of their days, and of a day those for hours last.
     prices: Vec<Prices>,
+    /// Those of the faster service.
+    fast: Option<Prices>,
 }
 
 impl Model {
+    /// A model by these prices. It has no name here.
+    pub(super) fn of(prices: Prices, fast: Option<Prices>) -> Self {
+        Self {
+            names: Vec::new(),
+            not: Vec::new(),
+            prices: vec![prices],
+            fast,
+        }
+    }
+
     /// Whether the model is called so.
     fn is(&self, name: &str) -> bool {
         let is = |pattern: &String| matches(pattern, name);
@@ -175,9 +220,17 @@ impl Model {
 
     /// The prices that held at a time.
     pub(super) fn at(&self, at: Timestamp) -> Option<&Prices> {
-        let day = at.to_zoned(TimeZone::UTC).date();
-        let holds = |prices: &&Prices| prices.from.is_none_or(|from| from <= day);
+        let at = at.to_zoned(TimeZone::UTC).datetime();
+        let holds = |prices: &&Prices| {
+            let within = |(start, end): (Time, Time)| start <= at.time() && at.time() < end;
+            prices.from.is_none_or(|from| from <= at.date()) && prices.hours.is_none_or(within)
+        };
         self.prices.iter().rev().find(holds)
+    }
+
+    /// The prices of its faster service, where the table has them.
+    pub(super) fn fast(&self) -> Option<&Prices> {
+        self.fast.as_ref()
     }
 }
 
@@ -213,7 +266,7 @@ fn goes_on(beginning: &str, rest: &str) -> bool {
 }
 
 /// A name without the date at its end: `-20250929` or `-2026-03-05`.
-fn undated(name: &str) -> &str {
+pub(super) fn undated(name: &str) -> &str {
     for form in ["-dddddddd", "-dddd-dd-dd"] {
         let Some(place) = name.len().checked_sub(form.len()) else {
             continue;
@@ -236,10 +289,12 @@ fn undated(name: &str) -> &str {
     name
 }
 
-/// Prices, from a day on.
+/// Prices, from a day on, or of some hours.
 #[derive(Debug, Deserialize)]
 pub(super) struct Prices {
     from: Option<Date>,
+    /// From when to when on each day, in UTC.
+    hours: Option<(Time, Time)>,
     #[serde(flatten)]
     base: Told,
     #[serde(default)]
@@ -248,22 +303,22 @@ pub(super) struct Prices {
 
 /// Prices of requests with more input than so many tokens, those of and for the cache among them.
 #[derive(Debug, Deserialize)]
-struct Tier {
-    above: u64,
+pub(super) struct Tier {
+    pub(super) above: u64,
     #[serde(flatten)]
-    prices: Told,
+    pub(super) prices: Told,
 }
 
 /// Prices that are told, in USD for a million tokens.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
-    input: Option<f64>,
-    output: Option<f64>,
-    cache_read: Option<f64>,
-    cache_write: Option<f64>,
+pub(super) struct Told {
+    pub(super) input: Option<f64>,
+    pub(super) output: Option<f64>,
+    pub(super) cache_read: Option<f64>,
+    pub(super) cache_write: Option<f64>,
     #[serde(rename = "cacheWrite1h")]
-    cache_write_1h: Option<f64>,
+    pub(super) cache_write_1h: Option<f64>,
 }
 
 /// The prices that hold for a request, in USD for a million tokens.
@@ -277,6 +332,16 @@ pub(super) struct Rates {
 }
 
 impl Prices {
+    /// Prices that hold at any time.
+    pub(super) fn always(base: Told, tiers: Vec<Tier>) -> Self {
+        Self {
+            from: None,
+            hours: None,
+            base,
+            tiers,
+        }
+    }
+
     /// Those of a request with so much input.
     pub(super) fn rates(&self, input: u64) -> Rates {
         let mut told = self.base;
@@ -312,10 +377,10 @@ mod tests {
     #[test]
     fn the_table_can_be_read_and_has_prices_for_all() {
         let table = Table::of(serde_json::from_str(TEXT).unwrap());
-        let all = [&MAKERS[..], &[Vendor::Copilot]].concat();
+        let all = [&ALL_MAKERS[..], &[Vendor::Copilot]].concat();
         for vendor in all {
             let models = table.models(vendor);
-            assert!(models.len() >= 10, "{vendor:?}");
+            assert!(models.len() >= 5, "{vendor:?}");
             for model in models {
                 assert!(
                     !model.names.is_empty() && !model.prices.is_empty(),

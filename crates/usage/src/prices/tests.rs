@@ -91,6 +91,13 @@ fn models_are_known_by_the_names_that_the_clis_write() {
         (Provider::Codex, "gpt-5.3-codex", 175.0),
         (Provider::Codex, "gpt-5.1-codex-max", 125.0),
         (Provider::Codex, "gpt-6-sol", 400.0),
+        (Provider::Codex, "gpt-6.1-sol", 400.0),
+        (Provider::Claude, "glm-5.2", 140.0),
+        (Provider::Claude, "GLM-5.1", 140.0),
+        (Provider::Claude, "kimi-k2.7-code", 95.0),
+        (Provider::Claude, "MiniMax-M2.5", 30.0),
+        (Provider::OpenCode, "zai-coding-plan/glm-4.7", 60.0),
+        (Provider::OpenCode, "deepseek/deepseek-v3.2", 22.88),
         (Provider::Gemini, "gemini-2.5-flash", 30.0),
         (Provider::Gemini, "models/gemini-2.5-flash", 30.0),
         (Provider::Copilot, "claude-opus-4.8", 500.0),
@@ -115,10 +122,13 @@ fn what_is_not_known_has_no_price_and_never_the_price_0() {
         "",
         "mock",
         "claude-sonnet-5-5",
-        "gpt-6.1-sol",
+        "gpt-6.2-sol",
         "gpt-99",
         "lmstudio/gpt-oss-20b",
         "openai/claude-opus-4-8",
+        "openrouter/deepseek/deepseek-v3.2",
+        "zhipuai/glm-5.1",
+        "moonshotai-cn/kimi-k3",
         "/",
         "[1m]",
         "日本語",
@@ -140,7 +150,7 @@ fn what_is_not_known_has_no_price_and_never_the_price_0() {
 
 #[test]
 fn the_table_says_where_it_is_from() {
-    assert_eq!(source(), "@pydantic/genai-prices 0.1.8");
+    assert_eq!(source(), "@pydantic/genai-prices 0.1.8, litellm 1.109.1");
     assert_eq!(date(), "2026-09-23");
 }
 
@@ -159,4 +169,181 @@ fn a_date_may_be_of_another_model_and_speech_is_none() {
     ] {
         assert_eq!(of(Provider::Gemini, speech), None, "{speech}");
     }
+}
+
+#[test]
+fn hours_of_the_day_may_have_prices_of_their_own() {
+    let usage = usage(1_000_000, 0, 0, 0);
+    let of = |at: &str| {
+        let at = at.parse().unwrap();
+        estimate(Provider::Claude, "deepseek-v4-flash", &usage, None, at)
+    };
+    assert_eq!(
+        of("2026-08-16T02:00:00Z"),
+        Some(0.14),
+        "before the hours began"
+    );
+    for (time, price) in [
+        ("00:59:59", 0.22),
+        ("01:00:00", 0.44),
+        ("03:59:59", 0.44),
+        ("04:00:00", 0.22),
+        ("09:00:00", 0.44),
+    ] {
+        assert_eq!(of(&format!("2026-09-23T{time}Z")), Some(price), "{time}");
+    }
+}
+
+#[test]
+fn sonnet_4_costs_more_above_200000_tokens() {
+    let of = |usage| cents(Provider::Claude, "claude-sonnet-4-20250514", &usage, None);
+    assert_eq!(of(usage(200_000, 0, 0, 0)), Some(60.0));
+    assert_eq!(of(usage(200_001, 1_000_000, 0, 0)), Some(2370.0006));
+}
+
+fn list(text: &str) -> Result<PriceList, PriceFileError> {
+    PriceList::with_text(text, Path::new("/c/prices.toml"))
+}
+
+/// What a million tokens of input cost by a list.
+fn input(list: &PriceList, provider: Provider, model: &str) -> Option<f64> {
+    list.estimate(provider, model, &usage(1_000_000, 0, 0, 0), None, at())
+}
+
+#[test]
+fn a_file_comes_before_the_table_and_its_longest_name_counts() {
+    let list = list(
+        r#"
+        [models."claude-opus-4-8"]
+        input = 1
+        output = 2
+        [models."house-*"]
+        input = 3
+        output = 4
+        [models."house-large*"]
+        input = 5
+        output = 6
+        [models."lmstudio/gpt-oss-20b"]
+        input = 0
+        output = 0
+        "#,
+    )
+    .unwrap();
+    for (provider, model, price) in [
+        (Provider::Claude, "claude-opus-4-8[1m]", Some(1.0)),
+        (
+            Provider::Claude,
+            "anthropic/Claude-Opus-4-8-20260520",
+            Some(1.0),
+        ),
+        (Provider::Claude, "claude-opus-4-6", Some(5.0)),
+        (Provider::OpenCode, "ours/house-small", Some(3.0)),
+        (Provider::OpenCode, "ours/house-large-2", Some(5.0)),
+        (Provider::OpenCode, "lmstudio/gpt-oss-20b", Some(0.0)),
+        (Provider::OpenCode, "vllm/gpt-oss-20b", None),
+    ] {
+        assert_eq!(input(&list, provider, model), price, "{model}");
+    }
+    assert_eq!(list.file(), Some(Path::new("/c/prices.toml")));
+}
+
+#[test]
+fn a_file_has_prices_of_caches_of_large_requests_and_of_the_faster_service() {
+    let list = list(
+        r#"
+        [models.m]
+        input = 1
+        output = 10
+        cache_read = 0.1
+        tiers = [{ above = 1000, input = 2, output = 20 }]
+        fast = { input = 3, output = 30 }
+        "#,
+    )
+    .unwrap();
+    let of = |usage| {
+        let usd = list
+            .estimate(Provider::Claude, "m", &usage, None, at())
+            .unwrap();
+        (usd * 1e9).round() / 1e9
+    };
+    assert_eq!(of(usage(1000, 0, 0, 0)), 0.001);
+    assert_eq!(of(usage(1001, 100, 0, 0)), 0.004_002);
+    // Writing to a cache costs what input costs.
+    assert_eq!(of(usage(0, 0, 500, 500)), 0.000_55);
+    let mut record = Record::new(Provider::Claude, "s".into(), at());
+    record.model = Some("m".into());
+    record.usage = usage(1000, 0, 0, 0);
+    record.fast = true;
+    let usd = Estimates::new(list.clone()).of(&record).unwrap();
+    assert!((usd - 0.003).abs() < 1e-12, "{usd}");
+}
+
+#[test]
+fn an_error_in_a_file_names_its_line_and_field() {
+    for (text, line, shown, message) in [
+        (
+            "[models.m]\ninput = \"1\"\noutput = 2",
+            2,
+            "input = \"1\"",
+            "expected a price in USD",
+        ),
+        (
+            "[models.m]\ninput = 1\noutput = -2",
+            3,
+            "output = -2",
+            "expected a price in USD",
+        ),
+        (
+            "[models.m]\ninput = 1\noutput = inf",
+            3,
+            "output = inf",
+            "expected a price in USD",
+        ),
+        (
+            "[models.m]\ninput = 1\noutputs = 2",
+            3,
+            "outputs = 2",
+            "unknown field `outputs`",
+        ),
+        (
+            "\n[models.m]\ninput = 1",
+            2,
+            "[models.m]",
+            "missing field `output`",
+        ),
+        (
+            "[model.m]\ninput = 1",
+            1,
+            "[model.m]",
+            "unknown field `model`",
+        ),
+        (
+            "[models.m]\ninput = 1\ninput = 2",
+            3,
+            "input = 2",
+            "duplicate key",
+        ),
+        (
+            "[models.\"*\"]\ninput = 1\noutput = 1",
+            1,
+            "[models.\"*\"]",
+            "name of a model",
+        ),
+        ("[models.m", 1, "[models.m", ""),
+    ] {
+        let error = list(text).unwrap_err().to_string();
+        let beginning = format!("/c/prices.toml:{line}: `{shown}`: ");
+        assert!(
+            error.starts_with(&beginning) && error.contains(message),
+            "{error}"
+        );
+        assert!(!error.contains('\n'), "{error}");
+    }
+    let missing = PriceList::with_file(Path::new("/nowhere/prices.toml"));
+    assert!(
+        missing
+            .unwrap_err()
+            .to_string()
+            .starts_with("/nowhere/prices.toml: ")
+    );
 }

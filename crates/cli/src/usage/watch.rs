@@ -1,0 +1,284 @@
+//! What was used, shown again and again, and how fast it grows.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anstream::AutoStream;
+use anyhow::Context;
+use jiff::{SignedDuration, Timestamp, Zoned};
+use teamster::usage::prices::PriceList;
+use teamster::usage::{Figures, Provider};
+
+use super::{Collected, Report, TimeSpan, table};
+use crate::args::{By, UsageArgs, When};
+use crate::signals::Source;
+use crate::{exit_code, tokio_runtime, words, zone};
+
+/// The spans over which the rate is measured, in minutes, with their names.
+const RATES: [(i64, &str); 2] = [(15, "last 15 min"), (60, "last hour")];
+
+/// What is collected anew each time.
+struct Watch {
+    args: UsageArgs,
+    providers: Vec<Provider>,
+    prices: PriceList,
+}
+
+/// What was used up to now.
+struct Frame {
+    collected: Collected,
+    span: TimeSpan,
+    now: Zoned,
+    rates: Vec<(&'static str, Rate)>,
+}
+
+/// What is used in a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rate {
+    tokens_per_minute: f64,
+    /// In USD, where a request of the time has a price.
+    usd_per_hour: Option<f64>,
+    /// Whether a part of it is estimated.
+    estimated: bool,
+}
+
+/// Shows what was used until a signal ends it; the exit code.
+pub(super) fn main(
+    args: &UsageArgs,
+    every: Duration,
+    providers: Vec<Provider>,
+    prices: PriceList,
+) -> anyhow::Result<u8> {
+    let mut args = args.clone();
+    // All of the past is a long list, which does not change.
+    args.since.get_or_insert(When::DaysAgo(0));
+    let watch = Arc::new(Watch {
+        args,
+        providers,
+        prices,
+    });
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let code = runtime.block_on(show(&watch, every));
+    // A scan that still goes on need not be waited for.
+    runtime.shutdown_background();
+    code
+}
+
+async fn show(watch: &Arc<Watch>, every: Duration) -> anyhow::Result<u8> {
+    let mut signals = Source::new().context("cannot listen for signals")?;
+    let mut screen = Screen::of_stdout();
+    loop {
+        let this = watch.clone();
+        let collecting = tokio::task::spawn_blocking(move || this.frame());
+        let frame = tokio::select! {
+            frame = collecting => frame.context("the files of the CLIs could not be read")??,
+            () = signals.next() => return Ok(exit_code::ABORTED),
+        };
+        let shown = match &mut screen {
+            Some(screen) => screen.draw(watch, &frame, every),
+            None => line(&frame, &mut io::stdout()),
+        };
+        if shown.is_err() {
+            return exit_code::of_printed(shown);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(every) => {}
+            () = signals.next() => return Ok(exit_code::ABORTED),
+        }
+    }
+}
+
+impl Watch {
+    fn frame(&self) -> anyhow::Result<Frame> {
+        let now = Timestamp::now().to_zoned(zone::local());
+        let span = super::span(&self.args, &now)?;
+        let collect = |span| super::collect(&self.args, span, &now, &self.providers, &self.prices);
+        let collected = collect(span)?;
+        let mut rates = Vec::new();
+        for (minutes, name) in RATES {
+            let since = now.timestamp() - SignedDuration::from_mins(minutes);
+            let recent = collect(TimeSpan {
+                since: Some(since),
+                until: None,
+            })?;
+            rates.push((name, Rate::of(&recent.accounts.total(), minutes)));
+        }
+        Ok(Frame {
+            collected,
+            span,
+            now,
+            rates,
+        })
+    }
+
+    fn report<'a>(&self, frame: &'a Frame) -> Report<'a> {
+        let by = self.args.by.unwrap_or(By::Provider);
+        Report::new(
+            &frame.collected,
+            by,
+            frame.span,
+            &frame.now,
+            self.args.models,
+        )
+    }
+}
+
+impl Rate {
+    fn of(figures: &Figures, minutes: i64) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "to 15 digits")]
+        let (tokens, minutes) = (
+            figures.usage.total_tokens().unwrap_or_default() as f64,
+            minutes as f64,
+        );
+        Self {
+            tokens_per_minute: tokens / minutes,
+            usd_per_hour: figures.spent_usd.map(|usd| usd * 60.0 / minutes),
+            estimated: !table::all_reported(figures),
+        }
+    }
+}
+
+impl std::fmt::Display for Rate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a rate is not negative, and what is too large saturates"
+        )]
+        let tokens = words::count(self.tokens_per_minute.round() as u64);
+        write!(f, "{tokens} tokens/min")?;
+        if let Some(usd) = self.usd_per_hour {
+            let about = if self.estimated { "~" } else { "" };
+            write!(f, ", {about}{}/h", words::usd(usd))?;
+        }
+        Ok(())
+    }
+}
+
+/// One line, where it is no terminal.
+fn line(frame: &Frame, out: &mut impl Write) -> io::Result<()> {
+    let total = frame.collected.accounts.total();
+    let mut parts = vec![
+        words::plural(total.requests, "request"),
+        format!(
+            "{} tokens",
+            words::count(total.usage.total_tokens().unwrap_or_default())
+        ),
+    ];
+    if let Some(usd) = total.spent_usd {
+        let about = if table::all_reported(&total) { "" } else { "~" };
+        parts.push(format!("{about}{}", words::usd(usd)));
+    }
+    let at = frame.now.strftime("%Y-%m-%d %H:%M:%S");
+    let rates: Vec<_> = (frame.rates.iter())
+        .map(|(name, rate)| format!("{name}: {rate}"))
+        .collect();
+    writeln!(out, "{at} {}; {}", parts.join(", "), rates.join("; "))?;
+    out.flush()
+}
+
+/// A terminal on which each frame replaces the one before.
+struct Screen {
+    term: console::Term,
+    begun: bool,
+}
+
+impl Screen {
+    /// None if stdout is no terminal, or one that cannot move its cursor.
+    fn of_stdout() -> Option<Self> {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        (io::stdout().is_terminal() && !dumb).then(|| Self {
+            term: console::Term::stdout(),
+            begun: false,
+        })
+    }
+
+    fn draw(&mut self, watch: &Watch, frame: &Frame, every: Duration) -> io::Result<()> {
+        let (height, width) = self.term.size();
+        let (height, width) = (usize::from(height), usize::from(width));
+        let colors = AutoStream::choice(&io::stdout());
+        let mut text = AutoStream::new(Vec::new(), colors);
+        content(watch, frame, every, width, &mut text)?;
+        let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
+
+        let mut out = io::stdout().lock();
+        // A frame begins where the one before began, and each line erases what was on its right.
+        out.write_all(if self.begun {
+            b"\x1b[H"
+        } else {
+            b"\x1b[2J\x1b[H"
+        })?;
+        self.begun = true;
+        for line in fitting(&text, height) {
+            write!(out, "{line}\x1b[K\n")?;
+        }
+        out.write_all(b"\x1b[J")?;
+        out.flush()
+    }
+}
+
+/// The lines of a frame for a terminal of this height, whose last line is left for the cursor.
+fn fitting(text: &str, height: usize) -> Vec<String> {
+    let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    let room = height.saturating_sub(1).max(1);
+    if lines.len() <= room {
+        return lines;
+    }
+    let hidden = lines.len() - (room - 1);
+    let more = words::plural(hidden as u64, "more line");
+    let shown = lines.into_iter().take(room - 1);
+    shown.chain([format!("… {more}")]).collect()
+}
+
+fn content(
+    watch: &Watch,
+    frame: &Frame,
+    every: Duration,
+    width: usize,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let at = frame.now.strftime("%H:%M:%S");
+    let every = words::duration_ms(u64::try_from(every.as_millis()).unwrap_or(u64::MAX));
+    let head = format!("{at}, every {every}, Ctrl-C ends");
+    writeln!(out, "{}", words::wrap(&head, 0, 0, width))?;
+    for (name, rate) in &frame.rates {
+        let line = format!("{name}: {rate}");
+        writeln!(out, "{}", words::wrap(&line, 0, 2, width))?;
+    }
+    writeln!(out)?;
+    let report = watch.report(frame);
+    if report.groups.is_empty() {
+        return table::nothing(&report, &watch.args.providers, Some(width), out);
+    }
+    table::print(&report, Some(width), out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_per_minute_and_per_hour() {
+        let mut figures = Figures::default();
+        figures.usage.input_tokens = Some(30_000);
+        assert_eq!(Rate::of(&figures, 15).to_string(), "2.0k tokens/min");
+        figures.spent_usd = Some(0.5);
+        assert_eq!(
+            Rate::of(&figures, 15).to_string(),
+            format!("2.0k tokens/min, ~{}/h", words::usd(2.0))
+        );
+        figures.reported_cost_usd = Some(0.5);
+        assert_eq!(
+            Rate::of(&figures, 60).to_string(),
+            format!("500 tokens/min, {}/h", words::usd(0.5))
+        );
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_says_so() {
+        assert_eq!(fitting("a\nb\nc", 4), ["a", "b", "c"]);
+        assert_eq!(fitting("a\nb\nc\nd", 4), ["a", "b", "… 2 more lines"]);
+        assert_eq!(fitting("a\nb", 1), ["… 2 more lines"]);
+    }
+}

@@ -1,0 +1,234 @@
+//! A user's file of prices, in TOML.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+
+use super::table::{Model, Prices, Tier, Told, undated, without_size};
+
+/// Why a file of prices cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PriceFileError {
+    /// It cannot be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// It is not what such a file has to be.
+    #[error("{}:{line}: `{text}`: {message}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The line's text.
+        text: String,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+/// The models of a file.
+#[derive(Debug)]
+pub(super) struct FilePrices {
+    pub(super) path: PathBuf,
+    /// Names in small letters, with their models. A name with a `/` is with its vendor.
+    models: Vec<(String, Model)>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    #[serde(default)]
+    models: BTreeMap<Name, Entry>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    input: Usd,
+    output: Usd,
+    cache_read: Option<Usd>,
+    cache_write: Option<Usd>,
+    cache_write_1h: Option<Usd>,
+    #[serde(default)]
+    tiers: Vec<EntryTier>,
+    fast: Option<Rates>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryTier {
+    above: u64,
+    input: Option<Usd>,
+    output: Option<Usd>,
+    cache_read: Option<Usd>,
+    cache_write: Option<Usd>,
+    cache_write_1h: Option<Usd>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rates {
+    input: Usd,
+    output: Usd,
+    cache_read: Option<Usd>,
+    cache_write: Option<Usd>,
+    cache_write_1h: Option<Usd>,
+}
+
+/// A model's name, which may end with a `*`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Name(String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?.trim().to_lowercase();
+        let beginning = name.strip_suffix('*').unwrap_or(&name);
+        if beginning.is_empty() || beginning.contains('*') {
+            return Err(de::Error::custom(
+                "expected the name of a model, which may end with one `*`",
+            ));
+        }
+        Ok(Self(name))
+    }
+}
+
+/// A price, in USD for a million tokens.
+#[derive(Clone, Copy)]
+struct Usd(f64);
+
+impl<'de> Deserialize<'de> for Usd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Price;
+        impl Visitor<'_> for Price {
+            type Value = Usd;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a price in USD for a million tokens, such as 0.25")
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Usd, E> {
+                #[expect(clippy::cast_precision_loss, reason = "prices are small")]
+                self.visit_f64(value as f64)
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Usd, E> {
+                if value.is_finite() && value >= 0.0 {
+                    Ok(Usd(value))
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Float(value), &self))
+                }
+            }
+        }
+        deserializer.deserialize_any(Price)
+    }
+}
+
+impl FilePrices {
+    pub(super) fn read(path: &Path) -> Result<Self, PriceFileError> {
+        let text = std::fs::read_to_string(path).map_err(|source| PriceFileError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::parse(&text, path)
+    }
+
+    pub(super) fn parse(text: &str, path: &Path) -> Result<Self, PriceFileError> {
+        let content: Content = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start.min(text.len()));
+            let before = text.get(..at).unwrap_or_default();
+            let line = before.matches('\n').count();
+            let shown = text.lines().nth(line).unwrap_or_default();
+            PriceFileError::Content {
+                path: path.to_owned(),
+                line: line + 1,
+                text: shown.trim().to_owned(),
+                message: error.message().trim().replace('\n', ", "),
+            }
+        })?;
+        let models = content.models.into_iter();
+        Ok(Self {
+            path: path.to_owned(),
+            models: models
+                .map(|(Name(name), entry)| (name, entry.into()))
+                .collect(),
+        })
+    }
+
+    /// Where the model is that a CLI calls so: the longest name that matches.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        let name = name.trim().to_ascii_lowercase();
+        let (path, last) = name.rsplit_once('/').unwrap_or(("", &name));
+        let last = without_size(last);
+        let with_path = |last: &str| match path {
+            "" => last.to_owned(),
+            path => format!("{path}/{last}"),
+        };
+        let names = [
+            with_path(last),
+            with_path(undated(last)),
+            last.to_owned(),
+            undated(last).to_owned(),
+        ];
+        let is = |key: &str| match key.strip_suffix('*') {
+            Some(beginning) => names.iter().any(|name| name.starts_with(beginning)),
+            None => names.iter().any(|name| name == key),
+        };
+        let matching = (0..self.models.len()).filter(|place| is(&self.models[*place].0));
+        matching.max_by_key(|place| {
+            let key = &self.models[*place].0;
+            (!key.ends_with('*'), key.len())
+        })
+    }
+
+    pub(super) fn model(&self, place: usize) -> Option<&Model> {
+        self.models.get(place).map(|(_, model)| model)
+    }
+}
+
+fn told(price: Option<Usd>) -> Option<f64> {
+    price.map(|Usd(usd)| usd)
+}
+
+impl From<Entry> for Model {
+    fn from(entry: Entry) -> Self {
+        let base = Told {
+            input: Some(entry.input.0),
+            output: Some(entry.output.0),
+            cache_read: told(entry.cache_read),
+            cache_write: told(entry.cache_write),
+            cache_write_1h: told(entry.cache_write_1h),
+        };
+        let mut tiers: Vec<_> = (entry.tiers.into_iter())
+            .map(|tier| Tier {
+                above: tier.above,
+                prices: Told {
+                    input: told(tier.input),
+                    output: told(tier.output),
+                    cache_read: told(tier.cache_read),
+                    cache_write: told(tier.cache_write),
+                    cache_write_1h: told(tier.cache_write_1h),
+                },
+            })
+            .collect();
+        tiers.sort_by_key(|tier| tier.above);
+        let fast = entry.fast.map(|fast| Told {
+            input: Some(fast.input.0),
+            output: Some(fast.output.0),
+            cache_read: told(fast.cache_read),
+            cache_write: told(fast.cache_write),
+            cache_write_1h: told(fast.cache_write_1h),
+        });
+        Self::of(
+            Prices::always(base, tiers),
+            fast.map(|fast| Prices::always(fast, Vec::new())),
+        )
+    }
+}
