@@ -34,7 +34,7 @@ and Ctrl-D ends.
 Without a terminal on stdin every line is a message or a command, nobody is asked for permission,
 and Ctrl-C between two messages ends the chat.";
 
-/// Talks with an agent, whose process stays from one message to the next.
+/// Talks with an agent: many messages to one process.
 ///
 /// The agent's CLI runs with the login, settings and tools that it has on this machine, in one process
 /// for all messages. When it wants to use a tool that nobody has allowed, it asks here, if its CLI can.

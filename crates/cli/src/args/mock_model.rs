@@ -23,7 +23,7 @@ Exit codes:
   installed. Without it, 0 at Ctrl-C or SIGTERM. In both cases, 1 if the port is taken, 2 if the
   command line or the script is wrong, 130 if COMMAND was stopped by a signal to teamster.";
 
-/// Plays a scripted model to agent CLIs: no key, no network, the same words each time.
+/// Plays a scripted model to agent CLIs, without key and network.
 ///
 /// A server on 127.0.0.1 that speaks Anthropic Messages, OpenAI Responses, OpenAI Chat Completions
 /// and Gemini, and answers as a script in TOML says. Real CLIs ask it in the place of their model
