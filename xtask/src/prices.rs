@@ -238,9 +238,9 @@ fn model(found: &Value) -> anyhow::Result<Option<Value>> {
     let mut names = Vec::new();
     collect_names(&found["match"], &mut names)?;
     // Names are compared in small letters.
-    names
-        .iter_mut()
-        .for_each(|name| name.make_ascii_lowercase());
+    for name in &mut names {
+        name.make_ascii_lowercase();
+    }
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
     let (not, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.starts_with('!'));

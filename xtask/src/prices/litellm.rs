@@ -1,4 +1,4 @@
-//! The second source of prices: LiteLLM's table, for what the package does not have.
+//! The second source of prices: `LiteLLM`'s table, for what the package does not have.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::output;
 pub(super) const PACKAGE: &str = "litellm";
 pub(super) const VERSION: &str = "1.109.1";
 
-/// The models that are taken from it: vendor, id in our table, and key in LiteLLM's table.
+/// The models that are taken from it: vendor, id in our table, and key in `LiteLLM`'s table.
 ///
 /// Of a model that the package knows, only the prices of large requests and of the faster service are
 /// taken, and only where the package has none.
@@ -41,7 +41,7 @@ const MODELS: [(&str, &str, &str); 14] = [
     ("zai", "glm-4.5-air", "zai/glm-4.5-air"),
 ];
 
-/// Our names of the prices, and LiteLLM's. Its prices are of one token.
+/// Our names of the prices, and `LiteLLM`'s. Its prices are of one token.
 const PRICES: [(&str, &str); 5] = [
     ("input", "input_cost_per_token"),
     ("output", "output_cost_per_token"),
@@ -93,7 +93,7 @@ pub(super) fn license(wheel: &Path) -> anyhow::Result<String> {
     )
 }
 
-/// Adds to the models of a vendor what only LiteLLM has.
+/// Adds to the models of a vendor what only `LiteLLM` has.
 pub(super) fn add(vendor: &str, models: &mut Vec<Value>, data: &Value) -> anyhow::Result<()> {
     for (_, id, key) in MODELS.iter().filter(|(of, ..)| *of == vendor) {
         let found = data[*key]

@@ -69,8 +69,8 @@ pub(crate) struct UsageArgs {
         default_missing_value = "5s", conflicts_with_all = ["limits", "statusline", "csv", "json", "until"]
     )]
     pub(crate) watch: Option<Duration>,
-    /// Prices that come before those of the table, in TOML [default: teamster/prices.toml in
-    /// ~/.config or $XDG_CONFIG_HOME, if it is there]
+    /// Prices that come before those of the table, in TOML [default: `teamster/prices.toml`
+    /// in `$XDG_CONFIG_HOME`, else in `~/.config`, if it is there]
     #[arg(
         long,
         value_name = "FILE",
@@ -140,7 +140,7 @@ impl By {
 /// How often something is shown.
 fn interval(text: &str) -> Result<Duration, String> {
     match value::limit(text) {
-        Ok(every) if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&every) => {
+        Ok(every) if (Duration::from_secs(1)..=Duration::from_hours(24)).contains(&every) => {
             Ok(every)
         }
         _ => Err("expected a time between 1s and 24h".to_owned()),

@@ -117,7 +117,10 @@ pub(super) fn print(
 
 /// The least width to which the names of groups are cut before columns are left out, and after all that can
 /// be left out are.
-const NAMES: [usize; 2] = [24, 6];
+const NAMES: [usize; 2] = [24, DATE];
+
+/// How wide a date is, which is not cut.
+const DATE: usize = 10;
 
 /// Makes a table fit a terminal: cuts long names, and leaves columns out; those.
 fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
@@ -134,12 +137,11 @@ fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
     if !table.hides(spent) {
         order.push(estimated);
     }
-    // What may be cut: names, the directories of sessions, the models of CLIs.
+    // What may be cut: names of groups and of their models, the directories of sessions, the models of CLIs.
     let cuttable: &[usize] = match by {
-        By::Day | By::Week | By::Month => &[],
-        By::Model | By::Agent | By::Project => &[0],
         By::Session => &[3, 0],
-        By::Provider => &[1],
+        By::Provider => &[1, 0],
+        _ => &[0],
     };
     let paths = |column: usize| {
         matches!(

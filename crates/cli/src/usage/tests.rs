@@ -28,13 +28,13 @@ fn collected() -> Collected {
         record.directory = Some(format!("{LONG}/{number}").into());
         record.requests = 123_456;
         record.usage = Usage {
-            input_tokens: Some(12_345_678_900),
-            output_tokens: Some(1_234_567_890),
-            cache_read_tokens: Some(98_765_432_100),
-            cache_write_tokens: Some(9_999_999_999),
+            input_tokens: Some(1_234_567_890),
+            output_tokens: Some(123_456_789),
+            cache_read_tokens: Some(9_876_543_210),
+            cache_write_tokens: Some(999_999_999),
             reasoning_tokens: None,
         };
-        record.cost_usd = (number == 0).then_some(123_456.78);
+        record.cost_usd = (number == 0).then_some(12_345.67);
         accounts.add(record);
     }
     Collected {

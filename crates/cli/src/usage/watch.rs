@@ -211,7 +211,7 @@ impl Screen {
         })?;
         self.begun = true;
         for line in fitting(&text, height) {
-            write!(out, "{line}\x1b[K\n")?;
+            writeln!(out, "{line}\x1b[K")?;
         }
         out.write_all(b"\x1b[J")?;
         out.flush()

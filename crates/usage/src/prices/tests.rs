@@ -250,26 +250,25 @@ fn a_file_comes_before_the_table_and_its_longest_name_counts() {
 #[test]
 fn a_file_has_prices_of_caches_of_large_requests_and_of_the_faster_service() {
     let list = list(
-        r#"
+        r"
         [models.m]
         input = 1
         output = 10
         cache_read = 0.1
         tiers = [{ above = 1000, input = 2, output = 20 }]
         fast = { input = 3, output = 30 }
-        "#,
+        ",
     )
     .unwrap();
-    let of = |usage| {
-        let usd = list
-            .estimate(Provider::Claude, "m", &usage, None, at())
-            .unwrap();
-        (usd * 1e9).round() / 1e9
+    let is = |usage, expected: f64| {
+        let usd = list.estimate(Provider::Claude, "m", &usage, None, at());
+        let usd = usd.unwrap();
+        assert!((usd - expected).abs() < 1e-12, "{usd} {expected}");
     };
-    assert_eq!(of(usage(1000, 0, 0, 0)), 0.001);
-    assert_eq!(of(usage(1001, 100, 0, 0)), 0.004_002);
+    is(usage(1000, 0, 0, 0), 0.001);
+    is(usage(1001, 100, 0, 0), 0.004_002);
     // Writing to a cache costs what input costs.
-    assert_eq!(of(usage(0, 0, 500, 500)), 0.000_55);
+    is(usage(0, 0, 500, 500), 0.000_55);
     let mut record = Record::new(Provider::Claude, "s".into(), at());
     record.model = Some("m".into());
     record.usage = usage(1000, 0, 0, 0);
