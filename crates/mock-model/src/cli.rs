@@ -9,7 +9,7 @@ pub(crate) mod opencode;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Part;
 
@@ -198,6 +198,12 @@ impl Place<'_> {
             .or(names.first())
             .unwrap_or(&"")
     }
+}
+
+/// The choices of a question, as most of the tools that ask one want them.
+fn choices() -> Value {
+    let choice = |label: &str| json!({"label": label, "description": label});
+    json!([choice("Yes"), choice("No")])
 }
 
 /// A call of a tool, as it stands on the wire.

@@ -106,6 +106,8 @@ pub enum Part {
     Thinking(Pieces),
     /// Call the CLI's tool that runs a shell command.
     Shell(String),
+    /// Call the CLI's tool that runs a shell command, which goes on in the background.
+    BackgroundShell(String),
     /// Call the CLI's tool that reads a file. The path may be relative to where the agent works.
     /// Codex has none and runs `cat`.
     ReadFile(String),
@@ -136,6 +138,13 @@ pub enum Part {
     },
     /// Call the CLI's tool that writes a plan with these entries, all of them still to be done.
     Plan(Vec<String>),
+    /// Call the CLI's tool that asks its user a question, with the choices "Yes" and "No".
+    Ask(String),
+    /// Call the CLI's tool that searches the web. What it finds is made up.
+    WebSearch(String),
+    /// Say that the service itself has searched the web for this, and what it found. The answer goes on
+    /// after it.
+    ServiceSearch(String),
     /// Call a tool by the CLI's own name for it.
     Tool {
         /// The name.
@@ -157,6 +166,25 @@ pub enum Part {
     /// Put these bytes into the stream as they are, such as what is no event at all. An answer that
     /// is not streamed is without them.
     Raw(String),
+}
+
+impl Part {
+    /// Whether it calls a tool.
+    pub fn is_call(&self) -> bool {
+        matches!(
+            self,
+            Self::Shell(_)
+                | Self::BackgroundShell(_)
+                | Self::ReadFile(_)
+                | Self::WriteFile { .. }
+                | Self::Mcp { .. }
+                | Self::Agent { .. }
+                | Self::Plan(_)
+                | Self::Ask(_)
+                | Self::WebSearch(_)
+                | Self::Tool { .. }
+        )
+    }
 }
 
 /// Text in the pieces in which it is streamed.
@@ -439,20 +467,8 @@ impl Turn {
 
     /// Why the model stopped, also where the script is silent about it.
     pub fn stop(&self) -> Stop {
-        let calls = |part: &Part| {
-            matches!(
-                part,
-                Part::Shell(_)
-                    | Part::ReadFile(_)
-                    | Part::WriteFile { .. }
-                    | Part::Mcp { .. }
-                    | Part::Agent { .. }
-                    | Part::Plan(_)
-                    | Part::Tool { .. }
-            )
-        };
         self.stop.unwrap_or_else(|| {
-            if self.parts.iter().any(calls) {
+            if self.parts.iter().any(Part::is_call) {
                 Stop::ToolUse
             } else {
                 Stop::End

@@ -113,6 +113,8 @@ pub(crate) enum What {
     /// Something that the CLI wants to know for itself, such as a title for the session: it gets
     /// this text, whatever the script says.
     Helper(String),
+    /// A search of the web for this by the service, which the CLI's own tool asks for.
+    Search(String),
     /// A question that has nothing to do with a conversation, such as the number of tokens of a
     /// text: it gets this body.
     Body(Value),
@@ -136,6 +138,8 @@ pub(crate) enum Say {
     Text(Vec<String>),
     Thinking(Vec<String>),
     Call(Call),
+    /// A search of the web by the service itself, and what it found.
+    Search(String),
     /// Nothing for so long.
     Pause(Duration),
     /// An error event in the stream, and then its end.
@@ -199,7 +203,9 @@ impl Frames {
             Say::Raw(bytes) => self.raw(bytes.clone()),
             Say::Cut => self.end(Some(Frame::Cut)),
             Say::Stall => self.end(Some(Frame::Stall)),
-            Say::Text(_) | Say::Thinking(_) | Say::Call(_) | Say::Error(_) => return false,
+            Say::Text(_) | Say::Thinking(_) | Say::Call(_) | Say::Search(_) | Say::Error(_) => {
+                return false;
+            }
         }
         true
     }

@@ -45,6 +45,10 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
 pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
     Some(match part {
         Part::Shell(command) => Call::new("Bash", json!({"command": command})),
+        Part::BackgroundShell(command) => Call::new(
+            "Bash",
+            json!({"command": command, "run_in_background": true}),
+        ),
         Part::ReadFile(path) => Call::new("Read", json!({"file_path": place.absolute(path)})),
         Part::WriteFile { path, content } => Call::new(
             "Write",
@@ -60,6 +64,16 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
             let todos: Vec<_> = entries.iter().map(todo).collect();
             Call::new("TodoWrite", json!({"todos": todos}))
         }
+        Part::Ask(question) => Call::new(
+            "AskUserQuestion",
+            json!({"questions": [{
+                "question": question,
+                "header": "Question",
+                "multiSelect": false,
+                "options": super::choices(),
+            }]}),
+        ),
+        Part::WebSearch(query) => Call::new("WebSearch", json!({"query": query})),
         Part::Agent { prompt, background } => {
             let mut input = json!({
                 "description": "Sub-agent",

@@ -93,6 +93,15 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
             let plan: Vec<_> = entries.iter().map(step).collect();
             Call::new("update_plan", json!({"plan": plan}))
         }
+        Part::Ask(question) => Call::new(
+            "request_user_input",
+            json!({"questions": [{
+                "id": "question",
+                "question": question,
+                "header": "Question",
+                "options": super::choices(),
+            }]}),
+        ),
         _ => return None,
     })
 }

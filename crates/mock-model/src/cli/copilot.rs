@@ -51,6 +51,10 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
             "bash",
             json!({"command": command, "description": "Run a command"}),
         ),
+        Part::BackgroundShell(command) => Call::new(
+            "bash",
+            json!({"command": command, "description": "Run a command", "mode": "async"}),
+        ),
         Part::ReadFile(path) => Call::new("view", json!({"path": place.absolute(path)})),
         // It makes new files only, in folders that are there.
         Part::WriteFile { path, content } => Call::new(
@@ -62,6 +66,10 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
             tool,
             arguments,
         } => Call::new(mcp_name(server, tool), arguments.clone()),
+        Part::Ask(question) => Call::new(
+            "ask_user",
+            json!({"question": question, "choices": ["Yes", "No"]}),
+        ),
         Part::Agent { prompt, background } => {
             let mode = if *background == Some(true) {
                 "background"

@@ -61,6 +61,10 @@ pub(super) fn call(part: &Part, _place: &Place<'_>) -> Option<Call> {
     // Its paths may be relative.
     Some(match part {
         Part::Shell(command) => Call::new("run_shell_command", json!({"command": command})),
+        Part::BackgroundShell(command) => Call::new(
+            "run_shell_command",
+            json!({"command": command, "is_background": true}),
+        ),
         Part::ReadFile(path) => Call::new("read_file", json!({"file_path": path})),
         Part::WriteFile { path, content } => {
             Call::new("write_file", json!({"file_path": path, "content": content}))
@@ -75,6 +79,16 @@ pub(super) fn call(part: &Part, _place: &Place<'_>) -> Option<Call> {
             let todos: Vec<_> = entries.iter().map(todo).collect();
             Call::new("write_todos", json!({"todos": todos}))
         }
+        Part::Ask(question) => Call::new(
+            "ask_user",
+            json!({"questions": [{
+                "question": question,
+                "header": "Question",
+                "type": "choice",
+                "options": super::choices(),
+            }]}),
+        ),
+        Part::WebSearch(query) => Call::new("google_web_search", json!({"query": query})),
         Part::Agent { prompt, .. } => Call::new(
             "invoke_agent",
             json!({"agent_name": "generalist", "prompt": prompt}),

@@ -96,6 +96,15 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
             let todos: Vec<_> = entries.iter().map(todo).collect();
             Call::new("todowrite", json!({"todos": todos}))
         }
+        Part::Ask(question) => Call::new(
+            "question",
+            json!({"questions": [{
+                "question": question,
+                "header": "Question",
+                "options": super::choices(),
+            }]}),
+        ),
+        Part::WebSearch(query) => Call::new("websearch", json!({"query": query})),
         Part::Agent { prompt, .. } => Call::new(
             "task",
             json!({"description": "Sub-agent", "prompt": prompt, "subagent_type": "general"}),

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::{Request, Shared};
 use crate::cli::Place;
-use crate::wire::{Asked, Frame, Reply, Say, What, opening};
+use crate::wire::{Asked, Frame, Reply, Say, What, Wire, opening};
 use crate::{Cli, ErrorKind, HttpError, Part, Protocol, Stop, Tokens, Turn};
 
 /// A body that can break off.
@@ -188,22 +188,11 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
     seen.model = Some(model.clone());
     let turn = match what {
         What::Body(body) => return json_body(200, &body),
-        What::Helper(text) => {
-            let reply = Reply {
-                id: "mock_helper".to_owned(),
-                model,
-                say: vec![Say::Text(vec![text])],
-                stop: Stop::End,
-                usage: Tokens::default(),
-            };
-            return if stream {
-                Planned::Stream {
-                    delay: Duration::ZERO,
-                    frames: wire.stream(&reply),
-                }
-            } else {
-                json_body(200, &wire.whole(&reply))
-            };
+        What::Helper(text) => return helper(wire, model, stream, vec![Say::Text(vec![text])]),
+        What::Search(query) => {
+            let found = format!("Found for {query}: a page of the mock model's.");
+            let say = vec![Say::Search(query), Say::Text(vec![found])];
+            return helper(wire, model, stream, say);
         }
         What::Answer { turn } => turn,
     };
@@ -280,6 +269,25 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
     }
 }
 
+/// The answer to what the CLI wants to know for itself.
+fn helper(wire: &dyn Wire, model: String, stream: bool, say: Vec<Say>) -> Planned {
+    let reply = Reply {
+        id: "mock_helper".to_owned(),
+        model,
+        say,
+        stop: Stop::End,
+        usage: Tokens::default(),
+    };
+    if stream {
+        Planned::Stream {
+            delay: Duration::ZERO,
+            frames: wire.stream(&reply),
+        }
+    } else {
+        json_body(200, &wire.whole(&reply))
+    }
+}
+
 /// What is no request to a model.
 fn beside(head: &Parts) -> Planned {
     let path = head.uri.path().trim_end_matches('/');
@@ -329,13 +337,17 @@ fn say(part: &Part, cli: Option<Cli>, place: &Place<'_>) -> Option<Say> {
         Part::Cut => Say::Cut,
         Part::Error(kind) => Say::Error(*kind),
         Part::Raw(bytes) => Say::Raw(bytes.clone()),
+        Part::ServiceSearch(query) => Say::Search(query.clone()),
         Part::Tool { name, input } => Say::Call(crate::cli::Call::new(name, input.clone())),
         Part::Shell(_)
+        | Part::BackgroundShell(_)
         | Part::ReadFile(_)
         | Part::WriteFile { .. }
         | Part::Mcp { .. }
         | Part::Agent { .. }
-        | Part::Plan(_) => Say::Call(cli?.call(part, place)?),
+        | Part::Plan(_)
+        | Part::Ask(_)
+        | Part::WebSearch(_) => Say::Call(cli?.call(part, place)?),
     })
 }
 

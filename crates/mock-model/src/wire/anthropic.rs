@@ -22,6 +22,8 @@ impl Wire for Anthropic {
             What::Helper(example(form).to_string())
         } else if let Some(text) = opencode::helper(body) {
             What::Helper(text.to_owned())
+        } else if let Some(query) = searched(body) {
+            What::Search(query.to_owned())
         } else if is_summary_asked(body) {
             What::Helper("<summary>\nMock model: nothing is kept.\n</summary>".to_owned())
         } else {
@@ -68,6 +70,25 @@ impl Wire for Anthropic {
                     let Failure { body, .. } = self.error(*kind, None);
                     event(&mut out, body);
                     out.end(None);
+                    continue;
+                }
+                Say::Search(query) => {
+                    let input = json!({"query": query}).to_string();
+                    let input = json!({"type": "input_json_delta", "partial_json": input});
+                    let inputs = [Some(input), None];
+                    for (block, input) in search(reply, query, false).into_iter().zip(inputs) {
+                        let start = json!({"type": "content_block_start", "index": index, "content_block": block});
+                        out.event(Some("content_block_start"), &start);
+                        if let Some(input) = input {
+                            let delta = json!({"type": "content_block_delta", "index": index, "delta": input});
+                            event(&mut out, delta);
+                        }
+                        event(
+                            &mut out,
+                            json!({"type": "content_block_stop", "index": index}),
+                        );
+                        index += 1;
+                    }
                     continue;
                 }
                 _ => {
@@ -130,13 +151,17 @@ impl Wire for Anthropic {
 
     fn whole(&self, reply: &Reply) -> Value {
         let mut message = frame_of(reply);
-        message["content"] = reply
-            .say
-            .iter()
-            .filter(|say| matches!(say, Say::Text(_) | Say::Thinking(_) | Say::Call(_)))
-            .enumerate()
-            .map(|(index, say)| block(reply, index, say, true))
-            .collect();
+        let mut content = Vec::new();
+        for say in &reply.say {
+            match say {
+                Say::Search(query) => content.extend(search(reply, query, true)),
+                Say::Text(_) | Say::Thinking(_) | Say::Call(_) => {
+                    content.push(block(reply, content.len(), say, true));
+                }
+                _ => {}
+            }
+        }
+        message["content"] = content.into();
         message["stop_reason"] = stop(reply.stop).into();
         message["usage"] = usage(&reply.usage, reply.usage.output);
         message
@@ -187,6 +212,16 @@ const SUMMARIZE: &str = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools
 /// What Claude Code puts in the model's place when a session is resumed that ended without an
 /// answer. It is nothing that a model said.
 const NO_ANSWER: &str = "No response requested.";
+
+/// How Claude Code begins the request that its tool for searches makes.
+const SEARCH: &str = "Perform a web search for the query: ";
+
+/// What is to be searched, if a request is for that alone.
+fn searched(body: &Value) -> Option<&str> {
+    let hosted = |tool: &Value| text_of(tool, "type").starts_with("web_search");
+    items(body, "tools").iter().any(hosted).then_some(())?;
+    last_text(items(body, "messages").last()?).strip_prefix(SEARCH)
+}
 
 fn is_summary_asked(body: &Value) -> bool {
     // A note of the system's can stand after it.
@@ -270,6 +305,28 @@ fn breaks_off(say: &[Say]) -> bool {
         .iter()
         .find(|say| !matches!(say, Say::Pause(_) | Say::Raw(_)));
     matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
+}
+
+/// The blocks of a search by the service itself: that it searches, and what it found. As they begin in
+/// a stream, or whole.
+fn search(reply: &Reply, query: &str, whole: bool) -> [Value; 2] {
+    let input = if whole {
+        json!({"query": query})
+    } else {
+        json!({})
+    };
+    let id = format!("srvtoolu_{}", reply.id);
+    let page = json!({
+        "type": "web_search_result",
+        "title": "Mock page",
+        "url": "https://example.org/mock",
+        "encrypted_content": SIGNATURE,
+        "page_age": null,
+    });
+    [
+        json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": input}),
+        json!({"type": "web_search_tool_result", "tool_use_id": id, "content": [page]}),
+    ]
 }
 
 /// A content block: as it begins in a stream, or whole.

@@ -322,9 +322,17 @@ fn speaker(item: &Value) -> Option<Speaker> {
     match text_of(item, "role") {
         "assistant" => Some(Speaker::Model),
         "developer" | "system" => None,
+        _ if is_of_copilot(item) => Some(Speaker::Other),
         _ if kind == "reasoning" || kind.ends_with("_call") => Some(Speaker::Model),
         _ => Some(Speaker::Other),
     }
+}
+
+/// Whether Copilot put a call in the model's place: where something has ended in the background, it reads
+/// its output by itself.
+fn is_of_copilot(item: &Value) -> bool {
+    matches!(text_of(item, "name"), "read_agent" | "read_bash")
+        && !text_of(item, "call_id").starts_with("call_mock_")
 }
 
 /// How an error is told.

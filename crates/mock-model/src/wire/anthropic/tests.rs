@@ -270,6 +270,36 @@ fn a_summary_of_a_long_conversation_is_no_turn_of_it() {
 }
 
 #[test]
+fn a_search_by_the_service_is_said_and_found_in_blocks_of_its_own() {
+    let ask = json!({
+        "model": "m",
+        "messages": [{"role": "user", "content": "Perform a web search for the query: cats"}],
+        "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+    });
+    assert_eq!(turn_of(&ask), What::Search("cats".into()));
+    let mut prompt = ask;
+    prompt["tools"] = json!([{"name": "WebSearch"}]);
+    assert_eq!(turn_of(&prompt), What::Answer { turn: 0 });
+    let mut reply = everything();
+    reply.say = vec![Say::Search("cats".into()), Say::Text(vec!["found".into()])];
+    let message = Anthropic.whole(&reply);
+    let kinds: Vec<_> = items(&message, "content")
+        .iter()
+        .map(|block| text_of(block, "type"))
+        .collect();
+    let wanted = ["server_tool_use", "web_search_tool_result", "text"];
+    assert_eq!(kinds, wanted);
+    let text = written(&Anthropic.stream(&reply));
+    for part in [
+        r#""index":0,"content_block":{"type":"server_tool_use""#,
+        r#""index":1,"content_block":{"type":"web_search_tool_result""#,
+        r#"{"type":"content_block_stop","index":2}"#,
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
 fn an_example_has_what_its_schema_requires_and_nothing_else() {
     let schema = json!({
         "type": "object",

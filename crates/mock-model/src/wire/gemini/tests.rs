@@ -249,7 +249,7 @@ fn helped(body: &Value) -> Option<Value> {
     match Gemini.asked(UNSTREAMED, body).what {
         What::Helper(text) => Some(serde_json::from_str(&text).unwrap_or(text.into())),
         What::Answer { .. } => None,
-        What::Body(body) => panic!("{body}"),
+        other => panic!("{other:?}"),
     }
 }
 

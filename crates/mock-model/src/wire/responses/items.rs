@@ -56,6 +56,15 @@ impl Item {
                 }
                 (whole, (field, json!("")))
             }
+            Say::Search(query) => (
+                json!({
+                    "type": "web_search_call",
+                    "id": id("ws"),
+                    "status": "completed",
+                    "action": {"type": "search", "query": query},
+                }),
+                ("action", Value::Null),
+            ),
             _ => return None,
         };
         Some(Self { whole, grows })

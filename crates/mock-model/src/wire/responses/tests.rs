@@ -294,6 +294,27 @@ fn what_codex_asks_for_itself_is_no_turn() {
 }
 
 #[test]
+fn a_call_that_copilot_made_by_itself_is_no_answer_of_the_model() {
+    let call = |name: &str, id: &str| json!({"type": "function_call", "name": name, "call_id": id});
+    let output = json!({"type": "function_call_output", "call_id": "x", "output": "over"});
+    let user = json!({"type": "message", "role": "user", "content": []});
+    let said = json!({"type": "message", "role": "assistant", "content": []});
+    let turn = |name: &str, id: &str| turn_of(&json!([user, said, call(name, id), output]));
+    assert_eq!(turn("read_bash", "read-bash-0"), 1);
+    assert_eq!(turn("read_agent", "read-agent-0"), 1);
+    let of_the_model = json!([
+        user,
+        said,
+        user,
+        call("read_bash", "call_mock_1_0_0"),
+        output
+    ]);
+    assert_eq!(turn_of(&of_the_model), 2);
+    let of_the_cli = json!([user, said, user, call("read_bash", "read-bash-0"), output]);
+    assert_eq!(turn_of(&of_the_cli), 1);
+}
+
+#[test]
 fn a_summary_in_the_place_of_a_conversation_keeps_the_number_of_its_turns() {
     let user = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
     let model = json!({"type": "message", "role": "assistant", "content": []});
