@@ -1,7 +1,7 @@
 //! A small MCP server on stdin and stdout, for tests and trials.
 //!
-//! It has four tools: `echo` gives its `text` back, `fail` always fails, `slow` answers after
-//! `seconds`, `env` gives the value of an environment variable. With a fault it misbehaves as servers
+//! It has five tools: `echo` gives its `text` back, `fail` always fails, `slow` answers after
+//! `seconds`, `env` gives the value of an environment variable, `picture` gives an image. With a fault it misbehaves as servers
 //! do ([`Fault`]).
 
 use std::io::{self, BufRead, Write};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// How to use it.
 pub const HELP: &str = "\
-An MCP server for tests, on stdin and stdout, with the tools echo, fail, slow and env.
+An MCP server for tests, on stdin and stdout, with the tools echo, fail, slow, env and picture.
 
 Usage: teamster-mcp-server [FAULT]
 
@@ -150,6 +150,9 @@ fn result(method: &str, params: &Value, fault: Option<Fault>) -> Result<Value, (
     }
 }
 
+/// A PNG image of one pixel, in Base64.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 fn tools() -> Value {
     let tool = |name: &str, description: &str, argument: &str, kind: &str| {
         json!({
@@ -172,11 +175,18 @@ fn tools() -> Value {
             "name",
             "string"
         ),
+        tool("picture", "Gives an image", "title", "string"),
     ])
 }
 
 fn call(name: &Value, arguments: &Value) -> Result<Value, (i32, String)> {
     let text = |key: &str| arguments[key].as_str().unwrap_or_default();
+    if name == "picture" {
+        return Ok(json!({"content": [
+            {"type": "text", "text": text("title")},
+            {"type": "image", "mimeType": "image/png", "data": PIXEL},
+        ]}));
+    }
     let (text, is_error) = match name.as_str() {
         Some("echo") => (format!("echo: {}", text("text")), false),
         Some("fail") => (format!("failed on purpose: {}", text("why")), true),
