@@ -43,6 +43,8 @@ pub struct CodexDecoder {
     retries: u32,
     /// What the CLI said failed, until the end of the turn tells whether it did.
     pending: Option<String>,
+    /// The turn has no item yet.
+    empty: bool,
     /// An error was reported.
     failed: bool,
 }
@@ -80,6 +82,7 @@ impl CodexDecoder {
                 self.retries = 0;
                 self.items.messages.turn_started();
                 self.settle_pending(out);
+                self.empty = true;
                 self.turns.started();
             }
             "item.started" => self.item(Stage::Started, line, out)?,
@@ -90,7 +93,11 @@ impl CodexDecoder {
                 self.items.messages.settle();
                 self.settle_pending(out);
                 let totals = line.object("usage").map(|usage| Totals::of(&usage));
-                self.turns.completed(totals, out);
+                if self.empty && totals.is_some_and(|totals| self.turns.used_nothing(totals)) {
+                    self.held_back(out);
+                } else {
+                    self.turns.completed(totals, out);
+                }
             }
             "turn.failed" => {
                 let error = line.object("error");
@@ -135,6 +142,7 @@ impl CodexDecoder {
 
     fn item(&mut self, stage: Stage, line: &Object<'_>, out: &mut Events) -> Option<()> {
         let item = line.object("item")?;
+        self.empty = false;
         self.items.item(stage, &item, out)?;
         let message = item.text("message").unwrap_or_default();
         if item.text("type").as_deref() == Some("error") && message.starts_with(FALLING_BACK) {
@@ -178,6 +186,17 @@ impl CodexDecoder {
         self.failed = true;
         out.error(errors::of_message(&message));
         self.turns.failed(errors::stop_reason(&message), out);
+    }
+
+    /// The turn ended before the model was asked, which the CLI calls a success.
+    fn held_back(&mut self, out: &mut Events) {
+        self.failed = true;
+        out.error(AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::Permission,
+            "the model was not asked: a hook held the prompt back",
+        ));
+        self.turns.failed(None, out);
     }
 
     /// The turn went on after what the CLI called an error.

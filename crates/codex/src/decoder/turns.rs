@@ -74,6 +74,15 @@ impl Turns {
         self.ended(false, None, usage, out);
     }
 
+    /// Whether no tokens were used before this total.
+    pub(super) fn used_nothing(&self, total: Totals) -> bool {
+        let since = match self.total {
+            Some(last) => total.less(&last),
+            None => self.since_before(total),
+        };
+        total.is_zero() || since.is_some_and(|since| since.is_zero())
+    }
+
     pub(super) fn failed(&mut self, stop_reason: Option<&str>, out: &mut Events) {
         self.ended(true, stop_reason, None, out);
     }

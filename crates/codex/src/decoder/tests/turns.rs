@@ -312,6 +312,21 @@ fn zeros_all_over_and_missing_figures_are_absent() {
 }
 
 #[test]
+fn a_prompt_that_never_reached_the_model_is_a_failure() {
+    let (_, new) = run(&[thread(), turn(), end(0, 0, 0)]);
+    let lines = [thread(), turn(), end(1000, 0, 10)];
+    let (_, resumed) = run_with(after(known(1000, 0, 10)), &lines, exit(0));
+    for result in [new, resumed] {
+        assert_eq!(result.status, RunStatus::Failed);
+        assert_eq!(result.errors[0].kind, ErrorKind::Permission);
+        assert_eq!(result.errors[0].code, ErrorCode::CliError);
+    }
+    // A review gives no figures.
+    let (_, result) = run(&[thread(), turn(), message(0, "x"), end(0, 0, 0)]);
+    assert_eq!(result.status, RunStatus::Completed);
+}
+
+#[test]
 fn a_new_session_in_place_of_the_one_to_resume_is_a_failure() {
     let other = "01a1ffd6-37c2-74d0-b127-8a2638a2e18a";
     let lines = [thread(), turn(), message(0, "hi"), end(1000, 0, 10)];
