@@ -21,8 +21,8 @@ pub(super) struct End {
     failed: Option<bool>,
     /// Another session than the one that was to be resumed.
     wrong_session: bool,
-    /// A hook stopped the agent with a tool's result.
-    stopped: bool,
+    /// Why a hook stopped the agent with a tool's result.
+    stopped: Option<String>,
     usage: Option<Usage>,
     usage_by_model: BTreeMap<String, ModelUsage>,
     /// There are rules about what is denied.
@@ -91,12 +91,13 @@ impl End {
         if let Some(said) = self.said.take() {
             warning(said.message, out);
         }
-        self.stopped = false;
+        self.stopped = None;
     }
 
     /// A tool's result may end the run.
     pub(super) fn tool_ended(&mut self, error: Option<&ErrorObject<'_>>) {
-        self.stopped = error.is_some_and(|e| e.kind.as_deref() == Some("stop_execution"));
+        let stopped = error.filter(|e| e.kind.as_deref() == Some(STOP));
+        self.stopped = stopped.map(|e| e.message.as_deref().unwrap_or_default().to_owned());
     }
 
     /// The CLI took up another session than it was told to.
@@ -116,11 +117,20 @@ impl End {
             Some(said) if said.is_error => (Some(said.message), None),
             said => (None, said.map(|said| said.message)),
         };
-        let failed = line.status.as_deref() != Some("success") || cause.is_some();
+        let is_failure = line.status.as_deref() != Some("success") || cause.is_some();
+        let failed = is_failure || self.stopped.is_some();
         if let Some(message) = warned {
             warning(message, out);
         }
-        if failed {
+        if let Some(why) = self.stopped.as_deref().filter(|_| !is_failure) {
+            // The CLI calls that a success.
+            out.error(AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::Permission,
+                format!("a hook ended the run: {why}"),
+            ));
+        }
+        if is_failure {
             let error = line.error.and_then(ErrorObject::read);
             let message = error.as_ref().and_then(|e| e.message.as_deref());
             let message = message.or(cause.as_deref());
@@ -149,7 +159,7 @@ impl End {
 
     /// The CLI never says why the model stopped, only that a hook stopped the agent.
     fn stop_reason(&self) -> Option<String> {
-        self.stopped.then(|| "stop_execution".to_owned())
+        self.stopped.as_ref().map(|_| STOP.to_owned())
     }
 
     /// The process is gone.
@@ -221,6 +231,9 @@ impl End {
         ));
     }
 }
+
+/// The type of a tool's error with which a hook ends the run.
+const STOP: &str = "stop_execution";
 
 fn warning(message: String, out: &mut Events) {
     out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);

@@ -28,6 +28,8 @@ pub(crate) struct GeminiDialect {
     /// The session was begun with rules against all changes.
     read_only: bool,
     slash_commands: bool,
+    /// Whether the turn that ended last used any tokens.
+    used_tokens: bool,
 }
 
 impl GeminiDialect {
@@ -36,6 +38,7 @@ impl GeminiDialect {
             servers: Servers::new(params, &Flags::of(&params.extra_args)),
             read_only: params.permission == PermissionMode::ReadOnly,
             slash_commands: params.slash_commands,
+            used_tokens: false,
         }
     }
 }
@@ -103,6 +106,7 @@ impl Dialect for GeminiDialect {
         let quota = &result["_meta"]["quota"];
         let mut figures = Figures::default();
         figures.usage = usage(&quota["token_count"]);
+        self.used_tokens = figures.usage.is_some();
         let models = quota["model_usage"].as_array();
         let model = |it: &Value| {
             let usage = usage(&it["token_count"])?;
@@ -121,6 +125,11 @@ impl Dialect for GeminiDialect {
     /// answered, and when it found that it goes round in circles.
     fn failure(&mut self, stop_reason: Option<&str>, turn: &TurnSoFar) -> Option<AgentError> {
         let (kind, message) = match stop_reason? {
+            // The CLI says nothing of it.
+            "end_turn" if !turn.has_answer() && !self.slash_commands && !self.used_tokens => (
+                ErrorKind::Permission,
+                "the model was not asked: a hook held the prompt back",
+            ),
             "end_turn" if !turn.has_answer() && !self.slash_commands => (
                 ErrorKind::Protocol,
                 "the model returned an empty response with no text",

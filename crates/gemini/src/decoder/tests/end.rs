@@ -400,7 +400,10 @@ fn a_hook_that_stopped_the_agent_is_the_reason() {
         success(),
     ]);
     assert_eq!(result.stop_reason.as_deref(), Some("stop_execution"));
-    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(error(&result).kind, ErrorKind::Permission);
+    assert_eq!(error(&result).code, ErrorCode::CliError);
+    assert_eq!(error(&result).message, "a hook ended the run: enough");
 }
 
 #[test]
