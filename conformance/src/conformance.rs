@@ -128,6 +128,7 @@ fn play_all(
         network.describe()
     ));
     let versions = install::at(&bench.programs)?.versions;
+    let differences = &differences.clone().of_versions(&versions);
     let mut cells = BTreeMap::new();
     let mut play = |columns: &[Column], scenarios: &[Arc<Scenario>], jobs: usize| {
         schedule::play_all(bench, columns, &versions, scenarios, jobs, |done| {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use teamster_mock_model::Cli;
 
 use crate::column::Column;
+use crate::install;
 use crate::story::{ANY, Story};
 
 /// Where a fact is not told.
@@ -36,6 +37,10 @@ pub(crate) struct Difference {
     pub(crate) scenarios: Vec<String>,
     /// Whether it is so only in turns of a session, or only in runs. Both, if nothing is said.
     pub(crate) hot: Option<bool>,
+    /// The first version that does it. All, if neither this nor `before` is given.
+    pub(crate) since: Option<String>,
+    /// The first version that no longer does it.
+    pub(crate) before: Option<String>,
     /// What is told instead. `tool*` stands for any tool.
     pub(crate) facts: BTreeMap<String, Value>,
 }
@@ -60,6 +65,12 @@ impl Verdict {
 }
 
 impl Differences {
+    /// Those of these versions of the CLIs.
+    pub(crate) fn of_versions(mut self, versions: &BTreeMap<Cli, String>) -> Self {
+        self.difference.retain(|one| one.is_of(versions));
+        self
+    }
+
     pub(crate) fn read() -> anyhow::Result<Self> {
         let path = crate::here().join("differences.toml");
         let text = std::fs::read_to_string(&path)
@@ -109,6 +120,22 @@ impl Differences {
             }
         }
         verdict
+    }
+
+    /// What of a verdict is declared for some versions only: names with their reasons.
+    pub(crate) fn of_some_versions(
+        &self,
+        column: Column,
+        scenario: &str,
+        verdict: &Verdict,
+    ) -> BTreeMap<String, String> {
+        let some = self.difference.iter().filter(|one| {
+            (one.since.is_some() || one.before.is_some())
+                && one.is_about(column, scenario)
+                && verdict.declared.contains(&one.name)
+        });
+        some.map(|one| (one.name.clone(), one.why.clone()))
+            .collect()
     }
 
     /// Whether what is declared under this name is so in a scenario that is named, not wherever it is.
@@ -168,6 +195,11 @@ fn check(one: &Difference) -> anyhow::Result<()> {
             bail!("there is no provider `{provider}`");
         }
     }
+    for version in one.since.iter().chain(&one.before) {
+        if install::numbers(version).is_none() || one.providers.len() != 1 {
+            bail!("`since` and `before` are releases of one provider");
+        }
+    }
     for fact in one.facts.keys() {
         if !crate::story::is_fact(&fact.replace('*', "1")) {
             bail!("a story has no fact `{fact}`");
@@ -177,6 +209,19 @@ fn check(one: &Difference) -> anyhow::Result<()> {
 }
 
 impl Difference {
+    /// Whether any of these versions does it.
+    fn is_of(&self, versions: &BTreeMap<Cli, String>) -> bool {
+        let mut versions = versions
+            .iter()
+            .filter(|(cli, _)| self.providers.iter().any(|id| id == cli.id()));
+        versions.any(|(_, version)| {
+            let since = self.since.as_deref();
+            let before = self.before.as_deref();
+            since.is_none_or(|since| !install::is_older(version, since))
+                && before.is_none_or(|before| install::is_older(version, before))
+        })
+    }
+
     fn is_about(&self, column: Column, scenario: &str) -> bool {
         self.providers
             .iter()
@@ -377,6 +422,31 @@ mod tests {
         }
         let verdict = table.compare(GEMINI, "text", &expected, &expected);
         assert!(verdict.declared.is_empty());
+    }
+
+    #[test]
+    fn a_declaration_can_be_about_some_versions_only() {
+        let count = |since: Option<&str>, before: Option<&str>, version: &str| {
+            let mut table = table();
+            table.difference.truncate(1);
+            table.difference[0].since = since.map(str::to_owned);
+            table.difference[0].before = before.map(str::to_owned);
+            check(&table.difference[0]).unwrap();
+            let versions = BTreeMap::from([(Cli::Codex, version.to_owned())]);
+            table.of_versions(&versions).difference.len()
+        };
+        assert_eq!(count(None, None, "0.1.0"), 1);
+        assert_eq!(count(Some("0.9.0"), None, "0.8.7"), 0);
+        assert_eq!(count(Some("0.9.0"), None, "0.9.0"), 1);
+        assert_eq!(count(None, Some("0.10.0"), "0.9.9"), 1);
+        assert_eq!(count(None, Some("0.10.0"), "0.10.0"), 0);
+        assert_eq!(count(Some("0.9.0"), Some("0.10.0"), "0.9.1"), 1);
+        let mut table = table();
+        table.difference[0].since = Some("new".to_owned());
+        assert!(check(&table.difference[0]).is_err());
+        table.difference[0].since = Some("0.9.0".to_owned());
+        table.difference[0].providers.push("claude".to_owned());
+        assert!(check(&table.difference[0]).is_err());
     }
 
     #[test]

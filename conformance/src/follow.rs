@@ -116,8 +116,8 @@ fn play(
         record: Some(std::env::temp_dir().join("raw")),
     };
     say(format_args!("{}", network.describe()));
-    let differences = Differences::read()?;
     let installed = install::at(programs)?;
+    let differences = Differences::read()?.of_versions(&installed.versions);
     let mut fine = true;
     for (cli, version) in &installed.versions {
         if args.provider.is_some_and(|wanted| wanted != *cli) {
@@ -190,16 +190,20 @@ fn note(
             }
             conformance::judge(differences, done.column, &done.scenario, played, false)
         });
-    let mut differs = match judged {
-        Ok(verdict) => verdict.undeclared,
-        Err(error) => vec![format!("{error:#}")],
+    let (mut differs, declared) = match judged {
+        Ok(verdict) => {
+            let name = &done.scenario.name;
+            let declared = differences.of_some_versions(done.column, name, &verdict);
+            (verdict.undeclared, declared)
+        }
+        Err(error) => (vec![format!("{error:#}")], BTreeMap::new()),
     };
     if !differs.is_empty() {
         let played = done.played.iter().flatten();
         let said = played.flat_map(|played| &played.result.errors).next();
         differs.extend(said.map(|error| format!("the first error: {}", error.message)));
     }
-    Cell { differs }
+    Cell { differs, declared }
 }
 
 /// The types of the lines that the decoder does not know.

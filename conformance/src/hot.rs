@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use teamster::{AgentSession, ExecuteParams, RunStatus, SessionOptions, Turn};
 use teamster_mock_model::{Cli, Part, Script, Tokens, Turn as Answer};
 
+use crate::place;
 use crate::play::{self, Before, Bench, Played, Stage, Which};
 use crate::scenario::{Resume, Run, Scenario, Service, Test};
 use crate::story;
@@ -118,7 +119,7 @@ pub(crate) async fn play(
     }
     session.close().await;
     if let Some(last) = played.last_mut() {
-        last.processes_left = play::processes_of(&stage.place.home());
+        last.processes_left = place::processes_of(&stage.place.home());
     }
     Ok(played)
 }
@@ -179,7 +180,7 @@ fn became(before: &[Id], now: &[Id]) -> Option<Process> {
 /// Our own children that have this home.
 fn main_processes(home: &Path) -> Vec<Id> {
     let own = std::process::id().to_string();
-    play::ids_of(home)
+    place::ids_of(home)
         .into_iter()
         .filter_map(|pid| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -15,6 +15,7 @@ mod image;
 mod install;
 mod isolation;
 mod matrix;
+mod place;
 mod play;
 mod resilience;
 mod scenario;

@@ -15,6 +15,7 @@ use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Setti
 
 use crate::hot::Process;
 use crate::image;
+use crate::place::{Place, processes_of};
 use crate::scenario::{Abort, Permission, Resume, Run, Scenario, Service};
 
 /// The longest that a run may take. The longest that a CLI needs by itself is about 80 s.
@@ -69,7 +70,7 @@ pub(crate) struct Played {
     pub(crate) directory: PathBuf,
     pub(crate) session_before: Option<String>,
     pub(crate) prompt_arrived: Option<bool>,
-    /// Whether the image reached the model, of a run that has one.
+    /// Whether the image reached the model, of a run that is about one.
     pub(crate) image_arrived: Option<bool>,
     pub(crate) processes_left: Vec<String>,
     pub(crate) files: BTreeMap<String, String>,
@@ -77,38 +78,6 @@ pub(crate) struct Played {
     pub(crate) time: Duration,
     /// Host and port at which the CLI was pointed.
     pub(crate) service: String,
-}
-
-/// A place of its own for a CLI: home, working directory, temporary files.
-pub(crate) struct Place {
-    folder: tempfile::TempDir,
-}
-
-impl Place {
-    pub(crate) fn new(bench: &Bench, cli: Cli, scenario: &str) -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("{cli}-{scenario}"))
-            .rand_bytes(0)
-            .tempdir_in(&bench.boxes)?;
-        for name in ["home", "ws", "tmp"] {
-            std::fs::create_dir(folder.path().join(name))?;
-        }
-        Ok(Self { folder })
-    }
-
-    /// The home folder.
-    pub(crate) fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
-    }
-
-    /// Where the agent works.
-    pub(crate) fn directory(&self) -> PathBuf {
-        self.folder.path().join("ws")
-    }
-
-    pub(crate) fn temporary(&self) -> PathBuf {
-        self.folder.path().join("tmp")
-    }
 }
 
 impl Bench {
@@ -153,19 +122,26 @@ impl Stage {
         script: Script,
     ) -> anyhow::Result<Self> {
         let place = Place::new(bench, cli, name)?;
-        for (name, content) in &scenario.test.files {
-            let path = place.directory().join(name);
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
+        for (folder, files) in [
+            (place.directory(), &scenario.test.files),
+            (place.home(), &scenario.test.home),
+        ] {
+            for (name, content) in files {
+                let path = folder.join(name);
+                if let Some(folder) = path.parent() {
+                    std::fs::create_dir_all(folder)?;
+                }
+                std::fs::write(path, content)?;
             }
-            std::fs::write(path, content)?;
         }
         let mut settings = Settings::default();
         settings.directory = Some(place.directory());
         settings.cli = Some(cli);
         let model = MockModel::start_with(script, settings).await?;
         let url = model.url();
-        let pointing = cli.point_at(&url);
+        let mut pointing = cli.point_at(&url);
+        let args = scenario.test.args.get(cli.id()).into_iter().flatten();
+        pointing.args.extend(args.cloned());
         pointing.write_files(&place.home())?;
         Ok(Self {
             place,
@@ -394,7 +370,7 @@ pub(crate) fn played(
         directory: stage.place.directory(),
         session_before: before.session,
         prompt_arrived: prompt_arrived(&requests, &before.prompt),
-        image_arrived: run.image.then(|| {
+        image_arrived: (run.image || run.story.contains_key("image")).then(|| {
             requests
                 .iter()
                 .any(|request| holds(&request.body, image::PNG))
@@ -465,32 +441,5 @@ fn files(run: &Run, directory: &Path) -> BTreeMap<String, String> {
             let content = std::fs::read_to_string(directory.join(name)).ok()?;
             Some((name.to_owned(), content))
         })
-        .collect()
-}
-
-/// Command lines of the processes that have this home.
-pub(crate) fn processes_of(home: &Path) -> Vec<String> {
-    let command = |pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    ids_of(home)
-        .into_iter()
-        .map(|pid| String::from_utf8_lossy(&command(pid)).replace('\0', " "))
-        .collect()
-}
-
-/// The processes that have this home.
-pub(crate) fn ids_of(home: &Path) -> Vec<u32> {
-    let mark = format!("HOME={}", home.display());
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    processes
-        .flatten()
-        .filter(|process| {
-            let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
-            environment
-                .split(|byte| *byte == 0)
-                .any(|variable| variable == mark.as_bytes())
-        })
-        .filter_map(|process| process.file_name().to_str()?.parse().ok())
         .collect()
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::Value;
-use teamster_mock_model::{Cli, Part, Script, Turn};
+use teamster_mock_model::{Cli, Script, Turn};
 
 /// One scenario.
 #[derive(Debug, Clone)]
@@ -29,6 +29,12 @@ pub(crate) struct Test {
     /// Files that are in the working directory before.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
+    /// Files that are in the home folder before.
+    #[serde(default)]
+    pub(crate) home: BTreeMap<String, String>,
+    /// Arguments for a CLI, by its id.
+    #[serde(default)]
+    pub(crate) args: BTreeMap<String, Vec<String>>,
     /// Which CLIs do not play it as turns of one process.
     #[serde(default)]
     pub(crate) cold_only: Vec<ColdOnly>,
@@ -219,6 +225,7 @@ impl Scenario {
             }
             only.providers.keys().try_for_each(is_provider)?;
         }
+        self.test.args.keys().try_for_each(is_provider)?;
         Ok(())
     }
 
@@ -231,6 +238,8 @@ impl Scenario {
                 run: vec![run],
                 service: Service::default(),
                 files: BTreeMap::new(),
+                home: BTreeMap::new(),
+                args: BTreeMap::new(),
                 cold_only: Vec::new(),
                 only: None,
             },
@@ -288,20 +297,6 @@ fn is_provider(name: &String) -> anyhow::Result<()> {
         Some(_) => Ok(()),
         None => bail!("there is no provider `{name}`"),
     }
-}
-
-/// Whether a part calls a tool.
-pub(crate) fn is_call(part: &Part) -> bool {
-    matches!(
-        part,
-        Part::Shell(_)
-            | Part::ReadFile(_)
-            | Part::WriteFile { .. }
-            | Part::Mcp { .. }
-            | Part::Agent { .. }
-            | Part::Plan(_)
-            | Part::Tool { .. }
-    )
 }
 
 /// The folder of the scenarios.

@@ -1,24 +1,23 @@
 //! What a run tells, in facts that mean the same for every CLI.
 
+mod calls;
+
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::{Value, json};
-use teamster::{AgentEvent, NoticeLevel, PlanEntry, RunResult, ToolKind, ToolUse};
+use teamster::{AgentEvent, NoticeLevel, PlanEntry, RunResult, ToolUse};
 use teamster_mock_model::{Part, Turn};
 
 use crate::hot::Process;
 use crate::play::Played;
-use crate::scenario::{Scenario, is_call};
+use crate::scenario::Scenario;
+use calls::{in_place, scripted_call, told_call};
 
 /// A story: its facts by name. A fact that is not known is not there.
 pub(crate) type Story = BTreeMap<String, Value>;
 
 /// Where a fact can be anything.
 pub(crate) const ANY: &str = "(any)";
-
-/// The tools that write a plan.
-const PLANS: [&str; 4] = ["TodoWrite", "todowrite", "update_plan", "write_todos"];
 
 /// The facts, but for those of tools (`tool1`, `tool1.output`, `tool1.lines`, `tool1.failed`, …) and files
 /// (`file.NAME`), and what they mean.
@@ -127,7 +126,7 @@ pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
         .iter()
         .chain(&agents)
         .flat_map(|turn| &turn.parts)
-        .filter(|part| is_call(part))
+        .filter(|part| part.is_call() || matches!(part, Part::ServiceSearch(_)))
         .collect();
     for (at, part) in calls.iter().enumerate() {
         story.insert(format!("tool{}", at + 1), scripted_call(part).into());
@@ -198,23 +197,6 @@ fn is_whole(turn: &Turn) -> bool {
         )
     };
     turn.error.is_none() && !turn.parts.iter().any(broken)
-}
-
-fn scripted_call(part: &Part) -> String {
-    match part {
-        Part::Shell(command) => format!("execute: {command}"),
-        Part::ReadFile(path) => format!("read: {path}"),
-        Part::WriteFile { path, .. } => format!("edit: {path}"),
-        Part::Mcp {
-            server,
-            tool,
-            arguments,
-        } => format!("mcp: {server}/{tool} {arguments}"),
-        Part::Agent { prompt, .. } => format!("agent: {prompt}"),
-        Part::Tool { name, .. } => format!("other: {name}"),
-        Part::Plan(_) => "plan".to_owned(),
-        _ => String::new(),
-    }
 }
 
 /// The story that a run told. Tools are numbered as in the story that was expected, because in which
@@ -389,75 +371,6 @@ fn tell_tool(story: &mut Story, number: usize, tool: &ToolUse, played: &Played) 
     }
 }
 
-/// Paths as seen from where the agent works.
-fn in_place(text: &str, directory: &Path) -> String {
-    let directory = directory.display().to_string();
-    text.replace(&format!("{directory}/"), "")
-        .replace(&directory, ".")
-}
-
-/// What a call does, in the words of the script.
-fn told_call(tool: &ToolUse, directory: &Path) -> String {
-    let field = |names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| tool.input.get(name))
-            .map(|value| match value {
-                Value::String(text) => in_place(text, directory),
-                other => other.to_string(),
-            })
-    };
-    let (word, what) = match (&tool.mcp, tool.kind) {
-        (Some(mcp), _) => (
-            "mcp",
-            Some(format!("{}/{} {}", mcp.server, mcp.tool, tool.input)),
-        ),
-        (None, ToolKind::Execute) => ("execute", field(&["command", "cmd"]).map(unwrapped)),
-        (None, ToolKind::Read) => (
-            "read",
-            field(&["file_path", "filePath", "absolute_path", "path"])
-                .or_else(|| located(&tool.input, directory)),
-        ),
-        (None, ToolKind::Edit) => (
-            "edit",
-            field(&["file_path", "filePath", "path"])
-                .or_else(|| changed(&tool.input, directory))
-                .or_else(|| located(&tool.input, directory)),
-        ),
-        (None, _) if PLANS.contains(&tool.tool_name.as_str()) => return "plan".to_owned(),
-        (None, ToolKind::Task) => ("agent", field(&["prompt", "message"])),
-        _ => ("other", Some(tool.tool_name.clone())),
-    };
-    match what {
-        Some(what) => format!("{word}: {what}"),
-        None => format!("{word}: {}", tool.input),
-    }
-}
-
-/// A command without the shell in which Codex runs it.
-fn unwrapped(command: String) -> String {
-    ["/bin/bash -lc ", "bash -lc "]
-        .iter()
-        .find_map(|shell| command.strip_prefix(shell))
-        .and_then(|quoted| {
-            let words = shell_words::split(quoted).ok()?;
-            (words.len() == 1).then(|| words.concat())
-        })
-        .unwrap_or(command)
-}
-
-/// The one file that a patch changes.
-fn changed(input: &Value, directory: &Path) -> Option<String> {
-    let path = input["changes"].as_array()?.first()?["path"].as_str()?;
-    Some(in_place(path, directory))
-}
-
-/// The one file that an agent of the Agent Client Protocol says it works on.
-fn located(input: &Value, directory: &Path) -> Option<String> {
-    let path = input["locations"].as_array()?.first()?["path"].as_str()?;
-    Some(in_place(path, directory))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -476,15 +389,5 @@ mod tests {
         for name in ["state", "usage.in", "tool", "tool1.input", "file", "file."] {
             assert!(!is_fact(name), "{name}");
         }
-    }
-
-    #[test]
-    fn the_shell_around_a_command_is_no_part_of_it() {
-        assert_eq!(
-            unwrapped("/bin/bash -lc 'echo a; echo b'".into()),
-            "echo a; echo b"
-        );
-        assert_eq!(unwrapped("/bin/bash -lc \"echo 'a'\"".into()), "echo 'a'");
-        assert_eq!(unwrapped("echo hi".into()), "echo hi");
     }
 }

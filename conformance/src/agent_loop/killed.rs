@@ -9,7 +9,8 @@ use teamster_mock_model::{Cli, Part, Script, Tokens, Turn};
 
 use super::checks::{Check, Findings};
 use super::stage::{LIMIT, POLL, SLEEPS, Stage};
-use crate::play::{self, Bench};
+use crate::place;
+use crate::play::Bench;
 use crate::resilience::asked::texts;
 
 /// What the model says in the first tick, and in the one after the kill.
@@ -103,7 +104,7 @@ async fn play_one(
         Who::Loop => {
             stage.kill_loop().await?;
             until(&stage, "processes are left", |stage| {
-                play::processes_of(&stage.home()).is_empty()
+                place::processes_of(&stage.home()).is_empty()
             })
             .await?;
             stage.start()?;
@@ -170,7 +171,7 @@ fn session(stage: &Stage) -> Value {
 
 /// Whether the command of the turn runs.
 fn waits(stage: &Stage) -> bool {
-    let processes = play::processes_of(&stage.home());
+    let processes = place::processes_of(&stage.home());
     processes.iter().any(|command| command.trim() == WAITS)
 }
 
@@ -183,7 +184,7 @@ async fn until(
     let begun = Instant::now();
     while !holds(stage) {
         if begun.elapsed() > LIMIT {
-            let left = play::processes_of(&stage.home());
+            let left = place::processes_of(&stage.home());
             bail!("{otherwise}: {left:?}\n{}", stage.log());
         }
         tokio::time::sleep(POLL).await;

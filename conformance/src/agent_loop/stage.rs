@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use teamster_mock_model::{Cli, MockModel, Request, Script, Settings};
 use tokio::process::{Child, Command};
 
-use crate::play::{self, Bench, COPILOT_PACKAGES, Place};
+use crate::place::{self, Place};
+use crate::play::{Bench, COPILOT_PACKAGES};
 
 /// The longest that anything may take. OpenCode needs some 6 s for its first turn on a quiet machine.
 pub(crate) const LIMIT: Duration = Duration::from_mins(2);
@@ -161,7 +162,7 @@ impl Stage {
     /// The processes that the loop has started for the CLI.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let own = self.pid.to_string();
-        let mut found: Vec<u32> = play::ids_of(&self.place.home())
+        let mut found: Vec<u32> = place::ids_of(&self.place.home())
             .into_iter()
             .filter(|pid| {
                 let file = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
@@ -209,7 +210,7 @@ impl Stage {
         kill(self.pid, Signal::SIGTERM)?;
         let status = tokio::time::timeout(LIMIT, self.child.wait()).await;
         let status = status.context("the loop does not end")??;
-        Ok((status.code(), play::processes_of(&self.place.home())))
+        Ok((status.code(), place::processes_of(&self.place.home())))
     }
 }
 

@@ -16,6 +16,9 @@ use crate::install;
 pub(super) struct Cell {
     /// The facts of the story that are neither as expected nor as declared. Empty: all are.
     pub(super) differs: Vec<String>,
+    /// What is declared for some versions only and was seen: names and reasons.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) declared: BTreeMap<String, String>,
 }
 
 /// How a version played a scenario.
@@ -178,7 +181,7 @@ Written by `cargo xtask follow`; do not edit. Its results are in `conformance/ve
 
 Each version of a CLI plays the scenarios of [conformance.md](conformance.md): cold, with a process for each run, and live, as turns of a session.
 
-- `same`: the story is as expected, or differs as `conformance/differences.toml` declares for the pinned version.
+- `same`: the story is as expected, or differs as `conformance/differences.toml` declares. What it declares for some versions only is listed below the table.
 - `cold differs`, `live differs`, `differs` (both): other facts than these; the first of them are listed below the table, all are in the results.
 - `-`: not played.
 
@@ -253,6 +256,11 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
             writeln!(out, "- `{scenario}` {way}: {}{more}", shown.join("; "))?;
         }
     }
+    for (declared, (why, scenarios)) in declared(version) {
+        let scenarios: Vec<_> = scenarios.iter().map(|name| format!("`{name}`")).collect();
+        let scenarios = scenarios.join(", ");
+        writeln!(out, "- declared, {declared} ({scenarios}): {}", why.trim())?;
+    }
     let mut shapes = ShapeChanges::default();
     for row in version.scenarios.values() {
         shapes.append(row.shapes.clone());
@@ -289,6 +297,18 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
     writeln!(out)
 }
 
+/// What is declared for some versions only, by name: why, and the scenarios in which it was seen.
+fn declared(version: &Version) -> BTreeMap<&str, (&str, BTreeSet<&str>)> {
+    let mut declared: BTreeMap<&str, (&str, BTreeSet<&str>)> = BTreeMap::new();
+    for (scenario, row) in &version.scenarios {
+        for (name, why) in row.cold.iter().chain(&row.live).flat_map(|it| &it.declared) {
+            let seen = declared.entry(name).or_insert((why, BTreeSet::new()));
+            seen.1.insert(scenario);
+        }
+    }
+    declared
+}
+
 /// A text in one line of a list, of a length that can be read.
 fn in_a_list(text: &str) -> String {
     const LONGEST: usize = 160;
@@ -312,6 +332,7 @@ mod tests {
     fn cell(differs: &[&str]) -> Cell {
         Cell {
             differs: differs.iter().map(|fact| (*fact).to_owned()).collect(),
+            declared: BTreeMap::new(),
         }
     }
 
@@ -348,6 +369,9 @@ mod tests {
             version("2001-02-03", &[("text", text)]),
         );
         let mut old = row(cell(&["a <b>", "2", "3", "4", "5"]), Some(cell(&["c\nd"])));
+        let live = old.live.as_mut().unwrap();
+        live.declared
+            .insert("no-cost".to_owned(), "It prints none.".to_owned());
         old.shapes.new = set(&["line x"]);
         old.shapes.vanished = set(&["field y of z"]);
         let mut old = version(
@@ -375,6 +399,7 @@ Run on 2001-02-04; reference: 1.1.0.
 
 - `text` cold: a &lt;b>; 2; 3; and 2 more
 - `text` live: c d
+- declared, no-cost (`text`): It prints none.
 - new: `line x`
 - vanished: `field y of z`
 - lacking, 1 of 7 names in the program's own schema: `system/new`

@@ -13,7 +13,8 @@ use teamster_orchestrator::{
 };
 
 use super::failures;
-use crate::play::{self, Bench, Place};
+use crate::place::{self, Place};
+use crate::play::{self, Bench};
 use crate::scenario::Run;
 
 /// How often something is looked at while it is waited for.
@@ -190,7 +191,7 @@ pub(crate) async fn perform(
             .collect(),
         processes_left: stages
             .iter()
-            .flat_map(|stage| play::processes_of(&stage.place.home()))
+            .flat_map(|stage| place::processes_of(&stage.place.home()))
             .collect(),
         active_after: orchestrator.is_run_active(&id).await,
         events,

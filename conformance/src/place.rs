@@ -1,0 +1,66 @@
+//! A folder of its own for a CLI, and the processes in it.
+
+use std::path::{Path, PathBuf};
+
+use teamster_mock_model::Cli;
+
+use crate::play::Bench;
+
+/// A place of its own for a CLI: home, working directory, temporary files.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new(bench: &Bench, cli: Cli, scenario: &str) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("{cli}-{scenario}"))
+            .rand_bytes(0)
+            .tempdir_in(&bench.boxes)?;
+        for name in ["home", "ws", "tmp"] {
+            std::fs::create_dir(folder.path().join(name))?;
+        }
+        Ok(Self { folder })
+    }
+
+    /// The home folder.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    /// Where the agent works.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.folder.path().join("ws")
+    }
+
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.folder.path().join("tmp")
+    }
+}
+
+/// Command lines of the processes that have this home.
+pub(crate) fn processes_of(home: &Path) -> Vec<String> {
+    let command = |pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    ids_of(home)
+        .into_iter()
+        .map(|pid| String::from_utf8_lossy(&command(pid)).replace('\0', " "))
+        .collect()
+}
+
+/// The processes that have this home.
+pub(crate) fn ids_of(home: &Path) -> Vec<u32> {
+    let mark = format!("HOME={}", home.display());
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    processes
+        .flatten()
+        .filter(|process| {
+            let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+            environment
+                .split(|byte| *byte == 0)
+                .any(|variable| variable == mark.as_bytes())
+        })
+        .filter_map(|process| process.file_name().to_str()?.parse().ok())
+        .collect()
+}
