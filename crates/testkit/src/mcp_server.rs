@@ -1,7 +1,7 @@
 //! A small MCP server on stdin and stdout, for tests and trials.
 //!
 //! It has five tools: `echo` gives its `text` back, `fail` always fails, `slow` answers after
-//! `seconds`, `env` gives the value of an environment variable, `picture` gives an image. With a fault it misbehaves as servers
+//! `seconds`, `env` gives the value of an environment variable, `draw` gives an image. With a fault it misbehaves as servers
 //! do ([`Fault`]).
 
 use std::io::{self, BufRead, Write};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// How to use it.
 pub const HELP: &str = "\
-An MCP server for tests, on stdin and stdout, with the tools echo, fail, slow, env and picture.
+An MCP server for tests, on stdin and stdout, with the tools echo, fail, slow, env and draw.
 
 Usage: teamster-mcp-server [FAULT]
 
@@ -175,13 +175,13 @@ fn tools() -> Value {
             "name",
             "string"
         ),
-        tool("picture", "Gives an image", "title", "string"),
+        tool("draw", "Gives an image", "title", "string"),
     ])
 }
 
 fn call(name: &Value, arguments: &Value) -> Result<Value, (i32, String)> {
     let text = |key: &str| arguments[key].as_str().unwrap_or_default();
-    if name == "picture" {
+    if name == "draw" {
         return Ok(json!({"content": [
             {"type": "text", "text": text("title")},
             {"type": "image", "mimeType": "image/png", "data": PIXEL},
@@ -244,11 +244,16 @@ mod tests {
                     &json!({"name": "fail", "arguments": {"why": "x"}}),
                 ),
                 request(5, "nothing", &json!({})),
+                request(
+                    6,
+                    "tools/call",
+                    &json!({"name": "draw", "arguments": {"title": "a"}}),
+                ),
             ],
             None,
         );
         assert_eq!(answers[0]["result"]["protocolVersion"], "2025-11-25");
-        assert_eq!(answers[1]["result"]["tools"].as_array().unwrap().len(), 4);
+        assert_eq!(answers[1]["result"]["tools"].as_array().unwrap().len(), 5);
         assert_eq!(answers[2]["result"]["content"][0]["text"], "echo: né");
         assert_eq!(answers[2]["result"]["isError"], false);
         assert_eq!(
@@ -258,7 +263,11 @@ mod tests {
         assert_eq!(answers[3]["result"]["isError"], true);
         assert_eq!(answers[4]["id"], 5);
         assert_eq!(answers[4]["error"]["code"], -32601);
-        assert_eq!(answers.len(), 5);
+        let picture = &answers[5]["result"]["content"];
+        assert_eq!(picture[0]["text"], "a");
+        assert_eq!(picture[1]["mimeType"], "image/png");
+        assert_eq!(picture[1]["data"], PIXEL);
+        assert_eq!(answers.len(), 6);
     }
 
     #[test]

@@ -203,7 +203,7 @@ pub(crate) struct FakeAgentArgs {
 
 /// Is a small MCP server, for trying things out and for tests.
 ///
-/// It has the tools echo, fail, slow and env, and misbehaves if it is told to:
+/// It has the tools echo, fail, slow, env, draw, and misbehaves if it is told to:
 /// `teamster fake-mcp --help` lists how. For example:
 /// teamster mcp check --mcp "fake=teamster fake-mcp"
 #[derive(Debug, Args)]

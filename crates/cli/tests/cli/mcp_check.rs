@@ -55,11 +55,12 @@ fn a_good_server_tells_its_tools() {
     assert_data_eq!(
         timeless(&ended.stdout),
         str![[r#"
-✓ good  teamster-mcp-server [..]  4 tools
+✓ good  teamster-mcp-server [..]  5 tools
     echo  Gives the text back
     fail  Fails always
     slow  Answers after some seconds
     env   Gives the value of an environment variable
+    draw  Gives an image
 
 "#]]
     );
@@ -82,11 +83,12 @@ fn a_filter_of_tools_shows_and_a_slip_in_it_too() {
     assert_data_eq!(
         timeless(&ended.stdout),
         str![[r#"
-✓ a  teamster-mcp-server [..]  4 tools
+✓ a  teamster-mcp-server [..]  5 tools
     echo  Gives the text back
     fail  Fails always (left out)
     slow  Answers after some seconds (left out)
     env   Gives the value of an environment variable (left out)
+    draw  Gives an image (left out)
     warning  it has no tool eco
 
 "#]]
@@ -116,11 +118,12 @@ fn every_failure_is_told_with_what_the_server_said() {
     stderr  broken on purpose
 ✗ refuses
     it answered `initialize` with the error -32000: refused on purpose
-✓ talks  teamster-mcp-server [..]  4 tools
+✓ talks  teamster-mcp-server [..]  5 tools
     echo  Gives the text back
     fail  Fails always
     slow  Answers after some seconds
     env   Gives the value of an environment variable
+    draw  Gives an image
     warning  it prints what is no message on stdout, such as: starting up...
 ✗ half
     it ended before it answered `tools/list` (exit status: 7)
