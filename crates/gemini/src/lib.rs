@@ -26,7 +26,7 @@ static INFO: CliInfo = CliInfo {
     program: "gemini",
     version_args: &["--version"],
     tested_versions: &["0.61.0", "0.54.4"],
-    oldest_version: Some("0.44.0"),
+    oldest_version: Some("0.47.0"),
     install: "npm install -g @google/gemini-cli",
     login: "log in with `gemini`, or set GEMINI_API_KEY in the environment",
     choose_session_id: false,
