@@ -23,7 +23,7 @@ pub(crate) struct Args {
 pub(crate) fn run(task: &str, args: &Args) -> anyhow::Result<Outcome> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["run", "--quiet", "--package", "conformance", "--", task])
+        .args(["run", "--package", "conformance", "--", task])
         .args(&args.args)
         .status()
         .context("cannot start cargo")?;
