@@ -2,9 +2,11 @@
 //!
 //! The kernel ends the agent's CLI with us, but not the commands that the CLI has running, which
 //! are in sessions of their own. So a second process of this program holds the other end of a pipe
-//! whose closing it cannot miss, and then looks for what is left: what carries the mark of a run, and what
-//! it has seen below its owner, because a process can throw its mark away.
+//! whose closing it cannot miss, and then looks for what is left: what carries the mark of a run, what
+//! it has seen below its owner, and what carries the owner's own mark, because a process can throw away its
+//! environment and with it the mark of the run.
 
+use std::ffi::OsString;
 use std::io::Stdin;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -14,9 +16,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use teamster::process::{Descendants, leftovers, sweep_leftovers, sweep_private_files};
+use teamster::process::{
+    Descendants, InheritedMark, leftovers, sweep_leftovers, sweep_private_files,
+};
 
-/// The first argument of a process that is a guard; the second is the process id of its owner.
+/// The first argument of a process that is a guard; then come the process id of its owner, and the mark of
+/// what that starts, if there is one.
 pub(crate) const ARGUMENT: &str = "--teamster-guard";
 /// How often the guard looks what its owner has started, in milliseconds.
 const WATCH_MS: u16 = 250;
@@ -44,8 +49,11 @@ impl Guard {
             return None;
         }
         let mut command = Command::new(std::env::current_exe().ok()?);
+        command.args([ARGUMENT, &std::process::id().to_string()]);
+        if let Some(mark) = InheritedMark::set() {
+            command.arg(mark.number().to_string());
+        }
         command
-            .args([ARGUMENT, &std::process::id().to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -85,12 +93,14 @@ impl Drop for Guard {
     }
 }
 
-/// Waits for the end of the process with the id given, ends what it left behind, and undoes what it
+/// Waits for the end of the owner, ends what it left behind, and undoes what it
 /// changed.
-pub(crate) fn main(owner: Option<&str>) -> ExitCode {
-    let Some(owner) = owner.and_then(|pid| pid.parse::<u32>().ok()) else {
+pub(crate) fn main(args: &[OsString]) -> ExitCode {
+    let number = |at: usize| args.get(at)?.to_str()?.parse::<u64>().ok();
+    let Some(owner) = number(0).and_then(|pid| u32::try_from(pid).ok()) else {
         return ExitCode::from(crate::exit_code::USAGE);
     };
+    let mark = number(1).map(InheritedMark::from_number);
     let mut descendants = Descendants::of(owner);
     let pipe = std::io::stdin();
     while !is_closed(&pipe) {
@@ -111,7 +121,8 @@ pub(crate) fn main(owner: Option<&str>) -> ExitCode {
     while Instant::now() < until {
         let mut left = leftovers();
         left.retain(|process| process.run_id.starts_with(&runs));
-        let any = descendants.kill() || !left.is_empty();
+        let marked = mark.is_some_and(InheritedMark::kill_all);
+        let any = descendants.kill() || marked || !left.is_empty();
         if found && !any {
             break;
         }

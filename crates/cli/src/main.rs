@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     match args.next() {
         Some(first) if first == FAKE_AGENT => return fake_agent(args),
         Some(first) if first == guard::ARGUMENT => {
-            return guard::main(args.next().as_deref().and_then(|pid| pid.to_str()));
+            return guard::main(&args.collect::<Vec<_>>());
         }
         _ => {}
     }

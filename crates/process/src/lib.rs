@@ -123,6 +123,7 @@ mod follow;
 pub mod framing;
 mod guard;
 mod identity;
+mod inherited;
 mod launch;
 mod leftovers;
 mod live;
@@ -150,6 +151,7 @@ mod watchdog;
 
 pub use config::{EnvPolicy, RuntimeConfig};
 pub use identity::{Presence, ProcessIdentity, ProcessSignal, process_space};
+pub use inherited::InheritedMark;
 pub use launch::{leasable_files, run_mark};
 pub use leftovers::{Descendants, Leftover, leftovers, sweep_leftovers};
 pub use live::live_runs;

@@ -223,6 +223,24 @@ pub(crate) fn leftovers() -> Vec<Leftover> {
         .collect()
 }
 
+/// The processes, without the caller, that have this soft limit of file locks.
+pub(crate) fn limited_to(file_locks: u64) -> Vec<Process> {
+    let me = std::process::id();
+    pids()
+        .filter(|pid| *pid != me)
+        .filter_map(|pid| {
+            // The process first: its limits may be those of a later one with its id.
+            let entry = entry(pid).filter(|entry| !entry.zombie)?;
+            let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+            let line = limits
+                .lines()
+                .find_map(|it| it.strip_prefix("Max file locks"))?;
+            let soft: u64 = line.split_whitespace().next()?.parse().ok()?;
+            (soft == file_locks).then_some(entry.process)
+        })
+        .collect()
+}
+
 /// Makes a pipe hold more, as far as the system lets us.
 pub(crate) fn enlarge_pipe(pipe: impl AsFd) {
     // It works with a small one too, and the limit is a matter of the system.
