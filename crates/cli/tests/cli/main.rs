@@ -26,6 +26,8 @@ mod terminal;
 mod usage;
 mod usage_watch;
 mod usage_zone;
+#[cfg(target_os = "linux")]
+mod zombies;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -1,0 +1,91 @@
+//! A killed `teamster` whose parent never waits for it, as in a container without an init.
+
+use std::process::Command;
+
+use serde_json::Value;
+use teamster_testkit::fake_agent::{Script, Spawn, SpawnKind};
+
+use crate::{Claude, TEAMSTER, recording, run};
+
+/// The first process of the namespace is `cat`, which waits for no child, and ends with what runs beside
+/// it. `$1` is `both` if the guard is killed too.
+const SCRIPT: &str = r#"
+mkfifo done
+(
+    trap 'echo > done' EXIT
+    dead() { ! grep -q '^State:[[:space:]]*[^ZX[:space:]]' /proc/$1/status 2>/dev/null; }
+    # This shell ends at once, so the first process becomes the parent.
+    ("$0" run claude x --json >/dev/null 2>&1 & echo $! > run.pid)
+    while ! [ -s stray.pid ]; do sleep 0.05; done
+    run=$(cat run.pid)
+    stray=$(cat stray.pid)
+    if [ "$1" = both ]; then
+        for p in /proc/[0-9]*; do
+            if grep -q -- --teamster-guard $p/cmdline; then kill -KILL ${p#/proc/}; fi
+        done 2>/dev/null
+    fi
+    kill -KILL $run
+    while ! dead $run; do sleep 0.05; done
+    grep State /proc/$run/status >&2
+    if [ "$1" = both ]; then
+        "$0" doctor --json
+        mv next.toml script.toml
+        "$0" run claude x --json >/dev/null 2>&1
+    fi
+    while ! dead $stray; do sleep 0.05; done
+    "$0" doctor --json
+) &
+exec cat done >/dev/null
+"#;
+
+/// The leftovers that `doctor` lists, in each of its reports. `None` where no namespace can be made.
+fn leftovers(killed: &str) -> Option<Vec<Vec<Value>>> {
+    let unshare = |args: &[&str]| {
+        let mut command = Command::new("timeout");
+        command.args(["300", "unshare", "--user", "--map-root-user"]);
+        command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+        command.args(args);
+        command
+    };
+    if !(unshare(&["true"]).status()).is_ok_and(|status| status.success()) {
+        eprintln!("not tested: this system gives no process namespaces to its users");
+        return None;
+    }
+    let claude = Claude::new(&Script::new());
+    let tool = Spawn::new(SpawnKind::Setsid).pid_file(claude.path("stray.pid"));
+    let next = Script::new().play(recording("text")).exit(0);
+    for (name, script) in [
+        ("script.toml", Script::new().spawn(tool).forever()),
+        ("next.toml", next),
+    ] {
+        std::fs::write(claude.path(name), script.to_toml().unwrap()).unwrap();
+    }
+    let ended = run(unshare(&["sh", "-c", SCRIPT, TEAMSTER, killed])
+        .current_dir(claude.dir.path())
+        .env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
+    assert!(ended.stderr.contains("Z (zombie)"), "{}", ended.stderr);
+    let reports: Vec<Value> = serde_json::Deserializer::from_str(&ended.stdout)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    let left = |report: &Value| report["leftovers"].as_array().unwrap().clone();
+    Some(reports.iter().map(left).collect())
+}
+
+#[test]
+fn what_a_killed_teamster_had_running_ends_although_it_is_never_waited_for() {
+    if let Some(reports) = leftovers("run") {
+        assert_eq!(reports, [Vec::<Value>::new()]);
+    }
+}
+
+#[test]
+fn what_is_left_is_reported_and_ends_with_the_next_run() {
+    if let Some(reports) = leftovers("both") {
+        let [before, after] = &*reports else {
+            panic!("{reports:?}");
+        };
+        assert!(!before.is_empty(), "nothing was reported");
+        assert!(after.is_empty(), "{after:?}");
+    }
+}
