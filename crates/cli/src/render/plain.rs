@@ -104,7 +104,9 @@ impl<O: Write, E: Write> Plain<O, E> {
         } else {
             let before = if self.written { "\n" } else { "" };
             let text = text.trim_start_matches('\n');
-            self.out.write_all(format!("{before}{text}").as_bytes())?;
+            // Piece by piece: the text may be long, and a copy of it is not needed.
+            self.out.write_all(before.as_bytes())?;
+            self.out.write_all(text.as_bytes())?;
             self.last_written.clone_from(&self.message);
             (self.open, self.written) = (true, true);
         }
@@ -149,7 +151,9 @@ impl<O: Write, E: Write> Plain<O, E> {
             Cow::Borrowed(text)
         };
         let text = text.trim_matches('\n');
-        self.out.write_all(format!("{before}{text}\n").as_bytes())?;
+        self.out.write_all(before.as_bytes())?;
+        self.out.write_all(text.as_bytes())?;
+        self.out.write_all(b"\n")?;
         self.out.flush()
     }
 

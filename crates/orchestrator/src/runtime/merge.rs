@@ -402,7 +402,7 @@ impl Merge {
         total.add(&mut result);
         total.put(&mut result);
         result.aborted = result.status == RunStatus::Aborted;
-        result.text = mem::take(&mut self.said).text();
+        result.text = mem::take(&mut self.said).into_text();
         result.open_tool_ids = mem::take(&mut self.open);
         let mut errors = mem::take(&mut self.told);
         errors.append(&mut result.errors);

@@ -21,7 +21,11 @@ impl Said {
         self.pieces.retain(|(id, _)| id.as_ref() != Some(message));
     }
 
-    pub(super) fn text(&self) -> String {
-        self.pieces.iter().map(|(_, text)| text.as_str()).collect()
+    pub(super) fn into_text(self) -> String {
+        let mut pieces = self.pieces.into_iter().map(|(_, text)| text);
+        // Mostly there is one, which is not copied.
+        let mut text = pieces.next().unwrap_or_default();
+        pieces.for_each(|piece| text.push_str(&piece));
+        text
     }
 }
