@@ -3,7 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use teamster::{AgentSession, ExecuteParams, RunStatus, SessionOptions, Turn};
+use serde_json::json;
+use teamster::{
+    AgentSession, ExecuteParams, PermissionAnswer, PermissionPolicy, RunStatus, SessionOptions,
+    Turn,
+};
 use teamster_mock_model::{Cli, Part, Script, Tokens, Turn as Answer};
 
 use crate::place;
@@ -67,7 +71,7 @@ pub(crate) async fn play(
     // For the scenario's turns only: the process may take longer to start.
     let timeouts = std::mem::take(&mut params.timeouts);
     params.images.clear();
-    let session = open(bench, cli, params)?;
+    let session = open(bench, cli, params, first.answer.as_deref())?;
     let mut played: Vec<Played> = Vec::new();
     if !resumes {
         let ready = ready()?;
@@ -124,14 +128,27 @@ pub(crate) async fn play(
     Ok(played)
 }
 
-/// A session with a CLI. No process is there before its first turn.
+/// A session with a CLI. No process is there before its first turn. With an answer, that is what an MCP
+/// server gets that asks.
 pub(crate) fn open(
     bench: &Bench,
     cli: Cli,
     params: ExecuteParams,
+    answer: Option<&str>,
 ) -> anyhow::Result<Box<dyn AgentSession>> {
     let runtime = teamster::create_session_runtime(cli.id(), play::config(bench, cli))?;
-    Ok(runtime.open(SessionOptions::new(params))?)
+    let mut options = SessionOptions::new(params);
+    if let Some(answer) = answer {
+        let content = json!({"answer": answer});
+        options.permissions = PermissionPolicy::ask(move |request| {
+            let answer = match request.schema {
+                Some(_) => PermissionAnswer::AllowWith(content.clone()),
+                None => PermissionAnswer::Allow,
+            };
+            async { answer }
+        });
+    }
+    Ok(runtime.open(options)?)
 }
 
 /// One turn.

@@ -93,6 +93,8 @@ pub(crate) struct Run {
     pub(crate) cli_retries: Option<u32>,
     /// The MCP server `tiny`: arguments of the test server, such as its faults.
     pub(crate) mcp: Option<Vec<String>>,
+    /// What a caller answers when an MCP server asks, in a session.
+    pub(crate) answer: Option<String>,
     /// Whether an image goes with the prompt.
     #[serde(default)]
     pub(crate) image: bool,
@@ -126,6 +128,7 @@ impl Run {
             permission: Permission::default(),
             cli_retries: None,
             mcp: None,
+            answer: None,
             image: false,
             output_schema: None,
             slash_commands: false,

@@ -122,6 +122,8 @@ struct Question {
     tool_name: String,
     input: Value,
     suggestions: Vec<Value>,
+    /// An MCP server asks for input.
+    is_of_server: bool,
 }
 
 #[derive(Debug)]

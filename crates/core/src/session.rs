@@ -250,7 +250,9 @@ impl fmt::Debug for PermissionPolicy {
     }
 }
 
-/// The CLI asks whether a tool may be used.
+/// The CLI asks whether a tool may be used, or an MCP server asks for input.
+///
+/// Without a policy that asks a caller, a server's question is declined.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PermissionRequest {
@@ -266,6 +268,9 @@ pub struct PermissionRequest {
     pub input: Value,
     /// What the CLI says about it, such as a title or a reason.
     pub message: Option<String>,
+    /// The JSON Schema of the input that an MCP server asks the user for (`elicitation`). No tool waits
+    /// for permission then; [`PermissionAnswer::AllowWith`] answers it.
+    pub schema: Option<Value>,
 }
 
 impl PermissionRequest {
@@ -278,6 +283,17 @@ impl PermissionRequest {
             kind,
             input,
             message: None,
+            schema: None,
+        }
+    }
+
+    /// The question of an MCP server for input of this JSON Schema, while one of its tools runs.
+    pub fn question(id: u64, server: &str, message: &str, schema: Value) -> Self {
+        let input = serde_json::json!({"server": server});
+        Self {
+            message: Some(format!("the MCP server {server} asks: {message}")),
+            schema: Some(schema),
+            ..Self::new(id, "elicitation", ToolKind::Mcp, input)
         }
     }
 }
@@ -290,6 +306,9 @@ pub enum PermissionAnswer {
     Allow,
     /// The tool may be used, now and for the rest of the session where the CLI knows that.
     AllowAlways,
+    /// The tool may be used with this input in place of its own; where a CLI does not take that, it is
+    /// not allowed. Of a question ([`PermissionRequest::schema`]) it is the answer.
+    AllowWith(Value),
     /// It may not. The agent is told why, where the CLI has a way to tell it.
     Deny(Option<String>),
 }

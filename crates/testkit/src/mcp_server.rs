@@ -1,7 +1,8 @@
 //! A small MCP server on stdin and stdout, for tests and trials.
 //!
 //! It has five tools: `echo` gives its `text` back, `fail` always fails, `slow` answers after
-//! `seconds`, `env` gives the value of an environment variable, `draw` gives an image. With a fault it misbehaves as servers
+//! `seconds`, `env` gives the value of an environment variable, `draw` gives an image. A client that
+//! can ask the user has `ask` too, which asks a `question` and gives the answer back. With a fault it misbehaves as servers
 //! do ([`Fault`]).
 
 use std::io::{self, BufRead, Write};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 /// How to use it.
 pub const HELP: &str = "\
-An MCP server for tests, on stdin and stdout, with the tools echo, fail, slow, env and draw.
+An MCP server for tests, on stdin and stdout, with the tools echo, fail, slow, env, draw and ask.
 
 Usage: teamster-mcp-server [FAULT]
 
@@ -104,10 +105,21 @@ pub fn main(args: impl Iterator<Item = String>) -> ExitCode {
 ///
 /// Those of reading and writing, and `UnexpectedEof` when [`Fault::Die`] ends it.
 pub fn serve(input: impl BufRead, output: &mut impl Write, fault: Option<Fault>) -> io::Result<()> {
+    let mut can_ask = false;
+    // The call that waits for an answer of the user's.
+    let mut asking = None;
     for line in input.lines() {
         let Ok(request) = serde_json::from_str::<Value>(&line?) else {
             continue;
         };
+        if request["id"] == QUESTION && request.get("method").is_none() {
+            if let Some(call) = asking.take() {
+                let answer = answered(&call, &request["result"]);
+                writeln!(output, "{answer}")?;
+                output.flush()?;
+            }
+            continue;
+        }
         if fault == Some(Fault::Garbage) {
             writeln!(output, "starting up...\n{{\"half\": ")?;
         }
@@ -121,8 +133,18 @@ pub fn serve(input: impl BufRead, output: &mut impl Write, fault: Option<Fault>)
         if fault == Some(Fault::Die) && method == "tools/call" {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        if method == "initialize" {
+            can_ask = request["params"]["capabilities"]["elicitation"].is_object();
+        }
+        if can_ask && method == "tools/call" && request["params"]["name"] == "ask" {
+            asking = Some(id.clone());
+            let question = question(&request["params"]["arguments"]["question"]);
+            writeln!(output, "{question}")?;
+            output.flush()?;
+            continue;
+        }
         let mut answer = json!({"jsonrpc": "2.0", "id": id});
-        match result(method, &request["params"], fault) {
+        match result(method, &request["params"], fault, can_ask) {
             Ok(result) => answer["result"] = result,
             Err((code, message)) => answer["error"] = json!({"code": code, "message": message}),
         }
@@ -132,7 +154,38 @@ pub fn serve(input: impl BufRead, output: &mut impl Write, fault: Option<Fault>)
     Ok(())
 }
 
-fn result(method: &str, params: &Value, fault: Option<Fault>) -> Result<Value, (i32, String)> {
+/// The id of the question to the user.
+const QUESTION: &str = "question";
+
+/// The request to the client to ask the user something.
+fn question(message: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": QUESTION, "method": "elicitation/create", "params": {
+        "message": message,
+        "requestedSchema": {
+            "type": "object",
+            "properties": {"answer": {"type": "string"}},
+            "required": ["answer"],
+        },
+    }})
+}
+
+/// The result of `ask`, which is what the client has answered.
+fn answered(call: &Value, result: &Value) -> Value {
+    let action = result["action"].as_str().unwrap_or("an error");
+    let answer = result["content"]["answer"].as_str().unwrap_or_default();
+    let text = format!("{action} {answer}");
+    json!({"jsonrpc": "2.0", "id": call, "result": {
+        "content": [{"type": "text", "text": text.trim_end()}],
+        "isError": false,
+    }})
+}
+
+fn result(
+    method: &str,
+    params: &Value,
+    fault: Option<Fault>,
+    can_ask: bool,
+) -> Result<Value, (i32, String)> {
     match method {
         "initialize" if fault == Some(Fault::Refuse) => {
             Err((-32000, "refused on purpose".to_owned()))
@@ -144,7 +197,7 @@ fn result(method: &str, params: &Value, fault: Option<Fault>) -> Result<Value, (
         })),
         "ping" => Ok(json!({})),
         "tools/list" if fault == Some(Fault::NoTools) => Ok(json!({"tools": []})),
-        "tools/list" => Ok(json!({"tools": tools()})),
+        "tools/list" => Ok(json!({"tools": tools(can_ask)})),
         "tools/call" => call(&params["name"], &params["arguments"]),
         _ => Err((-32601, format!("there is no method {method}"))),
     }
@@ -153,7 +206,7 @@ fn result(method: &str, params: &Value, fault: Option<Fault>) -> Result<Value, (
 /// A PNG image of one pixel, in Base64.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-fn tools() -> Value {
+fn tools(can_ask: bool) -> Value {
     let tool = |name: &str, description: &str, argument: &str, kind: &str| {
         json!({
             "name": name,
@@ -165,7 +218,7 @@ fn tools() -> Value {
             },
         })
     };
-    json!([
+    let mut tools = vec![
         tool("echo", "Gives the text back", "text", "string"),
         tool("fail", "Fails always", "why", "string"),
         tool("slow", "Answers after some seconds", "seconds", "number"),
@@ -173,10 +226,19 @@ fn tools() -> Value {
             "env",
             "Gives the value of an environment variable",
             "name",
-            "string"
+            "string",
         ),
         tool("draw", "Gives an image", "title", "string"),
-    ])
+    ];
+    if can_ask {
+        tools.push(tool(
+            "ask",
+            "Asks the user a question",
+            "question",
+            "string",
+        ));
+    }
+    tools.into()
 }
 
 fn call(name: &Value, arguments: &Value) -> Result<Value, (i32, String)> {
@@ -268,6 +330,24 @@ mod tests {
         assert_eq!(picture[1]["mimeType"], "image/png");
         assert_eq!(picture[1]["data"], PIXEL);
         assert_eq!(answers.len(), 6);
+    }
+
+    #[test]
+    fn it_asks_a_client_that_can_ask_the_user() {
+        let call = request(
+            2,
+            "tools/call",
+            &json!({"name": "ask", "arguments": {"question": "Which?"}}),
+        );
+        let reply = json!({"jsonrpc": "2.0", "id": "question", "result": {"action": "accept", "content": {"answer": "blue"}}});
+        let can = json!({"capabilities": {"elicitation": {}}});
+        let asked = answers(&[request(1, "initialize", &can), call.clone(), reply], None);
+        assert_eq!(asked[1]["method"], "elicitation/create");
+        assert_eq!(asked[1]["params"]["message"], "Which?");
+        assert_eq!(asked[2]["id"], 2);
+        assert_eq!(asked[2]["result"]["content"][0]["text"], "accept blue");
+        let cannot = answers(&[request(1, "initialize", &json!({})), call], None);
+        assert_eq!(cannot[1]["error"]["code"], -32602);
     }
 
     #[test]

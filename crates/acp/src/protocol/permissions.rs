@@ -102,6 +102,7 @@ impl AcpProtocol {
         let chosen = match answer {
             PermissionAnswer::Allow => once(),
             PermissionAnswer::AllowAlways => self.dialect.always(&pending.options).or_else(once),
+            PermissionAnswer::AllowWith(_) => None,
             _ => of_kind("reject_once").or_else(|| of_kind("reject_always")),
         };
         write::permission(
@@ -116,8 +117,12 @@ impl AcpProtocol {
                 NoticeLevel::Warning,
                 NoticeSource::Runtime,
                 format!(
-                    "{} offers no way to allow a tool this time only, so it was not allowed",
-                    self.dialect.name()
+                    "{} offers no way to allow a tool {}, so it was not allowed",
+                    self.dialect.name(),
+                    match answer {
+                        PermissionAnswer::AllowWith(_) => "with another input",
+                        _ => "this time only",
+                    }
                 ),
             );
         }

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use teamster_core::{
-    AgentEvent, Decoder, ErrorKind, Events, Id, NoticeLevel, NoticeSource, PermissionRequest,
-    TurnEnd, excerpt, json_line,
+    AgentEvent, Decision, Decoder, ErrorKind, Events, Id, NoticeLevel, NoticeSource, Permission,
+    PermissionRequest, TurnEnd, excerpt, json_line,
 };
 
-use super::wire::{Answer, Ask, Heard, What, heard};
+use super::wire::{Answer, Ask, Elicitation, Heard, What, heard};
 use super::{ClaudeSession, Question, Request, refused, wire};
 
 /// The beginning of nearly all lines: only the main agent has them.
@@ -40,19 +40,7 @@ impl ClaudeSession {
                 outcome,
             } => self.answered(&request_id, outcome),
             What::Ask(ask) => self.ask(line, *ask, out),
-            What::Elicitation {
-                request_id,
-                server,
-                message,
-            } => {
-                let declined = json!({"action": "decline"});
-                self.exchange.write(&wire::answer(&request_id, &declined));
-                let message = format!(
-                    "the MCP server {server} asked for input, which was declined: {message}"
-                );
-                let message = excerpt(&message, 1000);
-                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
-            }
+            What::Elicitation(asked) => self.elicit(*asked, out),
             What::Request {
                 request_id,
                 subtype,
@@ -178,6 +166,38 @@ impl ClaudeSession {
             tool_name: request.tool_name.clone(),
             input: request.input.clone(),
             suggestions: ask.suggestions,
+            is_of_server: false,
+        };
+        self.questions.insert(request.id, question);
+        self.exchange.ask(request);
+    }
+
+    fn elicit(&mut self, asked: Elicitation, out: &mut Events) {
+        self.last_question += 1;
+        let schema = asked.schema.unwrap_or_else(|| json!({"type": "object"}));
+        let mut request = PermissionRequest::question(
+            self.last_question,
+            &asked.server,
+            &excerpt(&asked.message, 1000),
+            schema,
+        );
+        if let Some(url) = asked.url {
+            request.input["url"] = url.into();
+        }
+        if self.is_playing() || self.decoder.in_turn() {
+            out.push(AgentEvent::Permission(Box::new(Permission {
+                tool_name: request.tool_name.clone(),
+                tool_id: None,
+                decision: Decision::Requested,
+                reason: request.message.clone(),
+            })));
+        }
+        let question = Question {
+            request_id: asked.request_id,
+            tool_name: request.tool_name.clone(),
+            input: request.input.clone(),
+            suggestions: Vec::new(),
+            is_of_server: true,
         };
         self.questions.insert(request.id, question);
         self.exchange.ask(request);

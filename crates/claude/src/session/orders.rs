@@ -219,6 +219,10 @@ impl ClaudeSession {
             return;
         };
         let response = match answer {
+            answer if question.is_of_server => elicited(answer),
+            PermissionAnswer::AllowWith(input) => {
+                json!({"behavior": "allow", "updatedInput": input})
+            }
             PermissionAnswer::Allow => {
                 json!({"behavior": "allow", "updatedInput": question.input})
             }
@@ -241,6 +245,17 @@ impl ClaudeSession {
         let id = self.ids.request();
         self.exchange.write(&wire::request(&id, request));
         self.requests.insert(id, what);
+    }
+}
+
+/// The answer to the question of an MCP server.
+fn elicited(answer: PermissionAnswer) -> Value {
+    match answer {
+        PermissionAnswer::AllowWith(content) => json!({"action": "accept", "content": content}),
+        PermissionAnswer::Allow | PermissionAnswer::AllowAlways => {
+            json!({"action": "accept", "content": {}})
+        }
+        _ => json!({"action": "decline"}),
     }
 }
 

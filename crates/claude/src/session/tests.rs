@@ -1,6 +1,7 @@
 //! The lines here were made by hand; recorded conversations are in `tests/sessions`.
 
 mod any_order;
+mod questions;
 
 use serde_json::{Value, json};
 use teamster_core::{
@@ -152,31 +153,6 @@ fn what_nobody_answers_is_refused_and_told() {
     assert_eq!(
         names(&events),
         ["session", "notice", "text", "turn_end", "done"]
-    );
-}
-
-#[test]
-fn what_a_server_wants_of_the_user_is_declined_by_its_name() {
-    let mut talk = Talk::new(|_| {});
-    talk.turn();
-    talk.say(&json!({"type": "control_request", "request_id": "r-9",
-        "request": {"subtype": "elicitation", "mcp_server_name": "ask", "message": "Which colour?",
-                    "mode": "form", "requested_schema": {"type": "object"}}}));
-    assert_eq!(
-        talk.written(),
-        [
-            json!({"type": "control_response", "response": {"subtype": "success",
-            "request_id": "r-9", "response": {"action": "decline"}}})
-        ]
-    );
-    talk.say(&result(OLD, &json!({})));
-    let (events, _) = talk.end();
-    let AgentEvent::Notice(notice) = &events[1] else {
-        panic!("{events:?}")
-    };
-    assert_eq!(
-        notice.message,
-        "the MCP server ask asked for input, which was declined: Which colour?"
     );
 }
 

@@ -35,12 +35,8 @@ pub(super) enum What {
     },
     /// The CLI asks whether a tool may be used.
     Ask(Box<Ask>),
-    /// A server wants something of the user that no yes or no answers.
-    Elicitation {
-        request_id: String,
-        server: String,
-        message: String,
-    },
+    /// A server asks the user for input.
+    Elicitation(Box<Elicitation>),
     /// The CLI asks for something else.
     Request { request_id: String, subtype: String },
     /// The CLI needs the answer to a question no more.
@@ -70,6 +66,17 @@ pub(super) struct Ask {
     pub(super) input: Value,
     pub(super) suggestions: Vec<Value>,
     pub(super) message: Option<String>,
+}
+
+/// A question of an MCP server's.
+#[derive(Debug)]
+pub(super) struct Elicitation {
+    pub(super) request_id: String,
+    pub(super) server: String,
+    pub(super) message: String,
+    /// Where the user has to go, if that is what is asked for.
+    pub(super) url: Option<String>,
+    pub(super) schema: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -136,6 +143,10 @@ struct Request {
     mcp_server_name: String,
     #[serde(default, deserialize_with = "or_default")]
     message: String,
+    #[serde(default, deserialize_with = "or_default")]
+    url: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    requested_schema: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -199,11 +210,13 @@ fn what(line: Line<'_>) -> Option<What> {
             let request_id = line.request_id?;
             let request: Request = parse(line.request?.get())?;
             if request.subtype == "elicitation" {
-                return Some(What::Elicitation {
+                return Some(What::Elicitation(Box::new(Elicitation {
                     request_id,
                     server: request.mcp_server_name,
                     message: request.message,
-                });
+                    url: request.url,
+                    schema: request.requested_schema,
+                })));
             }
             if request.subtype != "can_use_tool" {
                 let subtype = request.subtype;

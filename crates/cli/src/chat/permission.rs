@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{FlushArg, tcflush};
 use nix::unistd::read;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::os::fd::AsFd;
 use teamster::{PermissionAnswer, PermissionPolicy, PermissionRequest, excerpt};
 use tokio::sync::{mpsc, oneshot};
@@ -30,6 +30,8 @@ const LOOK_MS: u16 = 100;
 const HOW: &[u8] = b"  y: yes, this once; a: always, in this session; n: no > ";
 const HOW_WITH_REASON: &[u8] =
     b"  y: yes, this once; a: always, in this session; n: no, n REASON: no, and why > ";
+
+const HOW_TO_SERVER: &[u8] = b"  the answer, or a JSON object with all fields; n: no answer > ";
 
 /// A tool that somebody has to be asked about.
 #[derive(Debug)]
@@ -72,11 +74,12 @@ impl Question {
         let (tell, mut told) = oneshot::channel();
         let unwanted = given_up.clone();
         let takes_reason = self.takes_reason;
+        let schema = self.request.schema.clone();
         let asking = thread::Builder::new()
             .name("permission".to_owned())
             .spawn(move || {
                 // Whoever asked waits for this.
-                let _ = tell.send(at_terminal(&text, takes_reason, &unwanted));
+                let _ = tell.send(at_terminal(&text, schema.as_ref(), takes_reason, &unwanted));
             });
         if asking.is_err() {
             return false;
@@ -102,11 +105,18 @@ impl Question {
 fn question(request: &PermissionRequest, directory: Option<&str>) -> String {
     let name = words::one_line(&request.tool_name);
     let telling = words::tool_input(&request.input, directory);
-    let mut text = format!("\nMay {name} be used?\n");
+    let mut text = match &request.schema {
+        Some(_) => "\nInput is wanted\n".to_owned(),
+        None => format!("\nMay {name} be used?\n"),
+    };
     if let Some(message) = &request.message {
         let _ = writeln!(text, "  {}", words::one_line(&excerpt(message, OTHER)));
     }
-    match &request.input {
+    let shown = match &request.schema {
+        Some(schema) => &schema["properties"],
+        None => &request.input,
+    };
+    match shown {
         Value::Object(fields) => {
             for (name, value) in fields.iter().take(ARGUMENTS) {
                 let value = match value {
@@ -158,20 +168,52 @@ fn answer(line: &str, takes_reason: bool) -> Option<PermissionAnswer> {
     })
 }
 
-fn at_terminal(text: &str, takes_reason: bool, given_up: &AtomicBool) -> PermissionAnswer {
+/// What an answer to the question of an MCP server means: the value of the only field that it asks for,
+/// or a JSON object. `None` if it is none of them.
+fn answer_to_server(line: &str, schema: &Value) -> Option<PermissionAnswer> {
+    let line = line.trim();
+    if matches!(&*line.to_lowercase(), "" | "n" | "no") {
+        return Some(PermissionAnswer::Deny(None));
+    }
+    if let Ok(value @ Value::Object(_)) = serde_json::from_str(line) {
+        return Some(PermissionAnswer::AllowWith(value));
+    }
+    let fields = schema["properties"].as_object()?;
+    let (name, field) = fields.iter().next().filter(|_| fields.len() == 1)?;
+    let value: Value = match field["type"].as_str() {
+        Some("string") | None => line.into(),
+        _ => serde_json::from_str(line).ok()?,
+    };
+    Some(PermissionAnswer::AllowWith(json!({ name.as_str(): value })))
+}
+
+fn at_terminal(
+    text: &str,
+    schema: Option<&Value>,
+    takes_reason: bool,
+    given_up: &AtomicBool,
+) -> PermissionAnswer {
     let stdin = io::stdin();
     // What was typed before the question is no answer to it.
     let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
     // If nobody can see it, nobody answers.
     let _ = write_to_terminal(text.as_bytes());
     loop {
-        let _ = write_to_terminal(if takes_reason { HOW_WITH_REASON } else { HOW });
+        let _ = write_to_terminal(match schema {
+            Some(_) => HOW_TO_SERVER,
+            None if takes_reason => HOW_WITH_REASON,
+            None => HOW,
+        });
         let Some(line) = line(given_up) else {
             let _ = write_to_terminal(b"\n");
             let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
             return PermissionAnswer::Deny(None);
         };
-        if let Some(answer) = answer(&line, takes_reason) {
+        let answer = match schema {
+            Some(schema) => answer_to_server(&line, schema),
+            None => answer(&line, takes_reason),
+        };
+        if let Some(answer) = answer {
             return answer;
         }
     }
@@ -203,13 +245,31 @@ fn line(given_up: &AtomicBool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
     use teamster::ToolKind;
 
     fn asked(input: Value) -> String {
         let mut request = PermissionRequest::new(1, "Ba\u{1b}[2Jsh", ToolKind::Execute, input);
         request.message = Some("because\nof it".into());
         question(&request, Some("/w"))
+    }
+
+    #[test]
+    fn the_answer_to_a_server() {
+        let with = |value| Some(PermissionAnswer::AllowWith(value));
+        let schema = json!({"properties": {"colour": {"type": "string"}}});
+        let number = json!({"properties": {"n": {"type": "integer"}}});
+        let two = json!({"properties": {"a": {}, "b": {}}});
+        for (line, schema, expected) in [
+            ("blue\n", &schema, with(json!({"colour": "blue"}))),
+            ("no\n", &schema, Some(PermissionAnswer::Deny(None))),
+            ("\n", &schema, Some(PermissionAnswer::Deny(None))),
+            ("7", &number, with(json!({"n": 7}))),
+            ("seven", &number, None),
+            ("x", &two, None),
+            (r#"{"a": 1, "b": 2}"#, &two, with(json!({"a": 1, "b": 2}))),
+        ] {
+            assert_eq!(answer_to_server(line, schema), expected, "{line}");
+        }
     }
 
     #[test]

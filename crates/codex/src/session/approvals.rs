@@ -60,7 +60,7 @@ impl Approvals {
         out: &mut Events,
     ) -> Option<()> {
         let sort = Sort::of(method, params)?;
-        // A server that wants something of the user, who is not there; or nobody is there at all.
+        // Without a turn nobody could hear of it.
         let request = asker.and_then(|asker| {
             self.last += 1;
             self.request(self.last, method, params, asker)
@@ -124,19 +124,29 @@ impl Approvals {
         Some(request)
     }
 
-    /// Whether a tool of an MCP server may be used. It does not say which call that is.
+    /// Whether a tool of an MCP server may be used, or a question of the server's. It does not say which
+    /// call that is.
     fn request_of_mcp(
         &self,
         number: u64,
         params: &Object<'_>,
         asker: &Asker<'_>,
     ) -> Option<PermissionRequest> {
-        let about = params.object("_meta")?;
-        if about.text("codex_approval_kind").as_deref() != Some("mcp_tool_call") {
-            return None;
-        }
-        let tool = about.text("tool_name")?.into_owned();
         let server = params.text("server_name").unwrap_or_default();
+        let about = params.object("_meta");
+        let Some(about) = about
+            .filter(|about| about.text("codex_approval_kind").as_deref() == Some("mcp_tool_call"))
+        else {
+            let message = params.text("message").unwrap_or_default();
+            let schema = params.value("requested_schema");
+            let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
+            let mut question = PermissionRequest::question(number, &server, &message, schema);
+            if let Some(url) = params.value("url") {
+                question.input["url"] = url;
+            }
+            return Some(question);
+        };
+        let tool = about.text("tool_name")?.into_owned();
         let input = about.value("tool_params").unwrap_or_else(|| json!({}));
         let is_asked = |id: &Id| {
             self.open
@@ -204,7 +214,12 @@ impl Sort {
 
     fn answer(&self, answer: &PermissionAnswer) -> Value {
         let always = *answer == PermissionAnswer::AllowAlways;
-        let denied = matches!(answer, PermissionAnswer::Deny(_));
+        let with = match answer {
+            PermissionAnswer::AllowWith(content) => Some(content),
+            _ => None,
+        };
+        let is_answer = *self == Self::Elicitation;
+        let denied = matches!(answer, PermissionAnswer::Deny(_)) || (with.is_some() && !is_answer);
         match self {
             // The CLI does not take a reason.
             Self::Decision if denied => json!({"decision": "decline"}),
@@ -215,7 +230,8 @@ impl Sort {
             }
             Self::Elicitation => {
                 let about = always.then(|| json!({"persist": "session"}));
-                json!({"action": "accept", "content": {}, "_meta": about})
+                let content = with.cloned().unwrap_or_else(|| json!({}));
+                json!({"action": "accept", "content": content, "_meta": about})
             }
             Self::Permissions(asked) => json!({
                 "permissions": if denied { json!({}) } else { asked.clone() },

@@ -30,6 +30,11 @@ impl Asking {
         request: PermissionRequest,
     ) -> Option<(PermissionRequest, PermissionAnswer)> {
         match &self.policy {
+            PermissionPolicy::Deny | PermissionPolicy::Allow if request.schema.is_some() => {
+                let asked = request.message.as_deref().unwrap_or("an MCP server asks");
+                let why = format!("{asked} (declined: no caller answers questions)");
+                Some((request, PermissionAnswer::Deny(Some(why))))
+            }
             PermissionPolicy::Allow => Some((request, PermissionAnswer::Allow)),
             PermissionPolicy::Ask(ask) => {
                 let ask = ask.clone();

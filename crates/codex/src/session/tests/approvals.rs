@@ -136,18 +136,55 @@ fn permissions_for_some_time() {
 }
 
 #[test]
-fn what_only_a_person_could_answer_is_declined() {
+fn what_a_server_asks_is_a_question_for_the_caller() {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    for (answer, written) in [
+        (
+            PermissionAnswer::AllowWith(json!({"name": "Ada"})),
+            json!({"action": "accept", "content": {"name": "Ada"}, "_meta": null}),
+        ),
+        (
+            PermissionAnswer::Deny(None),
+            json!({"action": "decline", "content": null, "_meta": null}),
+        ),
+    ] {
+        let mut play = asking();
+        play.json(&request(
+            &json!(0),
+            "mcpServer/elicitation/request",
+            json!({"serverName": "s", "mode": "form", "message": "Your name?", "_meta": null,
+                   "requestedSchema": schema}),
+        ));
+        let question = asked(&mut play);
+        assert_eq!(question.schema.as_ref(), Some(&schema));
+        assert_eq!(question.input, json!({"server": "s"}));
+        assert_eq!(
+            question.message.as_deref(),
+            Some("the MCP server s asks: Your name?")
+        );
+        play.answer(&question, answer);
+        assert_eq!(
+            *play.written.last().unwrap(),
+            json!({"id": 0, "result": written})
+        );
+    }
+}
+
+#[test]
+fn a_command_is_not_allowed_with_another_input() {
     let mut play = asking();
     play.json(&request(
         &json!(0),
-        "mcpServer/elicitation/request",
-        json!({"serverName": "s", "mode": "form", "message": "Your name?", "_meta": null}),
+        "item/commandExecution/requestApproval",
+        json!({"itemId": "c1", "command": "ls"}),
     ));
+    let command = asked(&mut play);
+    let answer = PermissionAnswer::AllowWith(json!({"command": "true"}));
+    play.answer(&command, answer);
     assert_eq!(
-        *play.written.last().unwrap(),
-        json!({"id": 0, "result": {"action": "decline", "content": null, "_meta": null}})
+        play.written.last().unwrap()["result"],
+        json!({"decision": "decline"})
     );
-    assert!(play.session.exchange(Exchange::take_asked).is_empty());
 }
 
 #[test]

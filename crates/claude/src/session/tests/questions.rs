@@ -1,0 +1,66 @@
+//! Questions of MCP servers, and answers with an input.
+
+use serde_json::json;
+use teamster_core::{AgentEvent, Decision, Exchange, Order, PermissionAnswer};
+
+use super::{OLD, Talk, ask, result};
+
+/// What is written as the answer to the question of an MCP server.
+fn answered(answer: PermissionAnswer) -> serde_json::Value {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.say(&json!({"type": "control_request", "request_id": "r-9",
+        "request": {"subtype": "elicitation", "mcp_server_name": "ask", "message": "Which colour?",
+                    "mode": "form", "requested_schema": {"type": "object", "x": 1}}}));
+    assert!(talk.written().is_empty());
+    let asked = talk.session.exchange(Exchange::take_asked);
+    assert_eq!(asked[0].schema, Some(json!({"type": "object", "x": 1})));
+    assert_eq!(asked[0].input, json!({"server": "ask"}));
+    talk.session.order(Order::Answer(asked[0].id, answer));
+    let written = talk.written();
+    talk.say(&result(OLD, &json!({})));
+    let (events, _) = talk.end();
+    let AgentEvent::Permission(permission) = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(permission.decision, Decision::Requested);
+    assert_eq!(
+        permission.reason.as_deref(),
+        Some("the MCP server ask asks: Which colour?")
+    );
+    let [written] = &written[..] else {
+        panic!("{written:?}")
+    };
+    assert_eq!(written["response"]["request_id"], "r-9");
+    written["response"]["response"].clone()
+}
+
+#[test]
+fn what_a_server_asks_is_a_question_for_the_caller() {
+    assert_eq!(
+        answered(PermissionAnswer::AllowWith(json!({"colour": "blue"}))),
+        json!({"action": "accept", "content": {"colour": "blue"}})
+    );
+    assert_eq!(
+        answered(PermissionAnswer::Deny(Some("no".into()))),
+        json!({"action": "decline"})
+    );
+    assert_eq!(
+        answered(PermissionAnswer::Allow),
+        json!({"action": "accept", "content": {}})
+    );
+}
+
+#[test]
+fn a_tool_is_allowed_with_another_input() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.say(&ask("Bash"));
+    let asked = talk.session.exchange(Exchange::take_asked);
+    let answer = PermissionAnswer::AllowWith(json!({"command": "true"}));
+    talk.session.order(Order::Answer(asked[0].id, answer));
+    assert_eq!(
+        talk.written()[0]["response"]["response"],
+        json!({"behavior": "allow", "updatedInput": {"command": "true"}})
+    );
+}
