@@ -102,7 +102,6 @@ impl AcpProtocol {
         let chosen = match answer {
             PermissionAnswer::Allow => once(),
             PermissionAnswer::AllowAlways => self.dialect.always(&pending.options).or_else(once),
-            PermissionAnswer::AllowWith(_) => None,
             _ => of_kind("reject_once").or_else(|| of_kind("reject_always")),
         };
         write::permission(
@@ -112,7 +111,7 @@ impl AcpProtocol {
         );
         if let PermissionAnswer::Deny(_) = answer {
             self.was_denied(&pending.call, out);
-        } else if chosen.is_none() {
+        } else if chosen.is_none() || matches!(answer, PermissionAnswer::AllowWith(_)) {
             out.notice(
                 NoticeLevel::Warning,
                 NoticeSource::Runtime,

@@ -12,6 +12,8 @@ use super::wire::Object;
 const MEANINGS: &[(&str, ErrorKind)] = &[
     ("no rollout found", ErrorKind::SessionNotFound),
     ("Session not found", ErrorKind::SessionNotFound),
+    // Of a process that was killed a moment ago. It passes, and the session is as good as before.
+    ("already has an active writer", ErrorKind::Overloaded),
     ("required MCP servers failed", ErrorKind::Mcp),
     ("Missing environment variable", ErrorKind::Auth),
     ("could not be refreshed", ErrorKind::Auth),
@@ -253,6 +255,10 @@ mod tests {
             ),
             (
                 "unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:18080/v1/responses",
+                ErrorKind::Overloaded,
+            ),
+            (
+                "thread 01a20991-faba-76a0-b463-2853df86d3c9 already has an active writer",
                 ErrorKind::Overloaded,
             ),
             (
