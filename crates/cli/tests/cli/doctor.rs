@@ -190,7 +190,7 @@ pub(crate) fn end_guard_of(owner: u32) {
     let guard = std::fs::read_dir("/proc").unwrap().find_map(|entry| {
         let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
         let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
-        command.ends_with(&mark).then_some(pid)
+        command.contains(&mark).then_some(pid)
     });
     kill(Pid::from_raw(guard.unwrap()), Signal::SIGKILL).unwrap();
 }

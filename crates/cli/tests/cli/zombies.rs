@@ -20,8 +20,10 @@ mkfifo done
     run=$(cat run.pid)
     stray=$(cat stray.pid)
     if [ "$1" = both ]; then
+        # In two parts: this shell has these words among its arguments.
+        guard=--teamster; guard=$guard-guard
         for p in /proc/[0-9]*; do
-            if grep -q -- --teamster-guard $p/cmdline; then kill -KILL ${p#/proc/}; fi
+            if grep -q -- $guard $p/cmdline; then kill -KILL ${p#/proc/}; fi
         done 2>/dev/null
     fi
     kill -KILL $run
