@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use teamster::orchestrator::{Run, RunEvent};
+use teamster::orchestrator::{LifecycleEntry, Run, RunEvent};
 use teamster::{AbortHandle, AgentEvent, EventStream, LogEntry};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -61,18 +61,18 @@ impl Feed for EventStream {
 }
 
 impl Feed for Run {
-    type Event = RunEvent;
+    type Event = LifecycleEntry;
 
-    async fn next(&mut self) -> Option<RunEvent> {
-        Run::next(self).await
+    async fn next(&mut self) -> Option<LifecycleEntry> {
+        self.next_entry().await
     }
 
     fn abort_handle(&self) -> AbortHandle {
         Run::abort_handle(self)
     }
 
-    fn exit_code(event: &RunEvent) -> Option<u8> {
-        match event {
+    fn exit_code(entry: &LifecycleEntry) -> Option<u8> {
+        match &entry.event {
             RunEvent::End { result, .. } => Some(exit_code::of_outcome(result)),
             _ => None,
         }

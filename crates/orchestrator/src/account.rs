@@ -7,7 +7,7 @@ use std::mem;
 
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, Decision, ErrorKind, ExecuteParams, FileChange, Id,
-    LogEntry, RunResult, Text, ToolUse, Usage, excerpt,
+    RunResult, Text, ToolUse, Usage, excerpt,
 };
 
 use crate::policy::SideEffects;
@@ -24,7 +24,6 @@ const CALL_BYTES: usize = 500;
 pub(crate) struct Account {
     run_id: Id,
     side_effects: SideEffects,
-    agent_events: bool,
     started: bool,
     payloads: Vec<Payload>,
     log: Vec<Attempt>,
@@ -79,6 +78,7 @@ struct Current {
     cost_usd: Option<f64>,
     turns: u32,
     turn_open: bool,
+    is_over: bool,
     resets_at: Option<u64>,
 }
 
@@ -92,11 +92,10 @@ struct OpenTool {
 }
 
 impl Account {
-    pub(crate) fn new(run_id: Id, side_effects: SideEffects, agent_events: bool) -> Self {
+    pub(crate) fn new(run_id: Id, side_effects: SideEffects) -> Self {
         Self {
             run_id,
             side_effects,
-            agent_events,
             started: false,
             payloads: Vec::new(),
             log: Vec::new(),
@@ -147,8 +146,7 @@ impl Account {
     }
 
     /// What follows from an event of the agent, at this time in milliseconds.
-    pub(crate) fn event(&mut self, entry: &LogEntry, now_ms: u64, out: &mut Vec<RunEvent>) {
-        let event = &entry.event;
+    pub(crate) fn event(&mut self, event: &AgentEvent, now_ms: u64, out: &mut Vec<RunEvent>) {
         if let AgentEvent::Session(session) = event {
             self.now.session = Some(session.session_id.clone());
             self.now.session_exists = true;
@@ -157,15 +155,6 @@ impl Account {
             }
         }
         self.start(out);
-        if self.agent_events {
-            out.push(RunEvent::Agent {
-                run_id: self.run_id.clone(),
-                attempt: self.attempt(),
-                at_ms: entry.at_ms,
-                event: event.clone(),
-                native: entry.native.clone(),
-            });
-        }
         match event {
             AgentEvent::Text(text) if text.parent_tool_id.is_none() => {
                 self.turn();
@@ -263,6 +252,7 @@ impl Account {
         self.cut_off = cut_off.into_iter().map(|(_, call)| call).collect();
         self.remember_changes(result, failed);
         let now = &mut self.now;
+        now.is_over = true;
         // What was changed in a session was changed in one that exists.
         now.session_exists |= self.changed.is_some();
         self.log.push(Attempt {
@@ -301,6 +291,12 @@ impl Account {
         u32::try_from(self.log.len())
             .unwrap_or(u32::MAX)
             .saturating_add(1)
+    }
+
+    /// The number of the attempt that goes on; between two, of the last.
+    pub(crate) fn current_attempt(&self) -> u32 {
+        let over = u32::from(self.now.is_over);
+        self.attempt().saturating_sub(over)
     }
 
     /// The model speaks or acts: a turn begins, unless one goes on.

@@ -5,6 +5,7 @@ mod budget;
 mod caught;
 mod end;
 mod errors;
+mod report;
 
 use std::collections::HashSet;
 use std::mem;
@@ -40,6 +41,8 @@ pub(crate) struct Driver {
     on_event: Option<OnEvent>,
     observer: Option<Arc<dyn RunObserver>>,
     account: Account,
+    /// The agents' events are wanted too.
+    agents: bool,
     accepted: Instant,
     accepted_ms: u64,
     budget: Budget,
@@ -66,13 +69,11 @@ impl Driver {
         abort: AbortHandle,
         sender: Sender,
         request: &RunRequest,
+        agents: bool,
     ) -> Self {
         Self {
-            account: Account::new(
-                run_id.clone(),
-                request.retry.side_effects.clone(),
-                request.agent_events,
-            ),
+            account: Account::new(run_id.clone(), request.retry.side_effects.clone()),
+            agents,
             accepted_ms: (config.clock)(),
             run_id,
             registry,
@@ -376,7 +377,7 @@ impl Driver {
                 next: coming,
             }
         });
-        self.emit(out).await;
+        self.emit(&mut out).await;
     }
 
     /// Tells those who look from outside which attempt comes.
@@ -408,18 +409,6 @@ impl Driver {
             Course::Error(self.time_is_over())
         } else {
             Course::Aborted
-        }
-    }
-
-    /// Gives events to whoever wants them. When nobody reads them any more, the run is aborted and goes
-    /// on to its end.
-    async fn emit(&mut self, events: Vec<RunEvent>) {
-        for event in events {
-            if let Some(call) = &self.on_event {
-                // A callback that panics is its caller's affair.
-                let _ = catch_unwind(AssertUnwindSafe(|| call(&event)));
-            }
-            self.sender.send(event, &self.abort).await;
         }
     }
 

@@ -1,7 +1,7 @@
 //! What happens to a run, as one stream for all its attempts.
 
 use serde::{Deserialize, Serialize};
-use teamster_core::{AgentError, AgentEvent, ErrorKind, Id, RawJson};
+use teamster_core::{AgentError, ErrorKind, Id};
 
 use crate::{Outcome, OutcomeStatus};
 
@@ -123,22 +123,6 @@ pub enum RunEvent {
         /// The text.
         content: String,
     },
-    /// An event of the agent, as it came. Only if it was asked for
-    /// ([`RunRequest::agent_events`](crate::RunRequest)); every attempt ends with a `done` of its own.
-    #[serde(rename = "agent:event")]
-    Agent {
-        /// The run.
-        run_id: Id,
-        /// The number of the attempt that it belongs to.
-        attempt: u32,
-        /// When it happened, in milliseconds since the Unix epoch.
-        at_ms: u64,
-        /// The event.
-        event: AgentEvent,
-        /// The CLI's line that it came from, if that was asked for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        native: Option<RawJson>,
-    },
 }
 
 impl RunEvent {
@@ -154,7 +138,6 @@ impl RunEvent {
             Self::ToolEnd { .. } => "tool:end",
             Self::Chunk { .. } => "assistant:chunk",
             Self::Message { .. } => "assistant:message",
-            Self::Agent { .. } => "agent:event",
         }
     }
 
@@ -169,8 +152,7 @@ impl RunEvent {
             | Self::ToolStart { run_id, .. }
             | Self::ToolEnd { run_id, .. }
             | Self::Chunk { run_id, .. }
-            | Self::Message { run_id, .. }
-            | Self::Agent { run_id, .. } => run_id,
+            | Self::Message { run_id, .. } => run_id,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use teamster_core::AbortHandle;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::RunEvent;
+use crate::log::Report;
 
 /// A way on which this many events may wait before the run waits for its consumer.
 pub(crate) fn channel(most: usize) -> (Sender, Receiver) {
@@ -26,14 +26,14 @@ pub(crate) fn channel(most: usize) -> (Sender, Receiver) {
 
 /// The end of the run.
 pub(crate) struct Sender {
-    events: mpsc::UnboundedSender<RunEvent>,
+    events: mpsc::UnboundedSender<Report>,
     room: Arc<Semaphore>,
 }
 
 /// The end of the consumer.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    events: mpsc::UnboundedReceiver<RunEvent>,
+    events: mpsc::UnboundedReceiver<Report>,
     room: Arc<Semaphore>,
 }
 
@@ -42,7 +42,7 @@ impl Sender {
     ///
     /// A run that was told to stop waits for nobody: else one whose consumer has fallen asleep could
     /// not be stopped, and would keep its slot for ever.
-    pub(crate) async fn send(&self, event: RunEvent, abort: &AbortHandle) {
+    pub(crate) async fn send(&self, event: Report, abort: &AbortHandle) {
         tokio::select! {
             biased;
             room = self.room.acquire() => if let Ok(room) = room {
@@ -59,7 +59,7 @@ impl Sender {
 
 impl Receiver {
     /// The next event; `None` when there will be no more.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<RunEvent>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Report>> {
         let event = self.events.poll_recv(cx);
         if let Poll::Ready(Some(_)) = event {
             // More than was taken if the event was sent after an abort, when nobody waits any more.

@@ -42,6 +42,7 @@ mod account;
 mod drive;
 mod event;
 mod events;
+mod log;
 mod observer;
 mod orchestrator;
 mod outcome;
@@ -52,6 +53,7 @@ mod request;
 mod runtime;
 
 pub use event::{Failure, Next, RunEvent};
+pub use log::{LifecycleEntry, RunLog, RunLogEntry};
 pub use observer::{Accepted, Observed, RunObserver};
 pub use orchestrator::{Clock, Orchestrator, OrchestratorConfig, Run};
 pub use outcome::{Attempt, Outcome, OutcomeMeta, OutcomeStatus, Payload};

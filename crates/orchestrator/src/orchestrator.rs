@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::drive::Driver;
 use crate::events::{Receiver, channel};
+use crate::log::{LifecycleEntry, Report};
 use crate::registry::Registry;
 use crate::{ActiveRun, Held, Limits, Outcome, OutcomeStatus, RunEvent, RunRequest};
 
@@ -98,11 +99,16 @@ impl Orchestrator {
     /// Outside of a Tokio runtime.
     pub fn run(&self, request: RunRequest) -> Run {
         let abort = request.abort_handle();
-        self.run_stopped_by(request, abort)
+        self.run_stopped_by(request, abort, false)
     }
 
-    /// Begins a run that this handle stops.
-    pub(crate) fn run_stopped_by(&self, mut request: RunRequest, abort: AbortHandle) -> Run {
+    /// Begins a run that this handle stops. With `agents`, it also reports their events.
+    pub(crate) fn run_stopped_by(
+        &self,
+        mut request: RunRequest,
+        abort: AbortHandle,
+        agents: bool,
+    ) -> Run {
         let id: Id = match request.run_id.take() {
             Some(id) => id.into(),
             None => Uuid::now_v7().to_string().into(),
@@ -115,12 +121,14 @@ impl Orchestrator {
             abort.clone(),
             sender,
             &request,
+            agents,
         );
         tokio::spawn(driver.drive(request));
         Run {
             id,
             events,
             abort,
+            seq: 0,
             ended: false,
         }
     }
@@ -163,6 +171,7 @@ pub struct Run {
     id: Id,
     events: Receiver,
     abort: AbortHandle,
+    seq: u64,
     ended: bool,
 }
 
@@ -174,7 +183,43 @@ impl Run {
 
     /// The next event; `None` after [`RunEvent::End`]. Cancel-safe.
     pub async fn next(&mut self) -> Option<RunEvent> {
-        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+        self.next_entry().await.map(|entry| entry.event)
+    }
+
+    /// The next event with its number, from 1 without gaps, and its time. Cancel-safe.
+    pub async fn next_entry(&mut self) -> Option<LifecycleEntry> {
+        std::future::poll_fn(|cx| self.poll_entry(cx)).await
+    }
+
+    fn poll_entry(&mut self, cx: &mut Context<'_>) -> Poll<Option<LifecycleEntry>> {
+        loop {
+            match self.poll_report(cx) {
+                Poll::Ready(Some(Report::Run(mut entry))) => {
+                    self.seq += 1;
+                    entry.seq = self.seq;
+                    return Poll::Ready(Some(entry));
+                }
+                Poll::Ready(Some(Report::Agent(_))) => {}
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// The next report of the run's task. Cancel-safe.
+    pub(crate) async fn next_report(&mut self) -> Option<Report> {
+        std::future::poll_fn(|cx| self.poll_report(cx)).await
+    }
+
+    fn poll_report(&mut self, cx: &mut Context<'_>) -> Poll<Option<Report>> {
+        let report = self.events.poll(cx);
+        let is_last = |entry: &LifecycleEntry| matches!(entry.event, RunEvent::End { .. });
+        match &report {
+            Poll::Ready(Some(Report::Run(entry))) if is_last(entry) => self.ended = true,
+            Poll::Ready(None) => self.ended = true,
+            _ => {}
+        }
+        report
     }
 
     /// Stops the run, in the way that lets its CLI clean up. Its events still end with
@@ -204,11 +249,7 @@ impl Stream for Run {
     type Item = RunEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<RunEvent>> {
-        let event = self.events.poll(cx);
-        if let Poll::Ready(Some(RunEvent::End { .. }) | None) = event {
-            self.ended = true;
-        }
-        event
+        (self.poll_entry(cx)).map(|entry| entry.map(|entry| entry.event))
     }
 }
 

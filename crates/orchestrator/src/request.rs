@@ -39,8 +39,6 @@ pub struct RunRequest {
     pub budget: Budget,
     /// For whom the run is, such as a user or a channel: slots go round between those who wait.
     pub queue: String,
-    /// Also give every event of the agent ([`RunEvent::Agent`]).
-    pub agent_events: bool,
     /// Is called with every event, from the run itself: it must be quick. If it panics, that is
     /// ignored.
     pub on_event: Option<OnEvent>,
@@ -57,7 +55,6 @@ impl RunRequest {
             retry: RetryPolicy::default(),
             budget: Budget::default(),
             queue: String::new(),
-            agent_events: false,
             on_event: None,
             observer: None,
         }

@@ -5,16 +5,16 @@ mod merge;
 mod said;
 mod total;
 
-use std::sync::Arc;
-
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream,
     ExecuteParams, RunAssembler,
 };
 use tokio::runtime::Handle;
 
-use crate::{Action, Candidate, OnEvent, Orchestrator, RetryPolicy, RunEvent, RunRequest};
-use merge::Merge;
+use crate::{
+    Action, Candidate, Orchestrator, RetryPolicy, RunEvent, RunLog, RunLogEntry, RunRequest,
+};
+pub(crate) use merge::Merge;
 
 impl Orchestrator {
     /// Makes a run whose events are those of its agents, as one stream with the grammar of a single run
@@ -56,7 +56,7 @@ impl Orchestrator {
     /// when it happens.
     pub fn execute_observed(
         &self,
-        mut request: RunRequest,
+        request: RunRequest,
         mut observe: impl FnMut(&RunEvent) + Send + 'static,
     ) -> EventStream {
         let abort = request.abort_handle();
@@ -74,30 +74,31 @@ impl Orchestrator {
                 }
                 return;
             }
-            let mut merge = Merge::new(may_repeat(&request));
-            if !request.agent_events {
-                request.agent_events = true;
-                request.on_event = request.on_event.take().map(without_agent_events);
-            }
-            let mut run = orchestrator.run_stopped_by(request, order.clone());
-            while let Some(event) = run.next().await {
-                let over = matches!(event, RunEvent::End { .. });
-                if !matches!(event, RunEvent::Agent { .. }) {
-                    observe(&event);
+            let mut log = orchestrator.log_stopped_by(request, order);
+            while let Some(entry) = log.next().await {
+                match entry {
+                    RunLogEntry::Agent(entry) => yield entry,
+                    RunLogEntry::Run(entry) => observe(&entry.event),
                 }
-                for entry in merge.event(event) {
-                    yield entry;
-                }
-                if over {
-                    return;
-                }
-            }
-            // Only when the run's task is gone: the Tokio runtime shuts down, or has no clock.
-            for entry in merge.lost(order.is_aborted()) {
-                yield entry;
             }
         };
         EventStream::new(events, abort)
+    }
+
+    /// Begins a run and gives its whole log: the agents' events as [`execute`](Self::execute) gives them, and
+    /// the events of the run itself, in one order.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub fn log(&self, request: RunRequest) -> RunLog {
+        let abort = request.abort_handle();
+        self.log_stopped_by(request, abort)
+    }
+
+    fn log_stopped_by(&self, request: RunRequest, abort: AbortHandle) -> RunLog {
+        let merge = Merge::new(may_repeat(&request));
+        RunLog::new(self.run_stopped_by(request, abort, true), merge)
     }
 }
 
@@ -127,15 +128,6 @@ fn may_wait(policy: &RetryPolicy) -> bool {
         .values()
         .any(|action| *action == Action::Wait);
     !policy.max_wait.is_zero() && (falls_back || waits)
-}
-
-/// The caller did not ask for the agent's events: they are not for its callback.
-fn without_agent_events(call: OnEvent) -> OnEvent {
-    Arc::new(move |event| {
-        if !matches!(event, RunEvent::Agent { .. }) {
-            call(event);
-        }
-    })
 }
 
 /// A runtime whose runs are retried and fall back: the candidates, the policy and the bounds of a

@@ -202,6 +202,12 @@ fn the_life_of_a_run_as_json() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert!(lines.iter().all(|line| line["runId"] == "r-1"));
+    for (line, seq) in lines.iter().zip(1..) {
+        assert_eq!(line["seq"], seq);
+        assert!(line["atMs"].as_u64() > Some(1_700_000_000_000), "{line}");
+    }
+    let attempts: Vec<_> = lines.iter().map(|line| line["attempt"].as_u64()).collect();
+    assert_eq!((attempts[0], attempts.last()), (Some(1), Some(&Some(2))));
     let mut types: Vec<&str> = lines
         .iter()
         .map(|line| line["type"].as_str().unwrap())

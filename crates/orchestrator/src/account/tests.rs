@@ -10,7 +10,7 @@ fn announces() -> Capabilities {
 }
 
 fn account() -> Account {
-    let mut account = Account::new("r".into(), SideEffects::default(), false);
+    let mut account = Account::new("r".into(), SideEffects::default());
     account.begin("p", &ExecuteParams::new("x"), false, &announces(), 0);
     account
 }
@@ -18,7 +18,7 @@ fn account() -> Account {
 fn tell(account: &mut Account, event: serde_json::Value) -> Vec<RunEvent> {
     let mut out = Vec::new();
     let event: AgentEvent = serde_json::from_value(event).unwrap();
-    account.event(&event.into(), 0, &mut out);
+    account.event(&event, 0, &mut out);
     out
 }
 

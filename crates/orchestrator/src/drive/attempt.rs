@@ -55,7 +55,7 @@ impl Driver {
         let mut ended = self
             .account
             .end(result.as_deref(), begun, self.elapsed_ms(), &mut out);
-        self.emit(out).await;
+        self.emit(&mut out).await;
         if let Some(result) = result {
             self.last_result = Some(result);
         }
@@ -118,6 +118,7 @@ impl Driver {
         let mut deadline = None;
         let mut killed = false;
         let mut running = None;
+        let mut out = Vec::new();
         loop {
             let event = {
                 let next = pin!(caught(stream.next_entry()));
@@ -145,12 +146,15 @@ impl Driver {
                 None => return (None, Stop::Panicked),
                 Some(None) => return (None, stop),
                 Some(Some(entry)) => {
-                    let mut out = Vec::new();
-                    self.account.event(&entry, self.elapsed_ms(), &mut out);
-                    self.emit(out).await;
+                    (self.account).event(&entry.event, self.elapsed_ms(), &mut out);
+                    let result = match &entry.event {
+                        AgentEvent::Done(done) => Some(done.result.clone()),
+                        _ => None,
+                    };
+                    self.emit_with(entry, &mut out).await;
                     self.tell_session(candidate.provider(), registration).await;
-                    if let AgentEvent::Done(done) = entry.event {
-                        return (Some(done.result), stop);
+                    if result.is_some() {
+                        return (result, stop);
                     }
                     if deadline.is_none() {
                         self.phase(&mut running, registration);

@@ -27,7 +27,7 @@ impl Driver {
                 error: error.clone(),
             });
         }
-        self.emit(out).await;
+        self.emit(&mut out).await;
 
         let mut outcome = Outcome::new(self.run_id.clone(), self.account.provider(), status);
         let spent = self.account.spent();
@@ -43,9 +43,10 @@ impl Driver {
             .filter(|result| result.status == RunStatus::Completed)
             .and_then(|result| result.structured_output.clone());
         outcome.last_result = self.last_result.take();
+        let attempt = self.account.current_attempt();
         let account = mem::replace(
             &mut self.account,
-            Account::new(self.run_id.clone(), SideEffects::default(), false),
+            Account::new(self.run_id.clone(), SideEffects::default()),
         );
         let (payloads, log) = account.into_parts();
         outcome.payloads = payloads;
@@ -64,7 +65,8 @@ impl Driver {
             duration_ms: outcome.meta.duration_ms,
             result: Box::new(outcome),
         };
-        self.emit(vec![end]).await;
+        let at_ms = (self.config.clock)();
+        self.emit_at(at_ms, attempt, &mut vec![end]).await;
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{Failure, Next, Outcome, OutcomeStatus, RunEvent};
 
 /// Makes one stream of the events of a run.
 #[derive(Debug, Default)]
-pub(super) struct Merge {
+pub(crate) struct Merge {
     /// There may be more than one attempt: all text needs a message id, to be retracted by.
     may_repeat: bool,
     tools: Ids,
@@ -59,61 +59,47 @@ struct Current {
 }
 
 impl Merge {
-    pub(super) fn new(may_repeat: bool) -> Self {
+    pub(crate) fn new(may_repeat: bool) -> Self {
         Self {
             may_repeat,
             ..Self::default()
         }
     }
 
-    /// What of the stream follows from an event of the run.
-    pub(super) fn event(&mut self, event: RunEvent) -> Vec<LogEntry> {
-        let mut out = Vec::new();
-        let run_id = event.run_id().clone();
-        // What ends an attempt belongs to it.
-        let attempt = self.made + 1;
+    /// The number of the attempt that goes on; between two attempts of the next.
+    pub(crate) fn attempt(&self) -> u32 {
+        self.made + 1
+    }
+
+    /// What of the stream follows from an event of the run itself.
+    pub(crate) fn lifecycle(&mut self, event: &RunEvent, out: &mut Vec<LogEntry>) {
         match event {
-            RunEvent::Start { provider, .. } => self.provider = provider,
-            RunEvent::Agent {
-                at_ms,
-                event,
-                native,
-                ..
-            } => {
-                let mut entry = LogEntry::from(event);
-                (entry.at_ms, entry.native) = (at_ms, native);
-                self.agent(entry, &mut out);
-            }
+            RunEvent::Start { provider, .. } => self.provider.clone_from(provider),
             RunEvent::Retry {
                 attempt,
                 reason,
                 delay_ms,
                 next,
                 ..
-            } => self.again(attempt, &reason, delay_ms, next, false, &mut out),
+            } => self.again(*attempt, reason, *delay_ms, next, false, out),
             RunEvent::Fallback {
                 attempt,
                 reason,
                 delay_ms,
                 next,
                 ..
-            } => self.again(attempt, &reason, delay_ms, next, true, &mut out),
+            } => self.again(*attempt, reason, *delay_ms, next, true, out),
             RunEvent::End {
                 duration_ms,
                 result,
                 ..
-            } => self.end(duration_ms, &result, &mut out),
+            } => self.end(*duration_ms, result, out),
             _ => {}
         }
-        for entry in &mut out {
-            entry.run_id = Some(run_id.clone());
-            entry.attempt = attempt;
-        }
-        out
     }
 
     /// The end of a stream whose run is gone without an end.
-    pub(super) fn lost(&mut self, aborted: bool) -> Vec<LogEntry> {
+    pub(crate) fn lost(&mut self, aborted: bool, out: &mut Vec<LogEntry>) {
         let error = if aborted {
             RunAssembler::aborted_error()
         } else {
@@ -124,7 +110,7 @@ impl Merge {
             )
         };
         let mut now = mem::take(&mut self.now);
-        let mut out = mem::take(&mut now.held);
+        out.append(&mut now.held);
         let mut result = now.result();
         result.status = if aborted {
             RunStatus::Aborted
@@ -132,12 +118,11 @@ impl Merge {
             RunStatus::Failed
         };
         result.errors = now.errors;
-        self.done(result, Some(error), &mut out);
-        out
+        self.done(result, Some(error), out);
     }
 
     /// An event of the attempt that goes on.
-    fn agent(&mut self, mut entry: LogEntry, out: &mut Vec<LogEntry>) {
+    pub(crate) fn agent(&mut self, mut entry: LogEntry, out: &mut Vec<LogEntry>) {
         self.rename(&mut entry.event);
         self.observe(&entry.event);
         let now = &mut self.now;
@@ -264,7 +249,7 @@ impl Merge {
         attempt: u32,
         reason: &Failure,
         delay_ms: u64,
-        next: Next,
+        next: &Next,
         fallback: bool,
         out: &mut Vec<LogEntry>,
     ) {
@@ -297,6 +282,7 @@ impl Merge {
         if fallback {
             let model = next
                 .model
+                .as_ref()
                 .map_or_else(String::new, |model| format!(" {model}"));
             let message = format!(
                 "{} failed ({}): going on with {}{model}",
@@ -313,7 +299,7 @@ impl Merge {
             };
             out.push(AgentEvent::Retry(Box::new(retry)).into());
         }
-        self.provider = next.provider;
+        self.provider.clone_from(&next.provider);
         self.made = attempt.saturating_sub(1);
         self.tools.next_attempt();
         self.messages.next_attempt();

@@ -193,7 +193,6 @@ pub(crate) fn brief(event: &RunEvent) -> String {
         }
         RunEvent::Chunk { content, .. } => format!("chunk {content}"),
         RunEvent::Message { content, .. } => format!("message {content}"),
-        RunEvent::Agent { attempt, event, .. } => format!("agent {attempt} {}", event.type_name()),
         other => panic!("a new event: {other:?}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_core::{ErrorKind, ToolKind};
-use teamster_orchestrator::{Orchestrator, RunEvent, RunRequest};
+use teamster_orchestrator::{Orchestrator, RunEvent, RunLogEntry, RunRequest};
 use teamster_testkit::mock_runtime::Script;
 
 use crate::common::*;
@@ -171,20 +171,26 @@ async fn the_agents_own_events_come_only_if_asked_for() {
         story(orchestrator.run(request(&[&claude]))).await,
         ["start claude", "chunk x", "message x", "end success"]
     );
-    let mut request = request(&[&claude]);
-    request.agent_events = true;
-    let lines = story(orchestrator.run(request)).await;
+    let mut log = orchestrator.log(request(&[&claude]));
+    let mut lines = Vec::new();
+    while let Some(entry) = log.next().await {
+        lines.push(match entry {
+            RunLogEntry::Agent(entry) => format!("agent {}", entry.event.type_name()),
+            RunLogEntry::Run(entry) => brief(&entry.event),
+            other => panic!("{other:?}"),
+        });
+    }
     assert_eq!(
         lines,
         [
             "start claude",
-            "agent 1 session",
-            "agent 1 thinking",
-            "agent 1 text",
+            "agent session",
+            "agent thinking",
+            "agent text",
             "chunk x",
-            "agent 1 done",
             "message x",
-            "end success"
+            "end success",
+            "agent done"
         ]
     );
 }

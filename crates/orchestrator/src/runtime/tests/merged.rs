@@ -371,15 +371,54 @@ async fn a_runtime_of_it_asks_everyone_in_their_own_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_callback_gets_the_agents_events_only_if_it_wants_them() {
-    for wanted in [false, true] {
-        let (sender, types) = std::sync::mpsc::channel();
-        let mut request = request(&mock("claude", [Script::new().text("a")]))
-            .on_event(move |event| sender.send(event.type_name()).unwrap());
-        request.agent_events = wanted;
-        let result = orchestrator().execute(request).result().await;
-        assert_eq!(result.text, "a");
-        let agent = types.iter().filter(|kind| *kind == "agent:event").count();
-        assert_eq!(agent, if wanted { 2 } else { 0 });
+async fn the_log_has_all_events_in_one_order() {
+    let claude = mock(
+        "claude",
+        [
+            Script::new()
+                .session("a")
+                .text("wrong")
+                .failed(error(ErrorKind::Overloaded)),
+            Script::new().session("b").text("right").completed(),
+        ],
+    );
+    let mut asked = request(&claude);
+    asked.run_id = Some("r".into());
+    let mut log = orchestrator().log(asked);
+    let (mut lines, mut last_ms) = (Vec::new(), 0);
+    while let Some(entry) = log.next().await {
+        assert_eq!(entry.seq(), lines.len() as u64 + 1);
+        assert!(entry.at_ms() > 0 && entry.at_ms() >= last_ms, "{entry:?}");
+        last_ms = entry.at_ms();
+        let wire = serde_json::to_string(&entry).unwrap();
+        assert!(wire.starts_with("{\"seq\":"), "{wire}");
+        for once in ["\"seq\":", "\"attempt\":"] {
+            assert_eq!(wire.matches(once).count(), 1, "{once} in {wire}");
+        }
+        let wire: serde_json::Value = serde_json::from_str(&wire).unwrap();
+        assert_eq!(wire["runId"], "r");
+        lines.push(format!(
+            "{} {}",
+            wire["attempt"],
+            wire["type"].as_str().unwrap()
+        ));
     }
+    assert_eq!(
+        lines,
+        [
+            "1 run:start",
+            "1 session",
+            "1 text",
+            "1 assistant:chunk",
+            "2 run:retry",
+            "1 retract",
+            "1 retry",
+            "2 session",
+            "2 text",
+            "2 assistant:chunk",
+            "2 assistant:message",
+            "2 run:end",
+            "2 done",
+        ]
+    );
 }
