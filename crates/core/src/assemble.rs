@@ -1,14 +1,11 @@
 //! Between a decoder and the stream: what holds for every provider.
 
-mod so_far;
-
 use crate::{
     Activity, AgentError, AgentEvent, Decision, Decoder, Diagnostics, Done, ErrorCode, ErrorKind,
     Events, Exit, Id, NoticeLevel, NoticeSource, PermissionDenial, RawJson, RecordFiles, RunResult,
-    RunStatus, RunSummary, Secrets, Stop, UsageReport, excerpt, tail,
+    RunStatus, RunSummary, Secrets, Stop, Text, TextLedger, Thinking, ToolLedger, UsageReport,
+    excerpt, tail,
 };
-
-use so_far::{TextSoFar, Tools};
 
 /// How much of a line without JSON a notice shows, in bytes.
 const NOTICE_BYTES: usize = 4096;
@@ -23,8 +20,8 @@ pub struct RunAssembler {
     decoder: Box<dyn Decoder>,
     include_native: bool,
     secrets: Secrets,
-    text: TextSoFar,
-    tools: Tools,
+    text: TextLedger,
+    tools: ToolLedger,
     errors: Vec<AgentError>,
     denials: Vec<PermissionDenial>,
     session_id: Option<Id>,
@@ -62,8 +59,8 @@ impl RunAssembler {
             decoder,
             include_native,
             secrets: Secrets::default(),
-            text: TextSoFar::default(),
-            tools: Tools::default(),
+            text: TextLedger::default(),
+            tools: ToolLedger::default(),
             errors: Vec::new(),
             denials: Vec::new(),
             session_id: None,
@@ -155,7 +152,7 @@ impl RunAssembler {
         match self.decoder.activity() {
             Activity::None if self.turn_ended => Phase::Ended,
             Activity::Background if self.turn_ended => Phase::Background,
-            _ if self.tools.open.is_empty() => Phase::Model,
+            _ if self.tools.open().is_empty() => Phase::Model,
             _ => Phase::Tools(self.tools.open_names()),
         }
     }
@@ -173,7 +170,7 @@ impl RunAssembler {
 
     /// Whether any tool was used.
     pub fn used_tools(&self) -> bool {
-        !self.tools.by_id.is_empty()
+        !self.tools.is_empty()
     }
 
     /// The run is over: pushes what is left to say, and `done` last.
@@ -282,25 +279,22 @@ impl RunAssembler {
 
     /// Remembers an event. `false` if it must not be in the stream.
     fn observe(&mut self, event: &AgentEvent) -> bool {
+        self.text.event(event);
         match event {
-            AgentEvent::Text(e) if e.parent_tool_id.is_none() => {
-                self.text.push(e.message_id.as_ref(), &e.text);
+            AgentEvent::Text(Text { parent_tool_id, .. })
+            | AgentEvent::Thinking(Thinking { parent_tool_id, .. })
+                if parent_tool_id.is_none() =>
+            {
                 self.turn_ended = false;
             }
-            AgentEvent::Retract(e) => self.text.retract(&e.message_id),
-            AgentEvent::Thinking(e) if e.parent_tool_id.is_none() => self.turn_ended = false,
             AgentEvent::ToolUse(e) => {
                 // What a sub-agent does in the background is no new turn.
                 if e.parent_tool_id.is_none() {
-                    self.text.interrupted = true;
                     self.turn_ended = false;
                 }
                 return self.tools.start(&e.tool_id, &e.tool_name);
             }
-            AgentEvent::ToolResult(e) => {
-                self.text.interrupted |= e.parent_tool_id.is_none();
-                return self.tools.end(&e.tool_id);
-            }
+            AgentEvent::ToolResult(e) => return self.tools.end(&e.tool_id),
             AgentEvent::Session(e) => {
                 self.session_id = Some(e.session_id.clone());
                 if e.model.is_some() {
@@ -388,7 +382,7 @@ impl RunAssembler {
 
     fn into_result(self, exit: Exit, summary: RunSummary, duration_ms: u64) -> RunResult {
         let final_message = summary.final_message.or_else(|| self.text.last_message());
-        let text = self.text.text;
+        let text = self.text.into_text();
         let empty = text.trim().is_empty() && summary.structured_output.is_none();
         let status = match (&exit.stop, summary.ended_with_error) {
             (Some(Stop::Aborted), _) => RunStatus::Aborted,
@@ -422,7 +416,7 @@ impl RunAssembler {
             stderr: Some(exit.stderr).filter(|s| !s.trim().is_empty()),
             errors: self.errors,
             permission_denials: self.denials,
-            open_tool_ids: self.tools.open,
+            open_tool_ids: self.tools.into_open(),
             structured_output: summary.structured_output,
             diagnostics: self.diagnostics,
         }

@@ -37,6 +37,7 @@ mod error;
 mod event;
 pub mod grammar;
 pub mod json_line;
+mod ledger;
 mod log;
 mod mcp;
 mod meaning;
@@ -64,6 +65,7 @@ pub use event::{
     Notice, NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
     Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
+pub use ledger::{TextLedger, ToolLedger};
 pub use log::LogEntry;
 pub use mcp::{
     MCP_VARIABLES, McpDelivery, McpServer, McpSupport, McpTools, McpTransport, mcp_variable,

@@ -2,7 +2,6 @@
 
 mod ids;
 mod merge;
-mod said;
 mod total;
 
 use teamster_core::{

@@ -1,6 +1,6 @@
 //! One turn, from its prompt to its end.
 
-use teamster_core::{AgentEvent, EventStream, Id, NoticeLevel, RunAssembler, RunResult};
+use teamster_core::{AgentEvent, EventStream, NoticeLevel, RunAssembler, RunResult, TextLedger};
 
 use super::AgentLoop;
 use crate::machine::Prompt;
@@ -38,7 +38,7 @@ impl AgentLoop {
         let clock = self.clock.clone();
         let mut limit = clock.sleep(self.settings.turn_limit);
         let control = self.control.clone();
-        let mut said = Said::default();
+        let mut said = TextLedger::default();
         let result = loop {
             tokio::select! {
                 biased;
@@ -66,8 +66,8 @@ impl AgentLoop {
                 },
             }
         };
-        for message in said.0 {
-            self.log.lines("> ", &message.1);
+        for (_, text) in said.pieces() {
+            self.log.lines("> ", text);
         }
         played.result = result;
         played
@@ -113,24 +113,4 @@ pub(super) async fn result_of(stream: &mut EventStream) -> RunResult {
         }
     }
     RunResult::default()
-}
-
-/// What the agent itself said, message by message.
-#[derive(Default)]
-struct Said(Vec<(Option<Id>, String)>);
-
-impl Said {
-    fn event(&mut self, event: &AgentEvent) {
-        match event {
-            AgentEvent::Text(text) if text.parent_tool_id.is_none() => match self.0.last_mut() {
-                Some((id, said)) if *id == text.message_id => said.push_str(&text.text),
-                _ => self.0.push((text.message_id.clone(), text.text.clone())),
-            },
-            AgentEvent::Retract(retract) => {
-                self.0
-                    .retain(|(id, _)| id.as_ref() != Some(&retract.message_id));
-            }
-            _ => {}
-        }
-    }
 }

@@ -5,11 +5,10 @@ use std::mem;
 use teamster_core::{
     AgentError, AgentEvent, CostSource, Decision, Done, ErrorCode, ErrorKind, Id, LogEntry,
     NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult,
-    RunStatus, Text, Usage,
+    RunStatus, Text, TextLedger, Usage,
 };
 
 use super::ids::Ids;
-use super::said::Said;
 use super::total::Total;
 use crate::{Failure, Next, Outcome, OutcomeStatus, RunEvent};
 
@@ -20,7 +19,7 @@ pub(crate) struct Merge {
     may_repeat: bool,
     tools: Ids,
     messages: Ids,
-    said: Said,
+    said: TextLedger,
     open: Vec<Id>,
     /// Who works.
     provider: String,
@@ -205,11 +204,9 @@ impl Merge {
     /// Keeps account of the stream.
     fn observe(&mut self, event: &AgentEvent) {
         let now = &mut self.now;
+        self.said.event(event);
         match event {
             AgentEvent::Text(e) => {
-                if e.parent_tool_id.is_none() {
-                    self.said.push(e.message_id.as_ref(), &e.text);
-                }
                 if let Some(id) = &e.message_id
                     // A delta is mostly of the last message.
                     && !now.messages.iter().rev().any(|known| known == id)
@@ -218,7 +215,6 @@ impl Merge {
                 }
             }
             AgentEvent::Retract(e) => {
-                self.said.retract(&e.message_id);
                 now.messages.retain(|id| *id != e.message_id);
             }
             AgentEvent::ToolUse(e) => {
