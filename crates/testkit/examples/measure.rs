@@ -7,10 +7,11 @@
 //! measure cpu LINES                    processor time for each line, from pipe to consumer
 //! measure latency LINES MICROSECONDS   time from a line's printing to the consumer
 //! measure slow LINES                   peak memory while the consumer sleeps
+//! measure stream|run LINES             a runtime's stream, or a run of one attempt, to count instructions of
 //! measure starts RUNNING STARTS        the same latency of so many runs while others are started
 //! ```
 //!
-//! The lines of the last four are text deltas in the shape that Claude Code prints, made by this
+//! The lines of the last six are text deltas in the shape that Claude Code prints, made by this
 //! program itself.
 #![expect(clippy::print_stdout, reason = "it is what the program is for")]
 
@@ -20,13 +21,15 @@ mod common;
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster::{
-    AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, Decoder,
+    AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, Decoder, EventStream,
     ExecuteParams, Launch, RuntimeConfig, claude::Claude,
 };
 use teamster_process::CliRuntime;
@@ -55,6 +58,8 @@ fn main() -> Result<()> {
         ["cpu", lines] => cpu(lines),
         ["latency", lines, pause] => latency(lines, pause),
         ["slow", lines] => slow(lines),
+        ["stream", lines] => stream(lines),
+        ["run", lines] => run(lines),
         ["starts", running, count] => starts(running.parse()?, count),
         ["start", count] => start_many(count.parse()?),
         ["emit", lines, pause] => emit(lines.parse()?, Duration::from_micros(pause.parse()?)),
@@ -132,6 +137,30 @@ fn on_one_thread<T>(work: impl Future<Output = T>) -> Result<T> {
         .enable_all()
         .build()?;
     Ok(tokio.block_on(work))
+}
+
+/// Reads a runtime's stream.
+fn stream(lines: &str) -> Result<()> {
+    let runtime = emitter(lines, "0")?;
+    on_one_thread(async { read(runtime.execute(ExecuteParams::new("x"))).await })
+}
+
+/// Reads the same as a run of one attempt.
+fn run(lines: &str) -> Result<()> {
+    let runtime = Arc::new(emitter(lines, "0")?);
+    on_one_thread(async {
+        let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
+        let mut request = RunRequest::new(runtime, ExecuteParams::new("x"));
+        request.retry.retries = 0;
+        read(orchestrator.execute(request)).await;
+        Ok(())
+    })?
+}
+
+async fn read(mut events: EventStream) {
+    while let Some(event) = events.next().await {
+        black_box(event);
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people to read")]
