@@ -1,6 +1,7 @@
 //! What the events of the agents make of a run: its lifecycle events and its outcome. Pure.
 
 mod ended;
+mod spent;
 
 use std::collections::HashSet;
 use std::mem;
@@ -15,6 +16,8 @@ use crate::{Attempt, Failure, Payload, RunEvent};
 
 use ended::how;
 pub(crate) use ended::{Ended, broken_off};
+pub(crate) use spent::Spent;
+use spent::sum;
 
 /// How much of a call's input is told to the agent again, in bytes.
 const CALL_BYTES: usize = 500;
@@ -24,6 +27,8 @@ const CALL_BYTES: usize = 500;
 pub(crate) struct Account {
     run_id: Id,
     side_effects: SideEffects,
+    /// Also make events of what the agents' own events say: text and tools.
+    details: bool,
     started: bool,
     payloads: Vec<Payload>,
     log: Vec<Attempt>,
@@ -34,16 +39,6 @@ pub(crate) struct Account {
     /// Calls that can change things and had no result when the last attempt ended, in words.
     cut_off: Vec<String>,
     now: Current,
-}
-
-/// What has been used.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Spent {
-    pub(crate) usage: Usage,
-    pub(crate) cost_usd: Option<f64>,
-    pub(crate) turns: u32,
-    /// The turns that the CLIs themselves counted.
-    reported_turns: Option<u32>,
 }
 
 /// The attempt that goes on.
@@ -92,10 +87,11 @@ struct OpenTool {
 }
 
 impl Account {
-    pub(crate) fn new(run_id: Id, side_effects: SideEffects) -> Self {
+    pub(crate) fn new(run_id: Id, side_effects: SideEffects, details: bool) -> Self {
         Self {
             run_id,
             side_effects,
+            details,
             started: false,
             payloads: Vec::new(),
             log: Vec::new(),
@@ -209,7 +205,7 @@ impl Account {
         let mut cut_off = Vec::new();
         for mut tool in mem::take(&mut self.now.tools) {
             cut_off.extend(tool.call.take().map(|call| (tool.id.clone(), call)));
-            out.push(self.tool_ended(tool, true, now_ms));
+            self.tool_ended(tool, true, now_ms, out);
         }
         let now = &mut self.now;
         if let Some(result) = result {
@@ -311,10 +307,12 @@ impl Account {
         if !same {
             self.message(out);
         }
-        out.push(RunEvent::Chunk {
-            run_id: self.run_id.clone(),
-            content: text.text.clone(),
-        });
+        if self.details {
+            out.push(RunEvent::Chunk {
+                run_id: self.run_id.clone(),
+                content: text.text.clone(),
+            });
+        }
         self.now
             .message
             .get_or_insert_with(|| (text.message_id.clone(), String::new()))
@@ -325,12 +323,14 @@ impl Account {
     /// The message that was being written is whole.
     fn message(&mut self, out: &mut Vec<RunEvent>) {
         if let Some((id, content)) = self.now.message.take() {
-            self.payloads.push(Payload::new(content.clone()));
             self.now.message_ids.push(id);
-            out.push(RunEvent::Message {
-                run_id: self.run_id.clone(),
-                content,
-            });
+            if self.details {
+                out.push(RunEvent::Message {
+                    run_id: self.run_id.clone(),
+                    content: content.clone(),
+                });
+            }
+            self.payloads.push(Payload::new(content));
         }
     }
 
@@ -364,11 +364,13 @@ impl Account {
                 self.now.ran = self.now.changes.len();
             }
         }
-        out.push(RunEvent::ToolStart {
-            run_id: self.run_id.clone(),
-            tool_name: tool.tool_name.clone(),
-            tool_id: tool.tool_id.clone(),
-        });
+        if self.details {
+            out.push(RunEvent::ToolStart {
+                run_id: self.run_id.clone(),
+                tool_name: tool.tool_name.clone(),
+                tool_id: tool.tool_id.clone(),
+            });
+        }
         self.now.tools.push(OpenTool {
             id: tool.tool_id.clone(),
             name: tool.tool_name.clone(),
@@ -380,17 +382,19 @@ impl Account {
     fn tool_end(&mut self, id: &Id, is_error: bool, now_ms: u64, out: &mut Vec<RunEvent>) {
         if let Some(index) = self.now.tools.iter().position(|tool| tool.id == *id) {
             let tool = self.now.tools.remove(index);
-            out.push(self.tool_ended(tool, is_error, now_ms));
+            self.tool_ended(tool, is_error, now_ms, out);
         }
     }
 
-    fn tool_ended(&self, tool: OpenTool, is_error: bool, now_ms: u64) -> RunEvent {
-        RunEvent::ToolEnd {
-            run_id: self.run_id.clone(),
-            tool_name: tool.name,
-            tool_id: tool.id,
-            duration_ms: now_ms.saturating_sub(tool.since_ms),
-            is_error,
+    fn tool_ended(&self, tool: OpenTool, is_error: bool, now_ms: u64, out: &mut Vec<RunEvent>) {
+        if self.details {
+            out.push(RunEvent::ToolEnd {
+                run_id: self.run_id.clone(),
+                tool_name: tool.name,
+                tool_id: tool.id,
+                duration_ms: now_ms.saturating_sub(tool.since_ms),
+                is_error,
+            });
         }
     }
 
@@ -474,20 +478,6 @@ impl Account {
     /// The messages, and the attempts.
     pub(crate) fn into_parts(self) -> (Vec<Payload>, Vec<Attempt>) {
         (self.payloads, self.log)
-    }
-}
-
-impl Spent {
-    /// The turns that the CLIs themselves counted.
-    pub(crate) fn reported_turns(self) -> Option<u32> {
-        self.reported_turns
-    }
-}
-
-fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a + b),
-        (one, None) | (None, one) => one,
     }
 }
 

@@ -54,6 +54,15 @@ pub(crate) struct Driver {
     sessions: HashSet<(String, Id)>,
 }
 
+/// What the consumer of a run's log wants beside the events of the run itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// The agents' events.
+    pub(crate) agents: bool,
+    /// The run's own events of text and tools.
+    pub(crate) details: bool,
+}
+
 /// How the run shall go on.
 enum Course {
     Success,
@@ -69,11 +78,15 @@ impl Driver {
         abort: AbortHandle,
         sender: Sender,
         request: &RunRequest,
-        agents: bool,
+        wanted: Wanted,
     ) -> Self {
         Self {
-            account: Account::new(run_id.clone(), request.retry.side_effects.clone()),
-            agents,
+            account: Account::new(
+                run_id.clone(),
+                request.retry.side_effects.clone(),
+                wanted.details || request.on_event.is_some(),
+            ),
+            agents: wanted.agents,
             accepted_ms: (config.clock)(),
             run_id,
             registry,

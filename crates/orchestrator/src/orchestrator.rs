@@ -10,7 +10,7 @@ use futures_core::Stream;
 use teamster_core::{AbortHandle, AgentError, Id};
 use uuid::Uuid;
 
-use crate::drive::Driver;
+use crate::drive::{Driver, Wanted};
 use crate::events::{Receiver, channel};
 use crate::log::{LifecycleEntry, Report};
 use crate::registry::Registry;
@@ -99,15 +99,19 @@ impl Orchestrator {
     /// Outside of a Tokio runtime.
     pub fn run(&self, request: RunRequest) -> Run {
         let abort = request.abort_handle();
-        self.run_stopped_by(request, abort, false)
+        let wanted = Wanted {
+            agents: false,
+            details: true,
+        };
+        self.run_stopped_by(request, abort, wanted)
     }
 
-    /// Begins a run that this handle stops. With `agents`, it also reports their events.
+    /// Begins a run that this handle stops.
     pub(crate) fn run_stopped_by(
         &self,
         mut request: RunRequest,
         abort: AbortHandle,
-        agents: bool,
+        wanted: Wanted,
     ) -> Run {
         let id: Id = match request.run_id.take() {
             Some(id) => id.into(),
@@ -121,7 +125,7 @@ impl Orchestrator {
             abort.clone(),
             sender,
             &request,
-            agents,
+            wanted,
         );
         tokio::spawn(driver.drive(request));
         Run {

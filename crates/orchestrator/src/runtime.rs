@@ -10,6 +10,7 @@ use teamster_core::{
 };
 use tokio::runtime::Handle;
 
+use crate::drive::Wanted;
 use crate::{
     Action, Candidate, Orchestrator, RetryPolicy, RunEvent, RunLog, RunLogEntry, RunRequest,
 };
@@ -50,9 +51,10 @@ impl Orchestrator {
         self.execute_observed(request, |_| {})
     }
 
-    /// The same, and tells each event of the run when the stream gets there: after the agent's events
-    /// before it have been read, and before those that follow. [`RunRequest::on_event`] is called earlier,
-    /// when it happens.
+    /// Like [`execute`](Self::execute), and calls `observe` with the events of the run itself (`run:start`,
+    /// `run:retry`, `run:fallback`, `run:error` and `run:end`) when the stream gets there: after the agents'
+    /// events before them, and before those that follow. [`RunRequest::on_event`] is called earlier, when
+    /// they happen.
     pub fn execute_observed(
         &self,
         request: RunRequest,
@@ -73,7 +75,7 @@ impl Orchestrator {
                 }
                 return;
             }
-            let mut log = orchestrator.log_stopped_by(request, order);
+            let mut log = orchestrator.log_stopped_by(request, order, false);
             while let Some(entry) = log.next().await {
                 match entry {
                     RunLogEntry::Agent(entry) => yield entry,
@@ -92,12 +94,16 @@ impl Orchestrator {
     /// Outside of a Tokio runtime.
     pub fn log(&self, request: RunRequest) -> RunLog {
         let abort = request.abort_handle();
-        self.log_stopped_by(request, abort)
+        self.log_stopped_by(request, abort, true)
     }
 
-    fn log_stopped_by(&self, request: RunRequest, abort: AbortHandle) -> RunLog {
+    fn log_stopped_by(&self, request: RunRequest, abort: AbortHandle, details: bool) -> RunLog {
         let merge = Merge::new(may_repeat(&request));
-        RunLog::new(self.run_stopped_by(request, abort, true), merge)
+        let wanted = Wanted {
+            agents: true,
+            details,
+        };
+        RunLog::new(self.run_stopped_by(request, abort, wanted), merge)
     }
 }
 

@@ -10,7 +10,7 @@ fn announces() -> Capabilities {
 }
 
 fn account() -> Account {
-    let mut account = Account::new("r".into(), SideEffects::default());
+    let mut account = Account::new("r".into(), SideEffects::default(), true);
     account.begin("p", &ExecuteParams::new("x"), false, &announces(), 0);
     account
 }

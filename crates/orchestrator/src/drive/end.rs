@@ -46,7 +46,7 @@ impl Driver {
         let attempt = self.account.current_attempt();
         let account = mem::replace(
             &mut self.account,
-            Account::new(self.run_id.clone(), SideEffects::default()),
+            Account::new(self.run_id.clone(), SideEffects::default(), false),
         );
         let (payloads, log) = account.into_parts();
         outcome.payloads = payloads;

@@ -1,6 +1,8 @@
 //! Ids that are unique over all attempts.
 
 use std::collections::{HashMap, HashSet};
+use std::mem;
+use std::sync::Arc;
 
 use teamster_core::Id;
 
@@ -11,24 +13,35 @@ pub(super) struct Ids {
     used: HashSet<Id>,
     /// The names of this attempt's ids.
     names: HashMap<Id, Id>,
+    /// The last id and its name: deltas of one message share their id.
+    last: Option<(Id, Id)>,
 }
 
 impl Ids {
     /// Another attempt begins: its ids are others, even if they look the same.
     pub(super) fn next_attempt(&mut self) {
         self.names.clear();
+        self.last = None;
     }
 
     /// Puts the name of an id in its place.
     pub(super) fn rename(&mut self, id: &mut Id) {
-        if let Some(name) = self.names.get(id) {
+        if let Some((last, name)) = &self.last
+            && Arc::ptr_eq(last, id)
+        {
             id.clone_from(name);
             return;
         }
-        let name = self.free(id);
-        self.used.insert(name.clone());
-        self.names.insert(id.clone(), name.clone());
-        *id = name;
+        let name = match self.names.get(id) {
+            Some(name) => name.clone(),
+            None => {
+                let name = self.free(id);
+                self.used.insert(name.clone());
+                self.names.insert(id.clone(), name.clone());
+                name
+            }
+        };
+        self.last = Some((mem::replace(id, name.clone()), name));
     }
 
     /// The same where there may be no id.
