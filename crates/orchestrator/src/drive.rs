@@ -19,11 +19,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use crate::account::{Account, Ended};
 use crate::events::Sender;
+use crate::log::{Report, Wanted};
 use crate::observer::Accepted;
 use crate::plan::{Plan, Standing, Step, Who, wanted_wait};
 use crate::registry::{Key, Registration, Registry, Slot, Update};
 use crate::request::{Budget, Candidate, OnEvent};
-use crate::{Failure, Next, OrchestratorConfig, RunEvent, RunObserver, RunRequest};
+use crate::{Failure, OrchestratorConfig, RunObserver, RunRequest};
 use attempt::until;
 use caught::observed;
 use errors::{explained, late, on_hold, without_session};
@@ -43,6 +44,8 @@ pub(crate) struct Driver {
     account: Account,
     /// The agents' events are wanted too.
     agents: bool,
+    /// What was not sent to the consumer of the log yet.
+    reports: Vec<Report>,
     accepted: Instant,
     accepted_ms: u64,
     budget: Budget,
@@ -52,15 +55,6 @@ pub(crate) struct Driver {
     told_session: Option<Id>,
     /// The sessions that this run knows to exist, each with its provider.
     sessions: HashSet<(String, Id)>,
-}
-
-/// What the consumer of a run's log wants beside the events of the run itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
-    /// The agents' events.
-    pub(crate) agents: bool,
-    /// The run's own events of text and tools.
-    pub(crate) details: bool,
 }
 
 /// How the run shall go on.
@@ -87,6 +81,7 @@ impl Driver {
                 wanted.details || request.on_event.is_some(),
             ),
             agents: wanted.agents,
+            reports: Vec::new(),
             accepted_ms: (config.clock)(),
             run_id,
             registry,
@@ -344,53 +339,6 @@ impl Driver {
         let until_ms = now_ms.saturating_add(millis(wanted));
         self.registry
             .hold(key(candidate), until_ms, Failure::from(error));
-    }
-
-    /// Tells what comes after a failed attempt.
-    async fn announce(
-        &mut self,
-        request: &RunRequest,
-        last: usize,
-        next: usize,
-        reason: &AgentError,
-        delay: Duration,
-        resume: bool,
-    ) {
-        let mut out = Vec::new();
-        self.account.start(&mut out);
-        if resume {
-            self.account.keep(&mut out);
-        } else {
-            self.account.discard();
-        }
-        let candidate = &request.candidates[next];
-        let attempt = self.account.attempt();
-        let reason = Failure::from(reason);
-        let delay_ms = millis(delay);
-        let coming = Next {
-            provider: candidate.provider().to_owned(),
-            model: candidate.params.model.clone(),
-            resumes: (self.account.session()).filter(|_| resume).cloned(),
-        };
-        let run_id = self.run_id.clone();
-        out.push(if next == last {
-            RunEvent::Retry {
-                run_id,
-                attempt,
-                reason,
-                delay_ms,
-                next: coming,
-            }
-        } else {
-            RunEvent::Fallback {
-                run_id,
-                attempt,
-                reason,
-                delay_ms,
-                next: coming,
-            }
-        });
-        self.emit(&mut out).await;
     }
 
     /// Tells those who look from outside which attempt comes.

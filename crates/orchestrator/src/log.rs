@@ -8,6 +8,15 @@ use teamster_core::{AbortHandle, Id, LogEntry};
 use crate::runtime::Merge;
 use crate::{Run, RunEvent};
 
+/// What the consumer of a run's log wants beside the events of the run itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// The agents' events.
+    pub(crate) agents: bool,
+    /// The run's own events of text and tools.
+    pub(crate) details: bool,
+}
+
 /// What the task of a run reports, in order.
 #[derive(Debug)]
 pub(crate) enum Report {

@@ -10,9 +10,9 @@ use futures_core::Stream;
 use teamster_core::{AbortHandle, AgentError, Id};
 use uuid::Uuid;
 
-use crate::drive::{Driver, Wanted};
+use crate::drive::Driver;
 use crate::events::{Receiver, channel};
-use crate::log::{LifecycleEntry, Report};
+use crate::log::{LifecycleEntry, Report, Wanted};
 use crate::registry::Registry;
 use crate::{ActiveRun, Held, Limits, Outcome, OutcomeStatus, RunEvent, RunRequest};
 

@@ -10,7 +10,7 @@ use teamster_core::{
 };
 use tokio::runtime::Handle;
 
-use crate::drive::Wanted;
+use crate::log::Wanted;
 use crate::{
     Action, Candidate, Orchestrator, RetryPolicy, RunEvent, RunLog, RunLogEntry, RunRequest,
 };

@@ -1,8 +1,9 @@
 //! One attempt: from the start of the agent to the end of its stream.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use teamster_core::{AgentError, AgentEvent, AgentRuntime, ErrorKind, ExecuteParams, RunAssembler};
@@ -19,6 +20,9 @@ use crate::request::Candidate;
 /// After so many turns without a figure it is plain that none will come: the CLI's version is too old, or
 /// the service counts nothing.
 const SILENT_TURNS: u32 = 10;
+
+/// How many reports go to the consumer together at most, or a few more.
+const TOGETHER: usize = 64;
 
 const YEAR: Duration = Duration::from_hours(24 * 365);
 
@@ -146,24 +150,43 @@ impl Driver {
                 None => return (None, Stop::Panicked),
                 Some(None) => return (None, stop),
                 Some(Some(entry)) => {
-                    (self.account).event(&entry.event, self.elapsed_ms(), &mut out);
-                    let result = match &entry.event {
-                        AgentEvent::Done(done) => Some(done.result.clone()),
-                        _ => None,
-                    };
-                    self.emit_with(entry, &mut out).await;
+                    let mut next = Some(entry);
+                    let mut result = None;
+                    // What is there at this moment is reported together.
+                    while let Some(entry) = next.take() {
+                        (self.account).event(&entry.event, self.elapsed_ms(), &mut out);
+                        if let AgentEvent::Done(done) = &entry.event {
+                            result = Some(done.result.clone());
+                        }
+                        self.report_with(entry, &mut out);
+                        if result.is_some() {
+                            break;
+                        }
+                        if deadline.is_none() {
+                            self.phase(&mut running, registration);
+                            if let Some(error) = self.over_now(candidate) {
+                                stop = Stop::Budget(error);
+                                stream.abort();
+                                deadline = Some(self.patience());
+                                registration.update(Update::Phase(RunPhase::Stopping));
+                            }
+                        }
+                        let goes_on = deadline.is_none()
+                            && self.reports.len() < TOGETHER
+                            && !self.has_new_session()
+                            && !self.abort.is_aborted();
+                        if goes_on {
+                            // The end and a panic come again when the stream is polled again.
+                            next = at_once(caught(stream.next_entry()))
+                                .await
+                                .flatten()
+                                .flatten();
+                        }
+                    }
+                    self.send_reports().await;
                     self.tell_session(candidate.provider(), registration).await;
                     if result.is_some() {
                         return (result, stop);
-                    }
-                    if deadline.is_none() {
-                        self.phase(&mut running, registration);
-                        if let Some(error) = self.over_now(candidate) {
-                            stop = Stop::Budget(error);
-                            stream.abort();
-                            deadline = Some(self.patience());
-                            registration.update(Update::Phase(RunPhase::Stopping));
-                        }
                     }
                 }
             }
@@ -207,14 +230,18 @@ impl Driver {
         (now.checked_add(self.config.abort_grace)).unwrap_or_else(|| now + YEAR)
     }
 
+    /// Whether the session in which the run works is news. One that was only asked for may never come to be.
+    fn has_new_session(&self) -> bool {
+        let session = self.account.known_session();
+        session.is_some() && session != self.told_session.as_ref()
+    }
+
     /// Tells who wants to know in which session the run works.
     async fn tell_session(&mut self, provider: &str, registration: &Registration) {
-        // One that was only asked for may never come to be.
-        let session = self.account.known_session();
-        if session == self.told_session.as_ref() {
+        if !self.has_new_session() {
             return;
         }
-        let Some(session) = session.cloned() else {
+        let Some(session) = self.account.known_session().cloned() else {
             return;
         };
         registration.update(Update::Session {
@@ -239,6 +266,18 @@ enum Stop {
     Panicked,
     /// It panicked before there was a stream.
     NotBegun,
+}
+
+/// What the future gives at once, if it does.
+async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        Poll::Ready(match future.as_mut().poll(cx) {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        })
+    })
+    .await
 }
 
 /// Waits until then; without a time, for ever.

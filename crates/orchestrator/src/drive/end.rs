@@ -66,7 +66,8 @@ impl Driver {
             result: Box::new(outcome),
         };
         let at_ms = (self.config.clock)();
-        self.emit_at(at_ms, attempt, &mut vec![end]).await;
+        self.report(at_ms, attempt, &mut vec![end]);
+        self.send_reports().await;
     }
 }
 

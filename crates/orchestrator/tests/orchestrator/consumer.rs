@@ -31,7 +31,8 @@ async fn nothing_is_lost_and_the_order_is_kept() {
     settle().await;
     tokio::time::sleep(secs(10)).await;
     // The run waits for its consumer: what waits is bounded.
-    assert_eq!(count.load(Ordering::SeqCst), 257);
+    let waiting = count.load(Ordering::SeqCst);
+    assert!((256..=384).contains(&waiting), "{waiting}");
     let mut told = Vec::new();
     while let Some(event) = run.next().await {
         told.push(brief(&event));
