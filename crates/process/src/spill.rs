@@ -159,7 +159,11 @@ impl Spill {
 fn append(entry: &LogEntry, records: &mut Vec<u8>) -> io::Result<()> {
     let start = records.len();
     records.extend_from_slice(&[0; HEADER]);
-    serde_json::to_writer(&mut *records, &entry.event)?;
+    match &entry.event {
+        // All else of it is its line.
+        AgentEvent::Unknown(_) => records.extend_from_slice(br#"{"type":"unknown"}"#),
+        event => serde_json::to_writer(&mut *records, event)?,
+    }
     let event_bytes = (records.len() - start - HEADER) as u64;
     // Beside the event: read back from JSON, the line would not be the same text.
     let native = entry.native().map(|line| line.get().as_bytes());
