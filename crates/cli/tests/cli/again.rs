@@ -81,7 +81,8 @@ impl Agents {
 
     pub(crate) fn starts(&self, provider: &str) -> u32 {
         let count = fs::read_to_string(self.path(&format!("{provider}.count")));
-        count.map_or(0, |count| count.trim().parse().unwrap())
+        // Empty while the agent writes it.
+        count.map_or(0, |count| count.trim().parse().unwrap_or_default())
     }
 }
 

@@ -323,7 +323,7 @@ pub struct UsageReport {
 pub struct Retry {
     /// Which retry this is, from 1. On the wire it is `number`: the `attempt` of a log's entry is the
     /// run's.
-    #[serde(rename = "number", alias = "attempt")]
+    #[serde(rename = "number")]
     pub attempt: u32,
     /// How many the CLI makes at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -37,7 +37,7 @@ fn events_with_all_their_fields() {
                "decision": "denied", "reason": "not granted"}),
         json!({"type": "usage", "usage": {"inputTokens": 1, "outputTokens": 2, "cacheReadTokens": 3,
                                           "cacheWriteTokens": 4, "reasoningTokens": 0}}),
-        json!({"type": "retry", "attempt": 1, "maxAttempts": 10, "delayMs": 579,
+        json!({"type": "retry", "number": 1, "maxAttempts": 10, "delayMs": 579,
                "error": {"message": "busy", "code": "CLI_ERROR", "kind": "overloaded",
                          "retryable": true, "retryAfterMs": 2000}}),
         json!({"type": "rate_limit", "status": "allowed_warning", "kind": "five_hour",
