@@ -142,6 +142,10 @@ const SESSION_ROWS: &[(&str, &str)] = &[
         "denialReason",
         "the reason of a denial reaches the model (`PermissionAnswer::Deny`)",
     ),
+    (
+        "changedInput",
+        "a tool can be allowed with another input (`PermissionAnswer::AllowWith`)",
+    ),
     ("images", "images with a turn (`Turn::images`)"),
     ("unasked", "turns that the CLI begins by itself (`unasked`)"),
 ];

@@ -348,7 +348,7 @@ fn details(rows: &[Row], out: &mut impl Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teamster::grammar::Violation;
+    use teamster_core::grammar::Violation;
     use teamster_testkit::fixture::Meta;
 
     #[test]

@@ -253,7 +253,8 @@ impl Dialect for Plain {
 
 fn no_mode(name: &str, mode: PermissionMode) -> AgentError {
     let mode = mode.as_str();
-    AgentError::invalid_params(format!(
-        "permission: a session with {name} cannot be brought to {mode}"
-    ))
+    AgentError::refused(
+        "permission",
+        format!("a session with {name} cannot be brought to {mode}"),
+    )
 }

@@ -38,7 +38,7 @@ impl<R: SessionRuntime> OneTurn<R> {
         turn.images = std::mem::take(&mut params.images);
         turn.cancel = params.cancel.clone();
         if turn.prompt.trim().is_empty() && turn.images.is_empty() {
-            return Err(AgentError::invalid_params("prompt: it is empty"));
+            return Err(AgentError::refused("prompt", "it is empty"));
         }
         Ok((self.0.open(SessionOptions::new(params))?, turn))
     }

@@ -214,10 +214,10 @@ impl AcpProtocol {
         let content = if turn.images.is_empty() || self.can.prompt_capabilities.image {
             write::content(&prompt, &turn.images)
         } else {
-            Err(AgentError::invalid_params(format!(
-                "images: {} takes none",
-                self.dialect.name()
-            )))
+            Err(AgentError::refused(
+                "images",
+                format!("{} takes none", self.dialect.name()),
+            ))
         };
         match content {
             Ok(content) => {

@@ -201,8 +201,9 @@ pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Vec<ContentBlock
                 Cow::Owned(fs::read(path).map_err(|error| Image::unreadable(path, &error))?)
             }
             _ => {
-                return Err(AgentError::invalid_params(
-                    "images: an image is a file or bytes in memory",
+                return Err(AgentError::refused(
+                    "images",
+                    "an image is a file or bytes in memory",
                 ));
             }
         };

@@ -11,8 +11,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use teamster_core::{
-    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, Launch,
-    PermissionMode, Signal, Stdin, StopStep, SystemPrompt, Timeouts, is_uuid,
+    AgentError, Args, ErrorKind, ExecuteParams, Image, ImageSource, Launch, PermissionMode, Signal,
+    Stdin, StopStep, SystemPrompt, Timeouts, is_uuid,
 };
 
 use crate::{CAPABILITIES, INFO};
@@ -192,8 +192,9 @@ pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Value, AgentErro
                 STANDARD.encode(bytes)
             }
             _ => {
-                return Err(AgentError::invalid_params(
-                    "images: an image is a file or bytes in memory",
+                return Err(AgentError::refused(
+                    "images",
+                    "an image is a file or bytes in memory",
                 ));
             }
         };
@@ -214,19 +215,19 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         .as_deref()
         .is_some_and(|id| !is_uuid(id))
     {
-        return Err(AgentError::invalid_params(
-            "new_session_id: Claude Code takes a UUID only",
+        return Err(AgentError::refused(
+            "new_session_id",
+            "Claude Code takes a UUID only",
         ));
     }
     mcp::check(params)?;
     if params.permission == PermissionMode::Bypass && is_root() && !is_sandbox(params) {
-        return Err(AgentError::new(
-            ErrorCode::InvalidParams,
-            ErrorKind::Permission,
-            "permission: Claude Code refuses to bypass permissions as root; run it as another \
-             user, or, if this machine is a sandbox in which nothing can be broken, set \
-             IS_SANDBOX=1 in its environment",
-        ));
+        return Err(AgentError::refused(
+            "permission",
+            "Claude Code refuses to bypass permissions as root; run it as another user, or, if this \
+             machine is a sandbox in which nothing can be broken, set IS_SANDBOX=1 in its environment",
+        )
+        .kind(ErrorKind::Permission));
     }
     Ok(())
 }

@@ -32,6 +32,7 @@ pub(crate) static CAPABILITIES: SessionCapabilities = {
     can.set_permission = true;
     can.permissions = true;
     can.denial_reason = true;
+    can.changed_input = true;
     can.images = true;
     can.unasked = true;
     can

@@ -19,9 +19,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use teamster::process::find_program;
-use teamster::{
-    AgentError, AgentEvent, CliInfo, LogEntry, RunAssembler, RuntimeConfig, SessionOptions,
-};
+use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, RuntimeConfig, SessionOptions};
+use teamster_core::RunAssembler;
 
 use crate::args::ChatArgs;
 use crate::guard::Guard;
@@ -37,7 +36,9 @@ const HISTORY: &str = "teamster/chat-history";
 
 /// Talks with an agent; the exit code.
 pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
-    let provider = teamster::provider(&args.provider).context("this provider is not built in")?;
+    let provider = crate::providers()
+        .get(&args.provider)
+        .context("this provider is not built in")?;
     let info = provider.info();
     let (params, ignored) = match params::chat_params(args) {
         Ok(asked) => asked,
@@ -70,7 +71,7 @@ pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
     let missing = missing(info, params.env.get("PATH"), &config);
     let mut options = SessionOptions::new(params);
     options.idle = args.limits.idle_exit.filter(|time| *time != Duration::MAX);
-    let runtime = match (missing, teamster::create_session_runtime(info.id, config)) {
+    let runtime = match (missing, crate::providers().session_runtime(info.id, config)) {
         (None, Ok(runtime)) => runtime,
         (_, Err(error)) | (Some(error), Ok(_)) => return Ok(refuse(&display, error)),
     };

@@ -130,7 +130,8 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
 }
 
 async fn providers() -> Vec<Provider> {
-    let asked: Vec<_> = teamster::providers()
+    let asked: Vec<_> = crate::providers()
+        .all()
         .into_iter()
         .map(|provider| tokio::spawn(async move { examine(&*provider).await }))
         .collect();

@@ -3,10 +3,8 @@
 use std::io;
 
 use anyhow::Context;
-use teamster::orchestrator::{Failure, Outcome, OutcomeStatus};
-use teamster::{ErrorCode, ErrorKind, RunResult, RunStatus};
-
-use crate::hints::Budget;
+use teamster::orchestrator::{Outcome, OutcomeStatus};
+use teamster::{AgentError, BudgetKind, ErrorCode, ErrorKind, RunResult, RunStatus};
 
 /// The run completed; the command did what it should.
 pub(crate) const SUCCESS: u8 = 0;
@@ -90,9 +88,7 @@ pub(crate) fn of(result: &RunResult) -> u8 {
             let has = |code| result.errors.iter().any(|error| error.code == code);
             if has(ErrorCode::CliNotFound) {
                 CLI_NOT_FOUND
-            } else if (result.errors.iter()).any(|e| {
-                e.code == ErrorCode::BudgetExceeded && Budget::of(&e.message) == Some(Budget::Time)
-            }) {
+            } else if result.errors.iter().any(out_of_time) {
                 TIMEOUT
             } else if has(ErrorCode::InvalidParams) || has(ErrorCode::PromptTooLarge) {
                 USAGE
@@ -105,14 +101,11 @@ pub(crate) fn of(result: &RunResult) -> u8 {
 
 /// The exit code for a run of perhaps several attempts that came to this.
 pub(crate) fn of_outcome(outcome: &Outcome) -> u8 {
-    let invalid = |failure: &Failure| failure.kind == ErrorKind::Invalid;
-    let late = |failure: &Failure| {
-        failure.kind == ErrorKind::Budget && Budget::of(&failure.message) == Some(Budget::Time)
-    };
-    if outcome.meta.status == OutcomeStatus::Error && outcome.meta.error.as_ref().is_some_and(late)
-    {
+    let error = outcome.error();
+    if outcome.meta.status == OutcomeStatus::Error && error.is_some_and(out_of_time) {
         return TIMEOUT;
     }
+    let invalid = |error: &AgentError| error.kind == ErrorKind::Invalid;
     match (outcome.meta.status, &outcome.last_result) {
         (OutcomeStatus::Success, _) => SUCCESS,
         (OutcomeStatus::Aborted, _) => ABORTED,
@@ -121,15 +114,20 @@ pub(crate) fn of_outcome(outcome: &Outcome) -> u8 {
             SUCCESS | ABORTED => AGENT_ERROR,
             code => code,
         },
-        (_, None) if outcome.meta.error.as_ref().is_some_and(invalid) => USAGE,
+        (_, None) if error.is_some_and(invalid) => USAGE,
         _ => AGENT_ERROR,
     }
+}
+
+/// The time of the run's budget is over.
+fn out_of_time(error: &AgentError) -> bool {
+    error.budget() == Some(BudgetKind::Time)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teamster::AgentError;
+    use teamster::ErrorDetail;
 
     fn failed(code: ErrorCode) -> RunResult {
         RunResult {
@@ -163,11 +161,7 @@ mod tests {
         assert_eq!(of_outcome(&outcome), 130);
         outcome.meta.status = OutcomeStatus::Error;
         assert_eq!(of_outcome(&outcome), 1);
-        outcome.meta.error = Some(Failure {
-            kind: ErrorKind::Invalid,
-            message: "x".into(),
-            retryable: false,
-        });
+        outcome.meta.error = Some(AgentError::invalid_params("x"));
         assert_eq!(of_outcome(&outcome), 2);
         outcome.last_result = Some(Box::new(failed(ErrorCode::CliNotFound)));
         assert_eq!(of_outcome(&outcome), 3);
@@ -176,11 +170,9 @@ mod tests {
             ..RunResult::default()
         }));
         assert_eq!(of_outcome(&outcome), 1);
-        outcome.meta.error = Some(Failure {
-            kind: ErrorKind::Budget,
-            message: "the run's budget of 2 seconds is spent".into(),
-            retryable: false,
-        });
+        let error = AgentError::new(ErrorCode::BudgetExceeded, ErrorKind::Budget, "x");
+        let error = error.detail(ErrorDetail::budget(BudgetKind::Time, Some(2.0)));
+        outcome.meta.error = Some(error);
         assert_eq!(of_outcome(&outcome), 4);
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind, McpDelivery};
+use teamster::{AgentError, BudgetKind, CliInfo, ErrorCode, ErrorDetail, ErrorKind, McpDelivery};
 
 use crate::words;
 
@@ -41,10 +41,13 @@ pub(crate) fn next_step(
             "if it was only slow, allow more with --idle-timeout or --tool-timeout".to_owned()
         }
         (ErrorCode::BudgetExceeded, _) => {
-            let flag = Budget::of(&error.message).map_or(
-                "--max-time, --max-tokens, --max-budget-usd or --max-turns",
-                Budget::flag,
-            );
+            let flag = match error.budget() {
+                Some(BudgetKind::Time) => "--max-time",
+                Some(BudgetKind::Tokens) => "--max-tokens",
+                Some(BudgetKind::Usd) => "--max-budget-usd",
+                Some(BudgetKind::Turns) => "--max-turns",
+                _ => "--max-time, --max-tokens, --max-budget-usd or --max-turns",
+            };
             format!("allow more with {flag}, or go on with --resume")
         }
         // What is wrong with a parameter says what to do about it.
@@ -95,69 +98,41 @@ pub(crate) fn next_step(
     Some(step)
 }
 
-/// A budget of a run, and not of its CLI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Budget {
-    Time,
-    Tokens,
-    Usd,
-    Turns,
-}
-
-impl Budget {
-    /// Which one is spent, by the message of the error with which the orchestrator ends the run: it is
-    /// all that says so.
-    pub(crate) fn of(message: &str) -> Option<Self> {
-        let (_, rest) = message.split_once("budget of ")?;
-        let what = rest.strip_suffix(" is spent")?;
-        Some(match what.rsplit(' ').next()? {
-            "seconds" => Self::Time,
-            "tokens" => Self::Tokens,
-            "USD" => Self::Usd,
-            "turns" => Self::Turns,
-            _ => return None,
-        })
-    }
-
-    fn flag(self) -> &'static str {
-        match self {
-            Self::Time => "--max-time",
-            Self::Tokens => "--max-tokens",
-            Self::Usd => "--max-budget-usd",
-            Self::Turns => "--max-turns",
-        }
-    }
-}
-
 fn can_be_private(info: &CliInfo) -> bool {
-    teamster::provider(info.id).is_some_and(|provider| {
+    crate::providers().get(info.id).is_some_and(|provider| {
         let mcp = provider.capabilities().mcp;
         mcp.deliveries.contains(&McpDelivery::Private)
     })
 }
 
-/// What went wrong, in the words of the command line: the library begins such a message with the
-/// name of its parameter.
+/// What went wrong, in the words of the command line.
 pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
-    let message = words::without_error_word(&error.message);
-    if error.code == ErrorCode::InvalidParams {
-        return as_typed(message).into();
+    match error.detail.as_deref() {
+        Some(ErrorDetail::Parameter {
+            name,
+            item,
+            problem,
+            ..
+        }) => {
+            let name = flag(name).unwrap_or(name);
+            let problem = as_typed(problem);
+            match item {
+                Some(item) => format!("{name}: {item}: {problem}").into(),
+                None => format!("{name}: {problem}").into(),
+            }
+        }
+        _ if error.code == ErrorCode::InvalidParams => as_typed(&error.message).into(),
+        _ => words::without_error_word(&error.message).into(),
     }
-    message.into()
 }
 
-/// The message with the names of the command line in place of the library's parameters: at its beginning,
-/// between backticks, and wherever a name with an underscore can be nothing else.
-pub(crate) fn as_typed(message: &str) -> String {
-    let (mut typed, rest) = match message.split_once(": ") {
-        Some((parameter, rest)) if flag(parameter).is_some() => {
-            (format!("{}: ", flag(parameter).unwrap_or_default()), rest)
-        }
-        _ => (String::new(), message),
-    };
+/// A text with the names of the command line in place of the library's parameters: between backticks, and
+/// wherever a name with an underscore can be nothing else.
+fn as_typed(message: &str) -> String {
+    let mut typed = String::new();
     let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut before = ' ';
-    let mut rest = rest;
+    let mut rest = message;
     while let Some(c) = rest.chars().next() {
         let end = rest.find(|c| !in_name(c)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end.max(c.len_utf8()));
@@ -220,7 +195,7 @@ mod tests {
     use super::*;
 
     fn info() -> &'static CliInfo {
-        teamster::provider("claude").unwrap().info()
+        crate::providers().get("claude").unwrap().info()
     }
 
     fn step(code: ErrorCode, kind: ErrorKind) -> Option<String> {
@@ -267,32 +242,33 @@ mod tests {
 
     #[test]
     fn parameters_have_the_names_that_were_typed() {
-        for (code, said, shown) in [
+        for (parameter, problem, shown) in [
             (
-                ErrorCode::InvalidParams,
-                "new_session_id: a UUID: only",
+                "new_session_id",
+                "a UUID: only",
                 "--session-id: a UUID: only",
             ),
+            ("what", "is it", "what: is it"),
             (
-                ErrorCode::InvalidParams,
-                "mcp_servers: a: cwd: X cannot",
-                "--mcp-config, --mcp: a: cwd: X cannot",
-            ),
-            (ErrorCode::InvalidParams, "what: is it", "what: is it"),
-            (
-                ErrorCode::InvalidParams,
-                "new_session_id: it keeps its id unless `fork` is set, with session_id",
+                "new_session_id",
+                "it keeps its id unless `fork` is set, with session_id",
                 "--session-id: it keeps its id unless `--fork` is set, with --resume",
             ),
             (
-                ErrorCode::InvalidParams,
-                "working_directory: a/session_id model is missing",
+                "working_directory",
+                "a/session_id model is missing",
                 "--cwd: a/session_id model is missing",
             ),
-            (ErrorCode::CliError, "Error: no such file", "no such file"),
-            (ErrorCode::CliError, "model: no such", "model: no such"),
         ] {
-            let error = AgentError::new(code, ErrorKind::Invalid, said);
+            assert_eq!(message(&AgentError::refused(parameter, problem)), shown);
+        }
+        let server = AgentError::refused_server("a", "cwd: X cannot");
+        assert_eq!(message(&server), "--mcp-config, --mcp: a: cwd: X cannot");
+        for (said, shown) in [
+            ("Error: no such file", "no such file"),
+            ("model: no such", "model: no such"),
+        ] {
+            let error = AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, said);
             assert_eq!(message(&error), shown);
         }
     }
@@ -316,22 +292,27 @@ mod tests {
 
     #[test]
     fn the_flag_of_the_budget_that_is_spent() {
-        for (message, flag) in [
-            ("the run's budget of 0.3 seconds is spent", "--max-time"),
-            ("the run's budget of 10 tokens is spent", "--max-tokens"),
-            ("the run's budget of 0.5 USD is spent", "--max-budget-usd"),
-            ("the run's budget of 3 turns is spent", "--max-turns"),
-            (
-                "spent",
-                "--max-time, --max-tokens, --max-budget-usd or --max-turns",
-            ),
+        let of = |detail: Option<ErrorDetail>| {
+            let error = AgentError::new(ErrorCode::BudgetExceeded, ErrorKind::Budget, "spent");
+            let error = detail.into_iter().fold(error, AgentError::detail);
+            next_step(&error, info(), "--bin", None, 0).unwrap()
+        };
+        for (budget, flag) in [
+            (BudgetKind::Time, "--max-time"),
+            (BudgetKind::Tokens, "--max-tokens"),
+            (BudgetKind::Usd, "--max-budget-usd"),
+            (BudgetKind::Turns, "--max-turns"),
         ] {
-            let error = AgentError::new(ErrorCode::BudgetExceeded, ErrorKind::Budget, message);
             assert_eq!(
-                next_step(&error, info(), "--bin", None, 0).unwrap(),
+                of(Some(ErrorDetail::budget(budget, Some(3.0)))),
                 format!("allow more with {flag}, or go on with --resume")
             );
         }
+        assert_eq!(
+            of(None),
+            "allow more with --max-time, --max-tokens, --max-budget-usd or --max-turns, or go on with \
+             --resume"
+        );
     }
 
     #[test]

@@ -11,10 +11,13 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use teamster::agent_loop::clock::SystemClock;
-use teamster::agent_loop::{AgentFolder, AgentLoop, Control, Log, Prompts, Settings, dotenv};
+use teamster::agent_loop::{
+    AgentFolder, AgentLoop, Control, Log, Prompts, Settings, dotenv, record_refusal,
+};
 use teamster::process::{LineObserver, StartObserver};
 use teamster::usage::{Places, TickMeter};
-use teamster::{ErrorCode, RuntimeConfig, excerpt};
+use teamster::{ErrorCode, RuntimeConfig};
+use teamster_core::excerpt;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::LoopArgs;
@@ -33,6 +36,8 @@ const READING: Duration = Duration::from_secs(10);
 /// Runs a loop; the exit code.
 pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
+    // The loop goes there, so a relative path would lead elsewhere afterwards.
+    let directory = std::path::absolute(&args.directory).unwrap_or_default();
     let code = runtime.block_on(async {
         // Before anything else: without a handler the signal that asks for a tick would end us.
         let control = Control::new();
@@ -40,7 +45,7 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
         let (agent_loop, log, _guard) = match prepared(args, control).await {
             Ok(Some(prepared)) => prepared,
             Ok(None) => return Ok(exit_code::SUCCESS),
-            Err(error) => return Ok(refuse(&error)),
+            Err(error) => return Ok(refuse(&directory, &error)),
         };
         let ended = agent_loop.run().await;
         // An error is told on stderr: there it is not wanted twice.
@@ -52,15 +57,19 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
             Ok(Some(error)) if error.code == ErrorCode::CliNotFound => exit_code::CLI_NOT_FOUND,
             Ok(Some(_)) => exit_code::AGENT_ERROR,
             Ok(None) => exit_code::SUCCESS,
-            Err(error) => refuse(&anyhow!(error.message)),
+            Err(error) => refuse(&directory, &anyhow!(error.message)),
         })
     });
     runtime.shutdown_background();
     code
 }
 
-fn refuse(error: &anyhow::Error) -> u8 {
+/// Reports why the loop of this directory cannot run: to a person on stderr, and to the supervisor in a file.
+fn refuse(directory: &Path, error: &anyhow::Error) -> u8 {
     crate::fail(error);
+    let message = crate::words::printable(&format!("{error:#}"));
+    // A directory that is no agent's has no place for it, and the exit code says enough.
+    let _ = record_refusal(directory, &message);
     exit_code::USAGE
 }
 
@@ -152,7 +161,8 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
     let (params, _) =
         teamster::agent_loop::params(&settings, &folder, &file).map_err(anyhow::Error::msg)?;
     let config = config(&settings, &file, &log);
-    let adapter = teamster::create_loop_adapter(&settings, params, config)
+    let adapter = crate::providers()
+        .loop_adapter(&settings, params, config)
         .map_err(|error| anyhow!(error.message))?;
     let places = Places::from_variables(|name| match file.get(name) {
         Some(value) => Some(value.into()),
@@ -236,9 +246,9 @@ fn read_env(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The usual name of a runtime.
 pub(crate) fn usual_name(name: &str) -> Result<String, String> {
-    match teamster::provider(name) {
+    match crate::providers().get(name) {
         Some(provider) => Ok(provider.info().id.to_owned()),
-        None => match teamster::create_cli_runtime(name, RuntimeConfig::default()) {
+        None => match crate::providers().runtime(name, RuntimeConfig::default()) {
             Err(error) => Err(error.message),
             Ok(runtime) => Ok(runtime.id().to_owned()),
         },
@@ -248,7 +258,7 @@ pub(crate) fn usual_name(name: &str) -> Result<String, String> {
 fn config(settings: &Settings, file: &BTreeMap<String, String>, log: &Log) -> RuntimeConfig {
     let mut config = params::base_config();
     config.spill_limit_bytes = WAITING_OUTPUT;
-    if let Some(provider) = teamster::provider(&settings.runtime) {
+    if let Some(provider) = crate::providers().get(&settings.runtime) {
         let info = provider.info();
         let of_file = || file.get(&params::program_variable_name(info));
         let of_file = || of_file().filter(|path| !path.is_empty()).map(Into::into);

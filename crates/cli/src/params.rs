@@ -9,14 +9,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use teamster::{
-    CliInfo, EnvPolicy, ExecuteParams, Image, ImageSource, McpDelivery, PromptDelivery,
-    RuntimeConfig, SystemPrompt, Timeouts,
-};
+use teamster::{CliInfo, EnvPolicy, ExecuteParams, Image, RuntimeConfig, SystemPrompt, Timeouts};
 
 use crate::args::{
-    AgentSessionArgs, ChatArgs, EnvVar, McpArgs, McpVia, ModelArgs, PermissionArgs, PlaceArgs,
-    PromptVia, RunArgs, SystemArgs, TimeoutArgs,
+    AgentSessionArgs, ChatArgs, EnvVar, McpArgs, ModelArgs, PermissionArgs, PlaceArgs, RunArgs,
+    SystemArgs, TimeoutArgs,
 };
 use crate::mcp;
 
@@ -34,11 +31,7 @@ pub(crate) fn execute_params(
     stdin: impl Read,
 ) -> anyhow::Result<(ExecuteParams, Vec<String>)> {
     let mut params = ExecuteParams::new(prompt(args, stdin)?);
-    params.prompt_delivery = match args.input.prompt_via {
-        PromptVia::Auto => PromptDelivery::default(),
-        PromptVia::Argv => PromptDelivery::Argv,
-        PromptVia::Stdin => PromptDelivery::Stdin,
-    };
+    params.prompt_delivery = args.input.prompt_via;
     params.slash_commands = args.input.slash_commands;
     session(&args.session.agent, &mut params);
     place(&args.place, &mut params)?;
@@ -104,7 +97,7 @@ fn model(args: &ModelArgs, params: &mut ExecuteParams) {
 }
 
 fn permissions(args: &PermissionArgs, params: &mut ExecuteParams) {
-    params.permission = args.permission.mode();
+    params.permission = args.permission;
     params.allowed_tools.clone_from(&args.allow_tool);
     params.denied_tools.clone_from(&args.deny_tool);
 }
@@ -125,11 +118,7 @@ fn mcp_servers(args: &McpArgs, params: &mut ExecuteParams) -> anyhow::Result<Vec
         env.get(name).cloned().or_else(|| env::var(name).ok())
     })?;
     params.mcp_servers = given.servers;
-    params.mcp_delivery = match args.mcp_via {
-        McpVia::Private => McpDelivery::Private,
-        McpVia::ProjectConfig => McpDelivery::ProjectConfig,
-        McpVia::UserConfig => McpDelivery::UserConfig,
-    };
+    params.mcp_delivery = args.mcp_via;
     params.mcp_strict = args.mcp_strict;
     Ok(given.ignored)
 }
@@ -266,10 +255,7 @@ fn image(file: &Path) -> anyhow::Result<Image> {
             file.display()
         ),
     };
-    Ok(Image {
-        media_type: media_type.to_owned(),
-        source: ImageSource::Path(file.to_owned()),
-    })
+    Ok(Image::file(media_type, file))
 }
 
 fn environment(vars: &[EnvVar]) -> anyhow::Result<BTreeMap<String, String>> {
@@ -301,9 +287,9 @@ fn environment(vars: &[EnvVar]) -> anyhow::Result<BTreeMap<String, String>> {
 mod tests {
     use super::*;
     use crate::args::{Cli, Command};
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
     use std::time::Duration;
-    use teamster::{McpServer, PermissionMode};
+    use teamster::{McpDelivery, McpServer, PermissionMode, PromptDelivery};
 
     fn args(line: &[&str]) -> RunArgs {
         let line = ["teamster", "run", "claude"].iter().chain(line);
@@ -414,27 +400,20 @@ mod tests {
 
     #[test]
     fn no_field_is_forgotten_also_not_one_that_comes_later() {
-        let library = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/src/params.rs");
-        // Outside of the repository there is nothing to compare with.
-        let Ok(library) = fs::read_to_string(library) else {
-            return;
-        };
-        let (_, fields) = library.split_once("pub struct ExecuteParams {").unwrap();
-        let (fields, _) = fields.split_once("\n}").unwrap();
-        let fields: Vec<&str> = fields
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next())
-            // The second is the orchestrator's, for --max-tokens.
-            .filter(|name| !["cancel", "usage_updates"].contains(name))
-            .collect();
-        assert!(fields.len() > 20, "{fields:?}");
-        let (here, _) = include_str!("params.rs").split_once("mod tests").unwrap();
-        for name in fields {
-            assert!(here.contains(&format!(".{name}")), "{name} has no flag");
-            assert!(
-                crate::hints::flag(name).is_some(),
-                "{name} is called otherwise on the command line"
-            );
+        let command = Cli::command();
+        let run = command.find_subcommand("run").unwrap();
+        // The second is the orchestrator's, for --max-tokens.
+        let names = ExecuteParams::NAMES.iter();
+        for name in names.filter(|name| !["cancel", "usage_updates"].contains(*name)) {
+            let typed = crate::hints::flag(name)
+                .unwrap_or_else(|| panic!("{name} has no name on the command line"));
+            for flag in typed
+                .split([',', ' '])
+                .filter_map(|it| it.strip_prefix("--"))
+            {
+                let there = run.get_arguments().any(|it| it.get_long() == Some(flag));
+                assert!(there, "{name}: run has no --{flag}");
+            }
         }
     }
 
@@ -478,7 +457,7 @@ mod tests {
             "--bin=/b",
             "--record=/r",
         ]);
-        let info = teamster::provider("claude").unwrap().info();
+        let info = crate::providers().get("claude").unwrap().info();
         let config = runtime_config(&args, info);
         assert!(config.die_with_parent);
         assert_eq!(config.program.as_deref(), Some(Path::new("/b")));

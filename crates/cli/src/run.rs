@@ -25,7 +25,9 @@ use output::Output;
 
 /// Runs the agent; the exit code.
 pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
-    let provider = teamster::provider(&args.provider).context("this provider is not built in")?;
+    let provider = crate::providers()
+        .get(&args.provider)
+        .context("this provider is not built in")?;
     let info = provider.info();
     let asked = params::execute_params(args, io::stdin().lock());
     let asked = asked.and_then(|(mut params, mut ignored)| {
@@ -50,7 +52,11 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         crate::warn(&told);
     }
     let others: Vec<_> = (args.again.fallback.iter())
-        .filter_map(|other| teamster::provider(&other.provider).map(|provider| provider.info()))
+        .filter_map(|other| {
+            crate::providers()
+                .get(&other.provider)
+                .map(|provider| provider.info())
+        })
         .collect();
     let current = Current::new(info, &others);
     let directory = directory(args.place.cwd.as_deref());

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use console::{measure_text_width, truncate_str};
 use serde_json::Value;
-use teamster::{CostSource, RunResult, Usage, is_bidi_control};
+use teamster::{CostSource, RunResult, Usage};
+use teamster_core::is_bidi_control;
 
 /// Milliseconds as `0.3s`, `42s`, `2m 05s` or `1h 00m`.
 pub(crate) fn duration_ms(ms: u64) -> String {

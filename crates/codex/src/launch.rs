@@ -138,17 +138,15 @@ fn system_prompt(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentErr
         Some(SystemPrompt::Append(text)) => {
             let setting = toml::setting("developer_instructions", text);
             if setting.len() > LARGEST_INSTRUCTIONS_ARGUMENT {
-                return Err(AgentError::new(
-                    ErrorCode::PromptTooLarge,
-                    ErrorKind::Invalid,
-                    format!(
-                        "system_prompt: it has {} bytes as an argument and Codex takes {} at \
-                         most; put the rest into an AGENTS.md in the working directory, or \
-                         replace the CLI's own",
-                        setting.len(),
-                        LARGEST_INSTRUCTIONS_ARGUMENT
-                    ),
-                ));
+                let problem = format!(
+                    "it has {} bytes as an argument and Codex takes {LARGEST_INSTRUCTIONS_ARGUMENT} at \
+                     most; put the rest into an AGENTS.md in the working directory, or replace the \
+                     CLI's own",
+                    setting.len(),
+                );
+                return Err(
+                    AgentError::refused("system_prompt", problem).code(ErrorCode::PromptTooLarge)
+                );
             }
             args.add(setting);
         }
@@ -176,8 +174,9 @@ fn images(images: &[Image], args: &mut Args) -> Result<(), AgentError> {
                 Err(error) => return Err(Image::unreadable(path, &error)),
             },
             _ => {
-                return Err(AgentError::invalid_params(
-                    "images: an image is a file or bytes in memory",
+                return Err(AgentError::refused(
+                    "images",
+                    "an image is a file or bytes in memory",
                 ));
             }
         }
@@ -239,17 +238,17 @@ pub(crate) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params.session_id.as_deref().is_some_and(|id| !is_uuid(id)) {
         // Given another one, the CLI would begin a new session and say nothing about it.
-        return Err(AgentError::new(
-            ErrorCode::InvalidParams,
-            ErrorKind::SessionNotFound,
-            "session_id: Codex's sessions have UUIDs, and this is none; leave it out to begin a \
-             new session",
-        ));
+        return Err(AgentError::refused(
+            "session_id",
+            "Codex's sessions have UUIDs, and this is none; leave it out to begin a new session",
+        )
+        .kind(ErrorKind::SessionNotFound));
     }
     if params.session_id.is_some() && matches!(params.system_prompt, Some(SystemPrompt::Append(_)))
     {
-        return Err(AgentError::invalid_params(
-            "system_prompt: a Codex session keeps the instructions that it began with and takes \
+        return Err(AgentError::refused(
+            "system_prompt",
+            "a Codex session keeps the instructions that it began with and takes \
              no others when it is resumed or forked; leave it out, or put it into the prompt",
         ));
     }

@@ -141,16 +141,18 @@ fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
                 "image/gif" => ".gif",
                 "image/webp" => ".webp",
                 other => {
-                    return Err(AgentError::invalid_params(format!(
-                        "images: GitHub Copilot CLI takes PNG, JPEG, GIF and WebP, not {other:?}"
-                    )));
+                    return Err(AgentError::refused(
+                        "images",
+                        format!("GitHub Copilot CLI takes PNG, JPEG, GIF and WebP, not {other:?}"),
+                    ));
                 }
             };
             args.private_file_named("--attachment=", suffix, bytes.as_slice());
         }
         _ => {
-            return Err(AgentError::invalid_params(
-                "images: an image is a file or bytes in memory",
+            return Err(AgentError::refused(
+                "images",
+                "an image is a file or bytes in memory",
             ));
         }
     }
@@ -196,8 +198,9 @@ pub(crate) fn events(params: &ExecuteParams) -> Option<PathBuf> {
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params.prompt.trim().is_empty() {
-        return Err(AgentError::invalid_params(
-            "prompt: GitHub Copilot CLI takes no images without a prompt; say what to do with them",
+        return Err(AgentError::refused(
+            "prompt",
+            "GitHub Copilot CLI takes no images without a prompt; say what to do with them",
         ));
     }
     // `--resume` also takes names and the beginnings of ids, which may be those of another session.
@@ -221,8 +224,9 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     }
     // The CLI would go on with it and say nothing about that.
     if params.session_id.is_none() && session_exists(params) {
-        return Err(AgentError::invalid_params(
-            "new_session_id: there is a session with this id; to go on with it, give it as \
+        return Err(AgentError::refused(
+            "new_session_id",
+            "there is a session with this id; to go on with it, give it as \
              session_id",
         ));
     }
@@ -258,9 +262,10 @@ fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
             .iter()
             .find(|(name, _)| *name == flag || (short && *name == "-r"));
         if let Some((name, way)) = way {
-            return Err(AgentError::invalid_params(format!(
-                "extra_args: {name} cannot be used, because the run already has its session; {way}"
-            )));
+            return Err(AgentError::refused(
+                "extra_args",
+                format!("{name} cannot be used, because the run already has its session; {way}"),
+            ));
         }
     }
     Ok(())

@@ -311,7 +311,7 @@ impl RunAssembler {
             }
             AgentEvent::TurnEnd(_) => self.turn_ended = true,
             AgentEvent::Error(e) => self.errors.push(e.error.clone()),
-            AgentEvent::Done(_) => return false,
+            AgentEvent::Done(_) | AgentEvent::Newer => return false,
             _ => {}
         }
         true

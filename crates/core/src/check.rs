@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     AgentError, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams, Image, PermissionMode,
-    SystemPrompt, SystemPromptSupport,
+    PromptDelivery, SystemPrompt, SystemPromptSupport,
 };
 
 impl ExecuteParams {
@@ -17,53 +17,66 @@ impl ExecuteParams {
     /// with an [`InvalidParams`](ErrorCode::InvalidParams) error that begins with the parameter's
     /// name. What only one CLI refuses, its provider looks at itself.
     pub fn check(&self, info: &CliInfo, can: &Capabilities) -> Result<(), AgentError> {
-        let invalid = |message: &str| Err(AgentError::invalid_params(message));
+        let invalid = |parameter: &str, problem: &str| Err(AgentError::refused(parameter, problem));
         for (parameter, asked, honoured) in self.asked(can) {
             if asked && !honoured {
-                return Err(AgentError::invalid_params(format!(
-                    "{parameter}: {} has no way to honour it; leave it out",
-                    info.name
-                )));
+                return Err(AgentError::refused(
+                    parameter,
+                    format!("{} has no way to honour it; leave it out", info.name),
+                ));
             }
         }
         self.check_system_prompt(info, can)?;
+        self.check_delivery(info, can)?;
         mcp::check(self, info, &can.mcp)?;
         if !can.permission_modes.contains(&self.permission) {
-            return Err(AgentError::invalid_params(format!(
-                "permission: {} has no mode {}; it has {}",
-                info.name,
-                self.permission.as_str(),
-                names(can.permission_modes)
-            )));
+            return Err(AgentError::refused(
+                "permission",
+                format!(
+                    "{} has no mode {}; it has {}",
+                    info.name,
+                    self.permission.as_str(),
+                    names(can.permission_modes)
+                ),
+            ));
         }
         if self.prompt.trim().is_empty() && self.images.is_empty() {
-            return invalid("prompt: it is empty");
+            return invalid("prompt", "it is empty");
         }
         if self.session_id.as_deref() == Some("") {
-            return invalid("session_id: it is empty; leave it out to begin a new session");
+            return invalid(
+                "session_id",
+                "it is empty; leave it out to begin a new session",
+            );
         }
         if self.fork && self.session_id.is_none() {
-            return invalid("fork: there is no session_id to fork from");
+            return invalid("fork", "there is no session_id to fork from");
         }
         if self.new_session_id.as_deref() == Some("") {
-            return invalid("new_session_id: it is empty; leave it out to let one be chosen");
+            return invalid(
+                "new_session_id",
+                "it is empty; leave it out to let one be chosen",
+            );
         }
         if self.new_session_id.is_some() && self.session_id.is_some() && !self.fork {
-            return invalid("new_session_id: a resumed session keeps its id unless `fork` is set");
+            return invalid(
+                "new_session_id",
+                "a resumed session keeps its id unless `fork` is set",
+            );
         }
         if self.max_turns == Some(0) {
-            return invalid("max_turns: it must be at least 1");
+            return invalid("max_turns", "it must be at least 1");
         }
         if self
             .max_budget_usd
             .is_some_and(|usd| !usd.is_finite() || usd <= 0.0)
         {
-            return invalid("max_budget_usd: it must be more than 0");
+            return invalid("max_budget_usd", "it must be more than 0");
         }
         if let Some(schema) = &self.output_schema
             && !matches!(schema, Value::Object(_))
         {
-            return invalid("output_schema: it must be a JSON object");
+            return invalid("output_schema", "it must be a JSON object");
         }
         Ok(())
     }
@@ -126,10 +139,38 @@ impl ExecuteParams {
             }
             (Some(_), Can::None) => "has no way to honour it; put it into the prompt",
         };
-        Err(AgentError::invalid_params(format!(
-            "system_prompt: {} {what}",
-            info.name
-        )))
+        Err(AgentError::refused(
+            "system_prompt",
+            format!("{} {what}", info.name),
+        ))
+    }
+
+    /// Refuses a prompt that only stdin could carry, where the CLI reads none there.
+    fn check_delivery(&self, info: &CliInfo, can: &Capabilities) -> Result<(), AgentError> {
+        const MOST: usize = PromptDelivery::LARGEST_ARGUMENT;
+        if can.prompt_on_stdin {
+            return Ok(());
+        }
+        let name = info.name;
+        if self.prompt_delivery == PromptDelivery::Stdin {
+            let problem = format!("{name} reads no prompt from stdin; leave it out");
+            return Err(AgentError::refused("prompt_delivery", problem));
+        }
+        if self.prompt.contains('\0') {
+            let problem = format!(
+                "it holds a NUL byte, which no argument can, and {name} reads no prompt from stdin"
+            );
+            return Err(AgentError::refused("prompt", problem));
+        }
+        if self.prompt.len() > MOST {
+            let problem = format!(
+                "it has {} bytes, an argument takes {MOST} at most, and {name} reads no prompt from \
+                 stdin; put the rest in a file and let the agent read it",
+                self.prompt.len()
+            );
+            return Err(AgentError::refused("prompt", problem).code(ErrorCode::PromptTooLarge));
+        }
+        Ok(())
     }
 
     /// Whether this prompt goes to stdin: because the caller wants it, or it is too large for an
@@ -161,11 +202,8 @@ impl ExecuteParams {
 impl Image {
     /// The error of an image that cannot be read, for providers that look before they start the CLI.
     pub fn unreadable(path: &Path, error: &io::Error) -> AgentError {
-        AgentError::new(
-            ErrorCode::InvalidParams,
-            ErrorKind::NotFound,
-            format!("images: {} cannot be read: {error}", path.display()),
-        )
+        let problem = format!("{} cannot be read: {error}", path.display());
+        AgentError::refused("images", problem).kind(ErrorKind::NotFound)
     }
 }
 
@@ -275,6 +313,33 @@ mod tests {
         assert!(refused(|p| p.max_turns = Some(0)).starts_with("max_turns: "));
         assert!(refused(|p| p.max_budget_usd = Some(f64::NAN)).starts_with("max_budget_usd: "));
         assert!(refused(|p| p.output_schema = Some(json!([]))).starts_with("output_schema: "));
+    }
+
+    #[test]
+    fn what_only_stdin_can_carry_is_refused_where_there_is_none() {
+        let none = Capabilities::none();
+        let refused = |change: fn(&mut ExecuteParams)| {
+            let mut params = ExecuteParams::new("hi");
+            change(&mut params);
+            let mut can = none.clone();
+            can.prompt_on_stdin = true;
+            assert!(params.check(&INFO, &can).is_ok());
+            let error = params.check(&INFO, &none).unwrap_err();
+            (error.code, error.parameter().unwrap().to_owned())
+        };
+        let invalid = |name: &str| (ErrorCode::InvalidParams, name.to_owned());
+        assert_eq!(
+            refused(|p| p.prompt_delivery = PromptDelivery::Stdin),
+            invalid("prompt_delivery")
+        );
+        assert_eq!(refused(|p| p.prompt = "a\0b".into()), invalid("prompt"));
+        assert_eq!(
+            refused(|p| p.prompt = "x".repeat(150_000)),
+            (ErrorCode::PromptTooLarge, "prompt".to_owned())
+        );
+        // Beyond the usual limit of an argument, and still one.
+        let long = ExecuteParams::new("x".repeat(100_000));
+        assert!(long.check(&INFO, &none).is_ok());
     }
 
     #[test]

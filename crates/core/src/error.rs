@@ -1,18 +1,23 @@
 //! Errors: a stable code that says where it came from, a kind that says what to do next.
 
+use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 
 /// Something that went wrong in a run.
 ///
-/// It is both the payload of an `error` event and an ordinary [`std::error::Error`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+/// It is both the payload of an `error` event and an ordinary [`std::error::Error`]. The message is for
+/// people; programs decide by the other fields, and never need to read it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error, Setters)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct AgentError {
     /// What happened, for a person, with the next step where there is one.
+    #[setters(into)]
     pub message: String,
     /// Where the error was found.
+    #[serde(default)]
     pub code: ErrorCode,
     /// What the error means: the basis for retry, fallback or giving up.
     pub kind: ErrorKind,
@@ -24,6 +29,14 @@ pub struct AgentError {
     /// When a limit resets, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<u64>,
+    /// What the error is about, as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[setters(skip)]
+    pub detail: Option<Box<ErrorDetail>>,
+    /// The error that led to this one: that of the last attempt, or the one that put a provider on hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[setters(skip)]
+    pub cause: Option<Box<AgentError>>,
 }
 
 impl AgentError {
@@ -36,17 +49,181 @@ impl AgentError {
             retryable: kind.is_retryable(),
             retry_after_ms: None,
             resets_at: None,
+            detail: None,
+            cause: None,
         }
     }
 
-    /// A parameter that cannot be honoured: [`ErrorCode::InvalidParams`], [`ErrorKind::Invalid`].
+    /// A request that cannot be honoured: [`ErrorCode::InvalidParams`], [`ErrorKind::Invalid`]. Where it
+    /// is one parameter that is wrong, [`refused`](Self::refused) says which.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidParams, ErrorKind::Invalid, message)
     }
+
+    /// A parameter that cannot be honoured, by its name in [`ExecuteParams`](crate::ExecuteParams):
+    /// [`ErrorCode::InvalidParams`], [`ErrorKind::Invalid`] and [`ErrorDetail::Parameter`].
+    ///
+    /// ```
+    /// use teamster_core::AgentError;
+    ///
+    /// let error = AgentError::refused("max_turns", "it must be at least 1");
+    /// assert_eq!(error.message, "max_turns: it must be at least 1");
+    /// assert_eq!(error.parameter(), Some("max_turns"));
+    /// ```
+    pub fn refused(parameter: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::refused_item(parameter, None, problem.into())
+    }
+
+    /// The same for one MCP server of [`mcp_servers`](crate::ExecuteParams).
+    pub fn refused_server(server: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::refused_item("mcp_servers", Some(server.into()), problem.into())
+    }
+
+    fn refused_item(parameter: impl Into<String>, item: Option<String>, problem: String) -> Self {
+        let name = parameter.into();
+        let message = match &item {
+            Some(item) => format!("{name}: {item}: {problem}"),
+            None => format!("{name}: {problem}"),
+        };
+        Self::invalid_params(message).detail(ErrorDetail::Parameter {
+            name,
+            item,
+            problem,
+        })
+    }
+
+    /// Sets what the error is about.
+    #[must_use]
+    pub fn detail(mut self, detail: ErrorDetail) -> Self {
+        self.detail = Some(Box::new(detail));
+        self
+    }
+
+    /// Sets the error that led to this one.
+    #[must_use]
+    pub fn cause(mut self, cause: AgentError) -> Self {
+        self.cause = Some(Box::new(cause));
+        self
+    }
+
+    /// The name of the parameter that was refused.
+    pub fn parameter(&self) -> Option<&str> {
+        match self.detail.as_deref() {
+            Some(ErrorDetail::Parameter { name, .. }) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Which budget of the whole run is spent.
+    pub fn budget(&self) -> Option<BudgetKind> {
+        match self.detail.as_deref() {
+            Some(ErrorDetail::Budget { budget, .. }) => Some(*budget),
+            _ => None,
+        }
+    }
+}
+
+/// What an error is about, as data. One that only a newer version knows is read as
+/// [`Other`](Self::Other).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+#[non_exhaustive]
+pub enum ErrorDetail {
+    /// A parameter was refused.
+    #[non_exhaustive]
+    Parameter {
+        /// The name in [`ExecuteParams`](crate::ExecuteParams), such as `mcp_servers`, or that of a
+        /// budget, such as `budget.usd`.
+        name: String,
+        /// Which item of a list, such as the name of an MCP server.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<String>,
+        /// What is wrong with it, for a person: the message without these names.
+        problem: String,
+    },
+    /// A budget of the whole run is spent, or the run cannot be held to it.
+    #[non_exhaustive]
+    Budget {
+        /// Which one.
+        budget: BudgetKind,
+        /// How much it was: tokens, USD, seconds or turns.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<f64>,
+    },
+    /// The run ended although its policy would have tried again. `cause` is the error of the last
+    /// attempt.
+    #[non_exhaustive]
+    NotRetried {
+        /// What kept it from that.
+        reason: NotRetried,
+        /// The same for a person, with what to do.
+        explanation: String,
+    },
+    /// What only a newer version knows.
+    #[serde(other)]
+    Other,
+}
+
+impl ErrorDetail {
+    /// A budget of the whole run, and how much it was.
+    pub fn budget(budget: BudgetKind, limit: Option<f64>) -> Self {
+        Self::Budget { budget, limit }
+    }
+
+    /// What kept a run from another attempt.
+    pub fn not_retried(reason: NotRetried, explanation: impl Into<String>) -> Self {
+        Self::NotRetried {
+            reason,
+            explanation: explanation.into(),
+        }
+    }
+}
+
+/// A budget of a whole run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BudgetKind {
+    /// Time, in seconds.
+    Time,
+    /// Tokens of every sort together.
+    Tokens,
+    /// Cost in USD.
+    Usd,
+    /// Answers of the model.
+    Turns,
+    /// What only a newer version knows.
+    #[serde(other)]
+    Other,
+}
+
+/// Why a run was not tried again although its policy allows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NotRetried {
+    /// The time for attempts would be over.
+    OutOfTime,
+    /// No slot was free in the time for attempts.
+    NoSlot,
+    /// Something has been changed, or may have been, and it would be done twice.
+    SideEffects,
+    /// The session that was to be resumed is gone.
+    SessionLost,
+    /// What only a newer version knows.
+    #[serde(other)]
+    Other,
 }
 
 /// Where an error was found. The names are stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
@@ -81,6 +258,10 @@ pub enum ErrorCode {
     BudgetExceeded,
     /// The run was not begun, because the provider's limit has been reached by others.
     ProviderOnHold,
+    /// It is not known, or only to a newer version.
+    #[default]
+    #[serde(other)]
+    Unknown,
 }
 
 /// What an error means for what to do next.

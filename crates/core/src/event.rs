@@ -4,6 +4,7 @@
 //! fields are left out when absent. The line of the CLI that an event came from is no part of it, but of
 //! the [`LogEntry`](crate::LogEntry) around it.
 
+mod new;
 mod payload;
 
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,10 @@ pub enum AgentEvent {
     Error(Box<ErrorEvent>),
     /// The run is over. Always the last event, and the only one of its type.
     Done(Done),
+    /// An event that only a newer version knows. It is never in a stream; it is what such a line on the
+    /// wire becomes.
+    #[serde(other)]
+    Newer,
 }
 
 impl AgentEvent {
@@ -80,6 +85,7 @@ impl AgentEvent {
             Self::TurnEnd(_) => "turn_end",
             Self::Error(_) => "error",
             Self::Done(_) => "done",
+            Self::Newer => "newer",
         }
     }
 
@@ -143,6 +149,7 @@ impl From<AgentError> for AgentEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunResult;
     use serde_json::json;
 
     #[test]
@@ -198,6 +205,40 @@ mod tests {
                    "kind": "invalid", "retryable": false})
         );
         assert_eq!(serde_json::from_value::<AgentEvent>(wire).unwrap(), event);
+    }
+
+    #[test]
+    fn what_only_a_newer_version_knows_is_read_all_the_same() {
+        for (wire, read) in [
+            (
+                json!({"type": "hologram", "shape": {"of": ["many", 1]}}),
+                AgentEvent::Newer,
+            ),
+            (
+                json!({"type": "notice", "level": "fatal", "source": "moon", "message": "x"}),
+                AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, "x"),
+            ),
+            (
+                json!({"type": "error", "message": "x", "code": "NEW", "kind": "odd", "retryable": false,
+                       "detail": {"type": "colour", "of": "sky"}}),
+                AgentEvent::error(
+                    AgentError::new(crate::ErrorCode::Unknown, crate::ErrorKind::Internal, "x")
+                        .detail(crate::ErrorDetail::Other),
+                ),
+            ),
+        ] {
+            let event: AgentEvent = serde_json::from_value(wire.clone()).unwrap();
+            assert_eq!(event, read, "{wire}");
+        }
+        let result: RunResult = serde_json::from_value(json!({
+            "status": "paused", "text": "", "durationMs": 1, "aborted": false, "diagnostics":
+            {"lines": 0, "malformed": 0, "oversize": 0, "unknown": 0},
+        }))
+        .unwrap();
+        assert!(!result.is_success());
+        let entry = json!({"seq": 1, "atMs": 2, "attempt": 1, "type": "hologram", "x": 1});
+        let entry: crate::LogEntry = serde_json::from_value(entry).unwrap();
+        assert_eq!((entry.seq, entry.event), (1, AgentEvent::Newer));
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub use capabilities::{Capabilities, SystemPromptSupport};
 pub use check::is_uuid;
 pub use content::{mcp_content, media_placeholder};
 pub use decoder::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary, Stop};
-pub use error::{AgentError, ErrorCode, ErrorKind};
+pub use error::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, NotRetried};
 pub use event::{
     AgentEvent, ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool,
     Notice, NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract,

@@ -244,8 +244,7 @@ pub struct McpTools {
 }
 
 /// How MCP servers reach the CLI.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum McpDelivery {
     /// Without a change to any file of the user's: by arguments, the environment and private files.
@@ -255,17 +254,6 @@ pub enum McpDelivery {
     ProjectConfig,
     /// In the user's own configuration file, for the time of the run.
     UserConfig,
-}
-
-impl McpDelivery {
-    /// Its name, as in `teamster run --mcp-via`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Private => "private",
-            Self::ProjectConfig => "project-config",
-            Self::UserConfig => "user-config",
-        }
-    }
 }
 
 /// What a provider can honour of [`McpServer`].

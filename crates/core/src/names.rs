@@ -1,13 +1,31 @@
-//! The names of codes, kinds and states, as they are on the wire.
+//! The names of codes, kinds, states and settings: one spelling each, to print and to parse.
 
 use std::fmt;
+use std::str::FromStr;
 
-use crate::{ErrorCode, ErrorKind, RunStatus, ToolKind};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::{
+    AgentError, BudgetKind, ErrorCode, ErrorKind, McpDelivery, NotRetried, PermissionMode,
+    PromptDelivery, RunStatus, ToolKind, excerpt,
+};
+
+/// The error of a name that is none of `known`.
+fn no_such_name(what: &str, name: &str, known: &[&str]) -> AgentError {
+    AgentError::invalid_params(format!(
+        "there is no {what} `{}`; there is: {}",
+        excerpt(name, 100),
+        known.join(", ")
+    ))
+}
 
 macro_rules! names {
-    ($($type:ident { $($variant:ident => $name:literal,)* })*) => {
+    ($($type:ident ($what:literal) { $($variant:ident => $name:literal,)* })*) => {
         $(
             impl $type {
+                /// All that there are.
+                pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
                 /// The name on the wire. It is stable.
                 pub fn as_str(self) -> &'static str {
                     match self {
@@ -21,24 +39,135 @@ macro_rules! names {
                     f.pad(self.as_str())
                 }
             }
+
+            /// Parses the name on the wire.
+            impl FromStr for $type {
+                type Err = AgentError;
+
+                fn from_str(name: &str) -> Result<Self, AgentError> {
+                    match name {
+                        $($name => Ok(Self::$variant),)*
+                        _ => Err(no_such_name($what, name, &[$($name),*])),
+                    }
+                }
+            }
         )*
 
         #[cfg(test)]
-        mod tests {
-            use super::*;
+        #[test]
+        fn names_are_those_on_the_wire() {
+            $($(
+                assert_eq!(serde_json::to_value($type::$variant).unwrap(), $name);
+                assert_eq!($name.parse::<$type>().unwrap(), $type::$variant);
+            )*)*
+        }
+    };
+}
 
-            #[test]
-            fn names_are_those_on_the_wire() {
-                $($(
-                    assert_eq!(serde_json::to_value($type::$variant).unwrap(), $name);
-                )*)*
+/// Settings: the spelling of the command line is that of files too. What follows `|` is an older
+/// spelling, which is still read.
+macro_rules! settings {
+    ($($type:ident ($what:literal) { $($variant:ident => $name:literal $(| $old:literal)*,)* })*) => {
+        $(
+            impl $type {
+                /// All that there are.
+                pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+                /// The name, as on the command line.
+                pub fn as_str(self) -> &'static str {
+                    match self {
+                        $(Self::$variant => $name,)*
+                    }
+                }
+            }
+
+            impl FromStr for $type {
+                type Err = AgentError;
+
+                fn from_str(name: &str) -> Result<Self, AgentError> {
+                    match name {
+                        $($name $(| $old)* => Ok(Self::$variant),)*
+                        _ => Err(no_such_name($what, name, &[$($name),*])),
+                    }
+                }
+            }
+
+            by_name!($type);
+        )*
+    };
+}
+
+/// Display, serialization and deserialization by `as_str` and `FromStr`.
+macro_rules! by_name {
+    ($type:ident) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = String::deserialize(deserializer)?;
+                name.parse().map_err(de::Error::custom)
             }
         }
     };
 }
 
+settings! {
+    PermissionMode ("permission mode") {
+        Default => "default",
+        ReadOnly => "read-only" | "read_only",
+        AcceptEdits => "accept-edits" | "accept_edits",
+        Bypass => "bypass",
+    }
+    McpDelivery ("delivery of MCP servers") {
+        Private => "private",
+        ProjectConfig => "project-config" | "project_config",
+        UserConfig => "user-config" | "user_config",
+    }
+}
+
+impl PromptDelivery {
+    /// The name, as on the command line. That of [`Auto`](Self::Auto) does not say its limit.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto { .. } => "auto",
+            Self::Argv => "argv",
+            Self::Stdin => "stdin",
+        }
+    }
+}
+
+/// `auto` has the usual limit.
+impl FromStr for PromptDelivery {
+    type Err = AgentError;
+
+    fn from_str(name: &str) -> Result<Self, AgentError> {
+        match name {
+            "auto" => Ok(Self::default()),
+            "argv" => Ok(Self::Argv),
+            "stdin" => Ok(Self::Stdin),
+            _ => Err(no_such_name(
+                "delivery of the prompt",
+                name,
+                &["auto", "argv", "stdin"],
+            )),
+        }
+    }
+}
+
+by_name!(PromptDelivery);
+
 names! {
-    ErrorCode {
+    ErrorCode ("error code") {
         CliNotFound => "CLI_NOT_FOUND",
         CliStderr => "CLI_STDERR",
         CliExitError => "CLI_EXIT_ERROR",
@@ -54,8 +183,23 @@ names! {
         Io => "IO",
         BudgetExceeded => "BUDGET_EXCEEDED",
         ProviderOnHold => "PROVIDER_ON_HOLD",
+        Unknown => "UNKNOWN",
     }
-    ErrorKind {
+    BudgetKind ("budget") {
+        Time => "time",
+        Tokens => "tokens",
+        Usd => "usd",
+        Turns => "turns",
+        Other => "other",
+    }
+    NotRetried ("reason against another attempt") {
+        OutOfTime => "out_of_time",
+        NoSlot => "no_slot",
+        SideEffects => "side_effects",
+        SessionLost => "session_lost",
+        Other => "other",
+    }
+    ErrorKind ("kind of error") {
         Auth => "auth",
         RateLimit => "rate_limit",
         Quota => "quota",
@@ -75,14 +219,14 @@ names! {
         Protocol => "protocol",
         Internal => "internal",
     }
-    RunStatus {
+    RunStatus ("status of a run") {
         Completed => "completed",
         Failed => "failed",
         Aborted => "aborted",
         TimedOut => "timed_out",
         Incomplete => "incomplete",
     }
-    ToolKind {
+    ToolKind ("kind of tool") {
         Read => "read",
         Edit => "edit",
         Delete => "delete",
@@ -94,5 +238,37 @@ names! {
         Task => "task",
         Mcp => "mcp",
         Other => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_has_one_spelling_and_the_older_one_is_read() {
+        for mode in PermissionMode::ALL {
+            assert_eq!(mode.to_string().parse::<PermissionMode>().unwrap(), *mode);
+            assert_eq!(serde_json::to_value(mode).unwrap(), mode.as_str());
+        }
+        for name in ["read-only", "read_only"] {
+            let mode: PermissionMode = serde_json::from_value(name.into()).unwrap();
+            assert_eq!(mode, PermissionMode::ReadOnly);
+        }
+        let delivery: McpDelivery = "user_config".parse().unwrap();
+        assert_eq!(delivery.to_string(), "user-config");
+        for name in ["auto", "argv", "stdin"] {
+            assert_eq!(name.parse::<PromptDelivery>().unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_none_lists_those_that_are() {
+        let error = "readonly".parse::<PermissionMode>().unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert_eq!(
+            error.message,
+            "there is no permission mode `readonly`; there is: default, read-only, accept-edits, bypass"
+        );
     }
 }

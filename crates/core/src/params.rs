@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
+use derive_setters::Setters;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -20,43 +21,67 @@ use crate::{McpDelivery, McpServer};
 /// ```
 /// use teamster_core::{ExecuteParams, PermissionMode};
 ///
-/// let mut params = ExecuteParams::new("What does this crate do?");
-/// params.model = Some("sonnet".into());
-/// params.permission = PermissionMode::ReadOnly;
+/// let params = ExecuteParams::new("What does this crate do?")
+///     .model("sonnet")
+///     .permission(PermissionMode::ReadOnly)
+///     .working_directory("crates/core");
 /// ```
-#[derive(Clone)]
+///
+/// They deserialize, with names in camelCase and times such as `"90s"`; MCP servers are read by
+/// `teamster_mcp::config` from the JSON that users have.
+///
+/// ```
+/// # use teamster_core::ExecuteParams;
+/// let json = r#"{"prompt": "hi", "permission": "read-only", "timeouts": {"idle": "90s"}}"#;
+/// let params: ExecuteParams = serde_json::from_str(json)?;
+/// assert_eq!(params.timeouts.idle, Some(std::time::Duration::from_secs(90)));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct ExecuteParams {
     /// What the agent is asked.
+    #[setters(into)]
     pub prompt: String,
     /// How the prompt reaches the CLI.
     pub prompt_delivery: PromptDelivery,
     /// Let the CLI take a prompt that begins with `/` for a command of its own.
     pub slash_commands: bool,
     /// The session to resume. Without it a new one begins.
+    #[setters(into, rename = "resume")]
     pub session_id: Option<String>,
     /// The id that a new session (or a fork) shall have. A UUID, for the CLIs that take one.
+    #[setters(into)]
     pub new_session_id: Option<String>,
     /// Resume into a new session and leave the old one as it is.
     pub fork: bool,
     /// Where the agent works. The caller's own directory by default.
+    #[setters(into)]
     pub working_directory: Option<PathBuf>,
     /// Directories beside the working directory that the agent may use. They must be there; a relative
     /// one is meant from where the agent works.
+    #[setters(skip)]
     pub add_dirs: Vec<PathBuf>,
     /// Environment variables, over the inherited and the provider's own.
+    #[setters(skip)]
     pub env: BTreeMap<String, String>,
     /// Instructions for the agent.
     pub system_prompt: Option<SystemPrompt>,
     /// The model, in the CLI's own names.
+    #[setters(into)]
     pub model: Option<String>,
     /// How hard the model shall think, in the CLI's own words.
+    #[setters(into)]
     pub effort: Option<String>,
     /// What the agent may do without being asked; nobody is there to ask.
     pub permission: PermissionMode,
     /// Tools that may be used without asking, in the CLI's own syntax.
+    #[setters(skip)]
     pub allowed_tools: Vec<String>,
     /// Tools that may not be used, in the CLI's own syntax.
+    #[setters(skip)]
     pub denied_tools: Vec<String>,
     /// End the run after this many turns.
     pub max_turns: Option<u32>,
@@ -65,8 +90,11 @@ pub struct ExecuteParams {
     /// JSON Schema that the answer shall have.
     pub output_schema: Option<Value>,
     /// Images that go with the prompt.
+    #[setters(skip)]
     pub images: Vec<Image>,
     /// MCP servers for this run, beside those of the user.
+    #[setters(skip)]
+    #[serde(skip)]
     pub mcp_servers: Vec<McpServer>,
     /// How they reach the CLI.
     pub mcp_delivery: McpDelivery,
@@ -75,6 +103,7 @@ pub struct ExecuteParams {
     /// How often the CLI itself repeats a failed request.
     pub cli_retries: Option<u32>,
     /// Arguments for the CLI as they are, after those that the provider makes.
+    #[setters(skip)]
     pub extra_args: Vec<String>,
     /// Give every event the line that it came from.
     pub include_native: bool,
@@ -86,6 +115,7 @@ pub struct ExecuteParams {
     /// Limits of time for this run; unset ones are the runtime's.
     pub timeouts: Timeouts,
     /// Cancelling this stops the run.
+    #[serde(skip)]
     pub cancel: CancellationToken,
 }
 
@@ -115,7 +145,47 @@ impl fmt::Debug for ExecuteParams {
     }
 }
 
+/// An empty prompt, for parameters that get theirs later.
+impl Default for ExecuteParams {
+    fn default() -> Self {
+        Self::new("")
+    }
+}
+
 impl ExecuteParams {
+    /// The names of all parameters, as [`ErrorDetail::Parameter`](crate::ErrorDetail) has them.
+    pub const NAMES: &'static [&'static str] = &[
+        "prompt",
+        "prompt_delivery",
+        "slash_commands",
+        "session_id",
+        "new_session_id",
+        "fork",
+        "working_directory",
+        "add_dirs",
+        "env",
+        "system_prompt",
+        "model",
+        "effort",
+        "permission",
+        "allowed_tools",
+        "denied_tools",
+        "max_turns",
+        "max_budget_usd",
+        "output_schema",
+        "images",
+        "mcp_servers",
+        "mcp_delivery",
+        "mcp_strict",
+        "cli_retries",
+        "extra_args",
+        "include_native",
+        "usage_updates",
+        "keep_background",
+        "timeouts",
+        "cancel",
+    ];
+
     /// A run of `prompt` with everything else at its default.
     pub fn new(prompt: impl Into<String>) -> Self {
         Self {
@@ -150,6 +220,41 @@ impl ExecuteParams {
             cancel: CancellationToken::new(),
         }
     }
+
+    /// Adds an environment variable, over the inherited and the provider's own.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+}
+
+/// Setters of lists, which take anything that gives their items.
+macro_rules! lists {
+    ($($name:ident: $item:ty,)*) => {
+        impl ExecuteParams {
+            $(
+                #[doc = concat!(
+                    "Sets the [`", stringify!($name), "`](#structfield.", stringify!($name),
+                    ") field of this struct."
+                )]
+                #[must_use]
+                pub fn $name(mut self, items: impl IntoIterator<Item = impl Into<$item>>) -> Self {
+                    self.$name = items.into_iter().map(Into::into).collect();
+                    self
+                }
+            )*
+        }
+    };
+}
+
+lists! {
+    add_dirs: PathBuf,
+    allowed_tools: String,
+    denied_tools: String,
+    images: Image,
+    mcp_servers: McpServer,
+    extra_args: String,
 }
 
 /// How a prompt reaches the CLI: as an argument **or** on stdin, never both.
@@ -169,17 +274,22 @@ pub enum PromptDelivery {
 
 impl Default for PromptDelivery {
     fn default() -> Self {
-        Self::Auto { argv_limit: 10_000 }
+        Self::DEFAULT
     }
 }
 
 impl PromptDelivery {
+    /// The longest argument, in bytes: Linux takes none of 128 KiB (`MAX_ARG_STRLEN`), its closing NUL
+    /// included.
+    pub(crate) const LARGEST_ARGUMENT: usize = 128 * 1024 - 1;
+
+    /// [`Auto`](Self::Auto) with a limit of 10,000 bytes.
+    pub const DEFAULT: Self = Self::Auto { argv_limit: 10_000 };
+
     /// Whether a prompt of this many bytes goes to stdin.
     pub fn uses_stdin(self, prompt_bytes: usize) -> bool {
-        /// Linux takes no argument of 128 KiB (`MAX_ARG_STRLEN`), its closing NUL included.
-        const LARGEST_ARGUMENT: usize = 128 * 1024 - 1;
         match self {
-            Self::Auto { argv_limit } => prompt_bytes > argv_limit.min(LARGEST_ARGUMENT),
+            Self::Auto { argv_limit } => prompt_bytes > argv_limit.min(Self::LARGEST_ARGUMENT),
             Self::Argv => false,
             Self::Stdin => true,
         }
@@ -187,7 +297,8 @@ impl PromptDelivery {
 }
 
 /// Instructions for the agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum SystemPrompt {
     /// After the CLI's own.
@@ -197,8 +308,7 @@ pub enum SystemPrompt {
 }
 
 /// What the agent may do without being asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PermissionMode {
     /// What the CLI and its settings allow. What they would ask about is denied.
@@ -212,20 +322,9 @@ pub enum PermissionMode {
     Bypass,
 }
 
-impl PermissionMode {
-    /// Its name, as in `teamster run --permission`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::ReadOnly => "read-only",
-            Self::AcceptEdits => "accept-edits",
-            Self::Bypass => "bypass",
-        }
-    }
-}
-
 /// An image that goes with the prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Image {
     /// Its media type, such as `image/png`.
     pub media_type: String,
@@ -233,8 +332,27 @@ pub struct Image {
     pub source: ImageSource,
 }
 
+impl Image {
+    /// The image in this file, of this media type.
+    pub fn file(media_type: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self {
+            media_type: media_type.into(),
+            source: ImageSource::Path(path.into()),
+        }
+    }
+
+    /// An image in memory, of this media type.
+    pub fn bytes(media_type: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            media_type: media_type.into(),
+            source: ImageSource::Bytes(bytes.into()),
+        }
+    }
+}
+
 /// Where an image is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ImageSource {
     /// In this file, which is read when the run starts.
@@ -246,13 +364,27 @@ pub enum ImageSource {
 /// Limits of time without a line from the CLI. `None` means the default of the layer below:
 /// of the run, then of the runtime, then of the provider, then of the engine.
 /// [`Duration::MAX`] means no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use teamster_core::Timeouts;
+///
+/// let timeouts = Timeouts::default().idle(Duration::from_secs(90));
+/// assert_eq!(timeouts.idle, Some(Duration::from_secs(90)));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[setters(strip_option)]
 pub struct Timeouts {
     /// Until the first line.
+    #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub startup: Option<Duration>,
     /// Between lines, while no tool runs.
+    #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub idle: Option<Duration>,
     /// Between lines, while a tool runs.
+    #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub tool: Option<Duration>,
 }
 
@@ -271,6 +403,49 @@ impl Timeouts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_parameter_has_its_name_in_the_list() {
+        /// The names of the fields, all of which have to be there for this to compile.
+        macro_rules! fields {
+            ($($name:ident),*) => {{
+                let ExecuteParams { $($name: _),* } = ExecuteParams::new("");
+                [$(stringify!($name)),*]
+            }};
+        }
+        let fields = fields!(
+            prompt,
+            prompt_delivery,
+            slash_commands,
+            session_id,
+            new_session_id,
+            fork,
+            working_directory,
+            add_dirs,
+            env,
+            system_prompt,
+            model,
+            effort,
+            permission,
+            allowed_tools,
+            denied_tools,
+            max_turns,
+            max_budget_usd,
+            output_schema,
+            images,
+            mcp_servers,
+            mcp_delivery,
+            mcp_strict,
+            cli_retries,
+            extra_args,
+            include_native,
+            usage_updates,
+            keep_background,
+            timeouts,
+            cancel
+        );
+        assert_eq!(ExecuteParams::NAMES, fields);
+    }
 
     #[test]
     fn what_may_be_secret_is_not_shown() {

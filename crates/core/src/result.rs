@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentError, Id, ModelUsage, Usage};
+use crate::{AgentError, ErrorCode, ErrorKind, Id, ModelUsage, Usage};
 
 /// The whole of a run, known at its end. A figure that the CLI did not report is absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -78,6 +78,84 @@ pub struct RunResult {
     pub diagnostics: Diagnostics,
 }
 
+impl RunResult {
+    /// Whether the CLI said that it finished well.
+    ///
+    /// ```
+    /// use teamster_core::{RunResult, RunStatus};
+    ///
+    /// let mut result = RunResult::default();
+    /// assert!(!result.is_success());
+    /// result.status = RunStatus::Completed;
+    /// assert!(result.is_success());
+    /// ```
+    pub fn is_success(&self) -> bool {
+        self.status == RunStatus::Completed
+    }
+
+    /// The answer: the agent's last message, else all of its text.
+    pub fn answer(&self) -> Option<&str> {
+        let text = Some(self.text.as_str()).filter(|text| !text.is_empty());
+        self.final_message.as_deref().or(text)
+    }
+
+    /// The error that ended the run, if it did not succeed and one was reported: of several the one that
+    /// says most about the end.
+    pub fn error(&self) -> Option<&AgentError> {
+        let with = |code: ErrorCode| self.errors.iter().find(|error| error.code == code);
+        let of_end = match self.status {
+            RunStatus::Completed => return None,
+            RunStatus::Aborted => with(ErrorCode::Aborted),
+            RunStatus::TimedOut => {
+                with(ErrorCode::WatchdogTimeout).or_else(|| with(ErrorCode::StartupTimeout))
+            }
+            _ => None,
+        };
+        // What the CLI itself said last is nearest to its end: an MCP server that did not start may come
+        // before. What only says that something failed is the last resort.
+        let telling = |error: &&AgentError| error.kind != ErrorKind::Internal;
+        let own = |error: &&AgentError| error.code == ErrorCode::CliError && telling(error);
+        of_end
+            .or_else(|| self.errors.iter().rfind(own))
+            .or_else(|| self.errors.iter().find(telling))
+            .or_else(|| self.errors.first())
+    }
+
+    /// Why the run did not succeed: [`error`](Self::error), or what the status means where none was
+    /// reported. `None` if it succeeded.
+    pub fn failure(&self) -> Option<AgentError> {
+        if self.is_success() {
+            return None;
+        }
+        if let Some(error) = self.error() {
+            return Some(error.clone());
+        }
+        if self.status == RunStatus::Incomplete && !self.permission_denials.is_empty() {
+            let tools: Vec<_> = (self.permission_denials.iter())
+                .map(|denial| denial.tool_name.as_str())
+                .collect();
+            return Some(AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::Permission,
+                format!("nothing was done: denied were {}", tools.join(", ")),
+            ));
+        }
+        Some(AgentError::new(
+            ErrorCode::StreamEndedEarly,
+            ErrorKind::Protocol,
+            "the run ended without success and without an error",
+        ))
+    }
+
+    /// The result of a run that succeeded, else why it did not ([`failure`](Self::failure)).
+    pub fn into_result(self) -> Result<Self, AgentError> {
+        match self.failure() {
+            None => Ok(self),
+            Some(error) => Err(error),
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -86,15 +164,16 @@ pub struct RunResult {
 pub enum RunStatus {
     /// The CLI said that it finished well.
     Completed,
-    /// It failed; `errors` says why.
-    #[default]
-    Failed,
     /// The caller stopped it.
     Aborted,
     /// A limit of time stopped it.
     TimedOut,
     /// The output broke off without an end, or all that happened was that permission was denied.
     Incomplete,
+    /// It failed (`errors` says why), or what only a newer version knows.
+    #[default]
+    #[serde(other)]
+    Failed,
 }
 
 /// Where a cost comes from.
@@ -105,7 +184,8 @@ pub enum RunStatus {
 pub enum CostSource {
     /// The CLI reported it.
     Reported,
-    /// Computed from tokens and a table of prices.
+    /// Computed from tokens and a table of prices, or what only a newer version knows.
+    #[serde(other)]
     Estimated,
 }
 

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use derive_setters::Setters;
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -104,7 +105,8 @@ pub trait AgentSession: Send + Sync {
 }
 
 /// What a session is opened with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct SessionOptions {
     /// What holds for all of its turns: with `session_id`, that session goes on.
@@ -145,12 +147,14 @@ impl Default for SessionOptions {
 /// let turn = Turn::new("And now the tests");
 /// assert_eq!(turn.prompt, "And now the tests");
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Setters)]
 #[non_exhaustive]
 pub struct Turn {
     /// What the agent is asked.
+    #[setters(into)]
     pub prompt: String,
     /// Images that go with it.
+    #[setters(into)]
     pub images: Vec<Image>,
     /// Limits of time for this turn; unset ones are the session's.
     pub timeouts: Timeouts,
@@ -189,6 +193,8 @@ pub struct SessionCapabilities {
     pub permissions: bool,
     /// The reason of a [`PermissionAnswer::Deny`] reaches the model.
     pub denial_reason: bool,
+    /// [`PermissionAnswer::AllowWith`]. Without it, such an answer denies.
+    pub changed_input: bool,
     /// [`Turn::images`].
     pub images: bool,
     /// The CLI can begin turns by itself ([`AgentSession::unasked`]).
@@ -206,6 +212,7 @@ impl SessionCapabilities {
             set_permission: false,
             permissions: false,
             denial_reason: false,
+            changed_input: false,
             images: false,
             unasked: false,
         }
@@ -230,6 +237,27 @@ pub type AskPermission =
     dyn Fn(PermissionRequest) -> SessionFuture<'static, PermissionAnswer> + Send + Sync;
 
 impl PermissionPolicy {
+    /// Answers by this function, at once.
+    ///
+    /// ```
+    /// use teamster_core::{PermissionAnswer, PermissionPolicy};
+    ///
+    /// let policy = PermissionPolicy::decide(|request| {
+    ///     if request.kind.has_side_effects() {
+    ///         PermissionAnswer::Deny(Some("only reading is allowed here".into()))
+    ///     } else {
+    ///         PermissionAnswer::Allow
+    ///     }
+    /// });
+    /// # drop(policy);
+    /// ```
+    pub fn decide<F>(decide: F) -> Self
+    where
+        F: Fn(&PermissionRequest) -> PermissionAnswer + Send + Sync + 'static,
+    {
+        Self::ask(move |request| std::future::ready(decide(&request)))
+    }
+
     /// Asks this function.
     pub fn ask<F, A>(ask: F) -> Self
     where

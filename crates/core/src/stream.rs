@@ -107,6 +107,23 @@ impl EventStream {
     }
 }
 
+/// Reads the stream to its end, as [`result`](EventStream::result) does.
+///
+/// ```
+/// # use teamster_core::{AgentRuntime, ExecuteParams, RunResult, SharedRuntime};
+/// async fn ask(runtime: SharedRuntime) -> RunResult {
+///     runtime.execute(ExecuteParams::new("Which tests are flaky?")).await
+/// }
+/// ```
+impl IntoFuture for EventStream {
+    type Output = RunResult;
+    type IntoFuture = Pin<Box<dyn Future<Output = RunResult> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.result())
+    }
+}
+
 impl Stream for EventStream {
     type Item = AgentEvent;
 
@@ -224,6 +241,7 @@ mod tests {
     #[tokio::test]
     async fn result_drains() {
         assert_eq!(stream(AbortHandle::default()).result().await.text, "x");
+        assert_eq!(stream(AbortHandle::default()).await.text, "x");
     }
 
     #[tokio::test]

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use teamster_core::{
-    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, FilePlace, Launch, PermissionMode,
-    PrivateFile, Stdin, SystemPrompt, Timeouts,
+    AgentError, Args, ErrorKind, ExecuteParams, FilePlace, Launch, PermissionMode, PrivateFile,
+    Stdin, SystemPrompt, Timeouts,
 };
 
 use crate::{CAPABILITIES, INFO};
@@ -159,8 +159,9 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     check_session_ids(params)?;
     if params.model.as_deref().is_some_and(is_changed_by_trim) {
-        return Err(AgentError::invalid_params(
-            "model: it is empty, or begins or ends with white space, which Gemini CLI drops",
+        return Err(AgentError::refused(
+            "model",
+            "it is empty, or begins or ends with white space, which Gemini CLI drops",
         ));
     }
     for dir in &params.add_dirs {
@@ -168,16 +169,20 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     }
     for tool in &params.allowed_tools {
         if is_changed_in_list(tool) {
-            return Err(AgentError::invalid_params(format!(
-                "allowed_tools: Gemini CLI would take {tool:?} for another name or for several: it \
+            return Err(AgentError::refused(
+                "allowed_tools",
+                format!(
+                    "Gemini CLI would take {tool:?} for another name or for several: it \
                  must have no comma, and no white space at its ends"
-            )));
+                ),
+            ));
         }
     }
     if params.system_prompt.is_some() && params.env.contains_key(SYSTEM_PROMPT_FILE) {
-        return Err(AgentError::invalid_params(format!(
-            "system_prompt: {SYSTEM_PROMPT_FILE} is set in env, and it is the same; leave one out"
-        )));
+        return Err(AgentError::refused(
+            "system_prompt",
+            format!("{SYSTEM_PROMPT_FILE} is set in env, and it is the same; leave one out"),
+        ));
     }
     if policy::is_needed(params) {
         policy::check_place(params)?;
@@ -195,22 +200,20 @@ fn check_session_ids(params: &ExecuteParams) -> Result<(), AgentError> {
             && !id.bytes().all(|b| b.is_ascii_digit())
     };
     if let Some(id) = params.session_id.as_deref().filter(|id| !is_id(id)) {
-        return Err(AgentError::new(
-            ErrorCode::InvalidParams,
-            ErrorKind::SessionNotFound,
-            format!(
-                "session_id: {id:?} is no session's id; give the id that the session event had, \
-                 neither `latest` nor a number"
-            ),
-        ));
+        let problem = format!(
+            "{id:?} is no session's id; give the id that the session event had, neither `latest` nor a \
+             number"
+        );
+        return Err(AgentError::refused("session_id", problem).kind(ErrorKind::SessionNotFound));
     }
     if params
         .new_session_id
         .as_deref()
         .is_some_and(|id| !is_id(id))
     {
-        return Err(AgentError::invalid_params(
-            "new_session_id: Gemini CLI takes ASCII letters, digits, `-` and `_` only, and it could \
+        return Err(AgentError::refused(
+            "new_session_id",
+            "Gemini CLI takes ASCII letters, digits, `-` and `_` only, and it could \
              not be resumed if it were `latest` or a number",
         ));
     }
@@ -227,10 +230,10 @@ fn check_directory(dir: &Path) -> Result<(), AgentError> {
         Some(path) if path.starts_with('~') => "it begins with `~`; give the whole path",
         Some(_) => return Ok(()),
     };
-    Err(AgentError::invalid_params(format!(
-        "add_dirs: {}: {why}",
-        dir.display()
-    )))
+    Err(AgentError::refused(
+        "add_dirs",
+        format!("{}: {why}", dir.display()),
+    ))
 }
 
 fn is_changed_by_trim(text: &str) -> bool {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use teamster_core::{AgentError, ErrorCode};
+use teamster_core::{AgentError, ErrorDetail};
 
 use crate::machine::Pace;
 
@@ -190,18 +190,23 @@ impl Settings {
     /// What is wrong, by the variable or the file that says it: the error names the parameter that this has
     /// become.
     pub(crate) fn explain(&self, error: &AgentError) -> String {
-        let message = &error.message;
-        let Some((parameter, what)) = message.split_once(": ") else {
-            return message.clone();
+        let Some(ErrorDetail::Parameter {
+            name,
+            item,
+            problem,
+            ..
+        }) = error.detail.as_deref()
+        else {
+            return error.message.clone();
         };
-        match parameter {
-            _ if error.code != ErrorCode::InvalidParams => message.clone(),
-            "model" => format!("{}_MODEL: {what}", self.prefix()),
-            "effort" => format!("{}_REASONING: {what}", self.prefix()),
-            "mcp_servers" => format!(".mcp.json: {what}"),
+        match (name.as_str(), item) {
+            ("model", _) => format!("{}_MODEL: {problem}", self.prefix()),
+            ("effort", _) => format!("{}_REASONING: {problem}", self.prefix()),
+            ("mcp_servers", Some(server)) => format!(".mcp.json: {server}: {problem}"),
+            ("mcp_servers", None) => format!(".mcp.json: {problem}"),
             // No setting says it.
-            "permission" => what.to_owned(),
-            _ => message.clone(),
+            ("permission", _) => problem.clone(),
+            _ => error.message.clone(),
         }
     }
 
@@ -329,19 +334,19 @@ mod tests {
     #[test]
     fn a_parameter_is_told_by_what_says_it() {
         let settings = read(&[("RUNTIME", "copilot")], "").unwrap();
-        for (message, expected) in [
-            ("model: no such", "COPILOT_MODEL: no such"),
-            ("effort: leave it out", "COPILOT_REASONING: leave it out"),
-            ("mcp_servers: a: name: no", ".mcp.json: a: name: no"),
-            ("permission: not as root: no", "not as root: no"),
-            ("odd: it is", "odd: it is"),
-            ("odd", "odd"),
+        for (parameter, problem, expected) in [
+            ("model", "no such", "COPILOT_MODEL: no such"),
+            ("effort", "leave it out", "COPILOT_REASONING: leave it out"),
+            ("mcp_servers", "too many", ".mcp.json: too many"),
+            ("permission", "not as root: no", "not as root: no"),
+            ("odd", "it is", "odd: it is"),
         ] {
-            let told = settings.explain(&AgentError::invalid_params(message));
-            assert_eq!(told, expected);
+            let error = AgentError::refused(parameter, problem);
+            assert_eq!(settings.explain(&error), expected);
         }
-        let failed = ErrorCode::CliError;
-        let failed = AgentError::new(failed, teamster_core::ErrorKind::Internal, "model: none");
-        assert_eq!(settings.explain(&failed), "model: none");
+        let server = AgentError::refused_server("a", "name: no");
+        assert_eq!(settings.explain(&server), ".mcp.json: a: name: no");
+        let other = AgentError::invalid_params("model: none");
+        assert_eq!(settings.explain(&other), "model: none");
     }
 }

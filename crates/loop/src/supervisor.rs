@@ -21,7 +21,6 @@ mod client;
 mod config;
 mod event;
 mod last_start;
-mod last_words;
 mod lock_holder;
 mod managed;
 mod offline;

@@ -64,7 +64,6 @@ use folder::Stop;
 use protocol::Held;
 
 mod content;
-#[doc(hidden)]
 pub mod disk;
 mod folder;
 mod journal;
@@ -154,7 +153,7 @@ impl Lease {
         Self::acquire_on(&Disk::default(), edit)
     }
 
-    #[doc(hidden)]
+    /// [`acquire`](Self::acquire) on a disk of which a test can fail or delay each step.
     pub fn acquire_on(disk: &Disk, edit: &ConfigEdit) -> Result<Self, LeaseError> {
         let asked = &edit.table.file;
         let held = protocol::acquire(disk, &real_file(asked)?, edit)
@@ -206,7 +205,7 @@ pub fn restore(file: &Path) -> Result<Released, LeaseError> {
     restore_on(&Disk::default(), file)
 }
 
-#[doc(hidden)]
+/// [`restore`] on a disk of which a test can fail or delay each step.
 pub fn restore_on(disk: &Disk, file: &Path) -> Result<Released, LeaseError> {
     protocol::restore(disk, &real_file(file)?).map_err(|stop| LeaseError::new(file, stop))
 }

@@ -138,7 +138,7 @@ fn images(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
                 args.value("--file", in_full(path, "images")?);
             }
             ImageSource::Bytes(bytes) => args.private_file("--file=", bytes.as_slice()),
-            _ => return invalid("images: an image is a file or bytes in memory"),
+            _ => return invalid("images", "an image is a file or bytes in memory"),
         }
     }
     Ok(())
@@ -186,10 +186,10 @@ fn directory(params: &ExecuteParams) -> Result<Option<OsString>, AgentError> {
 fn in_full(path: &Path, parameter: &str) -> Result<OsString, AgentError> {
     match absolute(path) {
         Ok(path) => Ok(path.into_os_string()),
-        Err(error) => Err(AgentError::invalid_params(format!(
-            "{parameter}: {} is no path: {error}",
-            path.display()
-        ))),
+        Err(error) => Err(AgentError::refused(
+            parameter,
+            format!("{} is no path: {error}", path.display()),
+        )),
     }
 }
 
@@ -198,12 +198,13 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params.prompt_delivery == PromptDelivery::Argv {
         return invalid(
-            "prompt_delivery: OpenCode puts quotes around the words of its arguments that have \
+            "prompt_delivery",
+            "OpenCode puts quotes around the words of its arguments that have \
              blanks, so a prompt only reaches the model as it is on stdin; leave it out",
         );
     }
     if params.prompt.trim().is_empty() {
-        return invalid("prompt: OpenCode takes no images without a text");
+        return invalid("prompt", "OpenCode takes no images without a text");
     }
     for (name, value) in [
         ("session_id", &params.session_id),
@@ -211,9 +212,10 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         ("effort", &params.effort),
     ] {
         if value.as_deref().is_some_and(loses_its_quotes) {
-            return Err(AgentError::invalid_params(format!(
-                "{name}: OpenCode takes off quotes around a value; leave them out"
-            )));
+            return Err(AgentError::refused(
+                name,
+                format!("OpenCode takes off quotes around a value; leave them out"),
+            ));
         }
     }
     if let Some(model) = &params.model
@@ -222,7 +224,8 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
             .is_some_and(|(provider, name)| !provider.is_empty() && !name.is_empty())
     {
         return invalid(
-            "model: OpenCode names a model with its provider, as in anthropic/claude-sonnet-4-5 \
+            "model",
+            "OpenCode names a model with its provider, as in anthropic/claude-sonnet-4-5 \
              (`opencode models` lists them)",
         );
     }
@@ -245,10 +248,13 @@ fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
     for (flag, short, taken) in taken {
         let again = is_given(params, flag) || short.is_some_and(|short| is_given(params, short));
         if taken && again {
-            return Err(AgentError::invalid_params(format!(
-                "extra_args: {flag} is already there, and OpenCode fails when it is given twice; \
+            return Err(AgentError::refused(
+                "extra_args",
+                format!(
+                    "{flag} is already there, and OpenCode fails when it is given twice; \
                  leave it out"
-            )));
+                ),
+            ));
         }
     }
     Ok(())
@@ -288,8 +294,8 @@ fn loses_its_quotes(value: &str) -> bool {
         .any(|quote| value.starts_with(*quote) && value.ends_with(*quote))
 }
 
-fn invalid<T>(message: &str) -> Result<T, AgentError> {
-    Err(AgentError::invalid_params(message))
+fn invalid<T>(parameter: &str, problem: &str) -> Result<T, AgentError> {
+    Err(AgentError::refused(parameter, problem))
 }
 
 #[cfg(test)]

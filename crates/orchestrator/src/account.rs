@@ -12,7 +12,7 @@ use teamster_core::{
 };
 
 use crate::policy::SideEffects;
-use crate::{Attempt, Failure, Payload, RunEvent};
+use crate::{Attempt, Payload, RunEvent};
 
 use ended::how;
 pub(crate) use ended::{Ended, broken_off};
@@ -259,7 +259,7 @@ impl Account {
             duration_ms: now_ms.saturating_sub(now.began_ms),
             usage: Some(now.usage).filter(|usage| !usage.is_empty()),
             cost_usd: now.cost_usd,
-            error: ended.error.as_ref().map(Failure::from),
+            error: ended.error.clone(),
         });
         ended
     }
@@ -267,7 +267,7 @@ impl Account {
     /// After the end of an attempt: this is why it failed, whatever its result says.
     pub(crate) fn blame(&mut self, error: &AgentError) {
         if let Some(attempt) = self.log.last_mut() {
-            attempt.error = Some(error.into());
+            attempt.error = Some(error.clone());
         }
     }
 

@@ -24,7 +24,7 @@ use crate::observer::Accepted;
 use crate::plan::{Plan, Standing, Step, Who, wanted_wait};
 use crate::registry::{Key, Registration, Registry, Slot, Update};
 use crate::request::{Budget, Candidate, OnEvent};
-use crate::{Failure, OrchestratorConfig, RunObserver, RunRequest};
+use crate::{OrchestratorConfig, RunObserver, RunRequest};
 use attempt::until;
 use caught::observed;
 use errors::{explained, late, on_hold, without_session};
@@ -213,9 +213,10 @@ impl Driver {
             drop(slot);
             let (next, delay) = match step {
                 Step::End(why) => {
-                    let why = lost
-                        .map(|lost| without_session(&lost, why.as_deref()))
-                        .or(why);
+                    let why = match lost {
+                        Some(lost) => Some(without_session(&lost, why)),
+                        None => why,
+                    };
                     return Course::Error(explained(error, why));
                 }
                 Step::Try {
@@ -337,8 +338,9 @@ impl Driver {
         let now_ms = (self.config.clock)();
         let wanted = wanted_wait(error, now_ms).unwrap_or(default);
         let until_ms = now_ms.saturating_add(millis(wanted));
-        self.registry
-            .hold(key(candidate), until_ms, Failure::from(error));
+        #[cfg(feature = "tracing")]
+        tracing::info!(run = %self.run_id, group = candidate.group(), wait = ?wanted, "hold");
+        self.registry.hold(key(candidate), until_ms, error.clone());
     }
 
     /// Tells those who look from outside which attempt comes.

@@ -1,7 +1,7 @@
 //! What happens to a run, as one stream for all its attempts.
 
 use serde::{Deserialize, Serialize};
-use teamster_core::{AgentError, ErrorKind, Id};
+use teamster_core::{AgentError, Id};
 
 use crate::{Outcome, OutcomeStatus};
 
@@ -52,7 +52,7 @@ pub enum RunEvent {
         /// The run.
         run_id: Id,
         /// Why.
-        error: Failure,
+        error: Box<AgentError>,
     },
     /// An attempt failed, and the same candidate is tried again.
     #[serde(rename = "run:retry")]
@@ -62,7 +62,7 @@ pub enum RunEvent {
         /// The number of the attempt that comes; the first attempt of a run is 1.
         attempt: u32,
         /// Why the last one failed.
-        reason: Failure,
+        reason: Box<AgentError>,
         /// How long the run waits before it, in milliseconds.
         delay_ms: u64,
         /// What comes.
@@ -76,7 +76,7 @@ pub enum RunEvent {
         /// The number of the attempt that comes.
         attempt: u32,
         /// Why the last candidate was given up.
-        reason: Failure,
+        reason: Box<AgentError>,
         /// How long the run waits before it, in milliseconds.
         delay_ms: u64,
         /// What comes.
@@ -123,6 +123,10 @@ pub enum RunEvent {
         /// The text.
         content: String,
     },
+    /// An event that only a newer version knows. No run sends it; it is what such a line on the wire
+    /// becomes.
+    #[serde(other)]
+    Newer,
 }
 
 impl RunEvent {
@@ -138,12 +142,13 @@ impl RunEvent {
             Self::ToolEnd { .. } => "tool:end",
             Self::Chunk { .. } => "assistant:chunk",
             Self::Message { .. } => "assistant:message",
+            Self::Newer => "newer",
         }
     }
 
-    /// The run that it belongs to.
-    pub fn run_id(&self) -> &Id {
-        match self {
+    /// The run that it belongs to; of [`Newer`](Self::Newer) that is not known.
+    pub fn run_id(&self) -> Option<&Id> {
+        Some(match self {
             Self::Start { run_id, .. }
             | Self::End { run_id, .. }
             | Self::Error { run_id, .. }
@@ -153,31 +158,8 @@ impl RunEvent {
             | Self::ToolEnd { run_id, .. }
             | Self::Chunk { run_id, .. }
             | Self::Message { run_id, .. } => run_id,
-        }
-    }
-}
-
-/// Why something failed: what of an [`AgentError`] a caller decides by.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[error("{message}")]
-pub struct Failure {
-    /// What it means.
-    pub kind: ErrorKind,
-    /// What happened, for a person.
-    pub message: String,
-    /// Whether the same request may succeed when it is made again.
-    pub retryable: bool,
-}
-
-impl From<&AgentError> for Failure {
-    fn from(error: &AgentError) -> Self {
-        Self {
-            kind: error.kind,
-            message: error.message.clone(),
-            retryable: error.retryable,
-        }
+            Self::Newer => return None,
+        })
     }
 }
 

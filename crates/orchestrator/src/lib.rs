@@ -52,7 +52,7 @@ mod registry;
 mod request;
 mod runtime;
 
-pub use event::{Failure, Next, RunEvent};
+pub use event::{Next, RunEvent};
 pub use log::{LifecycleEntry, RunLog, RunLogEntry};
 pub use observer::{Accepted, Observed, RunObserver};
 pub use orchestrator::{Clock, Orchestrator, OrchestratorConfig, Run};

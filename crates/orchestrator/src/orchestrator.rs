@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use derive_setters::Setters;
 use futures_core::Stream;
 use teamster_core::{AbortHandle, AgentError, Id};
 use uuid::Uuid;
@@ -24,7 +25,7 @@ const EVENTS: usize = 256;
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Settings of an orchestrator.
-#[derive(Clone)]
+#[derive(Clone, Setters)]
 #[non_exhaustive]
 pub struct OrchestratorConfig {
     /// How many attempts may go on at once.
@@ -246,6 +247,23 @@ impl Run {
         }
         // Only after `next` was already called to the end, or when the Tokio runtime shuts down.
         Outcome::new(self.id.clone(), "", OutcomeStatus::Aborted)
+    }
+}
+
+/// Reads the rest of the events, as [`outcome`](Run::outcome) does.
+///
+/// ```
+/// # use teamster_orchestrator::{Orchestrator, Outcome, RunRequest};
+/// async fn run(orchestrator: &Orchestrator, request: RunRequest) -> Outcome {
+///     orchestrator.run(request).await
+/// }
+/// ```
+impl IntoFuture for Run {
+    type Output = Outcome;
+    type IntoFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.outcome())
     }
 }
 

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use teamster_core::{Id, RunResult, Usage};
-
-use crate::Failure;
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, RunResult, Usage};
 
 /// What came of a run, over all its attempts. A figure that no CLI reported is absent, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +54,35 @@ impl Outcome {
     pub fn answer(&self) -> Option<&str> {
         self.payloads.last().map(|payload| payload.text.as_str())
     }
+
+    /// Whether the agent finished well.
+    pub fn is_success(&self) -> bool {
+        self.meta.status == OutcomeStatus::Success
+    }
+
+    /// Why it did not.
+    pub fn error(&self) -> Option<&AgentError> {
+        self.meta.error.as_ref()
+    }
+
+    /// The outcome of a run that succeeded, else its error.
+    pub fn into_result(self) -> Result<Self, AgentError> {
+        if self.is_success() {
+            return Ok(self);
+        }
+        let status = self.meta.status;
+        Err(self.meta.error.unwrap_or_else(|| {
+            let (code, kind) = match status {
+                OutcomeStatus::Aborted => (ErrorCode::Aborted, ErrorKind::Aborted),
+                _ => (ErrorCode::Unknown, ErrorKind::Internal),
+            };
+            AgentError::new(
+                code,
+                kind,
+                "the run ended without success and without an error",
+            )
+        }))
+    }
 }
 
 /// One message of the agent.
@@ -97,7 +124,7 @@ pub struct OutcomeMeta {
     pub duration_ms: u64,
     /// Why it did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<AgentError>,
     /// How many attempts there were; 0 if none could begin.
     pub attempts: u32,
     /// Each of them, in order.
@@ -119,10 +146,11 @@ pub struct OutcomeMeta {
 pub enum OutcomeStatus {
     /// The agent finished well.
     Success,
-    /// It did not; the error says why.
-    Error,
     /// The caller stopped it.
     Aborted,
+    /// It did not (the error says why), or what only a newer version knows.
+    #[serde(other)]
+    Error,
 }
 
 impl OutcomeStatus {
@@ -161,5 +189,5 @@ pub struct Attempt {
     pub cost_usd: Option<f64>,
     /// Why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<AgentError>,
 }

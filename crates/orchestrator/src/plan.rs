@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use teamster_core::{AgentError, ErrorKind, Id};
+use teamster_core::{AgentError, ErrorKind, Id, NotRetried};
 
 use crate::policy::{Action, AfterSideEffects, RetryPolicy};
 
@@ -25,7 +25,7 @@ pub(crate) enum Step {
         resume: bool,
     },
     /// The run ends; if it could have gone on but for something, this says what.
-    End(Option<String>),
+    End(Option<(NotRetried, String)>),
 }
 
 /// How things stand after an attempt.
@@ -227,11 +227,10 @@ impl Plan {
     }
 
     /// What a person should know when nothing comes any more.
-    fn why_not(&self, standing: &Standing<'_>) -> Option<String> {
+    fn why_not(&self, standing: &Standing<'_>) -> Option<(NotRetried, String)> {
         if let Some(most) = self.policy.max_elapsed.filter(|_| self.late) {
-            return Some(format!(
-                "not tried again: the time for attempts ({most:?}) would be over"
-            ));
+            let why = format!("not tried again: the time for attempts ({most:?}) would be over");
+            return Some((NotRetried::OutOfTime, why));
         }
         let changed = standing.changed?;
         let another = self.current + 1 < self.who.len();
@@ -247,7 +246,10 @@ impl Plan {
         } else {
             "look at what has been done before you ask again"
         };
-        could.then(|| format!("not started over, because {changed}; {why}"))
+        could.then(|| {
+            let why = format!("not started over, because {changed}; {why}");
+            (NotRetried::SideEffects, why)
+        })
     }
 }
 

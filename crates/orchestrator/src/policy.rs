@@ -6,10 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use derive_setters::Setters;
+use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, ErrorKind, ToolUse};
 
 /// What to do after an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Action {
     /// Try the same candidate again after a delay; when its retries are spent, or the service wants a
@@ -60,7 +63,19 @@ impl Action {
 }
 
 /// What a run does when an attempt fails, and how long it goes on trying.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// ```
+/// use teamster_core::ErrorKind;
+/// use teamster_orchestrator::{Action, RetryPolicy};
+///
+/// let policy = RetryPolicy::default()
+///     .retries(1)
+///     .on(ErrorKind::Auth, Action::End);
+/// assert_eq!(policy.retries, 1);
+/// ```
+#[derive(Debug, Clone, PartialEq, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct RetryPolicy {
     /// How often each candidate is tried again. 2.
@@ -69,19 +84,24 @@ pub struct RetryPolicy {
     pub max_attempts: Option<u32>,
     /// No attempt begins later than this after the run's acceptance, also not the first one when it
     /// had to wait for a slot. What would take too long to wait for falls back at once. No limit.
+    #[serde(with = "humantime_serde")]
     pub max_elapsed: Option<Duration>,
     /// The delay before the first retry, where the service names none; it doubles with each. 1 s.
+    #[serde(with = "humantime_serde")]
     pub base_delay: Duration,
     /// The longest such delay. 1 min.
+    #[serde(with = "humantime_serde")]
     pub max_delay: Duration,
     /// Add a random part to each such delay, up to its own length, so that runs that failed together
     /// do not come again together. On.
     pub jitter: bool,
     /// The longest that a run waits because a service says so (`retryAfterMs`, `resetsAt`), or because
     /// its provider is on hold. 5 min.
+    #[serde(with = "humantime_serde")]
     pub max_wait: Duration,
     /// Other actions than those of [`Action::for_kind`]. What stands here is done whatever the error
     /// says of itself.
+    #[setters(skip)]
     pub actions: HashMap<ErrorKind, Action>,
     /// What to do once something has been changed.
     pub side_effects: SideEffects,
@@ -112,6 +132,13 @@ impl RetryPolicy {
         }
     }
 
+    /// What to do after errors of this kind, in place of [`Action::for_kind`].
+    #[must_use]
+    pub fn on(mut self, kind: ErrorKind, action: Action) -> Self {
+        self.actions.insert(kind, action);
+        self
+    }
+
     /// What to do after this error: what the policy says of its kind, else the table
     /// ([`Action::for_kind`]), corrected by what the error says of itself. One that the table would
     /// retry but that says that it will stay falls back; an internal one that says that it may pass is
@@ -121,10 +148,10 @@ impl RetryPolicy {
     /// use teamster_core::{AgentError, ErrorCode, ErrorKind};
     /// use teamster_orchestrator::{Action, RetryPolicy};
     ///
-    /// let mut policy = RetryPolicy::default();
+    /// let policy = RetryPolicy::default();
     /// let error = AgentError::new(ErrorCode::CliError, ErrorKind::Quota, "used up");
     /// assert_eq!(policy.action(&error), Action::FallBack);
-    /// policy.actions.insert(ErrorKind::Quota, Action::Wait);
+    /// let policy = policy.on(ErrorKind::Quota, Action::Wait);
     /// assert_eq!(policy.action(&error), Action::Wait);
     /// ```
     pub fn action(&self, error: &AgentError) -> Action {
@@ -141,17 +168,21 @@ impl RetryPolicy {
 
 /// What a run does once a tool has been used that can change things. The prompt is never sent anew
 /// then: the agent would do it all again.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SideEffects {
     /// What is done in place of a new start.
     pub then: AfterSideEffects,
     /// What the agent is told when its session is resumed. Calls that were cut off are named after it: some
     /// CLIs forget them.
+    #[setters(into)]
     pub continuation: String,
     /// Which uses of tools count; unset, those whose kind
     /// [has side effects](teamster_core::ToolKind::has_side_effects). For example to say which tools of
     /// an MCP server only read. Changes of files that the stream reports always count.
+    #[serde(skip)]
+    #[setters(skip)]
     pub counts: Option<SideEffectRule>,
 }
 
@@ -159,7 +190,8 @@ pub struct SideEffects {
 pub type SideEffectRule = Arc<dyn Fn(&ToolUse) -> bool + Send + Sync>;
 
 /// What is done in place of a new start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum AfterSideEffects {
     /// The session is resumed with a continuation, by a candidate of the same provider; where that
@@ -171,6 +203,13 @@ pub enum AfterSideEffects {
 }
 
 impl SideEffects {
+    /// Decides by this rule which uses of tools count.
+    #[must_use]
+    pub fn count_if(mut self, rule: impl Fn(&ToolUse) -> bool + Send + Sync + 'static) -> Self {
+        self.counts = Some(Arc::new(rule));
+        self
+    }
+
     /// Whether this use of a tool counts. It does if the caller's rule panics.
     pub fn counts(&self, tool: &ToolUse) -> bool {
         match &self.counts {
@@ -215,5 +254,29 @@ impl PartialEq for SideEffects {
                 (None, None) => true,
                 _ => false,
             }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_read_from_configuration() {
+        let json = r#"{"retries": 1, "maxWait": "10m", "maxElapsed": "1h",
+            "actions": {"auth": "end", "quota": "wait", "network": "fall-back"},
+            "sideEffects": {"then": "end"}}"#;
+        let policy: RetryPolicy = serde_json::from_str(json).unwrap();
+        let mut expected = RetryPolicy::default()
+            .retries(1)
+            .max_wait(Duration::from_mins(10))
+            .max_elapsed(Duration::from_hours(1))
+            .on(ErrorKind::Auth, Action::End)
+            .on(ErrorKind::Quota, Action::Wait)
+            .on(ErrorKind::Network, Action::FallBack);
+        expected.side_effects.then = AfterSideEffects::End;
+        assert_eq!(policy, expected);
+        let typo = serde_json::from_str::<RetryPolicy>(r#"{"retry": 1}"#);
+        assert!(typo.unwrap_err().to_string().contains("retry"));
     }
 }

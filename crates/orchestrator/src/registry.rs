@@ -17,10 +17,10 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use teamster_core::{AbortHandle, Id};
+use teamster_core::{AbortHandle, AgentError, Id};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{Clock, Failure};
+use crate::Clock;
 use task::Command;
 
 pub(crate) use active::Update;
@@ -130,7 +130,7 @@ impl Registry {
 
     /// Lets no attempt of a provider begin before `until_ms` (Unix). A hold is never shortened by
     /// another one. Attempts that have begun go on.
-    pub(crate) fn hold(&self, key: impl Into<Key>, until_ms: u64, reason: Failure) {
+    pub(crate) fn hold(&self, key: impl Into<Key>, until_ms: u64, reason: AgentError) {
         let key = key.into();
         self.tell(Command::Hold(Held {
             provider: key.group.to_string(),

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use derive_setters::Setters;
+use serde::Deserialize;
 use teamster_core::{AbortHandle, AgentError, AgentRuntime, ExecuteParams, SharedRuntime};
 
 use crate::{RetryPolicy, RunEvent, RunObserver};
@@ -15,32 +17,37 @@ pub type OnEvent = Arc<dyn Fn(&RunEvent) + Send + Sync>;
 ///
 /// ```
 /// use teamster_core::{ExecuteParams, SharedRuntime};
-/// use teamster_orchestrator::{Candidate, RunRequest};
+/// use teamster_orchestrator::{Budget, Candidate, RetryPolicy, RunRequest};
 ///
 /// # fn example(claude: SharedRuntime, codex: SharedRuntime) {
 /// let prompt = "Which tests are flaky?";
-/// let mut request = RunRequest::new(claude, ExecuteParams::new(prompt))
-///     .fallback(Candidate::new(codex, ExecuteParams::new(prompt)));
-/// request.retry.retries = 1;
-/// request.budget.usd = Some(0.5);
+/// let request = RunRequest::new(claude, ExecuteParams::new(prompt))
+///     .fallback(Candidate::new(codex, ExecuteParams::new(prompt)))
+///     .retry(RetryPolicy::default().retries(1))
+///     .budget(Budget::default().usd(0.5));
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct RunRequest {
     /// The run's id; unset, a new UUID (version 7, so that ids sort by time). It must not be that of a
     /// run that is active.
+    #[setters(into)]
     pub run_id: Option<String>,
     /// Who may do it, in order of preference. There is always a first.
+    #[setters(skip)]
     pub candidates: Vec<Candidate>,
     /// What to do when an attempt fails.
     pub retry: RetryPolicy,
     /// What all attempts may use together.
     pub budget: Budget,
     /// For whom the run is, such as a user or a channel: slots go round between those who wait.
+    #[setters(into)]
     pub queue: String,
     /// Is called with every event, from the run itself: it must be quick. If it panics, that is
     /// ignored.
+    #[setters(skip)]
     pub on_event: Option<OnEvent>,
     /// Keeps account of the run.
     pub observer: Option<Arc<dyn RunObserver>>,
@@ -94,16 +101,19 @@ impl fmt::Debug for RunRequest {
 }
 
 /// Who may do a run, and how.
-#[derive(Clone)]
+#[derive(Clone, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct Candidate {
     /// What runs the agent.
+    #[setters(skip)]
     pub runtime: SharedRuntime,
     /// What it is asked, with the model and everything else in the words of its own CLI. Whoever
     /// cancels the first candidate's `cancel` aborts the run; those of the others have no effect.
     pub params: ExecuteParams,
     /// Whose limits it shares: candidates of one group are held back together. Unset, the provider's
     /// id. For a second account of the same provider, a name of its own.
+    #[setters(skip)]
     pub group: Option<String>,
 }
 
@@ -186,6 +196,13 @@ impl Candidate {
         self
     }
 
+    /// The same with the limits of this group, such as a second account of one provider.
+    #[must_use]
+    pub fn in_group(mut self, group: impl Into<String>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
     /// The provider's id.
     pub fn provider(&self) -> &str {
         self.runtime.id()
@@ -213,7 +230,9 @@ impl fmt::Debug for Candidate {
 /// known: its answer is in the result, with the error.
 ///
 /// A budget of nothing is refused, and so is one to which a candidate cannot be held within an attempt.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct Budget {
     /// Tokens of every sort together ([`Usage::total_tokens`](teamster_core::Usage::total_tokens)).
@@ -224,6 +243,7 @@ pub struct Budget {
     /// its own is refused.
     pub usd: Option<f64>,
     /// Time from the run's acceptance, waiting included.
+    #[serde(with = "humantime_serde")]
     pub time: Option<Duration>,
     /// Answers of the model. Where the CLI has no limit of its own they are told apart by the tool
     /// results between them.
@@ -235,10 +255,10 @@ impl Budget {
     pub(crate) fn check(&self, candidate: &Candidate) -> Result<(), AgentError> {
         let capabilities = candidate.runtime.capabilities();
         let cannot = |what: &str, why: &str| {
-            Err(AgentError::invalid_params(format!(
-                "budget.{what}: {} {why}, so it cannot be held to a limit; leave it out",
-                candidate.provider()
-            )))
+            let provider = candidate.provider();
+            let problem =
+                format!("{provider} {why}, so it cannot be held to a limit; leave it out");
+            Err(AgentError::refused(format!("budget.{what}"), problem))
         };
         let nothing = |what: &str| {
             Err(AgentError::invalid_params(format!(

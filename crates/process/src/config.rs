@@ -3,20 +3,33 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use derive_setters::Setters;
+use serde::Deserialize;
 use teamster_core::Timeouts;
 
 use crate::observe::{LineObserver, StartObserver};
 
 /// Settings of a runtime: the same for all its runs.
-#[derive(Debug, Clone)]
+///
+/// ```
+/// use teamster_process::RuntimeConfig;
+///
+/// let config = RuntimeConfig::default().program("claude").die_with_parent(true);
+/// assert!(config.die_with_parent);
+/// ```
+#[derive(Debug, Clone, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct RuntimeConfig {
     /// The CLI's program. Searched on `PATH` by the provider's name for it if unset.
+    #[setters(into)]
     pub program: Option<PathBuf>,
     /// Which variables of our own environment the CLI gets.
     pub env_policy: EnvPolicy,
     /// Variables of our own environment that the CLI does not inherit, such as those that hold a secret of
     /// ours. What a run sets itself, and what [`EnvPolicy::Clean`] names, it gets.
+    #[setters(skip)]
     pub env_remove: Vec<String>,
     /// Limits of time, over the provider's and under those of a run.
     pub timeouts: Timeouts,
@@ -29,18 +42,23 @@ pub struct RuntimeConfig {
     pub spill_limit_bytes: u64,
     /// Where that file is made (and unlinked at once). The system's place for such files if unset;
     /// if that is kept in memory, name one on disk.
+    #[setters(into)]
     pub spill_dir: Option<PathBuf>,
     /// How much of the end of stderr is kept, in bytes. 64 KiB.
     pub stderr_tail_bytes: usize,
     /// How long a process may live after SIGTERM before SIGKILL. 1.5 s.
+    #[serde(with = "humantime_serde")]
     pub term_grace: Duration,
     /// How long a process may live after the end of its turn or of its output. Unset, it is the
     /// provider's, or else 3 s.
+    #[serde(with = "humantime_serde")]
     pub exit_grace: Option<Duration>,
     /// How long a turn of a session may go on after it was interrupted, before its process is ended. 10 s.
+    #[serde(with = "humantime_serde")]
     pub interrupt_grace: Duration,
     /// How long the pipes may stay silent after the process is gone, when one of its children holds
     /// them. 500 ms.
+    #[serde(with = "humantime_serde")]
     pub drain_grace: Duration,
     /// End the CLI with SIGKILL when our own process dies, also when that is killed. Linux only;
     /// elsewhere it does nothing. Off: it makes a start slower for a large process. What the CLI
@@ -48,12 +66,15 @@ pub struct RuntimeConfig {
     pub die_with_parent: bool,
     /// Who is told at once what the CLI writes beside its events. Unset, nobody: of a run the end of it is
     /// in its result.
+    #[serde(skip)]
     pub observer: Option<LineObserver>,
     /// Called with each process that is started. Unset, nothing is.
+    #[serde(skip)]
     pub on_start: Option<StartObserver>,
     /// A folder that gets a recording of the run: see [Recording](crate#recording). It is made if it
     /// is missing, and a folder that has a recording is refused, so with this set a runtime is for
     /// one run. Unset, nothing is written.
+    #[setters(into)]
     pub record_to: Option<PathBuf>,
 }
 
@@ -81,8 +102,18 @@ impl Default for RuntimeConfig {
     }
 }
 
+impl RuntimeConfig {
+    /// Adds a variable of our own environment that the CLI does not inherit.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl Into<String>) -> Self {
+        self.env_remove.push(name.into());
+        self
+    }
+}
+
 /// Which variables of our own environment a CLI gets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum EnvPolicy {
     /// All, less the marks of an enclosing agent session.

@@ -25,6 +25,7 @@ use crate::spawn::Output;
 use crate::stderr_tail::Tail;
 use crate::stdin::StdinWriter;
 use crate::stop::{LOOK, Rung, Target, Tree, describe};
+use crate::trace::trace;
 use crate::watchdog::{Alarm, deadline};
 
 /// How long a process may take to disappear after SIGKILL before we give up on it: it hangs in the
@@ -108,6 +109,7 @@ impl<R: Reader> Driver<R> {
             // What ended the wait for the rest of the output, if it was not the output itself.
             stop = self.stop_wanted();
         } else {
+            trace!(INFO, why = ?stop, "stopping");
             self.stop(self.keep_after(stop.as_ref())).await;
         }
         self.stdin = None;
@@ -229,6 +231,7 @@ impl<R: Reader> Driver<R> {
             } else {
                 rung.target
             };
+            trace!(DEBUG, signal = rung.signal.as_str(), grace = ?rung.grace, "signal");
             self.tree.signal(rung.signal, target);
             let until = deadline(Instant::now(), rung.grace);
             while !self.reader.force() && until.is_none_or(|until| Instant::now() < until) {
@@ -270,6 +273,7 @@ impl<R: Reader> Driver<R> {
             observed.finish();
         }
         let (code, signal) = self.tree.status().map_or((None, None), describe);
+        trace!(DEBUG, code, signal, after = ?self.clock.started.elapsed(), "ended");
         let exit = Exit {
             code,
             signal,
@@ -357,6 +361,10 @@ impl<R: Reader> Driver<R> {
         let now = Instant::now();
         self.clock.read = now;
         self.clock.chunks += 1;
+        #[cfg(feature = "tracing")]
+        if self.clock.chunks == 1 {
+            trace!(DEBUG, after = ?self.clock.started.elapsed(), "first output");
+        }
         while let Some(frame) = self.lines.next() {
             self.clock.line = now;
             self.reader.frame(frame);

@@ -113,20 +113,18 @@ impl Plan {
                 ErrorKind::Internal,
                 format!("{program} cannot be started: {error}; raise the limit with `ulimit -n`"),
             ),
-            kind => AgentError {
-                // Too many processes, too little memory, a program that is just being replaced.
-                retryable: matches!(
-                    kind,
-                    io::ErrorKind::WouldBlock
-                        | io::ErrorKind::OutOfMemory
-                        | io::ErrorKind::ExecutableFileBusy
-                ),
-                ..AgentError::new(
-                    ErrorCode::Io,
-                    ErrorKind::Internal,
-                    format!("{program} cannot be started: {error}"),
-                )
-            },
+            kind => AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                format!("{program} cannot be started: {error}"),
+            )
+            // Too many processes, too little memory, a program that is just being replaced.
+            .retryable(matches!(
+                kind,
+                io::ErrorKind::WouldBlock
+                    | io::ErrorKind::OutOfMemory
+                    | io::ErrorKind::ExecutableFileBusy
+            )),
         }
     }
 }

@@ -6,12 +6,11 @@
 //! and how its lines are read; everything below is the same for all of them.
 //!
 //! ```no_run
-//! use teamster_core::{AgentRuntime, CliProvider, ExecuteParams};
+//! use teamster_process::teamster_core::{AgentRuntime, CliProvider, ExecuteParams};
 //! use teamster_process::{CliRuntime, RuntimeConfig};
 //!
 //! # async fn example(provider: impl CliProvider) {
-//! let mut config = RuntimeConfig::default();
-//! config.die_with_parent = true;
+//! let config = RuntimeConfig::default().die_with_parent(true);
 //! let runtime = CliRuntime::with_config(provider, config);
 //! let mut events = runtime.execute(ExecuteParams::new("What is in this directory?"));
 //! while let Some(event) = events.next().await {
@@ -65,6 +64,12 @@
 //! changed for the run ([`ConfigPlace::Lease`](teamster_core::ConfigPlace)) is restored when the last
 //! process of the run is gone, before `done`; after a kill, by the next run of that CLI, be it one without
 //! servers, before it starts.
+//!
+//! # Tracing
+//!
+//! With the feature `tracing` a run is a span `run` (`provider`, `pid`), with events for its start, its
+//! first output, why it is stopped, signals, leases and its end. No prompt, argument or variable is in
+//! any of them.
 //!
 //! # Sessions
 //!
@@ -147,7 +152,11 @@ mod start;
 mod stderr_tail;
 mod stdin;
 mod stop;
+mod trace;
 mod watchdog;
+
+/// The vocabulary, so that this crate and that of a provider are enough.
+pub use teamster_core;
 
 pub use config::{EnvPolicy, RuntimeConfig};
 pub use identity::{Presence, ProcessIdentity, ProcessSignal, process_space};

@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 use crate::launch::{Env, Plan};
 use crate::private_home::Home;
 use crate::run_folder::RunFolder;
+use crate::trace::trace;
 
 /// The folder for temporary files among the private ones.
 const TMP: &str = "tmp";
@@ -83,6 +84,7 @@ impl OnDisk {
                     return Err(RunAssembler::aborted_error());
                 }
                 let lease = Lease::acquire(&edit)?;
+                trace!(DEBUG, file = %lease.file().display(), "lease");
                 made.lease = Some((edit.table.file, lease));
             }
             Some(edit) => made.make_home(&edit, &mut plan.env)?,
@@ -193,11 +195,14 @@ impl OnDisk {
                     } else {
                         ("", "")
                     };
-                    return Err(AgentError::invalid_params(format!(
-                        "mcp_servers: {name}: {file} has a server{whose} of this name too, and {} \
-                         would mix the two or leave one out; choose another name{or}",
-                        plan.cli
-                    )));
+                    return Err(AgentError::refused_server(
+                        name.as_str(),
+                        format!(
+                            "{file} has a server{whose} of this name too, and {} would mix the two \
+                             or leave one out; choose another name{or}",
+                            plan.cli
+                        ),
+                    ));
                 }
                 // The CLI says itself what is wrong with its file.
                 Err(error) => self.notices.push(Notice::warning(format!(

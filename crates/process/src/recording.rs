@@ -14,7 +14,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Exit};
+use teamster_core::{AgentError, ErrorKind, ExecuteParams, Exit};
 
 use crate::config::RuntimeConfig;
 use crate::launch::Plan;
@@ -226,17 +226,17 @@ fn not_writable(dir: &Path, error: &io::Error) -> AgentError {
         io::ErrorKind::PermissionDenied => ErrorKind::Permission,
         _ => ErrorKind::Invalid,
     };
-    AgentError::new(
-        ErrorCode::InvalidParams,
-        kind,
-        format!("record_to: {} cannot be written to: {error}", dir.display()),
-    )
+    let problem = format!("{} cannot be written to: {error}", dir.display());
+    AgentError::refused("record_to", problem).kind(kind)
 }
 
 fn taken(dir: &Path, name: &str) -> AgentError {
-    AgentError::invalid_params(format!(
-        "record_to: {} already has a file {name}, and a recording overwrites nothing; name another \
+    AgentError::refused(
+        "record_to",
+        format!(
+            "{} already has a file {name}, and a recording overwrites nothing; name another \
          folder, or remove what is there",
-        dir.display()
-    ))
+            dir.display()
+        ),
+    )
 }

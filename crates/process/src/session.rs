@@ -39,13 +39,15 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
         make_absolute(&mut options.params);
         options.params.prompt.clear();
         if !options.params.images.is_empty() {
-            return Err(AgentError::invalid_params(
-                "images: those of a session go with its turns",
+            return Err(AgentError::refused(
+                "images",
+                "those of a session go with its turns",
             ));
         }
         if self.config().record_to.is_some() {
-            return Err(AgentError::invalid_params(
-                "record_to: runs can be recorded, sessions cannot",
+            return Err(AgentError::refused(
+                "record_to",
+                "runs can be recorded, sessions cannot",
             ));
         }
         self.provider().launch_session(&options)?;

@@ -28,6 +28,7 @@ use crate::spawn::{Spawned, spawn};
 use crate::stderr_tail::Tail;
 use crate::stdin::StdinWriter;
 use crate::stop::{Tree, ladder};
+use crate::trace::trace;
 use crate::watchdog::{Alarm, Limits};
 
 /// How long a process may live after the end of its output, if nobody knows better.
@@ -105,6 +106,7 @@ pub(crate) async fn start<R: Reader + 'static>(
         Ok(spawned) => spawned,
         Err((system, error)) => {
             let why = system.as_deref().unwrap_or(&error.message);
+            trace!(WARN, why, "not started");
             let unrecorded = recording.and_then(|it| it.not_started(why));
             let later = on_disk.release_elsewhere(&handle).await;
             let notices = notices.into_iter().chain(later).chain(unrecorded).collect();
@@ -112,6 +114,17 @@ pub(crate) async fn start<R: Reader + 'static>(
         }
     };
     let process = child.id().and_then(ProcessIdentity::of);
+    #[cfg(feature = "tracing")]
+    let span = tracing::info_span!(
+        target: "teamster::process",
+        "run",
+        provider = provider.info().id,
+        pid = child.id()
+    );
+    #[cfg(feature = "tracing")]
+    span.in_scope(|| {
+        trace!(DEBUG, program = %plan.program.display(), "started");
+    });
     if let (Some(observer), Some(pid)) = (&config.on_start, child.id()) {
         observer.started(&StartedProcess {
             pid,
@@ -151,10 +164,13 @@ pub(crate) async fn start<R: Reader + 'static>(
         clock,
     };
     let live = Live::new();
-    handle.spawn(async move {
+    let run = async move {
         driver.run().await;
         drop(live);
-    });
+    };
+    #[cfg(feature = "tracing")]
+    let run = tracing::Instrument::instrument(run, span);
+    handle.spawn(run);
     Ok(process)
 }
 

@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::any::AnyRow;
-use teamster_core::Usage;
-use teamster_orchestrator::{Failure, Outcome};
+use teamster_core::{AgentError, ErrorCode, Usage};
+use teamster_orchestrator::{Attempt, Outcome};
 
 use crate::column::{
     check_given, check_run_id, figure, optional_figure, path_from_column, path_to_column, text,
@@ -418,16 +418,18 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     };
     let error = match optional("error_kind")? {
         None => None,
-        Some(kind) => Some(Failure {
-            kind: from_word(kind)?,
-            message: optional("error_message")?.unwrap_or_default(),
-            retryable: optional_figure(row, "error_retryable")? == Some(1),
-        }),
+        Some(kind) => {
+            let message = optional("error_message")?.unwrap_or_default();
+            let retryable = optional_figure(row, "error_retryable")? == Some(1);
+            let error = AgentError::new(ErrorCode::Unknown, from_word(kind)?, message);
+            Some(error.retryable(retryable))
+        }
     };
     // One of a newer program that cannot be read costs the log, and not the whole list.
-    let attempt_log = optional("attempt_log")?
+    let attempt_log: Vec<Attempt> = optional("attempt_log")?
         .and_then(|log| serde_json::from_str(&log).ok())
         .unwrap_or_default();
+    let error = error.map(|error| whole(error, &attempt_log));
     Ok(RunRecord {
         run_id: row.try_get("run_id")?,
         status,
@@ -450,6 +452,14 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
         pid: writer.pid,
         heartbeat_at,
     })
+}
+
+/// The error with its code and its details, which only the log of the attempts has.
+fn whole(error: AgentError, log: &[Attempt]) -> AgentError {
+    let last = log.last().and_then(|attempt| attempt.error.as_ref());
+    last.filter(|last| last.kind == error.kind && last.message == error.message)
+        .cloned()
+        .unwrap_or(error)
 }
 
 fn small(figure: u64) -> u32 {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use teamster_core::{ErrorKind, Id};
+use teamster_core::{AgentError, ErrorKind, Id};
 use teamster_orchestrator::{Accepted, Observed, Outcome, RunObserver};
 
 use self::desk::{Desk, Note, Pace};
@@ -184,7 +184,7 @@ impl Recorder {
         let Some(conversation) = &self.conversation else {
             return Vec::new();
         };
-        let not_found = |error: &Option<teamster_orchestrator::Failure>| {
+        let not_found = |error: &Option<AgentError>| {
             error
                 .as_ref()
                 .is_some_and(|error| error.kind == ErrorKind::SessionNotFound)

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use teamster_core::{ExecuteParams, Usage};
-use teamster_orchestrator::{Attempt, Failure, OutcomeStatus};
+use teamster_core::{AgentError, ExecuteParams, Usage};
+use teamster_orchestrator::{Attempt, OutcomeStatus};
 
 use crate::StoreError;
 
@@ -252,9 +252,9 @@ pub struct RunRecord {
     /// Turns of all attempts, as the CLIs count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_turns: Option<u32>,
-    /// Why it did not succeed.
+    /// Why it did not succeed. Its code and details are known where it is the error of the last attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<AgentError>,
     /// How many attempts there were; 0 while it runs.
     pub attempts: u32,
     /// Each of them, in order.

@@ -4,7 +4,7 @@ use teamster_core::{AgentError, ExecuteParams, PermissionPolicy, SessionOptions}
 use teamster_loop::{Adapter, AdapterKind, ColdAdapter, HotAdapter, Settings};
 use teamster_process::RuntimeConfig;
 
-use crate::{create_cli_runtime, create_session_runtime};
+use crate::Providers;
 
 /// The agent of a loop with these settings, whose process stays or is started for each tick.
 ///
@@ -25,20 +25,29 @@ pub fn create_loop_adapter(
     params: ExecuteParams,
     config: RuntimeConfig,
 ) -> Result<Box<dyn Adapter>, AgentError> {
-    let runtime = &settings.runtime;
-    Ok(match settings.adapter_kind() {
-        AdapterKind::Cold => Box::new(ColdAdapter::new(
-            create_cli_runtime(runtime, config)?,
-            params,
-        )),
-        _ => {
-            let mut options = SessionOptions::new(params);
-            // Nobody is there to be asked.
-            options.permissions = PermissionPolicy::Allow;
-            Box::new(HotAdapter::new(
-                create_session_runtime(runtime, config)?,
-                options,
-            ))
-        }
-    })
+    Providers::builtin().loop_adapter(settings, params, config)
+}
+
+impl Providers {
+    /// The agent of a loop with one of these providers. See [`create_loop_adapter`].
+    pub fn loop_adapter(
+        &self,
+        settings: &Settings,
+        params: ExecuteParams,
+        config: RuntimeConfig,
+    ) -> Result<Box<dyn Adapter>, AgentError> {
+        let runtime = &settings.runtime;
+        Ok(match settings.adapter_kind() {
+            AdapterKind::Cold => Box::new(ColdAdapter::new(self.runtime(runtime, config)?, params)),
+            _ => {
+                let mut options = SessionOptions::new(params);
+                // Nobody is there to be asked.
+                options.permissions = PermissionPolicy::Allow;
+                Box::new(HotAdapter::new(
+                    self.session_runtime(runtime, config)?,
+                    options,
+                ))
+            }
+        })
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use teamster_core::{AgentError, SharedRuntime};
 use teamster_process::RuntimeConfig;
 
-use crate::create_cli_runtime;
+use crate::Providers;
 
 /// Who owns the agent's loop: who asks the model, runs the tools and decides when it is over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -141,20 +141,27 @@ impl Runtimes {
     }
 }
 
-/// The CLIs.
-impl Default for Runtimes {
-    fn default() -> Self {
+impl Runtimes {
+    /// The CLIs of these providers.
+    pub fn of(providers: Providers) -> Self {
         Self {
             factories: HashMap::new(),
         }
-        .with(LoopOwner::Cli, |config| match &config.model_provider {
-            None => create_cli_runtime(&config.agent, config.cli.clone()),
+        .with(LoopOwner::Cli, move |config| match &config.model_provider {
+            None => providers.runtime(&config.agent, config.cli.clone()),
             Some(_) => Err(AgentError::invalid_params(format!(
                 "`model_provider` cannot be set for a CLI: whose models {} asks is told by its own \
                  settings and variables",
                 config.agent
             ))),
         })
+    }
+}
+
+/// The CLIs of this build.
+impl Default for Runtimes {
+    fn default() -> Self {
+        Self::of(Providers::builtin())
     }
 }
 

@@ -2,25 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{
-    AgentError, CliProvider, RuntimeConfig, SessionProvider, SessionRuntime, known_id, no_provider,
-    process,
-};
+use crate::{AgentError, Providers, RuntimeConfig, SessionProvider, SessionRuntime};
 
 /// Every provider of this build that has sessions, by name.
 pub fn session_providers() -> Vec<Arc<dyn SessionProvider>> {
-    vec![
-        #[cfg(feature = "claude")]
-        Arc::new(crate::claude::Claude),
-        #[cfg(feature = "codex")]
-        Arc::new(crate::codex::Codex),
-        #[cfg(feature = "copilot")]
-        Arc::new(crate::copilot::Copilot),
-        #[cfg(feature = "gemini")]
-        Arc::new(crate::gemini::Gemini),
-        #[cfg(feature = "opencode")]
-        Arc::new(crate::opencode::OpenCode),
-    ]
+    Providers::builtin().all_with_sessions()
 }
 
 /// A runtime of sessions with the provider of this name ([`provider`](crate::provider) says which names
@@ -46,22 +32,5 @@ pub fn create_session_runtime(
     name: &str,
     config: RuntimeConfig,
 ) -> Result<Arc<dyn SessionRuntime>, AgentError> {
-    #[cfg(feature = "acp")]
-    if let Some(agent) = crate::acp::AcpAgent::named(name) {
-        return Ok(Arc::new(process::CliRuntime::with_config(agent?, config)));
-    }
-    let id = known_id(name);
-    let provider = (session_providers().into_iter()).find(|it| Some(it.info().id) == id);
-    match provider {
-        Some(provider) => Ok(Arc::new(process::CliRuntime::with_config(provider, config))),
-        None => Err(match crate::provider(name) {
-            Some(provider) => {
-                let name = provider.info().name;
-                AgentError::invalid_params(format!(
-                    "{name} cannot be kept for many turns: run it once for each, and resume its session"
-                ))
-            }
-            None => no_provider(name),
-        }),
-    }
+    Providers::builtin().session_runtime(name, config)
 }

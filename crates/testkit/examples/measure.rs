@@ -29,9 +29,10 @@ use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster::{
-    AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, Decoder, EventStream,
-    ExecuteParams, Launch, RuntimeConfig, claude::Claude,
+    AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, EventStream,
+    ExecuteParams, RuntimeConfig, claude::Claude,
 };
+use teamster_core::{Decoder, Launch};
 use teamster_process::CliRuntime;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

@@ -46,6 +46,7 @@
 
 mod play;
 mod script;
+mod sessions;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -53,13 +54,15 @@ use std::sync::Arc;
 
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, CliInfo, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, McpDelivery, PermissionMode, RunAssembler, SystemPromptSupport,
+    EventStream, ExecuteParams, McpDelivery, PermissionMode, PermissionPolicy, RunAssembler,
+    SystemPromptSupport,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use play::{Next, Play};
 pub use script::Script;
+pub use sessions::MockSessions;
 
 /// What the errors about parameters call it.
 static INFO: CliInfo = CliInfo {
@@ -286,6 +289,14 @@ impl AgentRuntime for MockRuntime {
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
+        // Nobody can be asked in a run.
+        self.play(params, PermissionPolicy::Deny)
+    }
+}
+
+impl MockRuntime {
+    /// Plays the next script; the policy answers for the tools that it asks for.
+    fn play(&self, params: ExecuteParams, policy: PermissionPolicy) -> EventStream {
         let abort = AbortHandle::new(&params.cancel);
         let order = abort.clone();
         let mock = self.clone();
@@ -299,7 +310,7 @@ impl AgentRuntime for MockRuntime {
                     return;
                 }
             };
-            let mut play = Play::new(script, params.include_native);
+            let mut play = Play::new(script, params.include_native, policy);
             loop {
                 match play.next(&order).await {
                     Next::Events(events) => {

@@ -70,7 +70,7 @@ impl SessionRuntime for Fake {
     fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
         assert!(options.params.prompt.is_empty() && options.params.images.is_empty());
         if options.params.max_turns.is_some() {
-            return Err(AgentError::invalid_params("max_turns: no"));
+            return Err(AgentError::refused("max_turns", "no"));
         }
         Ok(Box::new(FakeSession(self.clone(), Alive::new(&self.alive))))
     }

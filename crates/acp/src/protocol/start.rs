@@ -116,35 +116,37 @@ impl AcpProtocol {
                 _ => true,
             };
             if !can {
-                return Err(AgentError::invalid_params(format!(
-                    "mcp_servers: {}: {name} takes no {} servers",
-                    server.name,
-                    server.transport.as_str()
-                )));
+                return Err(AgentError::refused_server(
+                    &server.name,
+                    format!("{name} takes no {} servers", server.transport.as_str()),
+                ));
             }
         }
         let ways = &self.can.session_capabilities;
         if !self.settings.add_dirs.is_empty() && ways.additional_directories.is_none() {
-            return Err(AgentError::invalid_params(format!(
-                "add_dirs: {name} takes none"
-            )));
+            return Err(AgentError::refused(
+                "add_dirs",
+                format!("{name} takes none"),
+            ));
         }
         if self.settings.session_id.is_none() {
             Ok(Opening::New)
         } else if self.settings.fork && ways.fork.is_some() {
             Ok(Opening::Fork)
         } else if self.settings.fork {
-            Err(AgentError::invalid_params(format!(
-                "fork: {name} cannot do that"
-            )))
+            Err(AgentError::refused(
+                "fork",
+                format!("{name} cannot do that"),
+            ))
         } else if ways.resume.is_some() {
             Ok(Opening::Resume)
         } else if self.can.load_session {
             Ok(Opening::Load)
         } else {
-            Err(AgentError::invalid_params(format!(
-                "session_id: {name} cannot go on with a session"
-            )))
+            Err(AgentError::refused(
+                "session_id",
+                format!("{name} cannot go on with a session"),
+            ))
         }
     }
 
@@ -166,9 +168,10 @@ impl AcpProtocol {
         };
         let name = self.dialect.name();
         let cannot = |what: &str| {
-            Err(AgentError::invalid_params(format!(
-                "{what}: {name} offers no choice of it"
-            )))
+            Err(AgentError::refused(
+                what,
+                format!("{name} offers no choice of it"),
+            ))
         };
         match step {
             Step::Model(model) => {

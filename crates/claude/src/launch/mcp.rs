@@ -70,10 +70,7 @@ pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         } else {
             continue;
         };
-        return Err(AgentError::invalid_params(format!(
-            "mcp_servers: {}: {problem}",
-            server.name
-        )));
+        return Err(AgentError::refused_server(&server.name, problem));
     }
     Ok(())
 }

@@ -18,8 +18,9 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     params.images.clear();
     check(&params)?;
     if params.max_budget_usd.is_some() {
-        return Err(AgentError::invalid_params(
-            "max_budget_usd: in a session it would be for all turns together, and after it none could \
+        return Err(AgentError::refused(
+            "max_budget_usd",
+            "in a session it would be for all turns together, and after it none could \
              be played; leave it out and look at the cost of each turn",
         ));
     }

@@ -1,5 +1,5 @@
 use super::*;
-use teamster_core::{FilePlace, PromptDelivery};
+use teamster_core::{ErrorCode, FilePlace, PromptDelivery};
 
 fn args(params: &ExecuteParams) -> Vec<String> {
     let launch = launch(params).unwrap();

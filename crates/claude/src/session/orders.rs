@@ -76,7 +76,7 @@ impl ClaudeSession {
         let content = if !turn.images.is_empty() {
             content(&prompt, &turn.images)?
         } else if prompt.trim().is_empty() {
-            return Err(AgentError::invalid_params("prompt: it is empty"));
+            return Err(AgentError::refused("prompt", "it is empty"));
         } else {
             Value::from(prompt)
         };
@@ -121,7 +121,7 @@ impl ClaudeSession {
             None
         };
         if let Some(why) = why_not {
-            let error = AgentError::invalid_params(format!("steer: {why}"));
+            let error = AgentError::refused("steer", format!("{why}"));
             self.exchange.settle(id, Err(error));
         } else if sent {
             // Never a command, which the CLI would not take into the turn.
@@ -202,8 +202,9 @@ impl ClaudeSession {
             PermissionMode::AcceptEdits if !self.read_only => "acceptEdits",
             PermissionMode::Bypass if !self.read_only => "bypassPermissions",
             _ => {
-                let error = AgentError::invalid_params(
-                    "permission: which tools a session of Claude Code has is settled when it is \
+                let error = AgentError::refused(
+                    "permission",
+                    "which tools a session of Claude Code has is settled when it is \
                      opened, so read-only is too; open another one",
                 );
                 return self.exchange.settle(id, Err(error));

@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
+use teamster::McpDelivery;
 
-use super::value;
+use super::value::{self, spelled};
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -150,23 +151,29 @@ pub(crate) struct McpArgs {
         long,
         value_name = "WAY",
         default_value = "private",
+        value_parser = spelled(WAYS),
         hide_short_help = true
     )]
-    pub(crate) mcp_via: McpVia,
+    pub(crate) mcp_via: McpDelivery,
     /// Only these servers, none of the user's own
     #[arg(long, hide_short_help = true)]
     pub(crate) mcp_strict: bool,
 }
 
 /// How MCP servers reach the agent's CLI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum McpVia {
-    /// Without a change to any file of the user's
-    Private,
-    /// In the CLI's configuration file in the working directory, until the run is over; other runs of
-    /// the same CLI that read it meanwhile get these servers too, already approved
-    ProjectConfig,
-    /// In the user's own configuration file, until the run is over; other runs of the same CLI that
-    /// read it meanwhile get these servers too, already approved
-    UserConfig,
-}
+const WAYS: &[(McpDelivery, &str)] = &[
+    (
+        McpDelivery::Private,
+        "Without a change to any file of the user's",
+    ),
+    (
+        McpDelivery::ProjectConfig,
+        "In the CLI's configuration file in the working directory, until the run is over; other runs of \
+         the same CLI that read it meanwhile get these servers too, already approved",
+    ),
+    (
+        McpDelivery::UserConfig,
+        "In the user's own configuration file, until the run is over; other runs of the same CLI that \
+         read it meanwhile get these servers too, already approved",
+    ),
+];

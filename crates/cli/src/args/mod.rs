@@ -21,13 +21,12 @@ use clap_complete::Shell;
 pub(crate) use agent_loop::LoopArgs;
 pub(crate) use chat::ChatArgs;
 pub(crate) use mcp::{
-    McpArgs, McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, McpVia,
-    ServerArgs,
+    McpArgs, McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, ServerArgs,
 };
 pub(crate) use mock_model::MockModelArgs;
 pub(crate) use run::{
-    AgentSessionArgs, ModelArgs, Permission, PermissionArgs, PlaceArgs, PromptVia, RunArgs,
-    StdinMode, SystemArgs, TimeoutArgs,
+    AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, RunArgs, StdinMode, SystemArgs,
+    TimeoutArgs,
 };
 pub(crate) use store::{
     RunsArgs, RunsCommand, RunsForgetArgs, RunsListArgs, RunsShowArgs, Status, StoreArgs,

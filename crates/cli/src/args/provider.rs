@@ -22,7 +22,7 @@ impl TypedValueParser for ProviderParser {
         value: &OsStr,
     ) -> Result<String, Error> {
         let name = value.to_str();
-        match name.and_then(teamster::provider) {
+        match name.and_then(|name| crate::providers().get(name)) {
             Some(provider) => Ok(provider.info().id.to_owned()),
             None => match name.and_then(AcpAgent::named) {
                 Some(Err(error)) => Err(Error::raw(
@@ -58,8 +58,8 @@ impl Fallback {
             Some((name, model)) => (name, Some(model.to_owned())),
             None => (text, None),
         };
-        let Some(provider) = teamster::provider(name) else {
-            let known: Vec<_> = (teamster::providers().iter())
+        let Some(provider) = crate::providers().get(name) else {
+            let known: Vec<_> = (crate::providers().all().iter())
                 .map(|provider| provider.info().id)
                 .collect();
             return Err(format!(
@@ -80,7 +80,7 @@ fn ids() -> PossibleValuesParser {
 
 /// The providers of this build, with the names of their CLIs.
 fn possible_values() -> impl Iterator<Item = PossibleValue> {
-    teamster::providers().into_iter().map(|provider| {
+    crate::providers().all().into_iter().map(|provider| {
         let info = provider.info();
         PossibleValue::new(info.id).help(info.name)
     })

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use teamster::PermissionMode;
+use teamster::{PermissionMode, PromptDelivery};
 
 use super::mcp::McpArgs;
 use super::provider::{Fallback, ProviderParser};
 use super::store::StoreArgs;
-use super::{EnvVar, OutputArgs, value};
+use super::value::{self, spelled};
+use super::{EnvVar, OutputArgs};
 use crate::exit_code;
 
 const SHORT: &str = "\
@@ -133,8 +134,13 @@ pub(crate) struct ModelArgs {
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct PermissionArgs {
     /// What the agent may do without being asked
-    #[arg(long, value_name = "MODE", default_value = "default")]
-    pub(crate) permission: Permission,
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "default",
+        value_parser = spelled(PERMISSIONS)
+    )]
+    pub(crate) permission: PermissionMode,
     /// Allow a tool, such as "Bash(git *)" (repeatable)
     ///
     /// In the CLI's own syntax.
@@ -228,9 +234,10 @@ pub(crate) struct InputArgs {
         long,
         value_name = "WAY",
         default_value = "auto",
+        value_parser = spelled(PROMPT_WAYS),
         hide_short_help = true
     )]
-    pub(crate) prompt_via: PromptVia,
+    pub(crate) prompt_via: PromptDelivery,
     /// Whether text on stdin goes with the prompt
     ///
     /// Piped text follows the prompt in a block `<stdin>`, as in
@@ -409,29 +416,28 @@ impl AgainArgs {
 }
 
 /// What the agent may do without being asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Permission {
-    /// What the CLI's own settings allow
-    Default,
-    /// None of the CLI's own tools that change anything (MCP tools are a matter of their own)
-    ReadOnly,
-    /// Changes to files as well
-    AcceptEdits,
-    /// Everything; only for a place where nothing can be broken
-    Bypass,
-}
+const PERMISSIONS: &[(PermissionMode, &str)] = &[
+    (PermissionMode::Default, "What the CLI's own settings allow"),
+    (
+        PermissionMode::ReadOnly,
+        "None of the CLI's own tools that change anything (MCP tools are a matter of their own)",
+    ),
+    (PermissionMode::AcceptEdits, "Changes to files as well"),
+    (
+        PermissionMode::Bypass,
+        "Everything; only for a place where nothing can be broken",
+    ),
+];
 
-impl Permission {
-    /// The same for the library.
-    pub(crate) fn mode(self) -> PermissionMode {
-        match self {
-            Self::Default => PermissionMode::Default,
-            Self::ReadOnly => PermissionMode::ReadOnly,
-            Self::AcceptEdits => PermissionMode::AcceptEdits,
-            Self::Bypass => PermissionMode::Bypass,
-        }
-    }
-}
+/// How the prompt reaches the CLI.
+const PROMPT_WAYS: &[(PromptDelivery, &str)] = &[
+    (
+        PromptDelivery::DEFAULT,
+        "As an argument if it is short, else on stdin",
+    ),
+    (PromptDelivery::Argv, "As an argument"),
+    (PromptDelivery::Stdin, "On stdin"),
+];
 
 /// Whether text on stdin goes with the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -443,15 +449,4 @@ pub(crate) enum StdinMode {
     Wait,
     /// Leave it alone, as in a shell's `while read` loop
     Ignore,
-}
-
-/// How the prompt reaches the CLI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PromptVia {
-    /// As an argument if it is short, else on stdin
-    Auto,
-    /// As an argument
-    Argv,
-    /// On stdin
-    Stdin,
 }

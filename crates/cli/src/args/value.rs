@@ -1,6 +1,21 @@
 //! Values of arguments.
 
+use std::fmt::Display;
+use std::str::FromStr;
 use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use teamster::AgentError;
+
+/// A parser of values that the library spells, each with its help.
+pub(super) fn spelled<T>(values: &'static [(T, &str)]) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = AgentError> + Display + Clone + Send + Sync + 'static,
+{
+    let values = values.iter();
+    let values = values.map(|(value, help)| PossibleValue::new(value.to_string()).help(*help));
+    PossibleValuesParser::new(values).try_map(|name| name.parse())
+}
 
 /// A length of time such as `90s`, `5m` or `1h30m`; plain numbers are seconds; `0` and `off` mean
 /// no limit, which is [`Duration::MAX`].

@@ -1,8 +1,7 @@
 //! What was typed: a message or a command.
 
-use clap::ValueEnum;
+use teamster::PermissionMode;
 
-use crate::args::Permission;
 use crate::words;
 
 /// A command, its argument, and what it does.
@@ -47,7 +46,7 @@ pub(super) enum Command {
     Help,
     Clear,
     Model(String),
-    Permission(Permission),
+    Permission(PermissionMode),
     Cost,
     Session,
     Quit,
@@ -90,24 +89,22 @@ fn command(name: &str, argument: &str) -> Result<Command, String> {
             Err("/model needs the name of a model, as in `/model NAME`".to_owned())
         }
         "/model" => Ok(Command::Model(argument.to_owned())),
-        "/permission" => match Permission::from_str(argument, true) {
+        "/permission" => match argument.to_ascii_lowercase().parse() {
             Ok(mode) => Ok(Command::Permission(mode)),
             Err(_) => Err(format!("/permission needs a mode: {}", modes().join(", "))),
         },
         _ => Err(format!(
             "there is no command `{}`: /help lists them, and a message that begins with a slash is \
              written with two",
-            words::one_line(&teamster::excerpt(name, 60))
+            words::one_line(&teamster_core::excerpt(name, 60))
         )),
     }
 }
 
 /// The modes that `/permission` takes.
 pub(super) fn modes() -> Vec<String> {
-    Permission::value_variants()
-        .iter()
-        .filter_map(|mode| Some(mode.to_possible_value()?.get_name().to_owned()))
-        .collect()
+    let modes = PermissionMode::ALL.iter();
+    modes.map(ToString::to_string).collect()
 }
 
 /// What can stand in the place of the last word of a line that begins like this, and where that begins.
@@ -168,7 +165,7 @@ mod tests {
         );
         assert_eq!(
             read("/permission Accept-Edits"),
-            Typed::Command(Command::Permission(Permission::AcceptEdits))
+            Typed::Command(Command::Permission(PermissionMode::AcceptEdits))
         );
         for (name, argument, _) in COMMANDS {
             let argument = argument.replace("MODE", "bypass");

@@ -12,7 +12,8 @@ use nix::sys::termios::{FlushArg, tcflush};
 use nix::unistd::read;
 use serde_json::{Value, json};
 use std::os::fd::AsFd;
-use teamster::{PermissionAnswer, PermissionPolicy, PermissionRequest, excerpt};
+use teamster::{PermissionAnswer, PermissionPolicy, PermissionRequest};
+use teamster_core::excerpt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::terminal::write_to_terminal;

@@ -20,7 +20,7 @@ use super::input::{Entry, Input};
 use super::permission::Question;
 use super::signals::{Playing, Signals};
 use super::terminal;
-use crate::args::{OutputArgs, Permission};
+use crate::args::OutputArgs;
 use crate::drive::{self, Beside, Feed, View};
 use crate::render::{Narrator, Sink, TextIsFinal};
 use crate::{exit_code, hints, words};
@@ -263,18 +263,16 @@ impl Chat {
                 }
             }
             Command::Permission(mode) if !can.set_permission => {
-                let mode = name(mode);
                 self.cannot_go_on("change what it may do", &format!("--permission {mode}"));
             }
             Command::Permission(mode) => {
                 if carried_out(
                     &mut self.signals,
                     &mut self.display,
-                    self.session.set_permission(mode.mode()),
+                    self.session.set_permission(mode),
                 )
                 .await
                 {
-                    let mode = name(mode);
                     self.display
                         .say(&format!("permission from the next message on: {mode}"));
                 }
@@ -344,11 +342,6 @@ async fn carried_out(
             false
         }
     }
-}
-
-fn name(mode: Permission) -> String {
-    let value = clap::ValueEnum::to_possible_value(&mode);
-    value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// The events of a turn, which are taken to account.

@@ -89,7 +89,7 @@ impl AgentSession for Played {
 
     fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
         self.want(format!("[model {model}]"));
-        let error = teamster::AgentError::invalid_params("model: there is no such model");
+        let error = teamster::AgentError::refused("model", "there is no such model");
         Box::pin(async move { if model == "bad" { Err(error) } else { Ok(()) } })
     }
 
@@ -156,7 +156,7 @@ async fn chat_until(session: &Played, input: &'static str, signals: Signals) -> 
     let mut view = view();
     view.resume = None;
     let display = Display::on(view, sinks, screen.clone());
-    let info = teamster::provider("claude").unwrap().info();
+    let info = crate::providers().get("claude").unwrap().info();
     let mut chat = Chat::new(Box::new(session.clone()), info, display, signals, None);
     let input = Input::new(move || Lines::new(input.as_bytes(), None)).unwrap();
     let code = chat.run(input, false).await;
@@ -273,7 +273,7 @@ async fn turns_that_nobody_asked_for_are_shown_and_counted() {
 #[tokio::test]
 async fn errors_are_told_as_in_a_run() {
     let error = teamster::AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "gone");
-    let events = teamster::RunAssembler::refuse(error).to_vec();
+    let events = teamster_core::RunAssembler::refuse(error).to_vec();
     let notice = AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, "mind");
     let session = Played::new([events, [vec![notice], says("x")].concat()]);
     let (shown, code) = chat(&session, "a\nb\n").await;
@@ -307,7 +307,7 @@ async fn without_a_reader_it_ends() {
     }
     let session = Played::new([says("x")]);
     let display = Display::on(view(), |_| Box::new(Gone), io::sink());
-    let info = teamster::provider("claude").unwrap().info();
+    let info = crate::providers().get("claude").unwrap().info();
     let signals = Signals::none();
     let mut chat = Chat::new(Box::new(session.clone()), info, display, signals, None);
     let input = Input::new(|| Lines::new("a\nb\n".as_bytes(), None)).unwrap();

@@ -41,11 +41,15 @@ pub(super) enum Played {
 
 /// What `teamster` knows of a CLI.
 pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
-    teamster::provider(cli.id()).map(|provider| provider.info())
+    crate::providers()
+        .get(cli.id())
+        .map(|provider| provider.info())
 }
 
 pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
-    let provider = teamster::provider(cli.id()).context("this provider is not built in")?;
+    let provider = crate::providers()
+        .get(cli.id())
+        .context("this provider is not built in")?;
     let info = provider.info();
     let (_folder, folder) = mock_model::temporary("teamster-demo-")?;
     let (home, work) = (folder.join("home"), folder.join("work"));
@@ -115,7 +119,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
         mcp: None,
         clock: drive::clock,
     };
-    let cli_runtime = teamster::create_cli_runtime(info.id, config)?;
+    let cli_runtime = crate::providers().runtime(info.id, config)?;
     let why = Arc::new(Mutex::new(None));
     let failed = Arc::clone(&why);
     let code = drive::agent(args.output, view, || {

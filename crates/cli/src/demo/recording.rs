@@ -14,7 +14,9 @@ const RECORDING: &str = include_str!("../../demo/recording.ndjson");
 pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     use teamster::AgentRuntime;
 
-    let claude = teamster::provider("claude").context("the provider claude is not built in")?;
+    let claude = crate::providers()
+        .get("claude")
+        .context("the provider claude is not built in")?;
     let mut script = tempfile::Builder::new()
         .prefix("teamster-demo-")
         .suffix(".toml")
@@ -62,9 +64,8 @@ mod player {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use teamster::{
-        AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch,
-    };
+    use teamster::{AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams};
+    use teamster_core::{Decoder, Launch};
     use teamster_testkit::fake_agent::{SCRIPT_ENV, Script};
 
     /// A provider whose CLI is the fake agent of this very program.

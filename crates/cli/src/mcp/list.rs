@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use teamster::mcp::edit;
-use teamster::{ConfigTable, ExecuteParams, McpServer, McpTransport, without_credentials};
+use teamster::{ErrorDetail, ExecuteParams, McpServer, McpTransport};
+use teamster_core::{ConfigTable, without_credentials};
 
 use super::servers::{own_variable, sources_or_default};
 use super::{Failure, given};
@@ -182,8 +183,7 @@ fn is_secret(name: &str) -> bool {
 fn not_for(server: &McpServer) -> Vec<NotFor> {
     let mut params = ExecuteParams::new("x");
     params.mcp_servers = vec![server.clone()];
-    let prefix = format!("mcp_servers: {}: ", server.name);
-    let providers = teamster::providers().into_iter();
+    let providers = crate::providers().all().into_iter();
     providers
         .filter_map(|provider| {
             let reason = match provider.launch(&params) {
@@ -194,11 +194,18 @@ fn not_for(server: &McpServer) -> Vec<NotFor> {
                     format!("{file} has a server of this name too, and they would be mixed")
                 }
                 // Anything else is wrong with this machine, not with the server.
-                Err(error) if !error.message.starts_with("mcp_") => return None,
-                Err(error) => {
-                    let message = error.message.as_str();
-                    message.strip_prefix(&prefix).unwrap_or(message).to_owned()
-                }
+                Err(error) => match error.detail.as_deref() {
+                    Some(ErrorDetail::Parameter {
+                        name,
+                        item,
+                        problem,
+                        ..
+                    }) if name.starts_with("mcp_") => {
+                        // The server itself is named beside it.
+                        item.as_ref().map_or(&error.message, |_| problem).clone()
+                    }
+                    _ => return None,
+                },
             };
             Some(NotFor {
                 provider: provider.info().id,

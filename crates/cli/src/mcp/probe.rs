@@ -14,7 +14,8 @@ use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, PaginatedReq
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::{RoleClient, ServiceExt};
 use teamster::process::find_program;
-use teamster::{McpServer, McpTransport, Secrets};
+use teamster::{McpServer, McpTransport};
+use teamster_core::Secrets;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -366,5 +367,5 @@ fn last_lines(said: &[u8]) -> Vec<String> {
 
 /// A text of the server's in one line that is not too long.
 pub(super) fn text(text: &str) -> String {
-    teamster::excerpt(&words::one_line(text), LONGEST_TEXT)
+    teamster_core::excerpt(&words::one_line(text), LONGEST_TEXT)
 }

@@ -157,7 +157,7 @@ fn places(directory: &Path) -> Vec<PathBuf> {
     }
     let mut params = ExecuteParams::new("x");
     params.working_directory = Some(directory.to_owned());
-    for provider in teamster::providers() {
+    for provider in crate::providers().all() {
         leasable_files(&*provider, &params)
             .into_iter()
             .for_each(&mut add);

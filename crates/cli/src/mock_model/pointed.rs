@@ -232,7 +232,9 @@ fn model(pointing: &Pointing) -> impl Iterator<Item = String> {
 
 /// What `teamster` knows of the CLI.
 pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
-    teamster::provider(cli.id()).map(|provider| provider.info())
+    crate::providers()
+        .get(cli.id())
+        .map(|provider| provider.info())
 }
 
 /// Whether its program is here.

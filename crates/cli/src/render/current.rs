@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn it_changes_for_all_who_look() {
-        let info = |name| teamster::provider(name).unwrap().info();
+        let info = |name| crate::providers().get(name).unwrap().info();
         let current = Current::new(info("claude"), &[info("codex")]);
         let seen = current.clone();
         assert_eq!((seen.info().id, &*seen.bin()), ("claude", "--bin"));
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_was_said_stands_or_is_void() {
-        let current = Current::from(teamster::provider("claude").unwrap().info());
+        let current = Current::from(crate::providers().get("claude").unwrap().info());
         assert_eq!(current.before(), None);
         current.observe(&retried(Some("s-1")));
         assert_eq!(current.before(), Some(Before::Stands));

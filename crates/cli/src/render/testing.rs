@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use serde_json::Value;
-use teamster::orchestrator::{Failure, Next, RunEvent};
+use teamster::orchestrator::{Next, RunEvent};
 use teamster::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Retract, Retry, RunResult, RunStatus,
     Session, Text, Thinking, ToolKind, ToolResult, ToolUse, Usage,
@@ -41,7 +41,7 @@ impl Write for Screen {
 
 pub(crate) fn view() -> View {
     View {
-        current: teamster::provider("claude").unwrap().info().into(),
+        current: crate::providers().get("claude").unwrap().info().into(),
         verbose: false,
         quiet: false,
         directory: Some("/tmp/ws".into()),
@@ -141,12 +141,9 @@ pub(crate) fn fallback(provider: &str) -> RunEvent {
     }
 }
 
-fn overloaded() -> Failure {
-    Failure {
-        kind: ErrorKind::Overloaded,
-        message: "overloaded".into(),
-        retryable: true,
-    }
+fn overloaded() -> Box<AgentError> {
+    let code = ErrorCode::CliError;
+    Box::new(AgentError::new(code, ErrorKind::Overloaded, "overloaded"))
 }
 
 fn next(provider: &str, resumes: Option<&str>) -> Next {

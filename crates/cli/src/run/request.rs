@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use teamster::orchestrator::{Action, Budget, Candidate, RunRequest};
 use teamster::store::{Conversation, SessionRecord};
-use teamster::{AgentConfig, CliInfo, ErrorKind, ExecuteParams};
+use teamster::{AgentConfig, CliInfo, ErrorKind, ExecuteParams, Runtimes};
 
 use crate::args::RunArgs;
 use crate::{hints, params};
@@ -26,27 +26,29 @@ pub(super) fn new(
     }
     budget.time = again.max_time.filter(|time| *time != Duration::MAX);
     budget.tokens = again.max_tokens;
+    let runtimes = Runtimes::of(crate::providers().clone());
     let mut config = AgentConfig::cli(info.id);
     config.cli = params::runtime_config(args, info);
     let mut fallbacks = Vec::new();
     let mut told = Vec::new();
     for other in &again.fallback {
-        let info = teamster::provider(&other.provider)
+        let info = crate::providers()
+            .get(&other.provider)
             .context("this provider is not built in")?
             .info();
         let mut candidate = if other.provider == args.provider {
-            Candidate::new(teamster::get_runtime(&config)?, params.clone())
+            Candidate::new(runtimes.get(&config)?, params.clone())
         } else {
             let mut config = AgentConfig::cli(info.id);
             config.cli = params::fallback_config(args, info);
-            Candidate::for_other_provider(teamster::get_runtime(&config)?, &params)
+            Candidate::for_other_provider(runtimes.get(&config)?, &params)
                 .map_err(|error| anyhow!("--fallback {}: {}", info.id, hints::message(&error)))?
         };
         candidate.params.model.clone_from(&other.model);
         told.extend(goes_without(&candidate, &params));
         fallbacks.push(candidate);
     }
-    let mut request = RunRequest::new(teamster::get_runtime(&config)?, params);
+    let mut request = RunRequest::new(runtimes.get(&config)?, params);
     request.candidates.extend(fallbacks);
     request.run_id.clone_from(&again.run_id);
     request.budget = budget;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use teamster::orchestrator::Failure;
+use teamster::AgentError;
 use teamster::store::{RunFilter, RunRecord, RunState, Store};
 
 use super::{local, style, time};
@@ -125,8 +125,8 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
 }
 
 /// What went wrong, in one line.
-pub(super) fn said(error: &Failure) -> String {
-    words::one_line(words::without_error_word(&hints::as_typed(&error.message)))
+pub(super) fn said(error: &AgentError) -> String {
+    words::one_line(&hints::message(error))
 }
 
 fn row(run: &RunRecord, now_ms: u64) -> Row {

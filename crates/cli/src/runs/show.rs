@@ -55,9 +55,9 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     line("prompt", Some(format!("sha256 {hash}")))?;
     let host = words::one_line(&run.host);
     line("process", Some(format!("{} on {host}", run.pid)))?;
-    let error = |error: &teamster::orchestrator::Failure| {
-        let message = hints::as_typed(&error.message);
-        let message = words::printable(words::without_error_word(&message));
+    let error = |error: &teamster::AgentError| {
+        let message = hints::message(error);
+        let message = words::printable(&message);
         format!("{message} ({})", error.kind)
     };
     line("error", run.error.as_ref().map(error))?;

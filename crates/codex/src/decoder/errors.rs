@@ -76,10 +76,7 @@ pub(crate) fn of_message(message: &str) -> AgentError {
         }
         said = words_of(&body).unwrap_or(said);
     }
-    AgentError {
-        retry_after_ms: retry_after_ms(message),
-        ..AgentError::new(ErrorCode::CliError, kind, said)
-    }
+    AgentError::new(ErrorCode::CliError, kind, said).retry_after_ms(retry_after_ms(message))
 }
 
 /// What the service said in the body of an answer of 400. Of one that tells it nothing the CLI passes

@@ -55,9 +55,8 @@ impl Servers {
         }
         let mut entries = Vec::new();
         for server in &params.mcp_servers {
-            let definition = definition(server, &mut servers.env).map_err(|problem| {
-                AgentError::invalid_params(format!("mcp_servers: {}: {problem}", server.name))
-            })?;
+            let definition = definition(server, &mut servers.env)
+                .map_err(|problem| AgentError::refused_server(&server.name, problem))?;
             entries.push((server.name.clone(), Value::Object(definition)));
         }
         servers.keep_from_tools();
@@ -68,8 +67,9 @@ impl Servers {
         servers.names_taken = other_files(params).map(table).collect();
         if params.mcp_delivery == McpDelivery::UserConfig {
             let file = users.ok_or_else(|| {
-                AgentError::invalid_params(
-                    "mcp_delivery: neither CODEX_HOME nor HOME is set, so Codex has no \
+                AgentError::refused(
+                    "mcp_delivery",
+                    "neither CODEX_HOME nor HOME is set, so Codex has no \
                      configuration file of the user's",
                 )
             })?;

@@ -43,10 +43,8 @@ impl Failure {
     fn classified(&self, error: AgentError) -> AgentError {
         let vague = matches!(error.kind, ErrorKind::Internal | ErrorKind::Network);
         match self.kind {
-            Some(kind) if vague => AgentError {
-                retry_after_ms: error.retry_after_ms,
-                ..AgentError::new(ErrorCode::CliError, kind, error.message)
-            },
+            Some(kind) if vague => AgentError::new(ErrorCode::CliError, kind, error.message)
+                .retry_after_ms(error.retry_after_ms),
             _ => error,
         }
     }

@@ -56,8 +56,9 @@ fn check(options: &SessionOptions) -> Result<(), AgentError> {
     let mut params = options.params.clone();
     "-".clone_into(&mut params.prompt);
     if params.prompt_delivery == PromptDelivery::Argv {
-        return Err(AgentError::invalid_params(
-            "prompt_delivery: the prompts of a session go to stdin",
+        return Err(AgentError::refused(
+            "prompt_delivery",
+            "the prompts of a session go to stdin",
         ));
     }
     // One that this session began has its instructions already.
@@ -150,7 +151,7 @@ pub(super) fn check_prompt(prompt: &str, images: usize) -> Result<(), AgentError
         return Err(launch::too_large(chars));
     }
     if prompt.trim().is_empty() && images == 0 {
-        return Err(AgentError::invalid_params("prompt: it is empty"));
+        return Err(AgentError::refused("prompt", "it is empty"));
     }
     Ok(())
 }

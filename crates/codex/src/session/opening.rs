@@ -302,8 +302,9 @@ pub(super) fn check_images(images: &[Image]) -> Result<(), AgentError> {
                 readable(path).map_err(|error| Image::unreadable(path, &error))?;
             }
             _ => {
-                return Err(AgentError::invalid_params(
-                    "images: an image is a file or bytes in memory",
+                return Err(AgentError::refused(
+                    "images",
+                    "an image is a file or bytes in memory",
                 ));
             }
         }

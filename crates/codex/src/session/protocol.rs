@@ -160,8 +160,8 @@ impl CodexSession {
 
     fn set_permission(&mut self, order: OrderId, mode: PermissionMode) {
         if !crate::CAPABILITIES.permission_modes.contains(&mode) {
-            let message = format!("permission: Codex has no mode {}", mode.as_str());
-            let error = AgentError::invalid_params(message);
+            let problem = format!("Codex has no mode {mode}");
+            let error = AgentError::refused("permission", problem);
             return self.exchange.settle(order, Err(error));
         }
         self.mode = mode;
@@ -171,7 +171,7 @@ impl CodexSession {
 
     fn set_model(&mut self, order: OrderId, model: String) {
         if model.trim().is_empty() {
-            let error = AgentError::invalid_params("model: it is empty");
+            let error = AgentError::refused("model", "it is empty");
             return self.exchange.settle(order, Err(error));
         }
         self.model = Some(model);

@@ -199,12 +199,15 @@ impl Dialect for CopilotDialect {
         };
         let switch = value.map(|value| ModeSwitch::Option(ALLOW_ALL.into(), value.into()));
         switch.ok_or_else(|| {
-            AgentError::invalid_params(format!(
-                "permission: what GitHub Copilot CLI is started with holds for the whole of a session: one \
+            AgentError::refused(
+                "permission",
+                format!(
+                    "what GitHub Copilot CLI is started with holds for the whole of a session: one \
                  that was begun with {} cannot be brought to {}; begin another",
-                self.permission.as_str(),
-                mode.as_str()
-            ))
+                    self.permission.as_str(),
+                    mode.as_str()
+                ),
+            )
         })
     }
 

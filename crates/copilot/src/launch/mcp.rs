@@ -77,7 +77,7 @@ pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
 }
 
 fn invalid(server: &str, problem: &str) -> AgentError {
-    AgentError::invalid_params(format!("mcp_servers: {server}: {problem}"))
+    AgentError::refused_server(server, problem)
 }
 
 /// A tool as the CLI names it.

@@ -12,8 +12,9 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     // Unlike a run, a session knows commands.
     params.slash_commands = false;
     if params.new_session_id.is_some() {
-        return Err(AgentError::invalid_params(
-            "new_session_id: GitHub Copilot CLI itself chooses the id of such a session; leave it out",
+        return Err(AgentError::refused(
+            "new_session_id",
+            "GitHub Copilot CLI itself chooses the id of such a session; leave it out",
         ));
     }
     check(&params)?;

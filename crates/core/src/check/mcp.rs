@@ -11,10 +11,11 @@ pub(super) fn check(
     can: &McpSupport,
 ) -> Result<(), AgentError> {
     if params.mcp_strict && !can.strict {
-        return invalid(format!(
-            "mcp_strict: {} has no way to leave out the user's own MCP servers",
+        let problem = format!(
+            "{} has no way to leave out the user's own MCP servers",
             info.name
-        ));
+        );
+        return Err(AgentError::refused("mcp_strict", problem));
     }
     for (index, server) in params.mcp_servers.iter().enumerate() {
         let problem = if can.transports.is_empty() {
@@ -28,23 +29,20 @@ pub(super) fn check(
             problem_of(server, info, can)
         };
         if let Err(problem) = problem {
-            return invalid(format!("mcp_servers: {}: {problem}", server.name));
+            return Err(AgentError::refused_server(&server.name, problem));
         }
     }
     if params.mcp_servers.is_empty() || can.deliveries.contains(&params.mcp_delivery) {
         return Ok(());
     }
     let ways: Vec<_> = can.deliveries.iter().map(|way| way.as_str()).collect();
-    invalid(format!(
-        "mcp_delivery: {} does not take MCP servers by {}, only by {}",
+    let problem = format!(
+        "{} does not take MCP servers by {}, only by {}",
         info.name,
-        params.mcp_delivery.as_str(),
+        params.mcp_delivery,
         ways.join(", ")
-    ))
-}
-
-fn invalid(message: String) -> Result<(), AgentError> {
-    Err(AgentError::invalid_params(message))
+    );
+    Err(AgentError::refused("mcp_delivery", problem))
 }
 
 fn problem_of(server: &McpServer, info: &CliInfo, can: &McpSupport) -> Result<(), String> {

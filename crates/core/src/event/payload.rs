@@ -217,12 +217,13 @@ pub struct FileChange {
 pub enum ChangeKind {
     /// It is new.
     Add,
-    /// It has new content.
-    Update,
     /// It is gone.
     Delete,
     /// It has a new path.
     Move,
+    /// It has new content, or what only a newer version knows.
+    #[serde(other)]
+    Update,
 }
 
 /// Payload of `plan`: the to-do list as it now is.
@@ -251,14 +252,15 @@ pub struct PlanEntry {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PlanStatus {
-    /// Not begun.
-    Pending,
     /// Being done.
     InProgress,
     /// Done.
     Completed,
     /// Given up.
     Cancelled,
+    /// Not begun, or what only a newer version knows.
+    #[serde(other)]
+    Pending,
 }
 
 impl PlanStatus {
@@ -302,6 +304,9 @@ pub enum Decision {
     Denied,
     /// The CLI waits for an answer.
     Requested,
+    /// What only a newer version knows.
+    #[serde(other)]
+    Other,
 }
 
 /// Payload of `usage`: figures so far, not to be summed.
@@ -374,7 +379,8 @@ pub struct Notice {
 pub enum NoticeLevel {
     /// Good to know.
     Info,
-    /// Something is not as it should be.
+    /// Something is not as it should be, or what only a newer version knows.
+    #[serde(other)]
     Warning,
 }
 
@@ -388,7 +394,8 @@ pub enum NoticeSource {
     Stdout,
     /// The CLI's standard error.
     Stderr,
-    /// Teamster itself.
+    /// Teamster itself, or what only a newer version knows.
+    #[serde(other)]
     Runtime,
 }
 

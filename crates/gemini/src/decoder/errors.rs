@@ -34,11 +34,7 @@ impl Failure {
     pub(super) fn into_error(self, exit_code: Option<i32>) -> AgentError {
         let kind = self.kind.or_else(|| exit_code.and_then(kind_of_exit_code));
         let kind = kind.unwrap_or(ErrorKind::Internal);
-        AgentError {
-            retryable: kind.is_retryable(),
-            kind,
-            ..self.error
-        }
+        self.error.kind(kind).retryable(kind.is_retryable())
     }
 }
 

@@ -191,8 +191,9 @@ impl Dialect for GeminiDialect {
         };
         match id {
             Some(id) => Ok(ModeSwitch::Mode(id.to_owned())),
-            None => Err(AgentError::invalid_params(
-                "permission: the rules of a session that only reads are given to Gemini CLI when it is \
+            None => Err(AgentError::refused(
+                "permission",
+                "the rules of a session that only reads are given to Gemini CLI when it is \
                  started; begin another session",
             )),
         }

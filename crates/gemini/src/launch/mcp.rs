@@ -126,7 +126,7 @@ fn table(file: PathBuf) -> ConfigTable {
 }
 
 pub(super) fn refuse(server: &McpServer, problem: &str) -> AgentError {
-    AgentError::invalid_params(format!("mcp_servers: {}: {problem}", server.name))
+    AgentError::refused_server(&server.name, problem)
 }
 
 /// What Gemini CLI would silently do in another way: the field and what to do.

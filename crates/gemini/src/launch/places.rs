@@ -62,17 +62,18 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn of(params: &ExecuteParams) -> Result<Self, AgentError> {
         let home = home(params).ok_or_else(|| {
-            AgentError::invalid_params(format!(
-                "mcp_servers: without {USERS} in the environment Gemini CLI's settings cannot be found; set \
+            AgentError::refused(
+                "mcp_servers",
+                format!(
+                    "without {USERS} in the environment Gemini CLI's settings cannot be found; set \
                  it, or {HOME}"
-            ))
+                ),
+            )
         })?;
         let directory = params.working_directory.as_deref();
         let directory =
             std::path::absolute(directory.unwrap_or(Path::new("."))).map_err(|error| {
-                AgentError::invalid_params(format!(
-                    "working_directory: it cannot be found: {error}"
-                ))
+                AgentError::refused("working_directory", format!("it cannot be found: {error}"))
             })?;
         Ok(Self {
             home: directory.join(home),

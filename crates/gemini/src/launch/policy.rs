@@ -49,18 +49,24 @@ pub(super) fn check_place(params: &ExecuteParams) -> Result<(), AgentError> {
         "denied_tools"
     };
     if has_policies(Path::new(SYSTEM_POLICIES)) {
-        return Err(AgentError::invalid_params(format!(
-            "{parameter}: the policies of this machine in {SYSTEM_POLICIES} make Gemini CLI ignore the \
+        return Err(AgentError::refused(
+            parameter,
+            format!(
+                "the policies of this machine in {SYSTEM_POLICIES} make Gemini CLI ignore the \
              rules of a run; add what shall be denied there"
-        )));
+            ),
+        ));
     }
     let place = std::env::temp_dir();
     if place.to_str().is_none_or(is_changed_in_list) {
-        return Err(AgentError::invalid_params(format!(
-            "{parameter}: Gemini CLI would not find its rules in {}; set TMPDIR to a path without \
+        return Err(AgentError::refused(
+            parameter,
+            format!(
+                "Gemini CLI would not find its rules in {}; set TMPDIR to a path without \
              commas",
-            place.display()
-        )));
+                place.display()
+            ),
+        ));
     }
     Ok(())
 }
@@ -93,9 +99,10 @@ pub(super) fn rules(params: &ExecuteParams) -> Result<Option<String>, AgentError
 /// Tool and beginning of the command in `run_shell_command(git push)`.
 fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
     let refuse = |why: &str| {
-        Err(AgentError::invalid_params(format!(
-            "denied_tools: {tool:?}: {why}"
-        )))
+        Err(AgentError::refused(
+            "denied_tools",
+            format!("{tool:?}: {why}"),
+        ))
     };
     let (name, prefix) = match tool.split_once('(') {
         Some((name, rest)) => match rest.strip_suffix(')') {

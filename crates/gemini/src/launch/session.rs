@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use teamster_core::{
-    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Launch, SessionOptions, Stdin,
-};
+use teamster_core::{AgentError, Args, ExecuteParams, Launch, SessionOptions, Stdin};
 
 use super::places::Places;
 use super::{begin, check};
@@ -22,8 +20,9 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     "-".clone_into(&mut params.prompt);
     check(&params)?;
     if params.new_session_id.is_some() {
-        return Err(AgentError::invalid_params(
-            "new_session_id: Gemini CLI itself chooses the id of such a session; leave it out",
+        return Err(AgentError::refused(
+            "new_session_id",
+            "Gemini CLI itself chooses the id of such a session; leave it out",
         ));
     }
     if let Some(id) = params.session_id.take() {
@@ -57,17 +56,13 @@ fn check_minute(params: &ExecuteParams, id: &str, now: SystemTime) -> Result<(),
     if !(folders.into_iter()).any(|folder| is_its_minute(&folder.path().join("chats"))) {
         return Ok(());
     }
-    let mut error = AgentError::new(
-        ErrorCode::InvalidParams,
-        ErrorKind::Invalid,
-        format!(
-            "session_id: Gemini CLI would lose what was said in a session if it went on with it in the \
-             same minute in which the session was begun; try again in {rest} s"
-        ),
+    let problem = format!(
+        "Gemini CLI would lose what was said in a session if it went on with it in the same minute in \
+         which the session was begun; try again in {rest} s"
     );
-    error.retryable = true;
-    error.retry_after_ms = Some(rest * 1000);
-    Err(error)
+    Err(AgentError::refused("session_id", problem)
+        .retryable(true)
+        .retry_after_ms(Some(rest * 1000)))
 }
 
 /// The oldest file of the sessions whose ids begin so: later ones only hold that it was gone on with.

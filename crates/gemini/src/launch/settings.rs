@@ -64,8 +64,9 @@ pub(super) fn allowed_servers(
     let given = Flags::of(&params.extra_args);
     let asked = params.permission != PermissionMode::Default || given.permission.is_some();
     if mode.as_deref() == Some("plan") && !asked {
-        return Err(AgentError::invalid_params(
-            "permission: by the user's setting general.defaultApprovalMode it is `plan`, in which Gemini \
+        return Err(AgentError::refused(
+            "permission",
+            "by the user's setting general.defaultApprovalMode it is `plan`, in which Gemini \
              CLI gives no MCP server's tools to the agent; ask for another than the default",
         ));
     }
@@ -87,11 +88,13 @@ pub(super) fn allowed_servers(
     // With the flag, nothing is excluded any more.
     allowed.retain(|name| !excluded.contains(name));
     if let Some(name) = allowed.iter().find(|name| is_changed_in_list(name)) {
-        return Err(AgentError::invalid_params(format!(
-            "mcp_servers: {}: the user's setting mcp.allowed leaves it out; add it there (it cannot be \
-             done for the run, because of {name:?} in it)",
-            missing[0]
-        )));
+        return Err(AgentError::refused_server(
+            missing[0].to_string(),
+            format!(
+                "the user's setting mcp.allowed leaves it out; add it there (it cannot be done for \
+                 the run, because of {name:?} in it)"
+            ),
+        ));
     }
     allowed.extend(missing);
     Ok(allowed)

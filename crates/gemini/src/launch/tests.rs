@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use teamster_core::PromptDelivery;
+use teamster_core::{ErrorCode, PromptDelivery};
 
 use super::*;
 

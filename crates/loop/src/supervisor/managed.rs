@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::agent::{Agent, Phase, Policy};
+use super::agent::{Agent, Exit, Phase, Policy, UNUSABLE};
 use super::config::AgentConfig;
 use super::last_start::LastStart;
 use super::lock_holder;
@@ -15,6 +15,7 @@ use super::protocol::{AgentState as Doing, AgentStatus, LastError};
 use super::state::{AgentState, ProcessState};
 use crate::Log;
 use crate::clock::SystemClock;
+use crate::refusal::refusal;
 
 #[derive(Debug)]
 pub(crate) struct Managed {
@@ -35,6 +36,23 @@ pub(crate) struct Managed {
 }
 
 impl Managed {
+    /// How the loop of this process ended; of one that could not run with why.
+    pub(super) fn how_it_ended(&self, exit: Exit, pid: u32) -> String {
+        /// So much of it is shown, in bytes.
+        const LONGEST: usize = 300;
+        let why = match exit {
+            Exit::Code(UNUSABLE) => refusal(&self.config.working_dir, pid),
+            _ => None,
+        };
+        match why {
+            Some(why) => format!(
+                "ended with code {UNUSABLE}: {}",
+                teamster_core::excerpt(&why, LONGEST)
+            ),
+            None => exit.to_string(),
+        }
+    }
+
     pub(crate) fn new(config: AgentConfig, policy: &Policy, enabled: bool) -> Self {
         Self {
             config,

@@ -14,7 +14,6 @@ use super::agent::{Action, Exit, Phase, UNUSABLE};
 use super::config::Config;
 use super::event::Event;
 use super::last_start::LastStart;
-use super::last_words;
 use super::managed::Managed;
 use super::place::{Place, real};
 use super::process::{Gated, Program, adopted_exit, child_exit, clear_up};
@@ -290,7 +289,7 @@ impl Supervisor {
             managed.agent.not_started(true, Instant::now());
             let is_known = (managed.error.as_ref()).is_some_and(|it| it.message == obstacle);
             if !(again && is_known) {
-                self.trouble(index, obstacle);
+                self.trouble(index, obstacle, "");
             }
             return;
         }
@@ -309,7 +308,7 @@ impl Supervisor {
             Ok(gated) => gated,
             Err(error) => {
                 managed.agent.not_started(false, Instant::now());
-                self.trouble(index, format!("not started: {error}"));
+                self.trouble(index, format!("not started: {error}"), "");
                 return;
             }
         };
@@ -324,7 +323,7 @@ impl Supervisor {
             managed.agent.not_started(false, Instant::now());
             let file = self.place.state();
             let message = format!("not started: cannot write {}: {error}", file.display());
-            self.trouble(index, message);
+            self.trouble(index, message, "");
             return;
         }
         let managed = &mut self.agents[index];
@@ -333,7 +332,7 @@ impl Supervisor {
             pid: process.pid(),
         };
         let told = start.write(&managed.config.working_dir);
-        managed.log(&last_words::beginning(process.pid()));
+        managed.log(&format!("started, pid {}", process.pid()));
         managed.agent.started(process, Instant::now());
         let child = gated.release().await;
         self.watch(process, child_exit(child));
@@ -407,17 +406,17 @@ impl Supervisor {
             };
             let how = match (exit, obstacle) {
                 (Exit::Code(UNUSABLE), Some(obstacle)) => obstacle,
-                _ => last_words::of(exit, &managed.config.working_dir, process.pid()),
+                _ => managed.how_it_ended(exit, process.pid()),
             };
-            self.trouble(index, format!("{how}{next}"));
+            self.trouble(index, how, &next);
         }
     }
 
-    fn trouble(&mut self, index: usize, message: String) {
+    /// Reports what happened to a loop, and what comes `next`. Only the first is kept: the second will be
+    /// past when it is read.
+    fn trouble(&mut self, index: usize, what: String, next: &str) {
+        let message = format!("{what}{next}");
         let managed = &mut self.agents[index];
-        // Without what follows, which will be past when it is read.
-        let what = message.split_once("; started again");
-        let what = what.map_or(&*message, |(what, _)| what).to_owned();
         managed.error = Some(LastError {
             kind: None,
             message: what.clone(),

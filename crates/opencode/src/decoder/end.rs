@@ -71,10 +71,7 @@ impl OpenCodeDecoder {
                 // The log does not tell one request from another.
                 max_attempts: None,
                 delay_ms: None,
-                error: AgentError {
-                    retryable: true,
-                    ..AgentError::new(ErrorCode::CliError, kind, said)
-                },
+                error: AgentError::new(ErrorCode::CliError, kind, said).retryable(true),
             })));
         }
     }

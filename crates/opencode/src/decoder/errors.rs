@@ -236,14 +236,12 @@ pub(super) fn of_database(stderr: &str) -> Option<AgentError> {
     } else {
         "another run holds it"
     };
-    Some(AgentError {
-        retryable: true,
-        ..AgentError::new(
-            ErrorCode::CliStderr,
-            ErrorKind::Internal,
-            format!("OpenCode could not open its database, because {why}; run it again"),
-        )
-    })
+    let error = AgentError::new(
+        ErrorCode::CliStderr,
+        ErrorKind::Internal,
+        format!("OpenCode could not open its database, because {why}; run it again"),
+    );
+    Some(error.retryable(true))
 }
 
 #[cfg(test)]

@@ -189,8 +189,8 @@ impl Dialect for OpenCodeDialect {
             _ => None,
         };
         approve.map(ModeSwitch::Answers).ok_or_else(|| {
-            AgentError::invalid_params(format!(
-                "permission: the settings of a session that was begun with {} are given to OpenCode when it \
+            AgentError::refused("permission", format!(
+                "the settings of a session that was begun with {} are given to OpenCode when it \
                  is started; begin another session for {}",
                 begun_with.as_str(),
                 mode.as_str()

@@ -33,7 +33,7 @@ pub(super) fn lease(
         McpDelivery::Private => return Ok(None),
         McpDelivery::ProjectConfig => project_file(params)?,
         McpDelivery::UserConfig => user_file(params)?,
-        _ => return invalid("mcp_delivery: OpenCode takes no servers so"),
+        _ => return invalid("mcp_delivery", "OpenCode takes no servers so"),
     };
     Ok(Some(ConfigEdit {
         table: table(file),
@@ -48,12 +48,16 @@ pub(super) fn lease(
 fn project_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
     if !reads_projects(params) {
         return invalid(
-            "mcp_delivery: OPENCODE_DISABLE_PROJECT_CONFIG is set, so OpenCode would not read the \
+            "mcp_delivery",
+            "OPENCODE_DISABLE_PROJECT_CONFIG is set, so OpenCode would not read the \
              servers in the project's file",
         );
     }
     let Some(directory) = directory_of_run(params)? else {
-        return invalid("mcp_delivery: where the agent works is not known; set working_directory");
+        return invalid(
+            "mcp_delivery",
+            "where the agent works is not known; set working_directory",
+        );
     };
     let folder = directory.join(FOLDER);
     let mut files = named(&directory, PROJECT).chain(named(&folder, PROJECT));
@@ -65,7 +69,7 @@ fn project_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
 /// The user's file: the first that is there.
 fn user_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
     let Some(folder) = user_folder(params) else {
-        return invalid("mcp_delivery: the user's home is not known; set HOME");
+        return invalid("mcp_delivery", "the user's home is not known; set HOME");
     };
     Ok(named(&folder, USER)
         .find(|file| may_exist(file))

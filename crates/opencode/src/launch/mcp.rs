@@ -240,7 +240,7 @@ pub(crate) fn known_servers(params: &ExecuteParams) -> Vec<String> {
 }
 
 fn refused(server: &str, problem: &str) -> AgentError {
-    AgentError::invalid_params(format!("mcp_servers: {server}: {problem}"))
+    AgentError::refused_server(server, problem)
 }
 
 /// The longest of the servers' limits.
@@ -260,10 +260,13 @@ pub(super) fn check_size(name: &str, text: &str) -> Result<(), AgentError> {
     if size < TOO_LARGE {
         return Ok(());
     }
-    Err(AgentError::invalid_params(format!(
-        "mcp_servers: with them {name} would have {size} bytes, and the system takes less than \
+    Err(AgentError::refused(
+        "mcp_servers",
+        format!(
+            "with them {name} would have {size} bytes, and the system takes less than \
          {TOO_LARGE} in a variable; give fewer or shorter arguments, or another mcp_delivery"
-    )))
+        ),
+    ))
 }
 
 #[cfg(test)]

@@ -239,10 +239,13 @@ impl Settings {
         for dir in &params.add_dirs {
             self.must_be_readable("add_dirs")?;
             let Some(text) = dir.to_str().filter(|_| dir.is_absolute()) else {
-                return invalid("add_dirs: OpenCode takes absolute paths in UTF-8");
+                return invalid("add_dirs", "OpenCode takes absolute paths in UTF-8");
             };
             if text.contains(['*', '?', '{', '}', '\\']) {
-                return invalid("add_dirs: a path with * ? { } or \\ would be a pattern here");
+                return invalid(
+                    "add_dirs",
+                    "a path with * ? { } or \\ would be a pattern here",
+                );
             }
             let all_in_it = format!("{}/*", text.trim_end_matches('/'));
             for agent in self.agents() {
@@ -268,7 +271,7 @@ impl Settings {
         };
         self.must_be_readable("system_prompt")?;
         if text.trim().is_empty() {
-            return invalid("system_prompt: it is empty; leave it out");
+            return invalid("system_prompt", "it is empty; leave it out");
         }
         if variable == PROMPT_FILE {
             let agent = self.fix_agent();
@@ -342,10 +345,13 @@ impl Settings {
     /// What has to be added to the configuration cannot be if that is not plain JSON.
     fn must_be_readable(&self, parameter: &str) -> Result<(), AgentError> {
         if self.opaque {
-            return Err(AgentError::invalid_params(format!(
-                "{parameter}: it has to be added to what {CONFIG} holds, and that is no plain JSON \
+            return Err(AgentError::refused(
+                parameter,
+                format!(
+                    "it has to be added to what {CONFIG} holds, and that is no plain JSON \
                  object; take comments and commas at the ends of lists out of it"
-            )));
+                ),
+            ));
         }
         Ok(())
     }
@@ -453,11 +459,14 @@ fn check_tools(params: &ExecuteParams) -> Result<(), AgentError> {
         for tool in tools {
             let is_a_name = |c: char| c.is_ascii_alphanumeric() || "_-*.".contains(c);
             if tool.is_empty() || !tool.chars().all(is_a_name) {
-                return Err(AgentError::invalid_params(format!(
-                    "{parameter}: OpenCode takes names of permissions, such as bash, edit or \
+                return Err(AgentError::refused(
+                    parameter,
+                    format!(
+                        "OpenCode takes names of permissions, such as bash, edit or \
                      server_tool, in which * stands for anything; rules for single commands go into \
                      `permission` of its configuration"
-                )));
+                    ),
+                ));
             }
         }
     }
@@ -471,9 +480,10 @@ fn check_tools(params: &ExecuteParams) -> Result<(), AgentError> {
         .iter()
         .find(|tool| denied.contains(&permission_of(tool)))
     {
-        return Err(AgentError::invalid_params(format!(
-            "allowed_tools: {both} is denied as well"
-        )));
+        return Err(AgentError::refused(
+            "allowed_tools",
+            format!("{both} is denied as well"),
+        ));
     }
     Ok(())
 }

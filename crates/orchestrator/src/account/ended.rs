@@ -115,40 +115,8 @@ pub(super) fn how(result: &RunResult) -> Ended {
             aborted: false,
         };
     }
-    let with = |code: ErrorCode| result.errors.iter().find(|error| error.code == code);
-    let error = match result.status {
-        RunStatus::Aborted => with(ErrorCode::Aborted),
-        RunStatus::TimedOut => {
-            with(ErrorCode::WatchdogTimeout).or_else(|| with(ErrorCode::StartupTimeout))
-        }
-        _ => None,
-    };
-    // What the CLI itself said last is nearest to its end: an MCP server that did not start may come
-    // before. What only says that something failed is the last resort.
-    let telling = |error: &&AgentError| error.kind != ErrorKind::Internal;
-    let own = |error: &&AgentError| error.code == ErrorCode::CliError && telling(error);
-    let error = error
-        .or_else(|| result.errors.iter().rfind(own))
-        .or_else(|| result.errors.iter().find(telling))
-        .or_else(|| result.errors.first())
-        .cloned();
     Ended {
-        error: Some(error.unwrap_or_else(|| unexplained(result))),
+        error: result.failure(),
         aborted: result.status == RunStatus::Aborted,
     }
-}
-
-/// An attempt that failed without an error event.
-fn unexplained(result: &RunResult) -> AgentError {
-    if result.status == RunStatus::Incomplete && !result.permission_denials.is_empty() {
-        let tools: Vec<_> = (result.permission_denials.iter())
-            .map(|denial| denial.tool_name.as_str())
-            .collect();
-        return AgentError::new(
-            ErrorCode::CliError,
-            ErrorKind::Permission,
-            format!("nothing was done: denied were {}", tools.join(", ")),
-        );
-    }
-    broken_off("the run ended without success and without an error")
 }

@@ -6,7 +6,9 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use teamster_core::{AgentError, AgentEvent, AgentRuntime, ErrorKind, ExecuteParams, RunAssembler};
+use teamster_core::{
+    AgentError, AgentEvent, AgentRuntime, BudgetKind, ErrorKind, ExecuteParams, RunAssembler,
+};
 use tokio::time::{Instant, sleep_until};
 
 use super::Driver;
@@ -80,11 +82,9 @@ impl Driver {
                 ended.aborted = false;
             }
             (Stop::Panicked | Stop::NotBegun, _) => {
-                *error = AgentError {
-                    kind: ErrorKind::Internal,
-                    retryable: false,
-                    ..broken_off("the runtime panicked")
-                };
+                *error = broken_off("the runtime panicked")
+                    .kind(ErrorKind::Internal)
+                    .retryable(false);
             }
             (Stop::None, ErrorKind::Aborted) if self.out_of_time() => *error = self.time_is_over(),
             (Stop::None, _) if cut_off && self.abort.is_aborted() => {
@@ -96,10 +96,10 @@ impl Driver {
             }
             // Limits of the CLI's own that came from the budget.
             (_, ErrorKind::MaxTurns) if less_turns => {
-                *error = budget_error("turns", self.budget.turns);
+                *error = budget_error(BudgetKind::Turns, self.budget.turns.map(f64::from));
             }
             (_, ErrorKind::Budget) if less_usd => {
-                *error = budget_error("USD", self.budget.usd);
+                *error = budget_error(BudgetKind::Usd, self.budget.usd);
             }
             _ => {}
         }
@@ -213,7 +213,7 @@ impl Driver {
         let most = self.budget.turns;
         let turns = most.filter(|_| !candidate.runtime.capabilities().max_turns);
         if turns.is_some_and(|most| self.account.spent_so_far().turns > most) {
-            return Some(budget_error("turns", most));
+            return Some(budget_error(BudgetKind::Turns, most.map(f64::from)));
         }
         if let Some(most) = self.budget.tokens
             && self.account.silent_turns() > SILENT_TURNS

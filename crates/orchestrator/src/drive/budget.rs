@@ -1,9 +1,8 @@
 //! What a run may use.
 
-use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind};
+use teamster_core::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind};
 use tokio::task::AbortHandle as TaskHandle;
 use tokio::time::sleep;
 
@@ -17,13 +16,13 @@ impl Driver {
         let (budget, spent) = (&self.budget, self.account.spent());
         let used = spent.usage.total_tokens();
         if let Some(most) = budget.tokens.filter(|most| used >= Some(*most)) {
-            return Some(budget_error("tokens", Some(most)));
+            return Some(budget_error(BudgetKind::Tokens, Some(figure(most))));
         }
         if let Some(most) = budget.usd.filter(|most| spent.cost_usd >= Some(*most)) {
-            return Some(budget_error("USD", Some(most)));
+            return Some(budget_error(BudgetKind::Usd, Some(most)));
         }
         let turns = budget.turns.filter(|most| spent.turns >= *most);
-        turns.map(|most| budget_error("turns", Some(most)))
+        turns.map(|most| budget_error(BudgetKind::Turns, Some(most.into())))
     }
 
     /// The time of the budget is over, and the run was stopped for that.
@@ -32,7 +31,10 @@ impl Driver {
     }
 
     pub(super) fn time_is_over(&self) -> AgentError {
-        budget_error("time", self.budget.time.map(|time| time.as_secs_f64()))
+        budget_error(
+            BudgetKind::Time,
+            self.budget.time.map(|time| time.as_secs_f64()),
+        )
     }
 
     /// Aborts the run when the time of its budget is over.
@@ -57,12 +59,12 @@ pub(super) fn over(budget: &Budget, spent: &Spent) -> Option<AgentError> {
     if let (Some(most), Some(used)) = (budget.tokens, spent.usage.total_tokens())
         && used > most
     {
-        return Some(budget_error("tokens", Some(most)));
+        return Some(budget_error(BudgetKind::Tokens, Some(figure(most))));
     }
     if let (Some(most), Some(used)) = (budget.usd, spent.cost_usd)
         && used > most
     {
-        return Some(budget_error("USD", Some(most)));
+        return Some(budget_error(BudgetKind::Usd, Some(most)));
     }
     None
 }
@@ -77,15 +79,30 @@ pub(super) fn unheld(provider: &str, most: u64) -> AgentError {
              may be too old (`teamster doctor` names the tested one), or the model's service counts nothing"
         ),
     )
+    .detail(ErrorDetail::budget(
+        BudgetKind::Tokens,
+        Some(figure(most)),
+    ))
 }
 
 /// The error of a run that has used more than it may.
-pub(super) fn budget_error(what: &str, most: Option<impl Display>) -> AgentError {
-    let most = most.map_or_else(String::new, |most| format!("{most} "));
-    let unit = if what == "time" { "seconds" } else { what };
+pub(super) fn budget_error(budget: BudgetKind, limit: Option<f64>) -> AgentError {
+    let most = limit.map_or_else(String::new, |most| format!("{most} "));
+    let unit = match budget {
+        BudgetKind::Time => "seconds",
+        BudgetKind::Usd => "USD",
+        _ => budget.as_str(),
+    };
     AgentError::new(
         ErrorCode::BudgetExceeded,
         ErrorKind::Budget,
         format!("the run's budget of {most}{unit} is spent"),
     )
+    .detail(ErrorDetail::budget(budget, limit))
+}
+
+/// A count of tokens as a figure; beyond 2^53 the nearest one.
+#[expect(clippy::cast_precision_loss, reason = "no run has so many tokens")]
+fn figure(tokens: u64) -> f64 {
+    tokens as f64
 }

@@ -2,13 +2,13 @@
 
 use std::mem;
 
-use teamster_core::{ErrorKind, RunStatus};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus};
 
 use super::caught::observed;
 use super::{Course, Driver};
 use crate::account::Account;
 use crate::registry::Registration;
-use crate::{Failure, Outcome, OutcomeStatus, RunEvent, SideEffects};
+use crate::{Outcome, OutcomeStatus, RunEvent, SideEffects};
 
 impl Driver {
     /// Ends the run.
@@ -18,13 +18,13 @@ impl Driver {
         self.account.keep(&mut out);
         let (status, error) = match course {
             Course::Success => (OutcomeStatus::Success, None),
-            Course::Error(error) => (OutcomeStatus::Error, Some(Failure::from(&error))),
+            Course::Error(error) => (OutcomeStatus::Error, Some(error)),
             Course::Aborted => (OutcomeStatus::Aborted, Some(aborted())),
         };
         if let (OutcomeStatus::Error, Some(error)) = (status, &error) {
             out.push(RunEvent::Error {
                 run_id: self.run_id.clone(),
-                error: error.clone(),
+                error: Box::new(error.clone()),
             });
         }
         self.emit(&mut out).await;
@@ -71,10 +71,10 @@ impl Driver {
     }
 }
 
-fn aborted() -> Failure {
-    Failure {
-        kind: ErrorKind::Aborted,
-        message: "the run was aborted".into(),
-        retryable: false,
-    }
+fn aborted() -> AgentError {
+    AgentError::new(
+        ErrorCode::Aborted,
+        ErrorKind::Aborted,
+        "the run was aborted",
+    )
 }

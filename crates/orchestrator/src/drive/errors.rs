@@ -1,24 +1,19 @@
-//! Errors of a run that follow from more than its last attempt.
+//! Errors that a run makes itself.
 
 use std::time::Duration;
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind};
+use teamster_core::{AgentError, ErrorCode, ErrorDetail, ErrorKind, NotRetried};
 
 use crate::Held;
 
-/// The error of a candidate that is given up because its provider is on hold.
+/// The error of a candidate whose provider is on hold.
 pub(super) fn on_hold(provider: &str, held: &Held) -> AgentError {
-    AgentError {
-        message: format!(
-            "{provider} is on hold because of an earlier error: {}",
-            held.reason.message
-        ),
-        code: ErrorCode::ProviderOnHold,
-        kind: held.reason.kind,
-        retryable: held.reason.retryable,
-        retry_after_ms: None,
-        resets_at: Some(held.until_ms),
-    }
+    let reason = &held.reason;
+    let message = format!("{provider} is on hold because of an earlier error: {reason}");
+    AgentError::new(ErrorCode::ProviderOnHold, reason.kind, message)
+        .retryable(reason.retryable)
+        .resets_at(Some(held.until_ms))
+        .cause(reason.clone())
 }
 
 /// The error of a run that had to wait for its slot for too long: that of its last attempt, if there
@@ -26,25 +21,32 @@ pub(super) fn on_hold(provider: &str, held: &Held) -> AgentError {
 pub(super) fn late(failed: Option<AgentError>, most: Duration) -> AgentError {
     let waited = format!("no slot was free in the time for attempts ({most:?})");
     match failed {
-        Some(error) => explained(error, Some(format!("not tried again: {waited}"))),
+        Some(error) => explained(
+            error,
+            Some((NotRetried::NoSlot, format!("not tried again: {waited}"))),
+        ),
         None => AgentError::new(ErrorCode::StartupTimeout, ErrorKind::Timeout, waited),
     }
 }
 
 /// Why a run did not go on whose own session is gone.
-pub(super) fn without_session(lost: &AgentError, why: Option<&str>) -> String {
+pub(super) fn without_session(
+    lost: &AgentError,
+    why: Option<(NotRetried, String)>,
+) -> (NotRetried, String) {
     let look = "look at what has been done before you ask again";
-    format!(
-        "its session could not be resumed: {}; {}",
-        lost.message,
-        why.unwrap_or(look)
-    )
+    let why = why.map_or_else(|| look.to_owned(), |(_, why)| why);
+    let why = format!("its session could not be resumed: {lost}; {why}");
+    (NotRetried::SessionLost, why)
 }
 
 /// The error of a run, with why it did not go on.
-pub(super) fn explained(mut error: AgentError, why: Option<String>) -> AgentError {
-    if let Some(why) = why {
-        error.message = format!("{} ({why})", error.message);
-    }
-    error
+pub(super) fn explained(error: AgentError, why: Option<(NotRetried, String)>) -> AgentError {
+    let Some((reason, why)) = why else {
+        return error;
+    };
+    let explained = error.clone().message(format!("{error} ({why})"));
+    explained
+        .detail(ErrorDetail::not_retried(reason, why))
+        .cause(error)
 }

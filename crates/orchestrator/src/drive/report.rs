@@ -8,7 +8,7 @@ use teamster_core::{AgentError, LogEntry};
 
 use super::{Driver, millis};
 use crate::log::{LifecycleEntry, Report};
-use crate::{Failure, Next, RunEvent, RunRequest};
+use crate::{Next, RunEvent, RunRequest};
 
 impl Driver {
     /// Reports what comes after a failed attempt.
@@ -30,7 +30,7 @@ impl Driver {
         }
         let candidate = &request.candidates[next];
         let attempt = self.account.attempt();
-        let reason = Failure::from(reason);
+        let reason = Box::new(reason.clone());
         let delay_ms = millis(delay);
         let coming = Next {
             provider: candidate.provider().to_owned(),
@@ -38,6 +38,16 @@ impl Driver {
             resumes: (self.account.session()).filter(|_| resume).cloned(),
         };
         let run_id = self.run_id.clone();
+        #[cfg(feature = "tracing")]
+        tracing::info!(
+            run = %run_id,
+            attempt,
+            provider = coming.provider,
+            reason = %reason.kind,
+            delay_ms,
+            "{}",
+            if next == last { "retry" } else { "fallback" }
+        );
         out.push(if next == last {
             RunEvent::Retry {
                 run_id,

@@ -20,10 +20,7 @@ fn plan(providers: &[&str], set: impl FnOnce(&mut RetryPolicy)) -> Plan {
 }
 
 fn error(kind: ErrorKind, after_ms: Option<u64>) -> AgentError {
-    AgentError {
-        retry_after_ms: after_ms,
-        ..AgentError::new(ErrorCode::CliError, kind, "x")
-    }
+    AgentError::new(ErrorCode::CliError, kind, "x").retry_after_ms(after_ms)
 }
 
 fn standing(error: &AgentError) -> Standing<'_> {
@@ -101,9 +98,10 @@ fn the_last_candidate_of_the_same_provider_is_chosen_over_others_once_something_
     // Nobody would have gone on anyway.
     assert_eq!(two.after(now), Step::End(None));
     let mut other = plan(&["a", "b"], |_| {});
-    let why = Step::End(Some(
+    let why = Step::End(Some((
+        NotRetried::SideEffects,
         "not started over, because the agent had used `X`; the session can be resumed".into(),
-    ));
+    )));
     assert_eq!(other.after(now), why);
 }
 

@@ -15,14 +15,15 @@ pub enum RunPhase {
     OnHold,
     /// Its agent is being started, and has told nothing yet.
     Starting,
-    /// Its agent works.
-    Running,
     /// A tool of its agent's works.
     InTool,
     /// It waits before its next attempt.
     Waiting,
     /// It was told to stop.
     Stopping,
+    /// Its agent works, or what only a newer version knows.
+    #[serde(other)]
+    Running,
 }
 
 impl RunPhase {

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
-use teamster_core::Id;
+use teamster_core::{AgentError, Id};
 
 use super::Limits;
-use crate::Failure;
 
 /// What an attempt is made with: what shares limits, and within that a model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,7 +33,7 @@ impl From<&str> for Key {
 
 /// A provider on which no attempt begins for a while, whoever asks. Those that ask for another model than
 /// the one that met the limit are not held back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -47,7 +46,7 @@ pub struct Held {
     /// Until when, in milliseconds since the Unix epoch.
     pub until_ms: u64,
     /// Why.
-    pub reason: Failure,
+    pub reason: AgentError,
 }
 
 impl Held {

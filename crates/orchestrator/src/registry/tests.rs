@@ -3,7 +3,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use teamster_core::ErrorKind;
+use teamster_core::{ErrorCode, ErrorKind};
 
 use super::*;
 
@@ -44,12 +44,12 @@ impl Registry {
     }
 }
 
-fn why() -> Failure {
-    Failure {
-        kind: ErrorKind::RateLimit,
-        message: "too many requests".to_owned(),
-        retryable: true,
-    }
+fn why() -> AgentError {
+    AgentError::new(
+        ErrorCode::CliError,
+        ErrorKind::RateLimit,
+        "too many requests",
+    )
 }
 
 /// Lets everything that can go on do so, without a command that would wake the registry.

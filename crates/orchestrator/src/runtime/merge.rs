@@ -3,14 +3,14 @@
 use std::mem;
 
 use teamster_core::{
-    AgentError, AgentEvent, CostSource, Decision, Done, ErrorCode, ErrorKind, Id, LogEntry,
-    NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult,
+    AgentError, AgentEvent, CostSource, Decision, Done, ErrorCode, ErrorDetail, ErrorKind, Id,
+    LogEntry, NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult,
     RunStatus, Text, TextLedger, Usage,
 };
 
 use super::ids::Ids;
 use super::total::Total;
-use crate::{Failure, Next, Outcome, OutcomeStatus, RunEvent};
+use crate::{Next, Outcome, OutcomeStatus, RunEvent};
 
 /// Makes one stream of the events of a run.
 #[derive(Debug, Default)]
@@ -243,7 +243,7 @@ impl Merge {
     fn again(
         &mut self,
         attempt: u32,
-        reason: &Failure,
+        reason: &AgentError,
         delay_ms: u64,
         next: &Next,
         fallback: bool,
@@ -254,8 +254,7 @@ impl Merge {
         let mut now = mem::take(&mut self.now);
         let error = match now.cause(reason).or_else(|| self.failed_before(reason)) {
             Some(cause) => cause.clone(),
-            None if attempted => broken_off(reason),
-            None => not_begun(reason),
+            None => reason.clone(),
         };
         let is_error = |entry: &LogEntry| matches!(entry.event, AgentEvent::Error(_));
         let held = mem::take(&mut now.held);
@@ -314,12 +313,12 @@ impl Merge {
                 own = (!told).then(RunAssembler::aborted_error);
             }
             (OutcomeStatus::Error, Some(failure)) => match now.cause(failure) {
-                Some(cause) => out.extend(why_not(failure, cause)),
+                Some(_) => out.extend(why_not(failure)),
                 None if self.failed_before(failure).is_some() => {
                     // The attempt that was to resume the session did not find it.
                     now.forget(ErrorKind::SessionNotFound);
                     own = self.failed.take();
-                    out.extend(own.as_ref().and_then(|error| why_not(failure, error)));
+                    out.extend(why_not(failure));
                 }
                 None if now.only_denied() => {}
                 None => {
@@ -327,11 +326,7 @@ impl Merge {
                         // It was not the caller who stopped it.
                         now.forget(ErrorKind::Aborted);
                     }
-                    own = Some(if attempted && failure.kind != ErrorKind::Budget {
-                        broken_off(failure)
-                    } else {
-                        not_begun(failure)
-                    });
+                    own = Some(failure.clone());
                 }
             },
             _ => {}
@@ -372,7 +367,7 @@ impl Merge {
     }
 
     /// The error of the attempt before, if the failure is that one.
-    fn failed_before(&self, failure: &Failure) -> Option<&AgentError> {
+    fn failed_before(&self, failure: &AgentError) -> Option<&AgentError> {
         self.failed
             .as_ref()
             .filter(|error| is_about(failure, error))
@@ -413,8 +408,8 @@ impl Current {
         }
     }
 
-    /// The error that the failure is about. Its message may go on with why nothing follows.
-    fn cause(&self, failure: &Failure) -> Option<&AgentError> {
+    /// The error event that the failure is about.
+    fn cause(&self, failure: &AgentError) -> Option<&AgentError> {
         self.errors.iter().find(|error| is_about(failure, error))
     }
 
@@ -436,42 +431,28 @@ impl Current {
     }
 }
 
-/// Whether the failure is this error, whose message may go on with why nothing follows.
-fn is_about(failure: &Failure, error: &AgentError) -> bool {
-    let rest = failure.message.strip_prefix(error.message.as_str());
-    error.kind == failure.kind && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
+/// Whether the failure is this error, or that of a run that was not retried because of it.
+fn is_about(failure: &AgentError, error: &AgentError) -> bool {
+    let failure = (failure.cause.as_deref())
+        .filter(|_| explanation(failure).is_some())
+        .unwrap_or(failure);
+    // When a limit resets may be known from another event than the error.
+    error.code == failure.code && error.kind == failure.kind && error.message == failure.message
 }
 
-/// Why the run did not go on after this error.
-fn why_not(failure: &Failure, error: &AgentError) -> Option<LogEntry> {
-    let why = failure.message.strip_prefix(error.message.as_str())?;
-    let why = why.trim_start_matches(" (").trim_end_matches(')');
-    (!why.is_empty()).then(|| runtime_notice(why.to_owned()))
+/// What kept a run from another attempt.
+fn explanation(failure: &AgentError) -> Option<&str> {
+    match failure.detail.as_deref() {
+        Some(ErrorDetail::NotRetried { explanation, .. }) => Some(explanation),
+        _ => None,
+    }
+}
+
+/// The same as an event.
+fn why_not(failure: &AgentError) -> Option<LogEntry> {
+    explanation(failure).map(|why| runtime_notice(why.to_owned()))
 }
 
 fn runtime_notice(message: String) -> LogEntry {
     AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, message).into()
-}
-
-/// The error of an attempt that did not tell of one.
-fn broken_off(failure: &Failure) -> AgentError {
-    error(ErrorCode::StreamEndedEarly, failure)
-}
-
-/// The error of what was ended, or given up, by the run itself.
-fn not_begun(failure: &Failure) -> AgentError {
-    let code = match failure.kind {
-        ErrorKind::Budget => ErrorCode::BudgetExceeded,
-        ErrorKind::Invalid => ErrorCode::InvalidParams,
-        ErrorKind::RateLimit | ErrorKind::Quota => ErrorCode::ProviderOnHold,
-        _ => ErrorCode::Io,
-    };
-    error(code, failure)
-}
-
-fn error(code: ErrorCode, failure: &Failure) -> AgentError {
-    AgentError {
-        retryable: failure.retryable,
-        ..AgentError::new(code, failure.kind, failure.message.clone())
-    }
 }

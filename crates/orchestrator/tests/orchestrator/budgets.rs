@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, ToolKind, Usage};
+use teamster_core::{AgentEvent, BudgetKind, ErrorCode, ErrorKind, RunStatus, ToolKind, Usage};
 use teamster_orchestrator::{Limits, OutcomeStatus, RunEvent};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
@@ -34,8 +34,17 @@ fn assert_spent(events: &[RunEvent], message: &str) {
     let error = done.meta.error.unwrap();
     assert_eq!(error.kind, ErrorKind::Budget, "{}", error.message);
     assert_eq!(error.message, message);
+    assert_eq!(error.code, ErrorCode::BudgetExceeded);
+    let unit = match error.budget() {
+        Some(BudgetKind::Time) => "seconds",
+        Some(BudgetKind::Tokens) => "tokens",
+        Some(BudgetKind::Usd) => "USD",
+        Some(BudgetKind::Turns) => "turns",
+        other => panic!("{other:?}"),
+    };
+    assert!(message.contains(unit), "{message}: {unit}");
     assert!(!error.retryable);
-    assert!(matches!(&events[events.len() - 2], RunEvent::Error { error: e, .. } if *e == error));
+    assert!(matches!(&events[events.len() - 2], RunEvent::Error { error: e, .. } if **e == error));
     if let Some(last) = done.meta.attempt_log.last()
         && let Some(last) = &last.error
         && last.kind != ErrorKind::Network

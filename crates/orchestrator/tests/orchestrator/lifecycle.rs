@@ -103,7 +103,7 @@ async fn retry_fallback_and_error_word_for_word() {
     let mut request = request(&[&claude, &second]);
     request.candidates[1].params.model = Some("haiku".into());
     let lines = wire(&orchestrator(), request).await;
-    let reason = |kind: &str, message: &str, retryable: bool| json!({"kind": kind, "message": message, "retryable": retryable});
+    let reason = |kind: &str, message: &str, retryable: bool| json!({"code": "CLI_ERROR", "kind": kind, "message": message, "retryable": retryable});
     assert_eq!(
         lines[3],
         json!({"type": "run:retry", "runId": "r", "attempt": 2, "delayMs": 1000,
@@ -143,7 +143,7 @@ async fn an_aborted_run_is_aborted_on_the_wire() {
     let cancel = request.candidates[0].params.cancel.clone();
     cancel.cancel();
     let lines = wire(&orchestrator(), request).await;
-    let error = json!({"kind": "aborted", "message": "the run was aborted", "retryable": false});
+    let error = json!({"code": "ABORTED", "kind": "aborted", "message": "the run was aborted", "retryable": false});
     assert_eq!(
         lines[1],
         json!({"type": "run:end", "runId": "r", "status": "aborted", "durationMs": 0, "result": {

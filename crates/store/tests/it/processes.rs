@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use sqlx::Connection as _;
-use teamster_core::{ErrorKind, Usage};
-use teamster_orchestrator::{Attempt, Failure, Outcome, OutcomeStatus};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Usage};
+use teamster_orchestrator::{Attempt, Outcome, OutcomeStatus};
 use teamster_store::{
     Conversation, NewRun, NewSession, RunFilter, RunRecord, RunState, SessionFilter, Store,
 };
@@ -83,11 +83,7 @@ fn outcome(id: &str) -> Outcome {
         cache_write_tokens: figure,
         reasoning_tokens: figure,
     });
-    let failure = Failure {
-        kind: ErrorKind::Network,
-        message: id.repeat(20),
-        retryable: true,
-    };
+    let failure = AgentError::new(ErrorCode::CliError, ErrorKind::Network, id.repeat(20));
     outcome.meta.session_id = Some(id.into());
     outcome.meta.model = Some(id.into());
     outcome.meta.cost_usd = Some(0.25);

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use teamster_core::{ErrorKind, ExecuteParams, Id};
-use teamster_orchestrator::{Accepted, Attempt, Failure, Outcome, OutcomeStatus, RunObserver};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Id};
+use teamster_orchestrator::{Accepted, Attempt, Outcome, OutcomeStatus, RunObserver};
 use teamster_store::{
     Conversation, NewSession, Recorder, RunFilter, RunState, SessionFilter, Store, StoreError,
 };
@@ -32,15 +32,19 @@ pub(crate) async fn session_of(store: &Store, provider: &str) -> Option<String> 
     found.map(|found| found.session_id)
 }
 
-pub(crate) fn not_found() -> Failure {
-    Failure {
-        kind: ErrorKind::SessionNotFound,
-        message: "no such session".into(),
-        retryable: false,
-    }
+pub(crate) fn not_found() -> AgentError {
+    AgentError::new(
+        ErrorCode::CliError,
+        ErrorKind::SessionNotFound,
+        "no such session",
+    )
 }
 
-pub(crate) fn attempt(provider: &str, session_id: Option<&str>, error: Option<Failure>) -> Attempt {
+pub(crate) fn attempt(
+    provider: &str,
+    session_id: Option<&str>,
+    error: Option<AgentError>,
+) -> Attempt {
     Attempt {
         provider: provider.into(),
         model: None,
@@ -95,7 +99,7 @@ on_each_database! {
         let kept = store.session(&talk().with("codex")).await.unwrap().unwrap();
         assert_eq!((&*kept.session_id, kept.model), ("s-2", None));
 
-        let overloaded = Failure { kind: ErrorKind::Overloaded, ..not_found() };
+        let overloaded = not_found().kind(ErrorKind::Overloaded);
         let attempts = vec![
             attempt("claude", Some("s-1"), Some(overloaded)),
             attempt("codex", Some("s-2"), None),
@@ -169,7 +173,7 @@ on_each_database! {
         let run_id = Id::from("r-4");
         accept(&recorder, &run_id, &params).await;
         let attempts = vec![
-            attempt("claude", Some("new"), Some(Failure { kind: ErrorKind::Quota, ..not_found() })),
+            attempt("claude", Some("new"), Some(not_found().kind(ErrorKind::Quota))),
             attempt("codex", None, Some(not_found())),
         ];
         recorder.ended(&outcome(&run_id, attempts)).await;

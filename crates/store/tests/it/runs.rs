@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-use teamster_core::{ErrorKind, Usage};
-use teamster_orchestrator::{Attempt, Failure, Outcome, OutcomeStatus};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Usage};
+use teamster_orchestrator::{Attempt, Outcome, OutcomeStatus};
 use teamster_store::{
     NewRun, RunFilter, RunRecord, RunState, StoreError, check_run_id, prompt_hash,
 };
@@ -31,11 +31,11 @@ fn full(run_id: &str) -> Outcome {
         cache_write_tokens: Some(0),
         reasoning_tokens: Some(u64::try_from(i64::MAX).unwrap()),
     });
-    let failure = Failure {
-        kind: ErrorKind::RateLimit,
-        message: "too\0 many; 'quoted' \"ü\" \u{1f600}".into(),
-        retryable: true,
-    };
+    let failure = AgentError::new(
+        ErrorCode::CliError,
+        ErrorKind::RateLimit,
+        "too\0 many; 'quoted' \"ü\" \u{1f600}",
+    );
     let meta = &mut outcome.meta;
     meta.session_id = Some("s-2".into());
     meta.model = Some("gpt".into());

@@ -5,8 +5,9 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, Decoder, ErrorCode, ErrorKind, Events, Exit, LogEntry,
-    NoticeLevel, NoticeSource, RunAssembler, RunSummary, Stop, Usage,
+    AbortHandle, AgentError, AgentEvent, Decision, Decoder, ErrorCode, ErrorKind, Events, Exit,
+    LogEntry, NoticeLevel, NoticeSource, Permission, PermissionAnswer, PermissionPolicy,
+    PermissionRequest, RunAssembler, RunSummary, Stop, ToolResult, Usage,
 };
 use tokio::time::{Instant, sleep};
 
@@ -25,6 +26,7 @@ pub(super) struct Play {
     script: Script,
     hand: Hand,
     assembler: Option<RunAssembler>,
+    policy: PermissionPolicy,
     /// One for the whole run: it counts.
     out: Events,
     usage: Option<Usage>,
@@ -32,13 +34,14 @@ pub(super) struct Play {
 }
 
 impl Play {
-    pub(super) fn new(script: Script, include_native: bool) -> Self {
+    pub(super) fn new(script: Script, include_native: bool, policy: PermissionPolicy) -> Self {
         let hand = Hand::default();
         let decoder = Box::new(HandsOn(hand.clone()));
         Self {
             script,
             hand,
             assembler: Some(RunAssembler::new(decoder, include_native)),
+            policy,
             out: Events::new(),
             usage: None,
             started: Instant::now(),
@@ -60,6 +63,14 @@ impl Play {
             }
             match self.script.steps.pop_front() {
                 Some(Step::Event(event)) => return Next::Events(self.tell(event)),
+                Some(Step::Ask(request, output)) => {
+                    let answer = tokio::select! {
+                        biased;
+                        () = abort.aborted() => continue,
+                        answer = answer(&self.policy, request.clone()) => answer,
+                    };
+                    return Next::Events(self.answered(request, &answer, output));
+                }
                 Some(Step::Delay(time)) => tokio::select! {
                     biased;
                     () = abort.aborted() => {}
@@ -83,6 +94,31 @@ impl Play {
             _ => {}
         }
         self.push(event);
+        self.out.drain_entries(0).collect()
+    }
+
+    /// What follows from the answer to a request for permission.
+    fn answered(
+        &mut self,
+        request: PermissionRequest,
+        answer: &PermissionAnswer,
+        output: String,
+    ) -> Vec<LogEntry> {
+        let (decision, reason) = match answer {
+            PermissionAnswer::Deny(reason) => (Decision::Denied, reason.clone()),
+            _ => (Decision::Allowed, None),
+        };
+        let denied = decision == Decision::Denied;
+        let mut permission = Permission::new(request.tool_name, decision);
+        permission.tool_id.clone_from(&request.tool_id);
+        permission.reason = reason;
+        self.push(AgentEvent::Permission(Box::new(permission)));
+        if let Some(id) = request.tool_id {
+            let output = if denied { "denied".to_owned() } else { output };
+            let mut result = ToolResult::new(id, output);
+            result.is_error = Some(denied);
+            self.push(AgentEvent::ToolResult(Box::new(result)));
+        }
         self.out.drain_entries(0).collect()
     }
 
@@ -167,6 +203,18 @@ impl Play {
             }
         }
         events
+    }
+}
+
+/// What the policy answers.
+pub(super) async fn answer(
+    policy: &PermissionPolicy,
+    request: PermissionRequest,
+) -> PermissionAnswer {
+    match policy {
+        PermissionPolicy::Allow => PermissionAnswer::Allow,
+        PermissionPolicy::Ask(ask) => ask(request).await,
+        _ => PermissionAnswer::Deny(Some("nobody is there to ask".to_owned())),
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 use teamster_core::{
     AgentError, AgentEvent, ChangeKind, CostSource, Decision, FileChange, Id, McpTool, NoticeLevel,
-    NoticeSource, Permission, RateLimit, Retract, Retry, RunResult, RunSummary, Session, Text,
-    Thinking, ToolKind, ToolResult, ToolUse, Usage, UsageReport,
+    NoticeSource, Permission, PermissionRequest, RateLimit, Retract, Retry, RunResult, RunSummary,
+    Session, Text, Thinking, ToolKind, ToolResult, ToolUse, Usage, UsageReport,
 };
 
 /// What one run of a [`MockRuntime`](super::MockRuntime) says and does, step by step, and how it ends.
@@ -53,6 +53,8 @@ pub struct Script {
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Event(AgentEvent),
+    /// Permission is asked for; with it the tool gives this output.
+    Ask(PermissionRequest, String),
     Delay(Duration),
     WaitForAbort,
     Hang,
@@ -162,6 +164,24 @@ impl Script {
             mcp: Some(McpTool { server, tool }),
             parent_tool_id: None,
         })))
+    }
+
+    /// A tool is called for which permission is asked: by the policy of a session
+    /// ([`MockSessions`](super::MockSessions)); in a run it is denied. With permission it has this output.
+    pub fn ask_tool(
+        self,
+        name: impl Into<String>,
+        id: impl Into<Id>,
+        kind: ToolKind,
+        input: Value,
+        output: impl Into<String>,
+    ) -> Self {
+        let (name, id) = (name.into(), id.into());
+        let number = self.steps.len() as u64;
+        let mut request = PermissionRequest::new(number, name.as_str(), kind, input.clone());
+        request.tool_id = Some(id.clone());
+        self.tool_use(name, id, kind, input)
+            .step(Step::Ask(request, output.into()))
     }
 
     /// A tool that was called has succeeded.

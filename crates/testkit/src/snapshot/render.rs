@@ -442,6 +442,7 @@ impl<'a> Line<'a> {
             retryable,
             retry_after_ms,
             resets_at,
+            ..
         } = error;
         self.word(word(code));
         self.word(word(kind));

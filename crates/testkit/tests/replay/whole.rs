@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use teamster::Exit;
+use teamster_core::Exit;
 use teamster_testkit::fixture::{Fixture, META, STDOUT};
 use teamster_testkit::replay::{ReplayOptions, replay, replay_bytes};
 use teamster_testkit::snapshot;

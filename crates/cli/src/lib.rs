@@ -1,0 +1,163 @@
+//! The program `teamster`: runs coding-agent CLIs from a terminal or a script.
+//!
+//! It is a library so that a program of one's own can be the same with more providers: its `main` is
+//! [`main_with`].
+#![warn(missing_docs)]
+
+mod agents;
+mod args;
+mod chat;
+mod demo;
+mod doctor;
+mod drive;
+mod exit_code;
+mod guard;
+mod hints;
+mod loop_run;
+mod mcp;
+mod mock_model;
+mod orphans;
+mod params;
+mod record;
+mod render;
+mod run;
+mod runs;
+mod signals;
+mod stdin;
+mod store;
+mod supervise;
+mod table;
+mod usage;
+mod words;
+mod zone;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use clap::CommandFactory;
+use teamster::Providers;
+
+use args::{Cli, Command};
+
+/// The name of the subcommand that is the fake agent.
+pub(crate) const FAKE_AGENT: &str = "fake-agent";
+
+/// The providers that the commands know by name.
+static PROVIDERS: OnceLock<Providers> = OnceLock::new();
+
+/// The providers that the commands know by name.
+pub(crate) fn providers() -> &'static Providers {
+    PROVIDERS.get_or_init(Providers::builtin)
+}
+
+/// Runs the program with these providers, such as `Providers::builtin().with(Arc::new(MyProvider))`. Reads
+/// the arguments of the process, and takes over its signals and its output.
+pub fn main_with(providers: Providers) -> ExitCode {
+    // Only a second call of this function could come too late.
+    let _ = PROVIDERS.set(providers);
+    // Before anything else: it takes arguments that are none of ours, and stands in for programs
+    // of which everything is measured.
+    let mut args = std::env::args_os().skip(1);
+    match args.next() {
+        Some(first) if first == FAKE_AGENT => return fake_agent(args),
+        Some(first) if first == guard::ARGUMENT => {
+            return guard::main(&args.collect::<Vec<_>>());
+        }
+        _ => {}
+    }
+    let cli = match Cli::read(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => error.exit(),
+        // Help, or the version.
+        Err(help) => return exit(exit_code::of_printed(help.print())),
+    };
+    exit(match cli.command {
+        Command::Run(args) => run::main(&args),
+        Command::Chat(args) => chat::main(&args),
+        Command::Runs(args) => runs::main(&args.command),
+        Command::Usage(args) => usage::main(&args),
+        Command::Loop(args) => loop_run::main(&args),
+        Command::Supervise(args) => supervise::main(&args),
+        Command::Agents(args) => agents::main(&args),
+        Command::Doctor(args) => doctor::main(&args),
+        Command::Mcp(args) => mcp::main(&args.command),
+        Command::Demo(args) => demo::main(&args),
+        Command::MockModel(args) => mock_model::main(&args),
+        Command::Completions(args) => {
+            // Written to memory first: the generator panics if it cannot write.
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "teamster", &mut script);
+            exit_code::of_printed(io::stdout().write_all(&script))
+        }
+        Command::FakeAgent(args) => return fake_agent(args.args.into_iter()),
+        Command::FakeMcp(args) => return teamster_testkit::mcp_server::main(args.args.into_iter()),
+    })
+}
+
+/// Ends with this code, or with the error that there was instead.
+fn exit(code: anyhow::Result<u8>) -> ExitCode {
+    match code {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            fail(&error);
+            ExitCode::from(exit_code::AGENT_ERROR)
+        }
+    }
+}
+
+/// Says what went wrong in teamster itself, or with its arguments.
+pub(crate) fn fail(error: &anyhow::Error) {
+    fail_on(&mut anstream::stderr(), error);
+}
+
+/// The same to somebody else than stderr.
+pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
+    let style = anstyle::Style::new()
+        .fg_color(Some(anstyle::AnsiColor::Red.into()))
+        .bold();
+    let error = words::printable(words::without_error_word(&format!("{error:#}")));
+    // Nobody is left to tell if it is gone.
+    let _ = writeln!(out, "{style}error:{style:#} {error}");
+}
+
+/// Says what was given but has no effect.
+pub(crate) fn warn(ignored: &[String]) {
+    let style = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Yellow.into()));
+    for what in ignored {
+        let what = words::printable(what);
+        // As above.
+        let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {what}");
+    }
+}
+
+/// A runtime whose worker threads go on while the main thread waits for a slow reader of stdout:
+/// the agent must never wait for that.
+pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
+    /// It takes so many descriptors, and panics if there is none left for its signals.
+    const DESCRIPTORS: usize = 8;
+    let free: io::Result<Vec<_>> = (0..DESCRIPTORS)
+        .map(|_| std::fs::File::open("/dev/null"))
+        .collect();
+    drop(free.map_err(with_advice)?);
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+}
+
+/// What to do about too few descriptors.
+fn with_advice(error: io::Error) -> io::Error {
+    if error.raw_os_error() == Some(nix::libc::EMFILE) {
+        io::Error::other(format!("{error}; raise the limit with `ulimit -n`"))
+    } else {
+        error
+    }
+}
+
+fn fake_agent(args: impl Iterator<Item = OsString>) -> ExitCode {
+    teamster_testkit::fake_agent::FakeAgent::new()
+        .prefix_args([FAKE_AGENT])
+        .run(args)
+}

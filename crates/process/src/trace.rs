@@ -1,0 +1,11 @@
+//! Events for `tracing`, where the feature of that name is on; nothing otherwise.
+
+/// An event of this level, with the other arguments of [`tracing::event!`].
+macro_rules! trace {
+    ($level:ident, $($arg:tt)*) => {
+        #[cfg(feature = "tracing")]
+        ::tracing::event!(target: "teamster::process", ::tracing::Level::$level, $($arg)*);
+    };
+}
+
+pub(crate) use trace;

@@ -1,0 +1,379 @@
+//! The CLIs of this build, and those that an application adds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use teamster_core::{
+    AgentError, CliProvider, SessionProvider, SessionRuntime, SharedRuntime, excerpt,
+};
+use teamster_process::{CliRuntime, RuntimeConfig};
+
+/// The one list of CLIs: id and feature of each, the other names that people use for it, and its
+/// provider.
+macro_rules! builtin {
+    ($($id:literal $(| $alias:literal)* => $provider:expr,)*) => {
+        /// Every CLI that there is, in this build or not, with the other names that people use for it.
+        const KNOWN: &[(&str, &[&str])] = &[$(($id, &[$($alias),*])),*];
+
+        impl Providers {
+            /// The CLIs of this build.
+            pub fn builtin() -> Self {
+                Self {
+                    entries: vec![$(
+                        #[cfg(feature = $id)]
+                        Entry::Sessions(Arc::new($provider)),
+                    )*],
+                }
+            }
+        }
+    };
+}
+
+builtin! {
+    "claude" | "claude-code" | "claudecode" => crate::claude::Claude,
+    "codex" | "codex-cli" | "openai-codex" => crate::codex::Codex,
+    "copilot" | "copilot-cli" | "github-copilot" | "github-copilot-cli" => crate::copilot::Copilot,
+    "gemini" | "gemini-cli" | "google-gemini" => crate::gemini::Gemini,
+    "opencode" | "open-code" | "opencode-ai" => crate::opencode::OpenCode,
+}
+
+/// Providers by name: those of this build, and an application's own.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use teamster::{CliProvider, Providers, RuntimeConfig};
+///
+/// # fn example(mine: Arc<dyn CliProvider>) -> Result<(), teamster::AgentError> {
+/// let providers = Providers::builtin().with(mine);
+/// let runtime = providers.runtime("my-agent", RuntimeConfig::default())?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Providers {
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone)]
+enum Entry {
+    Runs(Arc<dyn CliProvider>),
+    Sessions(Arc<dyn SessionProvider>),
+}
+
+impl Entry {
+    fn provider(&self) -> Arc<dyn CliProvider> {
+        match self {
+            Self::Runs(provider) => provider.clone(),
+            Self::Sessions(provider) => provider.clone(),
+        }
+    }
+
+    fn id(&self) -> &'static str {
+        match self {
+            Self::Runs(provider) => provider.info().id,
+            Self::Sessions(provider) => provider.info().id,
+        }
+    }
+}
+
+impl Providers {
+    /// No provider at all.
+    pub fn none() -> Self {
+        Self {
+            entries: Vec::new(),
+        }
+    }
+
+    /// Adds a provider of one's own, under the id in its [`info`](CliProvider::info). It takes the place of
+    /// another one with this id.
+    #[must_use]
+    pub fn with(self, provider: Arc<dyn CliProvider>) -> Self {
+        self.add(Entry::Runs(provider))
+    }
+
+    /// The same for a provider whose CLI can be kept for many turns.
+    #[must_use]
+    pub fn with_sessions(self, provider: Arc<dyn SessionProvider>) -> Self {
+        self.add(Entry::Sessions(provider))
+    }
+
+    fn add(mut self, new: Entry) -> Self {
+        match self.entries.iter_mut().find(|it| it.id() == new.id()) {
+            Some(entry) => *entry = new,
+            None => self.entries.push(new),
+        }
+        self
+    }
+
+    /// All of them, those of this build first and by name.
+    pub fn all(&self) -> Vec<Arc<dyn CliProvider>> {
+        self.entries.iter().map(Entry::provider).collect()
+    }
+
+    /// Those that have sessions.
+    pub fn all_with_sessions(&self) -> Vec<Arc<dyn SessionProvider>> {
+        let entries = self.entries.iter();
+        entries
+            .filter_map(|entry| match entry {
+                Entry::Sessions(provider) => Some(provider.clone()),
+                Entry::Runs(_) => None,
+            })
+            .collect()
+    }
+
+    /// The provider of this name ([`provider`] says which names there are).
+    pub fn get(&self, name: &str) -> Option<Arc<dyn CliProvider>> {
+        #[cfg(feature = "acp")]
+        if let Some(agent) = crate::acp::AcpAgent::named(name) {
+            return Some(Arc::new(agent.ok()?));
+        }
+        self.entry(name).map(Entry::provider)
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        let name = normal(name);
+        let id = known_id(&name).unwrap_or(&name);
+        self.entries.iter().find(|entry| normal(entry.id()) == id)
+    }
+
+    /// A runtime for the provider of this name. See [`create_cli_runtime`].
+    pub fn runtime(&self, name: &str, config: RuntimeConfig) -> Result<SharedRuntime, AgentError> {
+        #[cfg(feature = "acp")]
+        if let Some(agent) = crate::acp::AcpAgent::named(name) {
+            let sessions = CliRuntime::with_config(agent?, config);
+            return Ok(Arc::new(crate::acp::OneTurn::new(sessions)));
+        }
+        match self.get(name) {
+            Some(provider) => Ok(Arc::new(CliRuntime::with_config(provider, config))),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// A runtime of sessions with the provider of this name. See
+    /// [`create_session_runtime`](crate::create_session_runtime).
+    pub fn session_runtime(
+        &self,
+        name: &str,
+        config: RuntimeConfig,
+    ) -> Result<Arc<dyn SessionRuntime>, AgentError> {
+        #[cfg(feature = "acp")]
+        if let Some(agent) = crate::acp::AcpAgent::named(name) {
+            return Ok(Arc::new(CliRuntime::with_config(agent?, config)));
+        }
+        match self.entry(name) {
+            Some(Entry::Sessions(provider)) => {
+                let provider = provider.clone();
+                Ok(Arc::new(CliRuntime::with_config(provider, config)))
+            }
+            Some(Entry::Runs(provider)) => {
+                let name = provider.info().name;
+                Err(AgentError::invalid_params(format!(
+                    "{name} cannot be kept for many turns: run it once for each, and resume its session"
+                )))
+            }
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// A candidate of an orchestrated run, by the name of its provider.
+    #[cfg(feature = "orchestrator")]
+    pub fn candidate(
+        &self,
+        name: &str,
+        config: RuntimeConfig,
+        params: teamster_core::ExecuteParams,
+    ) -> Result<crate::orchestrator::Candidate, AgentError> {
+        let runtime = self.runtime(name, config)?;
+        Ok(crate::orchestrator::Candidate::new(runtime, params))
+    }
+
+    /// Why there is no provider of this name.
+    pub(crate) fn missing(&self, name: &str) -> AgentError {
+        let is_command = name.trim_start().starts_with("acp:");
+        let message = match known_id(&normal(name)) {
+            None if is_command => {
+                "this build is without agents that are named by a command: turn on the feature \
+                 `acp` of the crate `teamster`"
+                    .to_owned()
+            }
+            Some(id) => format!(
+                "this build is without the provider `{id}`: turn on the feature `{id}` of the crate \
+                 `teamster`"
+            ),
+            None => {
+                let known = KNOWN.iter().map(|(id, _)| *id);
+                let own = self.entries.iter().map(Entry::id);
+                let own = own.filter(|id| known_id(id).is_none());
+                let known: Vec<_> = known.chain(own).collect();
+                format!(
+                    "there is no provider `{}`; there is: {}",
+                    excerpt(name.trim(), 100),
+                    known.join(", ")
+                )
+            }
+        };
+        AgentError::invalid_params(message)
+    }
+}
+
+/// The CLIs of this build.
+impl Default for Providers {
+    fn default() -> Self {
+        Self::builtin()
+    }
+}
+
+impl fmt::Debug for Providers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set()
+            .entries(self.entries.iter().map(Entry::id))
+            .finish()
+    }
+}
+
+/// Every provider that this build has, by name.
+pub fn providers() -> Vec<Arc<dyn CliProvider>> {
+    Providers::builtin().all()
+}
+
+/// The provider of this name, if this build has it.
+///
+/// Names are those of the programs (`claude`, `codex`, `copilot`, `gemini`, `opencode`), in upper or
+/// lower case and with blanks around them, or what people also call them, such as `Claude Code`,
+/// `gemini-cli` or `github-copilot`. Any other agent that speaks the Agent Client Protocol is named by its
+/// command, after `acp:`, as in `acp:my-agent --acp`.
+pub fn provider(name: &str) -> Option<Arc<dyn CliProvider>> {
+    Providers::builtin().get(name)
+}
+
+/// A runtime for the provider of this name, such as `claude` ([`provider`] says which names there
+/// are).
+///
+/// Nothing is started and nothing is looked for: a CLI that is missing is an event of the run.
+/// An unknown name is an [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) error that lists the
+/// known ones; so is the name of a provider that this build is without, and the error says which feature
+/// it is.
+///
+/// ```
+/// use teamster::{AgentRuntime, RuntimeConfig};
+///
+/// let error = teamster::create_cli_runtime("no-such", RuntimeConfig::default()).err();
+/// assert!(error.is_some_and(|error| error.message.contains("no-such")));
+/// ```
+pub fn create_cli_runtime(name: &str, config: RuntimeConfig) -> Result<SharedRuntime, AgentError> {
+    Providers::builtin().runtime(name, config)
+}
+
+/// A name in lower case, with one dash between its words.
+fn normal(name: &str) -> String {
+    let words: Vec<_> = name
+        .split(|c: char| c.is_whitespace() || c == '-' || c == '_')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    words.join("-")
+}
+
+/// The id that a name stands for, which is [`normal`].
+fn known_id(name: &str) -> Option<&'static str> {
+    KNOWN
+        .iter()
+        .find(|(id, aliases)| *id == name || aliases.contains(&name))
+        .map(|(id, _)| *id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::create_session_runtime;
+    use teamster_core::{AgentRuntime, ErrorCode, ExecuteParams};
+
+    #[cfg(feature = "acp")]
+    #[test]
+    fn any_other_agent_is_named_by_its_command() {
+        let runtime = create_cli_runtime("acp:my-agent  --acp", RuntimeConfig::default()).unwrap();
+        assert_eq!(runtime.id(), "acp:my-agent --acp");
+        let provider = provider(runtime.id()).unwrap();
+        assert_eq!(provider.info().id, runtime.id());
+        assert!(provider.launch(&ExecuteParams::new("hi")).is_err());
+        let sessions = create_session_runtime(runtime.id(), RuntimeConfig::default()).unwrap();
+        assert!(sessions.session_capabilities().interrupt);
+
+        let config = RuntimeConfig::default();
+        let error = create_session_runtime("acp:'", config.clone()).err();
+        assert!(error.unwrap().message.contains("is not closed"));
+        assert!(create_cli_runtime("acp:", config).is_err());
+        assert!(super::provider("acp:").is_none());
+    }
+
+    #[cfg(feature = "claude")]
+    #[test]
+    fn a_known_provider_gives_its_runtime() {
+        let runtime = create_cli_runtime("claude", RuntimeConfig::default()).unwrap();
+        assert_eq!(runtime.id(), "claude");
+        assert!(runtime.capabilities().resume);
+    }
+
+    #[test]
+    fn names_are_taken_as_people_write_them() {
+        for (name, id) in [
+            ("Claude", "claude"),
+            (" claude\n", "claude"),
+            ("Claude Code", "claude"),
+            ("claude_code", "claude"),
+            ("CODEX", "codex"),
+            ("Gemini CLI", "gemini"),
+            ("OpenCode", "opencode"),
+            ("GitHub Copilot CLI", "copilot"),
+            ("github-copilot", "copilot"),
+        ] {
+            assert_eq!(known_id(&normal(name)), Some(id), "{name:?}");
+        }
+        for name in ["", "claud", "claude code 2", "gpt"] {
+            assert_eq!(known_id(&normal(name)), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn every_provider_is_known_by_its_id_and_no_name_stands_for_two() {
+        for provider in providers() {
+            assert_eq!(known_id(provider.info().id), Some(provider.info().id));
+        }
+        let mut names: Vec<_> = KNOWN
+            .iter()
+            .flat_map(|(id, aliases)| std::iter::once(id).chain(*aliases))
+            .collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn an_unknown_provider_is_an_error_that_lists_the_known_ones() {
+        let error = create_cli_runtime(" nobody", RuntimeConfig::default())
+            .err()
+            .unwrap();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert_eq!(
+            error.message,
+            "there is no provider `nobody`; there is: claude, codex, copilot, gemini, opencode"
+        );
+    }
+
+    /// What a build without the provider says.
+    #[test]
+    fn a_provider_that_is_not_in_the_build_names_its_feature() {
+        assert!(
+            Providers::builtin()
+                .missing("acp:x")
+                .message
+                .contains("the feature `acp`")
+        );
+        assert_eq!(
+            Providers::builtin().missing("Codex CLI").message,
+            "this build is without the provider `codex`: turn on the feature `codex` of the crate \
+             `teamster`"
+        );
+    }
+}

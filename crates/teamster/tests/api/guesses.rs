@@ -1,0 +1,174 @@
+//! What an experienced reader writes first, before reading the documentation. All of it compiles.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use teamster::orchestrator::{
+    Action, Budget, Candidate, Orchestrator, OrchestratorConfig, OutcomeStatus, RetryPolicy,
+    RunEvent, RunRequest,
+};
+use teamster::{
+    AgentError, ErrorCode, ErrorKind, ExecuteParams, McpDelivery, PermissionMode, Providers,
+    RunResult, RunStatus, RuntimeConfig, SharedRuntime, Text, Timeouts, ToolKind, ToolUse,
+};
+use teamster_testkit::mock_runtime::{MockRuntime, Script};
+
+use crate::own_provider::MyProvider;
+
+fn mock(name: &str, script: Script) -> Arc<MockRuntime> {
+    Arc::new(MockRuntime::new(name).run(script))
+}
+
+fn no_login() -> AgentError {
+    AgentError::new(ErrorCode::CliError, ErrorKind::Auth, "not logged in")
+}
+
+#[test]
+fn inputs_are_built_by_value() {
+    let d = Duration::from_secs(90);
+    let id = String::from("0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f");
+
+    let config = RuntimeConfig::default()
+        .program("claude")
+        .die_with_parent(true);
+    assert_eq!(config.program.as_deref(), Some("claude".as_ref()));
+    assert!(config.die_with_parent);
+
+    let params = ExecuteParams::new("hi")
+        .model("sonnet")
+        .permission(PermissionMode::ReadOnly)
+        .working_directory("x")
+        .env("A", "b")
+        .timeouts(Timeouts::default().idle(d))
+        .resume(id);
+    assert_eq!(params.model.as_deref(), Some("sonnet"));
+    assert_eq!(params.permission, PermissionMode::ReadOnly);
+    assert_eq!(params.working_directory.as_deref(), Some("x".as_ref()));
+    assert_eq!(params.env["A"], "b");
+    assert_eq!(params.timeouts.idle, Some(d));
+    assert_eq!(params.timeouts.startup, None);
+    assert_eq!(
+        params.session_id.as_deref(),
+        Some("0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f")
+    );
+    let params = params
+        .allowed_tools(["Bash(git *)"])
+        .add_dirs(["/a", "/b"])
+        .max_turns(3);
+    assert_eq!(params.allowed_tools, ["Bash(git *)"]);
+    assert_eq!(params.add_dirs.len(), 2);
+    assert_eq!(params.max_turns, Some(3));
+
+    let policy = RetryPolicy::default()
+        .retries(1)
+        .on(ErrorKind::Auth, Action::End);
+    assert_eq!(policy.retries, 1);
+    assert_eq!(policy.action(&no_login()), Action::End);
+
+    let text = Text::new("hi");
+    assert_eq!(text.text, "hi");
+    let tool = ToolUse::new("Bash", "id", ToolKind::Execute, json!({}));
+    assert_eq!((&*tool.tool_name, &*tool.tool_id), ("Bash", "id"));
+}
+
+#[test]
+fn a_setting_has_one_spelling() -> Result<(), AgentError> {
+    let mode = "read-only".parse::<PermissionMode>()?;
+    assert_eq!(mode, PermissionMode::ReadOnly);
+    assert_eq!(mode.to_string(), "read-only");
+    assert_eq!(serde_json::to_value(mode).unwrap(), "read-only");
+    for written in ["read-only", "read_only"] {
+        assert_eq!(
+            serde_json::from_value::<PermissionMode>(json!(written)).unwrap(),
+            mode
+        );
+    }
+    assert_eq!(
+        "user-config".parse::<McpDelivery>()?,
+        McpDelivery::UserConfig
+    );
+    assert_eq!("rate_limit".parse::<ErrorKind>()?, ErrorKind::RateLimit);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_and_its_stream_are_awaited() -> Result<(), AgentError> {
+    let runtime: SharedRuntime = mock("claude", Script::new().failed(no_login()));
+    let other = mock("codex", Script::new().text("Done.").completed());
+    let params = ExecuteParams::new("hi");
+    let candidate = Candidate::new(other, params.clone());
+    let policy = RetryPolicy::default().retries(1);
+    let budget = Budget::default().usd(0.5);
+    let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
+
+    let request = RunRequest::new(runtime, params)
+        .fallback(candidate)
+        .retry(policy)
+        .budget(budget);
+    let outcome = orchestrator.run(request).await; // Run: IntoFuture
+    assert_eq!(outcome.answer(), Some("Done."));
+    assert!(outcome.is_success());
+    assert_eq!(outcome.error(), None);
+    assert_eq!(outcome.into_result()?.meta.attempts, 2);
+
+    let runtime = mock("claude", Script::new().text("It is done.").completed());
+    let result: RunResult =
+        teamster::AgentRuntime::execute(&runtime, ExecuteParams::new("hi")).await; // EventStream: IntoFuture
+    assert!(result.is_success());
+    assert_eq!(result.error(), None);
+    assert_eq!(result.answer(), Some("It is done."));
+    assert_eq!(result.into_result()?.status, RunStatus::Completed);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_that_is_awaited_is_a_stream_too() -> Result<(), AgentError> {
+    let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
+    let runtime = mock("claude", Script::new().failed(no_login()));
+    let mut run = orchestrator.run(RunRequest::new(runtime, ExecuteParams::new("hi")));
+    let mut last = None;
+    while let Some(event) = run.next().await {
+        last = Some(event);
+    }
+    let Some(RunEvent::End { status, result, .. }) = last else {
+        panic!("{last:?}");
+    };
+    assert_eq!(status, OutcomeStatus::Error);
+    assert_eq!(
+        result.error().map(|error| error.code),
+        Some(ErrorCode::CliError)
+    );
+    assert_eq!(result.into_result().unwrap_err(), no_login());
+
+    let runtime = mock("claude", Script::new().failed(no_login()));
+    let result = teamster::AgentRuntime::execute(&runtime, ExecuteParams::new("hi")).await;
+    assert_eq!(result.error(), Some(&no_login()));
+    assert_eq!(result.into_result().unwrap_err(), no_login());
+    Ok(())
+}
+
+#[test]
+fn a_provider_of_ones_own_has_a_name() -> Result<(), AgentError> {
+    let providers = Providers::builtin().with(Arc::new(MyProvider));
+    let runtime = providers.runtime("my-agent", RuntimeConfig::default())?;
+    assert_eq!(runtime.id(), "my-agent");
+    assert_eq!(providers.get("My Agent").unwrap().info().id, "my-agent");
+    assert_eq!(providers.all().len(), Providers::builtin().all().len() + 1);
+
+    let params = ExecuteParams::new("hi");
+    let candidate = providers.candidate("my-agent", RuntimeConfig::default(), params)?;
+    assert_eq!(candidate.provider(), "my-agent");
+
+    let error = providers
+        .session_runtime("my-agent", RuntimeConfig::default())
+        .err()
+        .unwrap();
+    assert_eq!(error.code, ErrorCode::InvalidParams);
+    let error = providers
+        .runtime("no-such", RuntimeConfig::default())
+        .err()
+        .unwrap();
+    assert!(error.message.ends_with("opencode, my-agent"), "{error}");
+    Ok(())
+}

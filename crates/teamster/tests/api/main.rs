@@ -1,0 +1,8 @@
+//! The public surface as applications use it.
+#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
+
+mod errors;
+#[cfg(unix)]
+mod examples;
+mod guesses;
+mod own_provider;

@@ -1,0 +1,262 @@
+//! Sessions without a CLI: turns that play scripts, and tools that are asked for.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, EventStream,
+    ExecuteParams, Id, PermissionAnswer, PermissionMode, PermissionPolicy, PermissionRequest,
+    SessionCapabilities, SessionFuture, SessionOptions, SessionRuntime, Turn,
+};
+use tokio::sync::Mutex as TurnLock;
+
+use super::play::answer;
+use super::{MockRuntime, Received, Script};
+
+/// A [`SessionRuntime`] whose turns play [`Script`]s, one after another over all of its sessions.
+///
+/// A tool that a script [asks for](Script::ask_tool) goes through the caller's [`PermissionPolicy`], and
+/// what was answered is [kept](Self::answers).
+///
+/// ```
+/// use serde_json::json;
+/// use teamster_core::{PermissionAnswer, PermissionPolicy, SessionOptions, SessionRuntime, ToolKind, Turn};
+/// use teamster_testkit::mock_runtime::{MockSessions, Script};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let script = Script::new()
+///     .session("s-1")
+///     .ask_tool("Bash", "t1", ToolKind::Execute, json!({"command": "rm -r ."}), "done")
+///     .text("I was not allowed to.");
+/// let mock = MockSessions::new("claude").turn(script);
+///
+/// let policy = PermissionPolicy::decide(|_| PermissionAnswer::Deny(Some("not here".into())));
+/// let session = mock.open(SessionOptions::default().permissions(policy))?;
+/// let result = session.send(Turn::new("Clean up")).await;
+///
+/// assert_eq!(result.answer(), Some("I was not allowed to."));
+/// assert_eq!(result.permission_denials[0].reason.as_deref(), Some("not here"));
+/// assert_eq!(mock.turns()[0].params.prompt, "Clean up");
+/// assert_eq!(mock.answers().len(), 1);
+/// # Ok::<(), teamster_core::AgentError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct MockSessions {
+    runtime: MockRuntime,
+    capabilities: SessionCapabilities,
+    answers: Arc<Mutex<Vec<(PermissionRequest, PermissionAnswer)>>>,
+}
+
+impl MockSessions {
+    /// A runtime of this name whose sessions can do everything but begin turns by themselves.
+    pub fn new(id: impl Into<String>) -> Self {
+        let mut capabilities = SessionCapabilities::none();
+        capabilities.interrupt = true;
+        capabilities.clear = true;
+        capabilities.set_model = true;
+        capabilities.set_permission = true;
+        capabilities.permissions = true;
+        capabilities.denial_reason = true;
+        capabilities.changed_input = true;
+        capabilities.images = true;
+        Self {
+            runtime: MockRuntime::new(id),
+            capabilities,
+            answers: Arc::default(),
+        }
+    }
+
+    /// Adds a script for one more turn.
+    #[must_use]
+    pub fn turn(self, script: Script) -> Self {
+        self.runtime.add(script);
+        self
+    }
+
+    /// The runtime that plays the turns, to add scripts later.
+    pub fn runtime(&self) -> &MockRuntime {
+        &self.runtime
+    }
+
+    /// What the sessions can do, to change some of it. Clones made before keep theirs.
+    pub fn capabilities_mut(&mut self) -> &mut SessionCapabilities {
+        &mut self.capabilities
+    }
+
+    /// The turns that were started so far, in that order, with what they were asked.
+    pub fn turns(&self) -> Vec<Received> {
+        self.runtime.runs()
+    }
+
+    /// What was asked for, and how it was answered.
+    pub fn answers(&self) -> Vec<(PermissionRequest, PermissionAnswer)> {
+        lock(&self.answers).clone()
+    }
+
+    /// The same policy, whose answers are kept.
+    fn kept(&self, policy: PermissionPolicy) -> PermissionPolicy {
+        let answers = self.answers.clone();
+        PermissionPolicy::ask(move |request: PermissionRequest| {
+            let (policy, answers) = (policy.clone(), answers.clone());
+            async move {
+                let answer = answer(&policy, request.clone()).await;
+                lock(&answers).push((request, answer.clone()));
+                answer
+            }
+        })
+    }
+}
+
+impl AgentRuntime for MockSessions {
+    fn id(&self) -> &str {
+        self.runtime.id()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.runtime.capabilities()
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        self.runtime.execute(params)
+    }
+}
+
+impl SessionRuntime for MockSessions {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &self.capabilities
+    }
+
+    fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
+        let policy = self.kept(options.permissions.clone());
+        Ok(Box::new(MockSession {
+            sessions: self.clone(),
+            policy,
+            shared: Arc::new(Shared {
+                params: Mutex::new(options.params),
+                playing: Mutex::default(),
+                begun: AtomicBool::new(false),
+                turns: TurnLock::new(()),
+            }),
+        }))
+    }
+}
+
+impl fmt::Debug for MockSessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MockSessions")
+            .field("runtime", &self.runtime)
+            .finish_non_exhaustive()
+    }
+}
+
+struct MockSession {
+    sessions: MockSessions,
+    policy: PermissionPolicy,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// What holds for all turns, with the session as soon as it is known.
+    params: Mutex<ExecuteParams>,
+    /// Stops the turn that is being played.
+    playing: Mutex<Option<AbortHandle>>,
+    begun: AtomicBool,
+    /// One turn at a time.
+    turns: TurnLock<()>,
+}
+
+impl AgentSession for MockSession {
+    fn provider(&self) -> &str {
+        self.sessions.id()
+    }
+
+    fn id(&self) -> Option<Id> {
+        let params = lock(&self.shared.params);
+        params.session_id.as_deref().map(Id::from)
+    }
+
+    fn capabilities(&self) -> &SessionCapabilities {
+        &self.sessions.capabilities
+    }
+
+    fn send(&self, turn: Turn) -> EventStream {
+        let abort = AbortHandle::new(&turn.cancel);
+        let order = abort.clone();
+        let shared = self.shared.clone();
+        let (runtime, policy) = (self.sessions.runtime.clone(), self.policy.clone());
+        let events = async_stream::stream! {
+            let _turn = shared.turns.lock().await;
+            let mut params = lock(&shared.params).clone();
+            params.prompt = turn.prompt;
+            params.images = turn.images;
+            params.timeouts = turn.timeouts.or(params.timeouts);
+            params.cancel = order.token();
+            *lock(&shared.playing) = Some(order);
+            shared.begun.store(true, Ordering::SeqCst);
+            let mut events = runtime.play(params, policy);
+            while let Some(entry) = events.next_entry().await {
+                match &entry.event {
+                    AgentEvent::Session(session) => {
+                        lock(&shared.params).session_id = Some(session.session_id.to_string());
+                    }
+                    // Before the caller sees it: the session waits for a turn then.
+                    AgentEvent::Done(_) => *lock(&shared.playing) = None,
+                    _ => {}
+                }
+                yield entry;
+            }
+        };
+        EventStream::new(events, abort)
+    }
+
+    fn interrupt(&self) {
+        if let Some(playing) = &*lock(&self.shared.playing) {
+            playing.abort();
+        }
+    }
+
+    fn steer(&self, _text: String) -> SessionFuture<'_, Result<(), AgentError>> {
+        let error = AgentError::invalid_params("a session of the mock runtime cannot be steered");
+        Box::pin(async move { Err(error) })
+    }
+
+    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            let _turn = self.shared.turns.lock().await;
+            lock(&self.shared.params).session_id = None;
+            Ok(())
+        })
+    }
+
+    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>> {
+        lock(&self.shared.params).model = Some(model);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
+        lock(&self.shared.params).permission = mode;
+        Box::pin(async { Ok(()) })
+    }
+
+    fn unasked(&self) -> Option<EventStream> {
+        None
+    }
+
+    fn close(&self) -> SessionFuture<'_, ()> {
+        self.interrupt();
+        Box::pin(async move {
+            let _turn = self.shared.turns.lock().await;
+            self.shared.begun.store(false, Ordering::SeqCst);
+        })
+    }
+
+    fn is_hot(&self) -> bool {
+        self.shared.begun.load(Ordering::SeqCst) && lock(&self.shared.playing).is_none()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
