@@ -43,6 +43,9 @@ enum Task {
     Conformance(delegate::Args),
     /// Play the scenarios with versions of the CLIs side by side, and report what they change.
     Follow(delegate::Args),
+    /// Kill processes that hold leases of files at every operation, and hundreds among others; it takes
+    /// minutes. The tests do it at some.
+    Leases,
     Prices(prices::Args),
     Loop(soak::Args),
     Replay(replay::Args),
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
         Task::Follow(args) => delegate::run("follow", &args),
+        Task::Leases => soak::leases(),
         Task::Prices(args) => prices::run(&args, &mut out),
         Task::Loop(args) => soak::run(&args),
         Task::Replay(args) => replay::run(&args, &mut out),

@@ -1,5 +1,5 @@
 //! `cargo xtask loop`: the loop with the real CLIs, which lives in a package of its own, and for a long time
-//! with stand-ins, which is a test with more ticks.
+//! with stand-ins, which is a test with more ticks. `cargo xtask leases`: the tests of leases, with more kills.
 
 use std::env;
 use std::process::Command;
@@ -58,6 +58,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         .args(["--", "--nocapture"])
         .env("TEAMSTER_SOAK_TICKS", soak.ticks.to_string())
         .env("TEAMSTER_SOAK_SEED", soak.seed.to_string())
+        .status()
+        .context("cannot start cargo")?;
+    Ok(Outcome::problems_if(!status.success()))
+}
+
+/// Runs the tests of killed leases with all of their steps.
+pub(crate) fn leases() -> anyhow::Result<Outcome> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["test", "--package", "teamster-mcp", "--test", "lease"])
+        .args(["--", "crash::", "interleaving::", "--nocapture"])
+        .env("TEAMSTER_LEASE_SOAK", "1")
         .status()
         .context("cannot start cargo")?;
     Ok(Outcome::problems_if(!status.success()))

@@ -266,12 +266,5 @@ fn campaign(full: bool) {
 
 #[test]
 fn a_process_killed_at_any_step_loses_nothing() {
-    campaign(false);
-}
-
-/// All of them; takes minutes.
-#[test]
-#[ignore = "takes minutes"]
-fn a_process_killed_at_every_operation_loses_nothing() {
-    campaign(true);
+    campaign(crate::soak());
 }

@@ -12,3 +12,8 @@ mod ownership;
 mod property;
 mod rules;
 mod support;
+
+/// Whether all steps are wanted, as `cargo xtask leases` does: it takes minutes.
+fn soak() -> bool {
+    std::env::var_os("TEAMSTER_LEASE_SOAK").is_some()
+}
