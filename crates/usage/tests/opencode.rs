@@ -1,10 +1,6 @@
 //! The accounts of the databases that the real OpenCode left, against what the model's service reported:
 //! however the database stands there, and without a trace in its folder.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +11,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use teamster_usage::{Dimension, Places, Provider, TickMeter};
 use tempfile::TempDir;
 
-use common::{counted, scan, scenarios, truth};
+use crate::common::{counted, scan, scenarios, truth};
 
 const DATA: &str = ".local/share/opencode";
 

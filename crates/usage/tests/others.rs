@@ -1,7 +1,4 @@
 //! The accounts of what real Copilot, Gemini and OpenCode left, against what the model's service reported.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use teamster_usage::{Dimension, Provider};
 
-use common::{Sum, counted, scan, scenarios, truth};
+use crate::common::{Sum, counted, scan, scenarios, truth};
 
 #[test]
 fn gemini_comes_to_what_was_used() {

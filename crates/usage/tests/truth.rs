@@ -1,6 +1,5 @@
 //! The accounts of files that real CLIs left, against what the model's service reported.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 
 use teamster_core::{AgentEvent, Order, PermissionAnswer, PermissionPolicy, RunStatus};
 
-use crate::play::{Play, Told};
-use crate::{is_plain, times};
+use crate::sessions::play::{Play, Told};
+use crate::sessions::{is_plain, times};
 
 /// What a message of the recorded model costs, in millionths of a dollar.
 const COST_OPUS_5: f64 = 685.0;

@@ -2,8 +2,8 @@
 
 use teamster_core::RunStatus;
 
-use crate::play::Play;
-use crate::{COST, both, is_plain, times};
+use crate::sessions::play::Play;
+use crate::sessions::{COST, both, is_plain, times};
 
 #[test]
 fn work_in_the_background_ends_in_a_turn_that_nobody_asked_for() {

@@ -2,8 +2,8 @@
 
 use teamster_core::{ErrorKind, Order, OrderId, PermissionAnswer, RunStatus};
 
-use crate::play::Play;
-use crate::{COST, HELLO, ONE, asked, both, is_plain};
+use crate::sessions::play::Play;
+use crate::sessions::{COST, HELLO, ONE, asked, both, is_plain};
 
 #[test]
 fn an_interrupted_turn_is_aborted_and_the_next_one_is_as_ever() {

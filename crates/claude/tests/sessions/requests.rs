@@ -5,8 +5,8 @@ use teamster_core::{
     AgentEvent, Decision, Order, OrderId, PermissionAnswer, PermissionMode, ToolKind,
 };
 
-use crate::play::Play;
-use crate::{COST, HELLO, ONE, asked, both, is_plain, times};
+use crate::sessions::play::Play;
+use crate::sessions::{COST, HELLO, ONE, asked, both, is_plain, times};
 
 #[test]
 fn the_conversation_is_cleared_without_a_turn() {

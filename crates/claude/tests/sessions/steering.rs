@@ -2,8 +2,8 @@
 
 use teamster_core::{ErrorKind, Order, OrderId, RunStatus};
 
-use crate::play::Play;
-use crate::{COST, COST_330, HELLO, both, times};
+use crate::sessions::play::Play;
+use crate::sessions::{COST, COST_330, HELLO, both, times};
 
 #[test]
 fn what_is_said_while_a_tool_runs_is_taken_into_the_turn() {

@@ -5,8 +5,8 @@ use teamster_core::{
     AgentEvent, ErrorKind, Exchange, Exit, Image, ImageSource, Order, OrderId, RunStatus, Turn,
 };
 
-use crate::play::Play;
-use crate::{COST, HELLO, both, is_plain, times};
+use crate::sessions::play::Play;
+use crate::sessions::{COST, HELLO, both, is_plain, times};
 
 #[test]
 fn turns_follow_each_other_and_each_has_its_own_figures() {

@@ -8,7 +8,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use teamster_loop::Control;
 use tokio::time::{Instant, sleep};
 
-use crate::{Agent, agent_loop, costs, failed, read};
+use crate::agent::{Agent, agent_loop, costs, failed, read};
 
 #[tokio::test(start_paused = true)]
 async fn what_was_in_the_way_of_a_flag_may_go() {

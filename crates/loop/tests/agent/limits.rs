@@ -10,7 +10,7 @@ use teamster_loop::{Control, Settings, SleepFile};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Agent, agent_loop, agent_loop_with, failed, read};
+use crate::agent::{Agent, agent_loop, agent_loop_with, failed, read};
 
 /// A turn that always has something to say, so that nobody who reads it ever waits.
 fn flood() -> EventStream {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use teamster_loop::{Control, Settings};
 use tokio::time::sleep;
 
-use crate::{Agent, agent_loop, agent_loop_with, costs, read, turn};
+use crate::agent::{Agent, agent_loop, agent_loop_with, costs, read, turn};
 
 #[tokio::test(start_paused = true)]
 async fn one_that_takes_too_long_is_interrupted_and_each_counts_once() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use teamster_mock_model::MockModel;
 
-use crate::client::{Connection, ask, conversation, script, server, tasks};
+use crate::server::client::{Connection, ask, conversation, script, server, tasks};
 
 /// The server's own task.
 const SERVER: usize = 1;

@@ -4,7 +4,7 @@ use std::time::Duration;
 use teamster_testkit::fake_agent::{Pipe, Script, Stdin};
 use teamster_testkit::proc::wait_until;
 
-use crate::{Files, run, start, text};
+use crate::fake_agent::{Files, run, start, text};
 
 #[test]
 fn stdin_is_not_read_unless_asked() {

@@ -3,7 +3,7 @@ use std::process::{Command, Output};
 
 use teamster_testkit::fake_agent::{Report, SCRIPT_ENV, Script, Signal, Spawn, SpawnKind};
 
-use crate::{Files, command, run, text};
+use crate::fake_agent::{Files, command, run, text};
 
 /// The program without a script in the environment.
 fn by_hand(args: &[&str]) -> Output {

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use teamster_testkit::fake_agent::{BigLine, Flood, Pipe, Script, Stream, Text};
 
-use crate::{Files, run, start, text};
+use crate::fake_agent::{Files, run, start, text};
 
 /// What a pipe holds unless somebody enlarged it.
 const PIPE: usize = 64 * 1024;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use teamster_testkit::fake_agent::{Play, Script, Stream};
 
-use crate::{Agent, Files, command, run, text};
+use crate::fake_agent::{Agent, Files, command, run, text};
 
 const FOUR: &str = "one\ntwo\nthree\nfour";
 

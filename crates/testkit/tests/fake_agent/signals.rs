@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use teamster_testkit::fake_agent::{Script, Signal};
 
-use crate::{Files, run, start, text};
+use crate::fake_agent::{Files, run, start, text};
 
 const TERM: Option<i32> = Some(15);
 

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind};
 use teamster_testkit::proc;
 
-use crate::{Agent, Files, LIMIT, command, send, start};
+use crate::fake_agent::{Agent, Files, LIMIT, command, send, start};
 
 /// Spawns one process of this kind, which reports and ends; the agent and its child.
 fn kin(kind: SpawnKind) -> (Report, Report) {

@@ -7,7 +7,7 @@ use teamster_testkit::proc;
 use teamster_testkit::stand_in::witness::{Kind, What};
 use teamster_testkit::stand_in::{Act, Plan, StandIn};
 
-use crate::{FULL, LIGHT, LIMIT, Place, end, figures};
+use crate::stand_in::{FULL, LIGHT, LIMIT, Place, end, figures};
 
 fn place(plan: impl FnOnce(Plan) -> Plan) -> Place {
     Place::new(StandIn::Claude, plan)

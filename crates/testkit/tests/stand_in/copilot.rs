@@ -4,7 +4,7 @@ use teamster_core::{AgentRuntime, ErrorKind, ExecuteParams, RunStatus};
 use teamster_testkit::stand_in::witness::What;
 use teamster_testkit::stand_in::{Act, Plan, StandIn};
 
-use crate::{FULL, LIGHT, Place, end, figures};
+use crate::stand_in::{FULL, LIGHT, Place, end, figures};
 
 const ID: &str = "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f";
 
@@ -70,8 +70,9 @@ async fn a_run_that_hangs_is_stopped_and_says_so() {
     let handle = stream.abort_handle();
     let run = tokio::spawn(end(stream));
     let hangs = || place.seen().contains(&What::Will { act: Act::Hang });
-    let hung =
-        tokio::task::block_in_place(|| teamster_testkit::proc::wait_until(crate::LIMIT, hangs));
+    let hung = tokio::task::block_in_place(|| {
+        teamster_testkit::proc::wait_until(crate::stand_in::LIMIT, hangs)
+    });
     assert!(hung);
     handle.abort();
     let result = run.await.unwrap();
