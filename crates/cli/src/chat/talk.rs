@@ -400,7 +400,7 @@ struct BesideTurn<'a> {
 
 enum Happens {
     Interrupted,
-    Asked(Question),
+    Asked(Box<Question>),
 }
 
 impl Beside<LogEntry> for BesideTurn<'_> {
@@ -416,7 +416,7 @@ impl Beside<LogEntry> for BesideTurn<'_> {
         tokio::select! {
             biased;
             () = self.playing.interrupted() => Happens::Interrupted,
-            Some(question) = asked => Happens::Asked(question),
+            Some(question) = asked => Happens::Asked(Box::new(question)),
             else => std::future::pending().await,
         }
     }
