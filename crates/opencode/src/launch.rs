@@ -214,7 +214,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         if value.as_deref().is_some_and(loses_its_quotes) {
             return Err(AgentError::refused(
                 name,
-                format!("OpenCode takes off quotes around a value; leave them out"),
+                "OpenCode takes off quotes around a value; leave them out",
             ));
         }
     }

@@ -461,11 +461,9 @@ fn check_tools(params: &ExecuteParams) -> Result<(), AgentError> {
             if tool.is_empty() || !tool.chars().all(is_a_name) {
                 return Err(AgentError::refused(
                     parameter,
-                    format!(
-                        "OpenCode takes names of permissions, such as bash, edit or \
+                    "OpenCode takes names of permissions, such as bash, edit or \
                      server_tool, in which * stands for anything; rules for single commands go into \
-                     `permission` of its configuration"
-                    ),
+                     `permission` of its configuration",
                 ));
             }
         }
