@@ -121,7 +121,7 @@ impl ClaudeSession {
             None
         };
         if let Some(why) = why_not {
-            let error = AgentError::refused("steer", format!("{why}"));
+            let error = AgentError::refused("steer", why);
             self.exchange.settle(id, Err(error));
         } else if sent {
             // Never a command, which the CLI would not take into the turn.

@@ -89,7 +89,7 @@ pub(super) fn allowed_servers(
     allowed.retain(|name| !excluded.contains(name));
     if let Some(name) = allowed.iter().find(|name| is_changed_in_list(name)) {
         return Err(AgentError::refused_server(
-            missing[0].to_string(),
+            missing[0].clone(),
             format!(
                 "the user's setting mcp.allowed leaves it out; add it there (it cannot be done for \
                  the run, because of {name:?} in it)"
