@@ -59,7 +59,7 @@ async fn main() -> Result<(), AgentError> {
     // An hour of work takes no time.
     tokio::time::pause();
     let mock = MockRuntime::new("claude")
-        .run(Script::new().delay(Duration::from_secs(3600)).completed())
+        .run(Script::new().delay(Duration::from_hours(1)).completed())
         .run(
             Script::new()
                 .session("s-1")
@@ -75,7 +75,7 @@ async fn main() -> Result<(), AgentError> {
     let runs = mock.runs();
     assert_eq!(runs.len(), 2);
     assert_eq!(runs[1].params.max_turns, Some(3));
-    assert!(runs[1].started - runs[0].started >= Duration::from_secs(3600));
+    assert!(runs[1].started - runs[0].started >= Duration::from_hours(1));
 
     // The stream keeps the grammar that every consumer relies on.
     let script = Script::new()

@@ -124,7 +124,7 @@ pub(crate) fn retried(resumes: Option<&str>) -> RunEvent {
     RunEvent::Retry {
         run_id: "r-1".into(),
         attempt: 2,
-        reason: overloaded(),
+        reason: Box::new(overloaded()),
         delay_ms: 580,
         next: next("claude", resumes),
     }
@@ -135,15 +135,14 @@ pub(crate) fn fallback(provider: &str) -> RunEvent {
     RunEvent::Fallback {
         run_id: "r-1".into(),
         attempt: 2,
-        reason: overloaded(),
+        reason: Box::new(overloaded()),
         delay_ms: 0,
         next: next(provider, None),
     }
 }
 
-fn overloaded() -> Box<AgentError> {
-    let code = ErrorCode::CliError;
-    Box::new(AgentError::new(code, ErrorKind::Overloaded, "overloaded"))
+fn overloaded() -> AgentError {
+    AgentError::new(ErrorCode::CliError, ErrorKind::Overloaded, "overloaded")
 }
 
 fn next(provider: &str, resumes: Option<&str>) -> Next {

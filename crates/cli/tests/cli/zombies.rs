@@ -41,6 +41,7 @@ exec cat done >/dev/null
 "#;
 
 /// The leftovers that `doctor` lists, in each of its reports. `None` where no namespace can be made.
+#[expect(clippy::print_stderr, reason = "says why nothing was tested")]
 fn leftovers(killed: &str) -> Option<Vec<Vec<Value>>> {
     let unshare = |args: &[&str]| {
         let mut command = Command::new("timeout");
