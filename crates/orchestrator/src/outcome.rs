@@ -21,7 +21,8 @@ pub struct Outcome {
     pub structured_output: Option<Value>,
     /// How it went.
     pub meta: OutcomeMeta,
-    /// The whole result of the last attempt, if there was one. Not on the wire.
+    /// The result of the last attempt, if there was one: whole, except in the log of a run, whose `done` has
+    /// the text. Not on the wire.
     #[serde(skip)]
     pub last_result: Option<Box<RunResult>>,
 }

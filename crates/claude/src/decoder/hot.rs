@@ -58,7 +58,7 @@ impl ClaudeDecoder {
     pub(crate) fn cleared(&mut self, line: &[u8]) {
         json_line::read(line, |text| {
             let line: ResultLine<'_> = parse(text)?;
-            self.turns.result(&line, None, None, &mut Events::new());
+            self.turns.result(line, None, None, &mut Events::new());
             Some(())
         });
         self.background.turn_ends(None);

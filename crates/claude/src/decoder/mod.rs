@@ -168,7 +168,7 @@ impl ClaudeDecoder {
             }
             "result" => {
                 let line = parse(text)?;
-                self.result(&line, out);
+                self.result(line, out);
             }
             "rate_limit_event" => {
                 let line = parse(text)?;
@@ -221,10 +221,10 @@ impl ClaudeDecoder {
         }
     }
 
-    fn result(&mut self, line: &wire::ResultLine<'_>, out: &mut Events) {
+    fn result(&mut self, line: wire::ResultLine<'_>, out: &mut Events) {
         let new = self.background.in_turn() || self.turns.none_ended();
         self.background.turn_ends(line.origin.as_ref());
-        let stopped = hooks::stopped(line, self.blocked.take());
+        let stopped = hooks::stopped(&line, self.blocked.take());
         let failed = line.failed() || stopped.is_some();
         if !failed {
             self.settle_pending(out);

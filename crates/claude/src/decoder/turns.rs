@@ -12,6 +12,7 @@
 //!
 //! In a session of many turns each turn is a run: what it used is what the totals grew by.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use teamster_core::{
@@ -145,17 +146,17 @@ impl Turns {
     /// The end of a turn. `error` is the CLI's word for what failed, `stopped` why a hook ended it.
     pub(super) fn result(
         &mut self,
-        line: &ResultLine<'_>,
+        mut line: ResultLine<'_>,
         error: Option<&str>,
         stopped: Option<AgentError>,
         out: &mut Events,
     ) {
         let failed = line.failed() || stopped.is_some();
         let (usage, cost) = match &line.model_usage_since_last_result {
-            Some(models) => self.book(models, line),
-            None => self.spend(line),
+            Some(models) => self.book(models, &line),
+            None => self.spend(&line),
         };
-        let session_usage = self.of_session(line);
+        let session_usage = self.of_session(&line);
         let api_ms = line.duration_api_ms;
         self.api_ms = api_ms.or(self.api_ms);
         let summary = &mut self.summary;
@@ -174,11 +175,12 @@ impl Turns {
             (None, None) => api_ms.map(to_ms).or(summary.api_duration_ms),
         };
         summary.session_usage = session_usage;
-        summary.final_message = line
-            .result
-            .as_deref()
-            .filter(|text| !failed && !text.is_empty())
-            .map(str::to_owned);
+        summary.final_message = match failed {
+            true => None,
+            false => (line.result.take())
+                .filter(|text| !text.is_empty())
+                .map(Cow::into_owned),
+        };
         if line.structured_output.is_some() {
             summary
                 .structured_output
@@ -197,7 +199,7 @@ impl Turns {
         summary.stop_reason.clone_from(&stop_reason);
         match stopped {
             Some(error) => out.error(error),
-            None if failed => self.failed(line, error, out),
+            None if failed => self.failed(&line, error, out),
             // The answer is there; it is only that no more came of it.
             None if line.terminal_reason.as_deref() == Some("stop_hook_prevented") => {
                 let message = "a Stop hook ended the run";

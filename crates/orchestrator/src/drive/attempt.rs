@@ -1,6 +1,7 @@
 //! One attempt: from the start of the agent to the end of its stream.
 
 use std::future::{pending, poll_fn};
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use teamster_core::{
     AgentError, AgentEvent, AgentRuntime, BudgetKind, ErrorKind, ExecuteParams, RunAssembler,
+    RunResult,
 };
 use tokio::time::{Instant, sleep_until};
 
@@ -113,7 +115,7 @@ impl Driver {
         candidate: &Candidate,
         params: ExecuteParams,
         registration: &Registration,
-    ) -> (Option<Box<teamster_core::RunResult>>, Stop) {
+    ) -> (Option<Box<RunResult>>, Stop) {
         let runtime = &candidate.runtime;
         let Ok(mut stream) = catch_unwind(AssertUnwindSafe(|| runtime.execute(params))) else {
             return (None, Stop::NotBegun);
@@ -153,10 +155,14 @@ impl Driver {
                     let mut next = Some(entry);
                     let mut result = None;
                     // What is there at this moment is reported together.
-                    while let Some(entry) = next.take() {
+                    while let Some(mut entry) = next.take() {
                         (self.account).event(&entry.event, self.elapsed_ms(), &mut out);
-                        if let AgentEvent::Done(done) = &entry.event {
-                            result = Some(done.result.clone());
+                        if let AgentEvent::Done(done) = &mut entry.event {
+                            result = Some(if self.agents {
+                                without_text(&mut done.result)
+                            } else {
+                                mem::take(&mut done.result)
+                            });
                         }
                         self.report_with(entry, &mut out);
                         if result.is_some() {
@@ -266,6 +272,16 @@ enum Stop {
     Panicked,
     /// It panicked before there was a stream.
     NotBegun,
+}
+
+/// The result without its text, which may be long, and which the consumer of the log has in `done`.
+fn without_text(result: &mut RunResult) -> Box<RunResult> {
+    let text = mem::take(&mut result.text);
+    let final_message = result.final_message.take();
+    let rest = Box::new(result.clone());
+    result.text = text;
+    result.final_message = final_message;
+    rest
 }
 
 /// What the future gives at once, if it does.
