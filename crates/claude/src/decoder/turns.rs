@@ -175,11 +175,11 @@ impl Turns {
             (None, None) => api_ms.map(to_ms).or(summary.api_duration_ms),
         };
         summary.session_usage = session_usage;
-        summary.final_message = match failed {
-            true => None,
-            false => (line.result.take())
-                .filter(|text| !text.is_empty())
-                .map(Cow::into_owned),
+        summary.final_message = if failed {
+            None
+        } else {
+            let text = line.result.take().filter(|text| !text.is_empty());
+            text.map(Cow::into_owned)
         };
         if line.structured_output.is_some() {
             summary
