@@ -26,7 +26,7 @@ static INFO: CliInfo = CliInfo {
     program: "opencode",
     version_args: &["--version"],
     tested_versions: &["1.18.33"],
-    oldest_version: Some("1.18.3"),
+    oldest_version: Some("1.18.17"),
     install: "npm install -g opencode-ai",
     login: "log in with `opencode auth login`, or set the model provider's key in the environment",
     choose_session_id: false,

@@ -445,7 +445,7 @@ fn the_help_of_a_version_without_auto_says_that_it_is_too_old() {
         };
         assert_eq!(error.kind, ErrorKind::Invalid);
         assert!(
-            error.message.contains("1.18.3 or newer"),
+            error.message.contains("1.18.17 or newer"),
             "{}",
             error.message
         );
