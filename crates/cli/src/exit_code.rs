@@ -20,7 +20,7 @@ pub(crate) const CLI_NOT_FOUND: u8 = 3;
 pub(crate) const TIMEOUT: u8 = 4;
 /// The output broke off without an end, or nothing came of the run but denied permissions.
 pub(crate) const INCOMPLETE: u8 = 5;
-/// The run was stopped: by a signal, or because nobody reads the output any more.
+/// The run was stopped: by a signal, or because the reader of the output is gone.
 pub(crate) const ABORTED: u8 = 130;
 
 /// The codes as `--help` lists them.
@@ -32,7 +32,7 @@ Exit codes:
     3  the agent's CLI is not installed or cannot be executed
     4  a limit of time ended the run
     5  the output broke off, or nothing came of the run but denied permissions
-  130  the run was stopped, by a signal or because nobody reads the output any more";
+  130  the run was stopped, by a signal or because the reader of the output is gone";
 
 /// The same for `teamster chat --help`.
 pub(crate) const CHAT_HELP: &str = "\
@@ -43,7 +43,7 @@ Exit codes, by how the last message was answered:
     3  the agent's CLI is not installed or cannot be executed
     4  a limit of time ended it
     5  the output broke off, or nothing came of it but denied permissions
-  130  it was interrupted; or a signal ended the chat, or nobody reads the output any more";
+  130  it was interrupted; or a signal ended the chat, or the reader of the output is gone";
 
 /// The exit code of a command that has printed its output. A reader that left is an end; anything else
 /// that keeps output from being written, such as a full disk, is an error.

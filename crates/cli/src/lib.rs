@@ -112,7 +112,7 @@ pub(crate) fn fail(error: &anyhow::Error) {
     fail_on(&mut anstream::stderr(), error);
 }
 
-/// The same to somebody else than stderr.
+/// The same, written elsewhere than to stderr.
 pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
     let style = anstyle::Style::new()
         .fg_color(Some(anstyle::AnsiColor::Red.into()))

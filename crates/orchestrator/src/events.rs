@@ -44,7 +44,7 @@ pub(crate) struct Receiver {
 }
 
 impl Sender {
-    /// Sends events, when there is room for more. When nobody reads any more, the run is aborted.
+    /// Sends events, when there is room for more. When the consumer is gone, the run is aborted.
     ///
     /// A run that was told to stop waits for nobody: else one whose consumer has fallen asleep could
     /// not be stopped, and would keep its slot for ever.

@@ -64,7 +64,7 @@ Exit codes:
        teamster itself; of status: an agent that is switched on fails or does not run
     2  there is no such agent, or the configuration cannot be used
     4  of status: nothing is wrong but that an agent waits for a limit of the service
-  130  nobody reads the output any more";
+  130  the reader of the output is gone";
 
 /// Shows the agents of a supervisor, and tells it what to do.
 ///

@@ -27,7 +27,7 @@ Exit codes:
     0  it was shown, or there was nothing
     1  the store or the file of prices cannot be read, or something failed in teamster itself
     2  the command line makes no sense
-  130  Ctrl-C or SIGTERM ended --watch, or nobody reads the output any more";
+  130  Ctrl-C or SIGTERM ended --watch, or the reader of the output is gone";
 
 /// Shows what agent CLIs have used on this machine, and what it cost.
 ///

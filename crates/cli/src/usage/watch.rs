@@ -18,7 +18,7 @@ use crate::{exit_code, tokio_runtime, words, zone};
 /// The spans over which the rate is measured, in minutes, with their names.
 const RATES: [(i64, &str); 2] = [(15, "last 15 min"), (60, "last hour")];
 
-/// What is collected anew each time.
+/// The data that each refresh collects.
 struct Watch {
     args: UsageArgs,
     providers: Vec<Provider>,

@@ -49,7 +49,7 @@ pub(super) struct Asker<'a> {
 impl Approvals {
     /// Takes a request. `None` if it is of a kind that is not known; then nothing has happened.
     ///
-    /// Without somebody who asks, which is when nobody could hear of it, it is declined.
+    /// Declined if no caller can be asked.
     pub(super) fn asked(
         &mut self,
         method: &str,
@@ -60,7 +60,7 @@ impl Approvals {
         out: &mut Events,
     ) -> Option<()> {
         let sort = Sort::of(method, params)?;
-        // Without a turn nobody could hear of it.
+        // Between turns no caller receives it.
         let request = asker.and_then(|asker| {
             self.last += 1;
             self.request(self.last, method, params, asker)

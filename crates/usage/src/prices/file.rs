@@ -13,7 +13,7 @@ use super::table::{Model, Prices, Tier, Told, undated, without_size};
 #[non_exhaustive]
 pub enum PriceFileError {
     /// It cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,

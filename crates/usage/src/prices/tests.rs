@@ -343,6 +343,6 @@ fn an_error_in_a_file_names_its_line_and_field() {
         missing
             .unwrap_err()
             .to_string()
-            .starts_with("/nowhere/prices.toml: ")
+            .starts_with("cannot read /nowhere/prices.toml")
     );
 }

@@ -69,7 +69,7 @@ fn a_message_that_is_removed_is_retracted() {
         delta(1, "removed"),
         whole("a", &text("removed")),
         tombstone("a", &text("removed")),
-        // Of a message that was never told, and once more.
+        // Of a message that was never published, and repeated.
         tombstone("x", &text("removed")),
         tombstone("a", &text("removed")),
         start("b"),
