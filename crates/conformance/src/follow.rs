@@ -33,7 +33,7 @@ use shape::{Shapes, compare};
 /// It plays the scenarios cold and live; its stories are compared with those that are expected, and its
 /// lines and fields with the fixtures: with all of them, and with those of the nearest known version. Reported are new, changed and
 /// vanished ones, and names in the program's own schema that the decoder lacks. The results are merged
-/// into `conformance/versions.json` and docs/versions.md.
+/// into `crates/conformance/versions.json` and docs/versions.md.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -78,7 +78,7 @@ fn here() -> &'static Path {
 
 /// The root of the repository.
 fn root() -> &'static Path {
-    here().parent().unwrap_or(here())
+    here().ancestors().nth(2).unwrap_or(here())
 }
 
 /// Where installations are kept.

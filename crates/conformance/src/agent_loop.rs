@@ -25,7 +25,7 @@ use checks::Findings;
 /// Run `teamster loop` with the real CLIs, and see what the model is asked.
 ///
 /// The program itself plays some ticks in an agent's directory with each of the pinned CLIs
-/// (`conformance/package.json`); their model is a script, which sets flags by the CLI's own shell tool. A
+/// (`crates/conformance/package.json`); their model is a script, which sets flags by the CLI's own shell tool. A
 /// run with all of them writes the section `Agent loop` of `docs/conformance.md`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

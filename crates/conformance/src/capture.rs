@@ -29,8 +29,8 @@ const LONGEST_PROMPT: usize = 2000;
 
 /// Record what a real CLI prints, as fixtures.
 ///
-/// The pinned version of the CLI (`conformance/package.json`) is installed with npm into the target
-/// folder, plays the scenarios (`conformance/scenarios`) against the mock model, and what it prints
+/// The pinned version of the CLI (`crates/conformance/package.json`) is installed with npm into the target
+/// folder, plays the scenarios (`crates/conformance/scenarios`) against the mock model, and what it prints
 /// becomes `fixtures/PROVIDER/VERSION/conformance_SCENARIO`, with neutral paths. Review the diff: the
 /// snapshots of events are written too.
 #[derive(Debug, clap::Args)]

@@ -177,11 +177,11 @@ const SHOWN: usize = 3;
 const HEAD: &str = "\
 # Versions
 
-Written by `cargo xtask follow`; do not edit. Its results are in `conformance/versions.json`; a run replaces those of the scenarios that it plays.
+Written by `cargo xtask follow`; do not edit. Its results are in `crates/conformance/versions.json`; a run replaces those of the scenarios that it plays.
 
 Each version of a CLI plays the scenarios of [conformance.md](conformance.md): cold, with a process for each run, and live, as turns of a session.
 
-- `same`: the story is as expected, or differs as `conformance/differences.toml` declares. What it declares for some versions only is listed below the table.
+- `same`: the story is as expected, or differs as `crates/conformance/differences.toml` declares. What it declares for some versions only is listed below the table.
 - `cold differs`, `live differs`, `differs` (both): other facts than these; the first of them are listed below the table, all are in the results.
 - `-`: not played.
 

@@ -31,9 +31,9 @@ use checks::Findings;
 
 /// Let runs of the real CLIs fail, and see that they go on and do nothing twice.
 ///
-/// Each case is played by the orchestrator with the pinned CLIs (`conformance/package.json`) against
+/// Each case is played by the orchestrator with the pinned CLIs (`crates/conformance/package.json`) against
 /// scripted models that fail, or with a CLI that is killed. What must hold is asserted; what a CLI
-/// forces to be different is declared in `conformance/src/resilience/facts.rs`. A run of all cases
+/// forces to be different is declared in `crates/conformance/src/resilience/facts.rs`. A run of all cases
 /// with all providers writes the section `Resilience` of `docs/conformance.md`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

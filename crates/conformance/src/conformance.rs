@@ -23,9 +23,9 @@ use crate::{hot, matrix, say, story, times};
 /// Each is played cold, with a process for each run, and hot: as turns of a session whose process is
 /// there already.
 ///
-/// The pinned versions of the CLIs (`conformance/package.json`) are installed with npm into the target
-/// folder. Each scenario (`conformance/scenarios`) is a script for the model and says what story must
-/// come of it; what a CLI forces to be different is declared in `conformance/differences.toml`, and any
+/// The pinned versions of the CLIs (`crates/conformance/package.json`) are installed with npm into the target
+/// folder. Each scenario (`crates/conformance/scenarios`) is a script for the model and says what story must
+/// come of it; what a CLI forces to be different is declared in `crates/conformance/differences.toml`, and any
 /// other difference is an error. A run of all scenarios with all providers writes the matrix in
 /// `docs/conformance.md`.
 #[derive(Debug, clap::Args)]
