@@ -4,9 +4,9 @@
 //! is in `docs/providers/claude.md`.
 #![warn(missing_docs)]
 
+mod command_line;
 mod decoder;
 mod launch;
-mod recorded;
 mod session;
 mod transcript;
 
@@ -88,7 +88,7 @@ impl CliProvider for Claude {
     }
 
     fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
-        recorded::params(argv, params);
+        command_line::read(argv, params);
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {

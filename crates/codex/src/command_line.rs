@@ -48,7 +48,7 @@ pub(crate) struct Resumed {
 /// What the session had used is kept where it was recorded. The CLI's home on this machine is another,
 /// and what may be in there is of no concern: so that it is not read, the parameters name one that
 /// cannot be.
-pub(crate) fn recorded(argv: &[String], params: &mut ExecuteParams) {
+pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let is_exec = |word: &String| matches!(word.as_str(), "exec" | "e");
     let mut words = Words::new(argv);
     // The program, which may be a script after its interpreter, and flags of `codex` itself.
@@ -133,7 +133,7 @@ mod tests {
     fn params(line: &str) -> ExecuteParams {
         let argv: Vec<_> = line.split(' ').map(str::to_owned).collect();
         let mut found = ExecuteParams::new("");
-        recorded(&argv, &mut found);
+        read(&argv, &mut found);
         found
     }
 

@@ -1,6 +1,7 @@
 //! How Codex is started.
 
 mod mcp;
+mod session;
 mod toml;
 
 use std::fs::{self, File};
@@ -15,6 +16,7 @@ use teamster_core::{
 
 use crate::{CAPABILITIES, INFO};
 pub(crate) use mcp::Servers;
+pub(crate) use session::{Answers, Start, check_prompt, launch_session};
 
 /// The CLI refuses a larger prompt, but only after it has begun a session (measured: "Input exceeds
 /// the maximum length of 1048576 characters").

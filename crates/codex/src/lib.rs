@@ -7,8 +7,8 @@
 mod command_line;
 mod decoder;
 mod launch;
-mod rollout;
 mod session;
+mod transcript;
 
 use std::path::{Path, PathBuf};
 
@@ -87,10 +87,10 @@ impl CliProvider for Codex {
     }
 
     fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
-        command_line::recorded(argv, params);
+        command_line::read(argv, params);
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(CodexDecoder::for_params(params))
+        Box::new(CodexDecoder::for_run(params))
     }
 }

@@ -5,21 +5,20 @@
 mod agents;
 mod approvals;
 mod calls;
-mod failures;
-mod figures;
-mod launch;
+mod errors;
 mod notifications;
 mod opening;
 mod permissions;
 mod playing;
 mod protocol;
 mod turn;
+mod usage;
 
 use teamster_core::{
     AgentError, Launch, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
 };
 
-use crate::Codex;
+use crate::{Codex, launch};
 use protocol::CodexSession;
 
 static CAPABILITIES: SessionCapabilities = {
@@ -42,7 +41,7 @@ impl SessionProvider for Codex {
     }
 
     fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
-        launch::launch(options)
+        launch::launch_session(options)
     }
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {

@@ -4,11 +4,12 @@
 //! is in `docs/providers/copilot.md`.
 #![warn(missing_docs)]
 
+mod command_line;
 mod decoder;
+mod dialect;
 mod launch;
-mod recorded;
 mod session;
-mod session_record;
+mod transcript;
 
 use std::path::{Path, PathBuf};
 
@@ -88,7 +89,7 @@ impl CliProvider for Copilot {
     }
 
     fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
-        recorded::params(argv, params);
+        command_line::read(argv, params);
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {

@@ -5,7 +5,7 @@ use teamster_core::{
     AgentError, Launch, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
 };
 
-use crate::decoder::CopilotDialect;
+use crate::dialect::CopilotDialect;
 use crate::{Copilot, launch};
 
 static CAPABILITIES: SessionCapabilities = {

@@ -4,10 +4,12 @@
 //! is in `docs/providers/gemini.md`.
 #![warn(missing_docs)]
 
+mod command_line;
 mod decoder;
+mod dialect;
 mod launch;
-mod recorded;
 mod session;
+mod transcript;
 
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
@@ -91,10 +93,10 @@ impl CliProvider for Gemini {
     }
 
     fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
-        recorded::params(argv, params);
+        command_line::read(argv, params);
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(GeminiDecoder::new(params))
+        Box::new(GeminiDecoder::for_run(params))
     }
 }

@@ -5,7 +5,7 @@ use teamster_core::{
     AgentError, Launch, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
 };
 
-use crate::decoder::GeminiDialect;
+use crate::dialect::GeminiDialect;
 use crate::{Gemini, launch};
 
 static CAPABILITIES: SessionCapabilities = {

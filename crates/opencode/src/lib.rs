@@ -4,9 +4,10 @@
 //! is in `docs/providers/opencode.md`.
 #![warn(missing_docs)]
 
+mod command_line;
 mod decoder;
+mod dialect;
 mod launch;
-mod recorded;
 mod session;
 
 use teamster_core::{
@@ -86,14 +87,10 @@ impl CliProvider for OpenCode {
     }
 
     fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
-        recorded::params(argv, params);
+        command_line::read(argv, params);
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-        Box::new(OpenCodeDecoder::of(
-            params,
-            launch::known_servers(params),
-            launch::Withheld::of(params),
-        ))
+        Box::new(OpenCodeDecoder::for_run(params))
     }
 }

@@ -6,7 +6,7 @@ use teamster_core::{
     SessionProvider,
 };
 
-use crate::decoder::OpenCodeDialect;
+use crate::dialect::OpenCodeDialect;
 use crate::{OpenCode, launch};
 
 static CAPABILITIES: SessionCapabilities = {
@@ -37,11 +37,7 @@ impl SessionProvider for OpenCode {
         if params.permission == PermissionMode::Bypass {
             settings.approve = Approve::Everything;
         }
-        let dialect = OpenCodeDialect::new(
-            params,
-            launch::known_servers(params),
-            launch::Withheld::of(params),
-        );
+        let dialect = OpenCodeDialect::new(params);
         Box::new(AcpProtocol::new(Box::new(dialect), settings))
     }
 }

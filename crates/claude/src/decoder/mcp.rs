@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use teamster_core::{ExecuteParams, Id, McpServerStatus, McpTool};
 
+use crate::command_line::Flags;
 use crate::launch::mcp_tool_name;
-use crate::recorded::Flags;
 
 /// How the name of an MCP server's tool begins.
 const PREFIX: &str = "mcp__";

@@ -2,18 +2,18 @@
 
 mod background;
 mod blocks;
+mod end;
 mod errors;
 mod fast;
-mod figures;
+mod for_session;
 mod hooks;
-mod hot;
 mod mcp;
 mod messages;
-mod news;
+mod notices;
 mod stream;
 mod system;
 mod tools;
-mod turns;
+mod usage;
 mod wire;
 
 use std::borrow::Cow;
@@ -26,14 +26,14 @@ use teamster_core::{
 
 use crate::transcript;
 use background::Background;
+use end::Turns;
 use fast::FastDelta;
 use mcp::Servers;
 use messages::{BlockKind, Lane};
 use tools::Tools;
-use turns::Turns;
 use wire::{ControlLine, RateLimitLine};
 
-pub(crate) use figures::{Baseline, SessionTotals};
+pub(crate) use usage::{Baseline, SessionTotals};
 pub(crate) use wire::ModelUsageLine;
 
 /// The model's name on lines that the CLI writes in the model's place.

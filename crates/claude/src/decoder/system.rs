@@ -7,7 +7,7 @@ use teamster_core::{
 };
 
 use super::errors::Evidence;
-use super::news::news;
+use super::notices::notice;
 use super::wire::{McpServerLine, SystemLine};
 use super::{ClaudeDecoder, NOTICE_BYTES};
 
@@ -62,7 +62,7 @@ impl ClaudeDecoder {
                 self.lanes[0].say_plain(text, out);
             }
             _ => {
-                let (level, text) = news(&line)?;
+                let (level, text) = notice(&line)?;
                 if !text.is_empty() {
                     out.notice(level, NoticeSource::Stdout, text);
                 }

@@ -1,4 +1,6 @@
-//! What an error of Codex means. The CLI gives no code: its message is all there is.
+//! Error kinds of a run's messages. The CLI gives no code: its message is all there is.
+//!
+//! In a session it adds a word of its own (`codexErrorInfo`): that table is in `session/errors.rs`.
 
 use std::borrow::Cow;
 

@@ -7,8 +7,8 @@ use teamster_core::{
 };
 
 use super::ids::Ids;
+use super::mcp;
 use super::messages::{Kind, Messages};
-use super::servers;
 use super::wire::{Object, with_underscores};
 
 /// Where an item stands.
@@ -239,7 +239,7 @@ impl Call {
             }
             "mcp_tool_call" => {
                 let tool = named();
-                let mcp = servers::of_call(item.text("server").unwrap_or_default(), &tool);
+                let mcp = mcp::of_call(item.text("server").unwrap_or_default(), &tool);
                 let kind = mcp.as_ref().map_or(ToolKind::Read, |_| ToolKind::Mcp);
                 let input = item.value("arguments").unwrap_or_else(|| json!({}));
                 Self {

@@ -1,11 +1,11 @@
 //! From the lines of `codex exec --json` to events.
 
+mod end;
 pub(crate) mod errors;
 mod ids;
 pub(crate) mod items;
+pub(crate) mod mcp;
 pub(crate) mod messages;
-pub(crate) mod servers;
-mod turns;
 pub(crate) mod wire;
 
 use std::borrow::Cow;
@@ -16,13 +16,13 @@ use teamster_core::{
     Id, NoticeLevel, NoticeSource, RecordFiles, Retry, RunSummary, Session, Usage,
 };
 
-use crate::rollout::Recorded;
-use crate::{command_line, rollout};
+use crate::transcript::Recorded;
+use crate::{command_line, transcript};
+use end::Turns;
 use items::{Items, Stage};
-use turns::Turns;
 use wire::Object;
 
-pub(crate) use turns::{Baseline, Totals};
+pub(crate) use end::{Baseline, Totals};
 
 /// Decodes the output of one run.
 #[derive(Debug, Default)]
@@ -57,14 +57,14 @@ impl CodexDecoder {
 
     /// A decoder for a run with these parameters. If it resumes or forks a session, the figures from
     /// which that goes on are read from the CLI's own files.
-    pub fn for_params(params: &ExecuteParams) -> Self {
+    pub fn for_run(params: &ExecuteParams) -> Self {
         let baseline = match &params.session_id {
-            Some(_) => rollout::baseline(params),
+            Some(_) => transcript::baseline(params),
             None if command_line::resumed(&params.extra_args).is_some() => Baseline::Unknown,
             None => Baseline::default(),
         };
         Self {
-            home: rollout::home(params),
+            home: transcript::home(params),
             recorded: Recorded::new(baseline),
             resumed: params.session_id.clone().filter(|_| !params.fork),
             structured: params.output_schema.is_some(),
@@ -218,7 +218,7 @@ impl Decoder for CodexDecoder {
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         self.items.finish(out);
-        servers::notices(&exit.stderr, out);
+        mcp::notices(&exit.stderr, out);
         if let Some(message) = self.pending.take() {
             self.failed = true;
             out.error(errors::of_message(&message));
@@ -241,7 +241,7 @@ impl Decoder for CodexDecoder {
 
     fn record_files(&self) -> Option<RecordFiles> {
         let id = self.session.as_deref().or(self.resumed.as_deref())?;
-        rollout::files(self.home.as_deref()?, id)
+        transcript::files(self.home.as_deref()?, id)
     }
 
     fn record_line(&mut self, line: &str) -> Option<Usage> {

@@ -14,7 +14,7 @@ use teamster_core::{
 };
 
 use super::toml;
-use crate::rollout::home;
+use crate::transcript::home;
 
 /// The table of the servers in the CLI's configuration.
 const TABLE: &str = "mcp_servers";

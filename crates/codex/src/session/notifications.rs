@@ -2,13 +2,13 @@
 
 use teamster_core::{AgentEvent, Events, NoticeLevel, NoticeSource, PlanEntry, PlanStatus, Retry};
 
-use super::failures::Failure;
+use super::errors::Failure;
 use super::protocol::CodexSession;
 use super::turn::{Ended, Playing};
 use crate::decoder::items::Stage;
 use crate::decoder::messages::Kind;
 use crate::decoder::wire::{Object, with_underscores};
-use crate::decoder::{FALLING_BACK, Reconnect, errors, servers};
+use crate::decoder::{FALLING_BACK, Reconnect, errors, mcp};
 
 /// Notifications that a run has nothing for.
 const SILENT: &[&str] = &[
@@ -390,7 +390,7 @@ fn server(params: &Object<'_>, out: &mut Events) -> Option<()> {
     let (name, status) = (params.text("name")?, params.text("status")?);
     if status == "failed" {
         let reason = params.text("error").unwrap_or_default();
-        let message = servers::not_started(&name, &reason);
+        let message = mcp::not_started(&name, &reason);
         out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
     }
     Some(())

@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 use teamster_core::{AgentError, Events, Id, Image, ImageSource, OrderId, PermissionMode};
 
 use super::calls::Call;
-use super::figures::Figures;
-use super::launch::{Answers, unlike_a_session};
+use super::errors::unlike_a_session;
 use super::permissions::{self, Settings};
 use super::protocol::{Asked, CodexSession};
+use super::usage::Figures;
 use crate::decoder::Baseline;
 use crate::decoder::wire::Object;
+use crate::launch::Answers;
 use crate::launch::readable;
 
 /// What the CLI calls a session.

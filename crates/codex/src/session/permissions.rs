@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use teamster_core::PermissionMode;
 
-use super::launch::{Answers, Start};
 use crate::decoder::wire::Object;
+use crate::launch::{Answers, Start};
 
 /// The user's settings, as far as they decide what the agent may do.
 #[derive(Debug, Clone, Default)]

@@ -8,12 +8,13 @@ use teamster_core::{
 };
 
 use super::calls::Call;
-use super::launch::{check_prompt, unlike_a_session};
+use super::errors::unlike_a_session;
 use super::opening::{check_images, image_item};
 use super::permissions;
 use super::protocol::CodexSession;
 use super::turn::{Ended, Interrupt, Playing};
 use crate::decoder::wire::Object;
+use crate::launch::check_prompt;
 
 impl CodexSession {
     /// The turn is given to the CLI.

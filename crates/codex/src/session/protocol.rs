@@ -11,14 +11,15 @@ use teamster_core::{
 use super::agents::Agents;
 use super::approvals::{Approvals, Asker};
 use super::calls::{Call, Calls, refusal};
-use super::figures::Figures;
-use super::launch::{Start, unlike_a_session};
+use super::errors::unlike_a_session;
 use super::opening::{Opening, Thread};
 use super::permissions::Settings;
 use super::turn::{Ended, Interrupt, Playing, Waiting};
+use super::usage::Figures;
 use crate::decoder::wire::Object;
 use crate::decoder::{Baseline, errors};
-use crate::rollout;
+use crate::launch::Start;
+use crate::transcript;
 
 /// Talks to one process.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl CodexSession {
     pub(super) fn new(options: &SessionOptions) -> Self {
         let start = Start::of(options);
         let baseline = match &start.resume {
-            Some(_) => rollout::baseline(&options.params),
+            Some(_) => transcript::baseline(&options.params),
             None => Baseline::default(),
         };
         Self {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use teamster_core::{OrderId, Turn};
 
-use super::failures::Failure;
+use super::errors::Failure;
 use crate::decoder::items::Items;
 
 /// A turn that was given to the CLI, or that it began by itself.

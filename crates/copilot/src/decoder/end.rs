@@ -5,8 +5,8 @@ use teamster_core::{
     RunSummary, TurnEnd, UsageReport,
 };
 
-use super::session::SessionState;
-use super::text::Lane;
+use super::messages::Lane;
+use super::session_event::SessionState;
 use super::usage::{Spent, Totals};
 use super::wire::{CallUsage, ResultLine};
 

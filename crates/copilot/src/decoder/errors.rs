@@ -7,7 +7,7 @@ use super::wire::{CallFailure, SessionError};
 
 /// Why one request to a model failed (`model.call_failure`).
 #[derive(Debug, Clone)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     status: Option<u16>,
     /// There was no answer, or it broke off.
     transport: bool,
@@ -15,11 +15,11 @@ pub(super) struct Failure {
     words: String,
     message: String,
     /// How often the request had been made before.
-    pub(super) attempt: Option<u32>,
+    pub(crate) attempt: Option<u32>,
 }
 
 impl Failure {
-    pub(super) fn new(line: &CallFailure<'_>) -> Self {
+    pub(crate) fn new(line: &CallFailure<'_>) -> Self {
         let (code, kind) = (line.error_code.text(), line.error_type.text());
         Self {
             status: line.status_code,
@@ -38,7 +38,7 @@ impl Failure {
 }
 
 /// The error of a request that the CLI makes again (`assistant.turn_retry`).
-pub(super) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> AgentError {
+pub(crate) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> AgentError {
     let kind = match reason {
         Some("forced_compaction") => Some(ErrorKind::ContextWindow),
         _ => failure.and_then(Failure::kind),
@@ -68,7 +68,7 @@ pub(super) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> Agent
 }
 
 /// The error that ended the run (`session.error`). `failure` is that of the last request.
-pub(super) fn of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> AgentError {
+pub(crate) fn of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> AgentError {
     let said = line.message.text();
     let kind = kind_of_session(line, failure).unwrap_or(ErrorKind::Internal);
     let message = if said.is_empty() {
@@ -107,7 +107,7 @@ fn kind_of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> Option
 }
 
 /// What the CLI's own words mean, then those of the services that it passes on.
-pub(super) fn kind_of_text(text: &str) -> Option<ErrorKind> {
+pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("Authentication failed with provider", ErrorKind::Auth),
         ("not found on provider", ErrorKind::ModelNotFound),
@@ -125,7 +125,7 @@ pub(super) fn kind_of_text(text: &str) -> Option<ErrorKind> {
 }
 
 /// What a failure means that was only explained on stderr.
-pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
+pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("No authentication information found", ErrorKind::Auth),
         (

@@ -8,14 +8,14 @@ use super::wire::ToolStart;
 /// The names of the servers, as far as they are known: those that were asked for, and those that
 /// the CLI told of.
 #[derive(Debug, Default)]
-pub(super) struct Servers(Vec<String>);
+pub(crate) struct Servers(Vec<String>);
 
 impl Servers {
-    pub(super) fn new(asked: Vec<String>) -> Self {
+    pub(crate) fn new(asked: Vec<String>) -> Self {
         Self(asked)
     }
 
-    pub(super) fn know(&mut self, name: &str) {
+    pub(crate) fn know(&mut self, name: &str) {
         if !name.is_empty() && !self.0.iter().any(|known| known == name) {
             self.0.push(name.to_owned());
         }
@@ -24,7 +24,7 @@ impl Servers {
     /// The server and its tool; `None` if it is a tool of the CLI's own. The CLI says so in fields
     /// of their own. It leaves them out for a tool that the server does not have; then the name is
     /// taken apart, with the longest server's name that fits.
-    pub(super) fn tool(&self, line: &ToolStart<'_>) -> Option<McpTool> {
+    pub(crate) fn tool(&self, line: &ToolStart<'_>) -> Option<McpTool> {
         let name = line.tool_name.text();
         let tool = line.mcp_tool_name.get().filter(|tool| !tool.is_empty());
         let server = line.mcp_server_name.get().filter(|name| !name.is_empty());
@@ -37,7 +37,7 @@ impl Servers {
     }
 
     /// The same, by the tool's name alone.
-    pub(super) fn tool_named(&self, name: &str) -> Option<McpTool> {
+    pub(crate) fn tool_named(&self, name: &str) -> Option<McpTool> {
         if kind_of_own(name) != ToolKind::Other {
             return None;
         }

@@ -2,19 +2,17 @@
 
 mod background;
 mod end;
-mod errors;
-mod hot;
-mod hot_words;
-mod mcp;
+pub(crate) mod errors;
+pub(crate) mod mcp;
+mod messages;
 mod notices;
 mod repeats;
-mod results;
-mod session;
+pub(crate) mod results;
+mod session_event;
 mod shapes;
-mod text;
-mod tools;
+pub(crate) mod tools;
 mod usage;
-mod wire;
+pub(crate) mod wire;
 
 use teamster_core::json_line::{self, parse, type_of};
 use teamster_core::{
@@ -23,21 +21,20 @@ use teamster_core::{
     surrogates,
 };
 
-use crate::{launch, session_record};
+use crate::{launch, transcript};
 use background::Background;
 use end::Ending;
 use errors::Failure;
 use mcp::Servers;
+use messages::Lane;
 use repeats::Repeats;
-use session::SessionState;
-use text::Lane;
+use session_event::SessionState;
 use tools::{Calls, file_changes};
 use wire::{
     Envelope, Hot, Line, Message, MessageDelta, ReasoningDelta, ShellOutput, ToolComplete,
     ToolStart,
 };
 
-pub(crate) use hot::CopilotDialect;
 pub(crate) use usage::Totals;
 
 /// The main agent's lane.
@@ -116,7 +113,7 @@ impl CopilotDecoder {
         ));
         decoder.calls.servers = Servers::new(asked);
         let events = launch::events(params);
-        decoder.ending.before = events.as_deref().and_then(session_record::last_totals);
+        decoder.ending.before = events.as_deref().and_then(transcript::last_totals);
         decoder.record = launch::record(params);
         decoder
     }

@@ -12,7 +12,7 @@ use teamster_core::{mcp_content, media_placeholder};
 use super::wire::{ToolComplete, ToolResult};
 
 /// The result of a call, with why it failed if that is not in the result anyway.
-pub(super) fn output(line: &ToolComplete<'_>) -> String {
+pub(crate) fn output(line: &ToolComplete<'_>) -> String {
     let result = &line.result;
     let content = result.content.text();
     let structured = structured(result);
@@ -55,12 +55,12 @@ pub(super) fn output(line: &ToolComplete<'_>) -> String {
 }
 
 /// Whether a call succeeded. Without a word about that it did, unless there is an error.
-pub(super) fn succeeded(line: &ToolComplete<'_>) -> bool {
+pub(crate) fn succeeded(line: &ToolComplete<'_>) -> bool {
     line.success.unwrap_or(line.error.is_none())
 }
 
 /// Whether the model got a preview only.
-pub(super) fn is_large(line: &ToolComplete<'_>) -> bool {
+pub(crate) fn is_large(line: &ToolComplete<'_>) -> bool {
     let told = &line.tool_telemetry.properties;
     let signs = [
         // Of commands, and of MCP tools.

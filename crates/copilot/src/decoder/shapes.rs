@@ -13,15 +13,15 @@ use super::wire::{ToolError, ToolResult};
 
 /// A text, borrowed where possible; anything else in its place is none.
 #[derive(Debug, Default, Clone)]
-pub(in crate::decoder) struct Str<'a>(Option<Cow<'a, str>>);
+pub(crate) struct Str<'a>(Option<Cow<'a, str>>);
 
 impl Str<'_> {
-    pub(super) fn get(&self) -> Option<&str> {
+    pub(crate) fn get(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
     /// The text; empty if there is none.
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
 }
@@ -88,14 +88,14 @@ impl<'a> Str<'a> {
 
 /// What was said: a text, or blocks of text. Anything else is kept as the JSON that it is.
 #[derive(Debug, Default)]
-pub(super) struct Content<'a> {
+pub(crate) struct Content<'a> {
     text: Str<'a>,
     /// It is JSON of another shape.
-    pub(super) is_odd: bool,
+    pub(crate) is_odd: bool,
 }
 
 impl<'a> Content<'a> {
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.text.text()
     }
 
@@ -145,7 +145,7 @@ fn text_of_blocks(raw: &str) -> Option<String> {
 }
 
 /// Any value. One that is nested too deeply to be read is kept as the text that it is.
-pub(super) fn value_or_text<'de, D>(deserializer: D) -> Result<Option<Value>, D::Error>
+pub(crate) fn value_or_text<'de, D>(deserializer: D) -> Result<Option<Value>, D::Error>
 where
     D: Deserializer<'de>,
 {
@@ -155,13 +155,13 @@ where
 }
 
 /// A number, or a text that is one.
-pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+pub(crate) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     Ok(raw.trim_matches('"').parse().ok())
 }
 
 /// What a tool gave: an object as a rule; else a text, or blocks as MCP has them.
-pub(super) fn tool_result<'de: 'a, 'a, D>(deserializer: D) -> Result<ToolResult<'a>, D::Error>
+pub(crate) fn tool_result<'de: 'a, 'a, D>(deserializer: D) -> Result<ToolResult<'a>, D::Error>
 where
     D: Deserializer<'de>,
 {
@@ -194,7 +194,7 @@ fn is_known(raw: &str) -> bool {
 }
 
 /// Why a tool or a server failed: an object as a rule; else a text.
-pub(super) fn tool_error<'de: 'a, 'a, D>(deserializer: D) -> Result<Option<ToolError<'a>>, D::Error>
+pub(crate) fn tool_error<'de: 'a, 'a, D>(deserializer: D) -> Result<Option<ToolError<'a>>, D::Error>
 where
     D: Deserializer<'de>,
 {

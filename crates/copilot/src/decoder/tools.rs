@@ -15,41 +15,41 @@ const KEPT_OUTPUT_BYTES: usize = 32 * 1024 * 1024;
 
 /// The calls of all agents.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     open: Vec<Call>,
     /// The ids under which calls were passed on.
     used: HashSet<Id>,
     kept_bytes: usize,
-    pub(super) servers: Servers,
+    pub(crate) servers: Servers,
 }
 
 /// One call that runs.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// Which agent made it.
     lane: usize,
     /// The CLI's id, which two agents may both use.
     raw: String,
     /// The id under which it was passed on, which is unique.
-    pub(super) id: Id,
-    pub(super) name: String,
-    pub(super) kind: ToolKind,
+    pub(crate) id: Id,
+    pub(crate) name: String,
+    pub(crate) kind: ToolKind,
     pieces: String,
     /// How many pieces came; `None` if one was lost or there was no room for it.
     whole: Option<u64>,
 }
 
 /// How a call ended.
-pub(super) struct Outcome {
-    pub(super) output: String,
-    pub(super) is_error: bool,
-    pub(super) denied: bool,
-    pub(super) reason: Option<String>,
+pub(crate) struct Outcome {
+    pub(crate) output: String,
+    pub(crate) is_error: bool,
+    pub(crate) denied: bool,
+    pub(crate) reason: Option<String>,
 }
 
 impl Calls {
     /// A call begins. Gives the event, whose parent is left to the caller.
-    pub(super) fn start(&mut self, lane: usize, line: ToolStart<'_>) -> ToolUse {
+    pub(crate) fn start(&mut self, lane: usize, line: ToolStart<'_>) -> ToolUse {
         let name = line.tool_name.text().to_owned();
         self.servers.know(line.mcp_server_name.text());
         let mcp = self.servers.tool(&line);
@@ -93,7 +93,7 @@ impl Calls {
 
     /// A piece of a command's output. Those of a command in the background, whose call has ended,
     /// are read by later calls.
-    pub(super) fn shell_output(&mut self, lane: usize, line: &ShellOutput<'_>) {
+    pub(crate) fn shell_output(&mut self, lane: usize, line: &ShellOutput<'_>) {
         let Some(at) = self.position(lane, line.tool_call_id.text()) else {
             return;
         };
@@ -116,7 +116,7 @@ impl Calls {
     }
 
     /// A call ends. `None` if its beginning was lost.
-    pub(super) fn end(&mut self, lane: usize, raw: &str) -> Option<Call> {
+    pub(crate) fn end(&mut self, lane: usize, raw: &str) -> Option<Call> {
         let at = self.position(lane, raw)?;
         let call = self.open.remove(at);
         self.kept_bytes -= call.pieces.len();
@@ -124,18 +124,18 @@ impl Calls {
     }
 
     /// The id under which an open call was passed on.
-    pub(super) fn id_of(&self, lane: usize, raw: &str) -> Option<Id> {
+    pub(crate) fn id_of(&self, lane: usize, raw: &str) -> Option<Id> {
         self.position(lane, raw).map(|at| self.open[at].id.clone())
     }
 
     /// The same, whichever agent made the call: the latest one.
-    pub(super) fn id_of_any(&self, raw: &str) -> Option<Id> {
+    pub(crate) fn id_of_any(&self, raw: &str) -> Option<Id> {
         let call = self.open.iter().rfind(|c| c.raw == raw)?;
         Some(call.id.clone())
     }
 
     /// The name of the tool of an open call.
-    pub(super) fn find(&self, lane: usize, raw: &str) -> Option<&Call> {
+    pub(crate) fn find(&self, lane: usize, raw: &str) -> Option<&Call> {
         self.position(lane, raw).map(|at| &self.open[at])
     }
 
@@ -148,7 +148,7 @@ impl Calls {
 
 impl Call {
     /// What the call gave.
-    pub(super) fn outcome(&self, line: &ToolComplete<'_>) -> Outcome {
+    pub(crate) fn outcome(&self, line: &ToolComplete<'_>) -> Outcome {
         let output = self.output(line);
         let success = succeeded(line);
         let error = line.error.as_ref();
@@ -176,7 +176,7 @@ impl Call {
     }
 
     /// The shell that goes on in the background after this call.
-    pub(super) fn background_shell<'a>(&self, line: &'a ToolComplete<'_>) -> Option<&'a str> {
+    pub(crate) fn background_shell<'a>(&self, line: &'a ToolComplete<'_>) -> Option<&'a str> {
         if self.kind != ToolKind::Execute {
             return None;
         }
@@ -195,7 +195,7 @@ impl Call {
 
 /// The shell that has ended, and with which code, of a text that ends in
 /// `<shellId: 0 completed with exit code 3>`.
-pub(super) fn shell_end(content: &str) -> Option<(&str, i64)> {
+pub(crate) fn shell_end(content: &str) -> Option<(&str, i64)> {
     let inner = content.trim_end().strip_suffix('>')?;
     let (_, inner) = inner.rsplit_once("<shellId: ")?;
     let (shell, code) = inner.split_once(" completed with exit code ")?;
@@ -207,7 +207,7 @@ fn exit_code_in(content: &str) -> Option<i64> {
 }
 
 /// The events of the files that a call changed.
-pub(super) fn file_changes(id: &Id, edits: &[FileEdit<'_>]) -> Vec<AgentEvent> {
+pub(crate) fn file_changes(id: &Id, edits: &[FileEdit<'_>]) -> Vec<AgentEvent> {
     let mut events = Vec::with_capacity(edits.len());
     for edit in edits {
         let Some(path) = edit.path.get() else {
@@ -227,7 +227,7 @@ pub(super) fn file_changes(id: &Id, edits: &[FileEdit<'_>]) -> Vec<AgentEvent> {
 }
 
 /// The kind of a call of one of the CLI's own tools.
-pub(super) fn kind_of_call(name: &str, arguments: Option<&Value>) -> ToolKind {
+pub(crate) fn kind_of_call(name: &str, arguments: Option<&Value>) -> ToolKind {
     match kind_of_own(name) {
         _ if name == "lsp" && !only_looks(arguments) => ToolKind::Edit,
         kind => kind,
@@ -235,7 +235,7 @@ pub(super) fn kind_of_call(name: &str, arguments: Option<&Value>) -> ToolKind {
 }
 
 /// The kind of one of the CLI's own tools; [`ToolKind::Other`] of any that is not known.
-pub(super) fn kind_of_own(name: &str) -> ToolKind {
+pub(crate) fn kind_of_own(name: &str) -> ToolKind {
     match name {
         "bash" | "read_bash" | "write_bash" | "stop_bash" | "list_bash" | "powershell"
         | "read_powershell" | "write_powershell" | "stop_powershell" | "list_powershell" => {

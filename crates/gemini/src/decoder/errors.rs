@@ -6,7 +6,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 /// What the CLI says of a failure in its event stream.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     /// The error; its kind is `Internal` until [`Self::kind`] is known.
     error: AgentError,
     kind: Option<ErrorKind>,
@@ -14,7 +14,7 @@ pub(super) struct Failure {
 
 impl Failure {
     /// Of `error` in a result: the CLI's type and its message.
-    pub(super) fn new(kind: Option<&str>, message: &str) -> Self {
+    pub(crate) fn new(kind: Option<&str>, message: &str) -> Self {
         let api = ApiError::find(message);
         let retry_after_ms = api.retry_after_ms();
         let known = kind
@@ -26,12 +26,12 @@ impl Failure {
     }
 
     /// Whether the message tells what it means. If not, the exit code may.
-    pub(super) fn is_understood(&self) -> bool {
+    pub(crate) fn is_understood(&self) -> bool {
         self.kind.is_some()
     }
 
     /// The error, with the exit code as evidence if the process has ended.
-    pub(super) fn into_error(self, exit_code: Option<i32>) -> AgentError {
+    pub(crate) fn into_error(self, exit_code: Option<i32>) -> AgentError {
         let kind = self.kind.or_else(|| exit_code.and_then(kind_of_exit_code));
         let kind = kind.unwrap_or(ErrorKind::Internal);
         self.error.kind(kind).retryable(kind.is_retryable())
@@ -250,7 +250,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
 }
 
 /// What a message means, whoever's it is.
-pub(super) fn kind_of_message(text: &str) -> Option<ErrorKind> {
+pub(crate) fn kind_of_message(text: &str) -> Option<ErrorKind> {
     let api = ApiError::find(text);
     api.kind(api.retry_after_ms())
 }
@@ -269,7 +269,7 @@ fn is_about_broken_json(text: &str) -> bool {
 }
 
 /// Whether the CLI stops after it has said this, though it then calls the run a success.
-pub(super) fn ends_the_run(message: &str) -> bool {
+pub(crate) fn ends_the_run(message: &str) -> bool {
     [
         "Loop detected",
         "Maximum session turns exceeded",
@@ -280,13 +280,13 @@ pub(super) fn ends_the_run(message: &str) -> bool {
 }
 
 /// Whether a hook sent the answer back to the model, which answers again.
-pub(super) fn blocks_the_answer(message: &str) -> bool {
+pub(crate) fn blocks_the_answer(message: &str) -> bool {
     message.starts_with("Agent execution blocked")
 }
 
 /// The CLI's own exit codes, and the status of the service's answer, of which the system keeps the
 /// lower eight bits.
-pub(super) fn kind_of_exit_code(code: i32) -> Option<ErrorKind> {
+pub(crate) fn kind_of_exit_code(code: i32) -> Option<ErrorKind> {
     /// Statuses that the CLI was seen to exit with; not every code is one.
     const STATUSES: &[u16] = &[400, 401, 402, 403, 413, 422, 429, 500, 502, 503, 504, 529];
     Some(match code {

@@ -2,7 +2,7 @@
 
 use teamster_core::{ExecuteParams, McpTool, excerpt, without_colors};
 
-use crate::recorded::Flags;
+use crate::command_line::Flags;
 
 /// How the name of an MCP server's tool begins.
 const PREFIX: &str = "mcp_";
@@ -29,7 +29,7 @@ const REASON_BYTES: usize = 500;
 
 /// The servers of which it is known that the run may use them.
 #[derive(Debug, Default)]
-pub(super) struct Servers {
+pub(crate) struct Servers {
     /// Longer names first.
     known: Vec<String>,
     /// Those of this run's own.
@@ -37,7 +37,7 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    pub(super) fn new(params: &ExecuteParams, given: &Flags) -> Self {
+    pub(crate) fn new(params: &ExecuteParams, given: &Flags) -> Self {
         let ours = params.mcp_servers.iter();
         let ours: Vec<_> = ours.map(|server| server.name.clone()).collect();
         let mut known = ours.clone();
@@ -49,7 +49,7 @@ impl Servers {
     /// Server and tool in a name like `mcp_server_tool`. The CLI puts nothing between them that a name
     /// cannot hold, and nowhere lists the servers: where none is known that fits, the server is taken
     /// to end at the first `_`, as the CLI's own policies do.
-    pub(super) fn tool(&self, name: &str) -> Option<McpTool> {
+    pub(crate) fn tool(&self, name: &str) -> Option<McpTool> {
         let name = name.strip_prefix(PREFIX)?;
         let (server, tool) = self.split(name).or_else(|| name.split_once('_'))?;
         (!server.is_empty()).then(|| McpTool {
@@ -59,7 +59,7 @@ impl Servers {
     }
 
     /// Whether a tool of this name is permitted if it is there, as long as nothing is denied.
-    pub(super) fn permit(&self, name: &str) -> bool {
+    pub(crate) fn permit(&self, name: &str) -> bool {
         name.strip_prefix(PREFIX)
             .is_some_and(|name| self.split(name).is_some())
     }
@@ -72,7 +72,7 @@ impl Servers {
     }
 
     /// What to tell of servers that failed: of each that the CLI names, or once that any did.
-    pub(super) fn trouble(&self, stderr: &str) -> Vec<String> {
+    pub(crate) fn trouble(&self, stderr: &str) -> Vec<String> {
         let plain = without_colors(stderr);
         let mut any = false;
         // Most lines come twice, with their level and without it.
@@ -114,7 +114,7 @@ impl Servers {
 
 /// What a line on stderr says of servers that failed.
 #[derive(Debug, PartialEq)]
-pub(super) enum Trouble<'a> {
+pub(crate) enum Trouble<'a> {
     /// That one did.
     Somewhere,
     /// That this one did, and why if that is there.
@@ -123,7 +123,7 @@ pub(super) enum Trouble<'a> {
 
 impl<'a> Trouble<'a> {
     /// Reads a line without colours.
-    pub(super) fn of(line: &'a str) -> Option<Self> {
+    pub(crate) fn of(line: &'a str) -> Option<Self> {
         let levels = ["[INFO] ", "[WARNING] ", "[ERROR] "];
         let level = levels
             .into_iter()

@@ -1,13 +1,11 @@
 //! From the lines of `gemini --output-format=stream-json` to events.
 
-mod chats;
 mod end;
-mod errors;
-mod hot;
-mod mcp;
-mod shell;
-mod stderr;
-mod tools;
+pub(crate) mod errors;
+pub(crate) mod mcp;
+pub(crate) mod shell;
+pub(crate) mod stderr;
+pub(crate) mod tools;
 mod usage;
 mod wire;
 
@@ -24,9 +22,9 @@ use teamster_core::{
     ToolResult, ToolUse, Usage,
 };
 
+use crate::command_line::Flags;
 use crate::launch::{self, needs_policy};
-use crate::recorded::Flags;
-use chats::Recorded;
+use crate::transcript::{self, Recorded};
 use end::End;
 use mcp::Servers;
 use tools::{Ended, Tools};
@@ -34,7 +32,6 @@ use wire::{
     ErrorLine, ErrorObject, InitLine, MessageLine, ResultLine, ToolResultLine, ToolUseLine,
 };
 
-pub(crate) use hot::GeminiDialect;
 pub(crate) use tools::is_own as is_own_tool;
 
 /// Decodes the output of one run.
@@ -61,7 +58,7 @@ pub struct GeminiDecoder {
 
 impl GeminiDecoder {
     /// A decoder for a run with these parameters.
-    pub fn new(params: &ExecuteParams) -> Self {
+    pub fn for_run(params: &ExecuteParams) -> Self {
         let given = Flags::of(&params.extra_args);
         let permission = given.permission.unwrap_or(params.permission);
         let nothing_denied = params.denied_tools.is_empty() && given.policies.is_empty();
@@ -236,7 +233,7 @@ impl Decoder for GeminiDecoder {
 
     fn record_files(&self) -> Option<RecordFiles> {
         let id = self.session.as_deref().or(self.asked.as_deref())?;
-        chats::files(self.projects.as_deref()?, id)
+        transcript::files(self.projects.as_deref()?, id)
     }
 
     fn record_line(&mut self, line: &str) -> Option<Usage> {

@@ -13,7 +13,7 @@ const IN_FULL: &str = "Output: ";
 
 /// Whether a command failed. The CLI speaks of how it ended only where it printed nothing, so its
 /// words must be all there is: a command may print the like.
-pub(super) fn failed(output: &str) -> Option<bool> {
+pub(crate) fn failed(output: &str) -> Option<bool> {
     if output.is_empty() {
         return Some(false);
     }

@@ -16,12 +16,12 @@ const AFTER: &str = " Retrying after ";
 const LAST: &str = "Max attempts reached";
 
 /// Whether the CLI went on without the rules that it was given.
-pub(super) fn policy_was_ignored(stderr: &str) -> bool {
+pub(crate) fn policy_was_ignored(stderr: &str) -> bool {
     stderr.contains("Ignoring --admin-policy") || stderr.contains("Policy file error in teamster-")
 }
 
 /// What it means that the CLI did not begin, which it only explains on stderr.
-pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
+pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         (
             "No previous sessions found for this project",
@@ -57,7 +57,7 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
 
 /// What stderr says beside the warnings and the requests that failed and were repeated, up to the
 /// help.
-pub(super) fn evidence(stderr: &str) -> String {
+pub(crate) fn evidence(stderr: &str) -> String {
     let plain = without_colors(stderr);
     let lines: Vec<_> = plain
         .lines()
@@ -90,7 +90,7 @@ const REPORT: &str = "Full report available at: ";
 
 /// The message of the error that ended the run: some versions say in the event stream only that it is
 /// unknown.
-pub(super) fn reported(stderr: &str) -> Option<String> {
+pub(crate) fn reported(stderr: &str) -> Option<String> {
     let plain = without_colors(stderr);
     let (_, rest) = plain.rsplit_once(REPORT)?;
     let (_, thrown) = rest.split_once(".json ")?;
@@ -167,15 +167,15 @@ fn is_end(line: &str) -> bool {
 
 /// The last request of which the CLI says that it failed and was to be repeated.
 #[derive(Debug, PartialEq)]
-pub(super) struct Retry {
+pub(crate) struct Retry {
     /// For a person, to follow "the last request that the CLI told of failed".
-    pub(super) how: String,
-    pub(super) kind: Option<ErrorKind>,
+    pub(crate) how: String,
+    pub(crate) kind: Option<ErrorKind>,
 }
 
 impl Retry {
     /// The last one on stderr.
-    pub(super) fn last(stderr: &str) -> Option<Self> {
+    pub(crate) fn last(stderr: &str) -> Option<Self> {
         let plain = without_colors(stderr);
         let lines: Vec<_> = plain.lines().collect();
         let mut begins = (0..lines.len()).rev();

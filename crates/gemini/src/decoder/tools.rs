@@ -12,21 +12,21 @@ use super::shell;
 use super::wire::ErrorObject;
 
 /// The tool that runs commands.
-pub(super) const SHELL: &str = "run_shell_command";
+pub(crate) const SHELL: &str = "run_shell_command";
 
 /// Calls that are open, in their order, and the ids that are taken.
 #[derive(Debug, Default)]
-pub(super) struct Tools {
+pub(crate) struct Tools {
     open: Vec<Call>,
     used: HashSet<Id>,
 }
 
 /// A call that has no result yet.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// The id in the stream.
-    pub(super) id: Id,
-    pub(super) name: String,
+    pub(crate) id: Id,
+    pub(crate) name: String,
     /// The CLI's id, as far as it differs.
     cli_id: Option<String>,
     /// What it will have done if it ends well.
@@ -34,10 +34,10 @@ pub(super) struct Call {
 }
 
 /// What the CLI says of how a call ended.
-pub(super) struct Ended<'a> {
-    pub(super) status: Option<&'a str>,
-    pub(super) output: Option<&'a str>,
-    pub(super) error: Option<&'a ErrorObject<'a>>,
+pub(crate) struct Ended<'a> {
+    pub(crate) status: Option<&'a str>,
+    pub(crate) output: Option<&'a str>,
+    pub(crate) error: Option<&'a ErrorObject<'a>>,
 }
 
 /// What a call does that has an event of its own.
@@ -49,7 +49,7 @@ enum Effect {
 
 impl Tools {
     /// A call begins. The id is the CLI's, unless that is missing or taken.
-    pub(super) fn start(&mut self, cli_id: Option<&str>, name: &str, input: &Value) -> Id {
+    pub(crate) fn start(&mut self, cli_id: Option<&str>, name: &str, input: &Value) -> Id {
         let wanted = cli_id.unwrap_or(name);
         let mut id = Id::from(wanted);
         let mut copy = 1;
@@ -68,7 +68,7 @@ impl Tools {
 
     /// A call ends: the oldest that is open under the CLI's id; without one, the only one that is
     /// open.
-    pub(super) fn end(&mut self, cli_id: Option<&str>) -> Option<Call> {
+    pub(crate) fn end(&mut self, cli_id: Option<&str>) -> Option<Call> {
         let Some(cli_id) = cli_id else {
             return if self.open.len() == 1 {
                 self.open.pop()
@@ -87,7 +87,7 @@ impl Tools {
 
 impl Call {
     /// What it did, if it ended well.
-    pub(super) fn effect(&mut self) -> Option<AgentEvent> {
+    pub(crate) fn effect(&mut self) -> Option<AgentEvent> {
         Some(match self.effect.take()? {
             Effect::File(path, change) => AgentEvent::FileChange(Box::new(FileChange {
                 path,
@@ -100,7 +100,7 @@ impl Call {
 
     /// Whether it failed, as far as the CLI says. It calls a command a success whatever its exit code
     /// was.
-    pub(super) fn is_error(&self, ended: &Ended<'_>) -> Option<bool> {
+    pub(crate) fn is_error(&self, ended: &Ended<'_>) -> Option<bool> {
         if ended.error.is_some() {
             return Some(true);
         }
@@ -114,7 +114,7 @@ impl Call {
 
     /// Whether the call was not permitted.
     /// `must_be_there` says that nothing would have kept the tool from the model.
-    pub(super) fn is_denied(&self, error: &ErrorObject<'_>, must_be_there: bool) -> bool {
+    pub(crate) fn is_denied(&self, error: &ErrorObject<'_>, must_be_there: bool) -> bool {
         let message = error.message.as_deref().unwrap_or_default();
         match error.kind.as_deref().unwrap_or_default() {
             "policy_violation" => true,
@@ -161,7 +161,7 @@ fn entry(todo: &Value) -> Option<PlanEntry> {
 }
 
 /// The result as text. Of a failure it is what the model was told, and what was displayed beside it.
-pub(super) fn output(output: Cow<'_, str>, error: Option<ErrorObject<'_>>) -> String {
+pub(crate) fn output(output: Cow<'_, str>, error: Option<ErrorObject<'_>>) -> String {
     let message = error.and_then(|error| error.message);
     let message = message.unwrap_or(Cow::Borrowed(""));
     if output.contains(&*message) {
@@ -174,7 +174,7 @@ pub(super) fn output(output: Cow<'_, str>, error: Option<ErrorObject<'_>>) -> St
 }
 
 /// The kind of a tool. Names that this version no longer has are there for the versions that do.
-pub(super) fn kind(name: &str) -> ToolKind {
+pub(crate) fn kind(name: &str) -> ToolKind {
     match name {
         "read_file" | "read_many_files" | "get_internal_docs" | "list_mcp_resources"
         | "read_mcp_resource" => ToolKind::Read,

@@ -13,55 +13,55 @@ use teamster_core::json_line::{or_default, parse};
 
 /// `init`: the first line.
 #[derive(Deserialize)]
-pub(super) struct InitLine<'a> {
+pub(crate) struct InitLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) session_id: Option<Cow<'a, str>>,
+    pub(crate) session_id: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) model: Option<String>,
+    pub(crate) model: Option<String>,
 }
 
 /// `message`: the prompt as the CLI understood it, or a delta of the answer.
 #[derive(Deserialize)]
-pub(super) struct MessageLine<'a> {
+pub(crate) struct MessageLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) role: Option<Cow<'a, str>>,
+    pub(crate) role: Option<Cow<'a, str>>,
     /// Always `true` in the version that was measured.
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) delta: Option<bool>,
+    pub(crate) delta: Option<bool>,
     /// Not read before the role is known: of the prompt, which may have megabytes, nothing is
     /// copied.
     #[serde(borrow)]
-    pub(super) content: Option<&'a RawValue>,
+    pub(crate) content: Option<&'a RawValue>,
 }
 
 /// `tool_use`: the model announced a call.
 #[derive(Deserialize)]
-pub(super) struct ToolUseLine<'a> {
+pub(crate) struct ToolUseLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) tool_name: Option<Cow<'a, str>>,
+    pub(crate) tool_name: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) tool_id: Option<Cow<'a, str>>,
+    pub(crate) tool_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    pub(super) parameters: Option<&'a RawValue>,
+    pub(crate) parameters: Option<&'a RawValue>,
 }
 
 /// `tool_result`. It does not name the tool.
 #[derive(Deserialize)]
-pub(super) struct ToolResultLine<'a> {
+pub(crate) struct ToolResultLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) tool_id: Option<Cow<'a, str>>,
+    pub(crate) tool_id: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) status: Option<Cow<'a, str>>,
+    pub(crate) status: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    pub(super) output: Option<&'a RawValue>,
+    pub(crate) output: Option<&'a RawValue>,
     /// For [`ErrorObject::read`].
     #[serde(borrow)]
-    pub(super) error: Option<&'a RawValue>,
+    pub(crate) error: Option<&'a RawValue>,
 }
 
 impl<'a> ToolResultLine<'a> {
     /// The output, if it is a text; another value as its JSON.
-    pub(super) fn output(&self) -> Option<Cow<'a, str>> {
+    pub(crate) fn output(&self) -> Option<Cow<'a, str>> {
         #[derive(Deserialize)]
         struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -72,16 +72,16 @@ impl<'a> ToolResultLine<'a> {
 
 /// `error` of a tool's result or of the run's.
 #[derive(Deserialize)]
-pub(super) struct ErrorObject<'a> {
+pub(crate) struct ErrorObject<'a> {
     #[serde(borrow, rename = "type", default, deserialize_with = "or_default")]
-    pub(super) kind: Option<Cow<'a, str>>,
+    pub(crate) kind: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) message: Option<Cow<'a, str>>,
+    pub(crate) message: Option<Cow<'a, str>>,
 }
 
 impl<'a> ErrorObject<'a> {
     /// An error as it was seen, or as its message alone. `None` if it says nothing.
-    pub(super) fn read(raw: &'a RawValue) -> Option<Self> {
+    pub(crate) fn read(raw: &'a RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Message<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -97,39 +97,39 @@ impl<'a> ErrorObject<'a> {
 
 /// `error`: something is wrong. A `result` follows.
 #[derive(Deserialize)]
-pub(super) struct ErrorLine<'a> {
+pub(crate) struct ErrorLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) severity: Option<Cow<'a, str>>,
+    pub(crate) severity: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) message: Option<Cow<'a, str>>,
+    pub(crate) message: Option<Cow<'a, str>>,
 }
 
 /// `result`: the last line.
 #[derive(Deserialize)]
-pub(super) struct ResultLine<'a> {
+pub(crate) struct ResultLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) status: Option<Cow<'a, str>>,
+    pub(crate) status: Option<Cow<'a, str>>,
     /// For [`ErrorObject::read`].
     #[serde(borrow)]
-    pub(super) error: Option<&'a RawValue>,
+    pub(crate) error: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) stats: Option<StatsLine>,
+    pub(crate) stats: Option<StatsLine>,
 }
 
 /// `stats`: sums over the requests of this process.
 #[derive(Deserialize, Default)]
-pub(super) struct StatsLine {
+pub(crate) struct StatsLine {
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) total_tokens: Option<u64>,
+    pub(crate) total_tokens: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) input_tokens: Option<u64>,
+    pub(crate) input_tokens: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) output_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) cached: Option<u64>,
+    pub(crate) cached: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) input: Option<u64>,
+    pub(crate) input: Option<u64>,
     /// The same for each model, of the whole only. A model that cannot be read costs no other.
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) models: BTreeMap<String, Box<RawValue>>,
+    pub(crate) models: BTreeMap<String, Box<RawValue>>,
 }

@@ -9,7 +9,7 @@ use teamster_core::{AgentError, ExecuteParams, McpServer, McpTransport, Permissi
 use super::is_changed_in_list;
 use super::mcp::refuse;
 use super::places::Places;
-use crate::recorded::Flags;
+use crate::command_line::Flags;
 
 /// Which servers the flag for it must name so that those of the run may be started: none if it is not
 /// needed. An error if the settings keep one of them from the agent whatever the flag says.

@@ -7,7 +7,7 @@ use teamster_core::{
 
 use super::OpenCodeDecoder;
 use super::errors;
-use super::log::{failed_requests, missing_servers, without_log, without_warnings};
+use super::stderr::{failed_requests, missing_servers, without_log, without_warnings};
 use super::steps::End;
 
 impl OpenCodeDecoder {

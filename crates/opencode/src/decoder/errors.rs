@@ -14,14 +14,14 @@ const SEE_THE_LOG: &str = "Unexpected server error";
 
 /// An error line.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct CliError {
-    pub(super) error: AgentError,
+pub(crate) struct CliError {
+    pub(crate) error: AgentError,
     /// Where the CLI's log tells more.
     reference: Option<String>,
 }
 
 impl CliError {
-    pub(super) fn of(body: &ErrorBody<'_>) -> Self {
+    pub(crate) fn of(body: &ErrorBody<'_>) -> Self {
         let name = body.name.as_deref().unwrap_or("error");
         let data = &body.data;
         let said = data.message.as_deref().unwrap_or_default();
@@ -45,7 +45,7 @@ impl CliError {
     }
 
     /// The error, with what the log says of it, which the CLI is told to copy to stderr.
-    pub(super) fn explained(self, stderr: &str) -> AgentError {
+    pub(crate) fn explained(self, stderr: &str) -> AgentError {
         let mut error = self.error;
         if !error.message.starts_with(SEE_THE_LOG) {
             return error;
@@ -152,7 +152,7 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
 ];
 
 /// What words of the CLI or of a service mean.
-pub(super) fn kind_of_text(text: &str) -> Option<ErrorKind> {
+pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(text, MEANINGS).or_else(|| ErrorKind::of_message(text))
 }
 
@@ -173,7 +173,7 @@ fn retry_after_ms(data: &ErrorData<'_>) -> Option<u64> {
 const HELP: &str = "opencode run [message..]";
 
 /// What a failure means that was only explained on stderr.
-pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
+pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const ON_STDERR: &[(&str, ErrorKind)] = &[
         (HELP, ErrorKind::Invalid),
         ("is not valid JSON(C)", ErrorKind::Invalid),
@@ -191,7 +191,7 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
 
 /// The help of `opencode run`, which the CLI prints in place of a run.
 #[derive(Debug, Default)]
-pub(super) struct Help {
+pub(crate) struct Help {
     printed: bool,
     /// It has the option of permission mode `Bypass`.
     has_auto: bool,
@@ -199,14 +199,14 @@ pub(super) struct Help {
 
 impl Help {
     /// Takes a line of text.
-    pub(super) fn line(&mut self, line: &str) {
+    pub(crate) fn line(&mut self, line: &str) {
         self.printed |= line.contains(HELP);
         self.has_auto |= line.split_whitespace().any(|word| word == "--auto");
     }
 
     /// The error of a version that does not know the option. Some versions print their help on stdout,
     /// others on stderr.
-    pub(super) fn too_old(&mut self, stderr: &str) -> Option<AgentError> {
+    pub(crate) fn too_old(&mut self, stderr: &str) -> Option<AgentError> {
         stderr.lines().for_each(|line| self.line(line));
         let oldest = INFO
             .oldest_version
@@ -225,7 +225,7 @@ impl Help {
 
 /// A failure of the CLI's database that goes away when the run is made again: several runs that make
 /// it at once, or wait for each other.
-pub(super) fn of_database(stderr: &str) -> Option<AgentError> {
+pub(crate) fn of_database(stderr: &str) -> Option<AgentError> {
     let busy = stderr.contains("database is locked");
     let made_twice = stderr.contains("Failed query") && stderr.contains("CREATE TABLE");
     if !busy && !made_twice {

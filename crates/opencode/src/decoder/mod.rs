@@ -5,13 +5,12 @@
 //! tools that it calls). There is no line for the begin or the end of the run.
 
 mod end;
-mod errors;
-mod hot;
-mod log;
-mod parts;
-mod steps;
-mod tools;
-mod wire;
+pub(crate) mod errors;
+mod messages;
+pub(crate) mod stderr;
+pub(crate) mod steps;
+pub(crate) mod tools;
+pub(crate) mod wire;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -23,11 +22,10 @@ use teamster_core::{
     ToolResult, ToolUse, excerpt,
 };
 
-use crate::launch::Withheld;
+use crate::launch::{self, Withheld};
 
 use errors::{CliError, Help};
-pub(crate) use hot::OpenCodeDialect;
-use parts::{News, Parts};
+use messages::{News, Parts};
 use steps::Steps;
 use tools::Call;
 pub(crate) use tools::in_tool_names;
@@ -36,7 +34,7 @@ use wire::{ErrorBody, Line, Part};
 /// How much of a text that is no answer a notice shows, in bytes.
 const NOTICE_BYTES: usize = 1000;
 /// How much of a failed tool's output is kept as the reason of a denial, in bytes.
-const REASON_BYTES: usize = 500;
+pub(crate) const REASON_BYTES: usize = 500;
 /// How often the CLI repeats a request (measured: six requests in all).
 const RETRIES: u32 = 5;
 
@@ -109,7 +107,11 @@ impl OpenCodeDecoder {
     }
 
     /// A decoder for a run with these parameters.
-    pub(crate) fn of(params: &ExecuteParams, mcp_servers: Vec<String>, withheld: Withheld) -> Self {
+    pub fn for_run(params: &ExecuteParams) -> Self {
+        Self::with(params, launch::known_servers(params), Withheld::of(params))
+    }
+
+    fn with(params: &ExecuteParams, mcp_servers: Vec<String>, withheld: Withheld) -> Self {
         Self {
             model: params.model.clone(),
             resumed: params.session_id.is_some(),

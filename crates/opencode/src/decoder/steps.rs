@@ -6,7 +6,7 @@ use super::wire::{Part, Tokens};
 
 /// All steps of a run.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
+pub(crate) struct Steps {
     open: Option<Step>,
     /// What the finished steps of the last message said, to be kept if a later try is void.
     kept: String,
@@ -34,19 +34,19 @@ struct Step {
 }
 
 /// A try of which the connection broke.
-pub(super) struct Lost {
-    pub(super) message: Option<Id>,
+pub(crate) struct Lost {
+    pub(crate) message: Option<Id>,
     /// How often the step was tried before.
-    pub(super) tries: u32,
+    pub(crate) tries: u32,
     /// Whether text of it was passed on.
-    pub(super) has_text: bool,
+    pub(crate) has_text: bool,
     /// Text of the same message that stays, because its step had ended.
-    pub(super) kept: String,
+    pub(crate) kept: String,
 }
 
 /// What a step's reason to end means for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// The answer is complete.
     Complete,
     /// The answer was cut off or blocked.
@@ -59,7 +59,7 @@ pub(super) enum End {
 
 impl Steps {
     /// A step begins. The one before, if it never ended and is taken up again.
-    pub(super) fn start(&mut self, message: Option<Id>) -> Option<Lost> {
+    pub(crate) fn start(&mut self, message: Option<Id>) -> Option<Lost> {
         let open = self.open.take();
         let again = open.as_ref().is_some_and(|o| o.message == message);
         if self.message != message {
@@ -85,7 +85,7 @@ impl Steps {
     }
 
     /// Text was passed on.
-    pub(super) fn said(&mut self, message: Option<&Id>, text: &str) {
+    pub(crate) fn said(&mut self, message: Option<&Id>, text: &str) {
         if self.message.as_ref() != message {
             // The line of its step's begin was lost.
             self.message = message.cloned();
@@ -99,7 +99,7 @@ impl Steps {
     }
 
     /// A step ended. What the run has used so far, if the step tells what it used.
-    pub(super) fn finish(&mut self, part: &Part<'_>) -> Option<AgentEvent> {
+    pub(crate) fn finish(&mut self, part: &Part<'_>) -> Option<AgentEvent> {
         if let Some(step) = self.open.take() {
             self.kept.push_str(&step.said);
         }
@@ -115,19 +115,19 @@ impl Steps {
     }
 
     /// The run went on after an error.
-    pub(super) fn error_overcome(&mut self, kind: ErrorKind) {
+    pub(crate) fn error_overcome(&mut self, kind: ErrorKind) {
         self.summary_next = kind == ErrorKind::ContextWindow;
         // What follows is a new message, whatever its id.
         self.open = None;
     }
 
     /// Whether the text of this step is the summary of the conversation.
-    pub(super) fn is_summary(&self) -> bool {
+    pub(crate) fn is_summary(&self) -> bool {
         self.summary
     }
 
     /// The last message, which was passed on as an answer and was a summary.
-    pub(super) fn last_message_was_a_summary(&mut self) -> Option<Id> {
+    pub(crate) fn last_message_was_a_summary(&mut self) -> Option<Id> {
         if self.summary || !std::mem::take(&mut self.said) {
             return None;
         }
@@ -137,7 +137,7 @@ impl Steps {
     }
 
     /// What the last step says of the end of the run.
-    pub(super) fn end(&self) -> End {
+    pub(crate) fn end(&self) -> End {
         match self.reason.as_deref() {
             // The conversation was compacted, and what it was about has to follow.
             _ if self.summary => End::None,
@@ -149,27 +149,27 @@ impl Steps {
     }
 
     /// Why the last step ended.
-    pub(super) fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         self.reason.as_deref().filter(|reason| !reason.is_empty())
     }
 
-    pub(super) fn finished(&self) -> Option<u32> {
+    pub(crate) fn finished(&self) -> Option<u32> {
         Some(self.finished).filter(|steps| *steps > 0)
     }
 
-    pub(super) fn usage(&self) -> Option<Usage> {
+    pub(crate) fn usage(&self) -> Option<Usage> {
         Some(self.usage).filter(|usage| !usage.is_empty())
     }
 
     /// What it cost. The CLI says 0 for a model whose price it does not know, so 0 says nothing.
-    pub(super) fn cost(&self) -> Option<(f64, CostSource)> {
+    pub(crate) fn cost(&self) -> Option<(f64, CostSource)> {
         (self.cost > 0.0).then_some((self.cost, CostSource::Reported))
     }
 }
 
 /// Tokens in our convention: reasoning is a part of the output. The CLI says 0 where the service
 /// said nothing, and no step is without input and output.
-pub(super) fn usage(tokens: Tokens) -> Option<Usage> {
+pub(crate) fn usage(tokens: Tokens) -> Option<Usage> {
     let output = match (tokens.output, tokens.reasoning) {
         (None, None) => None,
         (output, reasoning) => Some(

@@ -10,7 +10,7 @@ use crate::launch::Withheld;
 use super::wire::{Attachment, Todo, ToolMetadata, ToolState};
 
 /// The tool in whose name the CLI answers a call that it cannot make sense of.
-pub(super) const INVALID: &str = "invalid";
+pub(crate) const INVALID: &str = "invalid";
 /// A question about permission that nobody was there to answer.
 const REJECTED: &str = "The user rejected permission to use this specific tool call";
 /// A rule of the configuration.
@@ -20,24 +20,24 @@ const UNAVAILABLE: &str = "Model tried to call unavailable tool";
 
 /// A call and its result: the CLI prints both in one line, when the call has ended.
 #[derive(Debug)]
-pub(super) struct Call {
-    pub(super) name: String,
-    pub(super) input: Value,
-    pub(super) kind: ToolKind,
-    pub(super) mcp: Option<McpTool>,
-    pub(super) output: String,
-    pub(super) is_error: bool,
-    pub(super) denied: bool,
+pub(crate) struct Call {
+    pub(crate) name: String,
+    pub(crate) input: Value,
+    pub(crate) kind: ToolKind,
+    pub(crate) mcp: Option<McpTool>,
+    pub(crate) output: String,
+    pub(crate) is_error: bool,
+    pub(crate) denied: bool,
     /// It was denied because nobody answered, which may end the run.
-    pub(super) rejected: bool,
-    pub(super) changes: Vec<FileChange>,
-    pub(super) plan: Option<Plan>,
+    pub(crate) rejected: bool,
+    pub(crate) changes: Vec<FileChange>,
+    pub(crate) plan: Option<Plan>,
     /// Another agent worked, of which the CLI prints nothing else.
-    pub(super) sub_agent: bool,
+    pub(crate) sub_agent: bool,
 }
 
 impl Call {
-    pub(super) fn new(
+    pub(crate) fn new(
         tool: &str,
         state: ToolState<'_>,
         mcp_servers: &[String],
@@ -148,7 +148,7 @@ fn was_withheld(name: &str, input: &Value, by_settings: impl Fn(&str) -> bool) -
 
 /// The kind of one of the CLI's own tools. Names of tools that this version no longer has are
 /// there for the versions that do.
-pub(super) fn kind(name: &str) -> ToolKind {
+pub(crate) fn kind(name: &str) -> ToolKind {
     match name {
         "read" | "skill" | "lsp" | "lsp_hover" | "lsp_diagnostics" => ToolKind::Read,
         "edit" | "write" | "multiedit" | "patch" | "apply_patch" => ToolKind::Edit,

@@ -12,189 +12,189 @@ use teamster_core::json_line::{or_default, parse};
 
 /// Any line: the session, and a part of a message or an error.
 #[derive(Deserialize)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     #[serde(borrow, default, rename = "sessionID", deserialize_with = "or_default")]
-    pub(super) session_id: Option<Cow<'a, str>>,
+    pub(crate) session_id: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) part: Option<Part<'a>>,
+    pub(crate) part: Option<Part<'a>>,
     #[serde(borrow)]
-    pub(super) error: Option<&'a RawValue>,
+    pub(crate) error: Option<&'a RawValue>,
 }
 
 /// A part of a message: a piece of text or reasoning, a tool call, the begin or end of a step.
 #[derive(Deserialize, Default)]
-pub(super) struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) id: Option<Cow<'a, str>>,
+    pub(crate) id: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "messageID", deserialize_with = "or_default")]
-    pub(super) message_id: Option<Cow<'a, str>>,
+    pub(crate) message_id: Option<Cow<'a, str>>,
     // text, reasoning
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) text: Option<Cow<'a, str>>,
+    pub(crate) text: Option<Cow<'a, str>>,
     /// The CLI wrote it, not the model.
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) synthetic: bool,
+    pub(crate) synthetic: bool,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) metadata: Option<TextMetadata>,
+    pub(crate) metadata: Option<TextMetadata>,
     // tool_use
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) tool: Option<Cow<'a, str>>,
+    pub(crate) tool: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "callID", deserialize_with = "or_default")]
-    pub(super) call_id: Option<Cow<'a, str>>,
+    pub(crate) call_id: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) state: Option<ToolState<'a>>,
+    pub(crate) state: Option<ToolState<'a>>,
     // step_finish
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) reason: Option<Cow<'a, str>>,
+    pub(crate) reason: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) tokens: Option<Tokens>,
+    pub(crate) tokens: Option<Tokens>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) cost: Option<f64>,
+    pub(crate) cost: Option<f64>,
 }
 
 impl Part<'_> {
     /// A tool call of which the input is complete.
-    pub(super) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         let state = self.state.as_ref();
         state.is_some_and(|state| state.status.as_deref() == Some("running"))
     }
 
     /// A tool call whose output the CLI took out of the conversation, long after the call.
-    pub(super) fn is_compacted(&self) -> bool {
+    pub(crate) fn is_compacted(&self) -> bool {
         let state = self.state.as_ref();
         state.is_some_and(|state| state.time.compacted.is_some())
     }
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct TextMetadata {
+pub(crate) struct TextMetadata {
     /// The text that makes the model go on after a compaction.
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) compaction_continue: bool,
+    pub(crate) compaction_continue: bool,
 }
 
 /// `state` of a tool call. This version prints only those that have ended.
 #[derive(Deserialize, Default)]
-pub(super) struct ToolState<'a> {
+pub(crate) struct ToolState<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) status: Option<Cow<'a, str>>,
+    pub(crate) status: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "of_any_depth")]
-    pub(super) input: Value,
+    pub(crate) input: Value,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) output: Option<Cow<'a, str>>,
+    pub(crate) output: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) error: Option<Cow<'a, str>>,
+    pub(crate) error: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) metadata: ToolMetadata<'a>,
+    pub(crate) metadata: ToolMetadata<'a>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) attachments: Vec<Attachment<'a>>,
+    pub(crate) attachments: Vec<Attachment<'a>>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) time: ToolTime,
+    pub(crate) time: ToolTime,
 }
 
 impl ToolState<'_> {
     /// The call has not ended.
-    pub(super) fn goes_on(&self) -> bool {
+    pub(crate) fn goes_on(&self) -> bool {
         matches!(self.status.as_deref(), Some("pending" | "running"))
     }
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct ToolTime {
+pub(crate) struct ToolTime {
     /// When the CLI took the output out of the conversation, long after the call.
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) compacted: Option<f64>,
+    pub(crate) compacted: Option<f64>,
 }
 
 /// What the CLI's own tools tell beside their output. A tool of an MCP server may have anything.
 #[derive(Deserialize, Default)]
-pub(super) struct ToolMetadata<'a> {
+pub(crate) struct ToolMetadata<'a> {
     /// Of `bash`: the exit code; `null` if the command was ended from outside.
     #[serde(borrow, default, deserialize_with = "also_null")]
-    pub(super) exit: Option<&'a RawValue>,
+    pub(crate) exit: Option<&'a RawValue>,
     /// Of `write`: the file.
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) filepath: Option<Cow<'a, str>>,
+    pub(crate) filepath: Option<Cow<'a, str>>,
     /// Of `write`: whether the file was there before.
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) exists: Option<bool>,
+    pub(crate) exists: Option<bool>,
     /// Of `edit`.
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) filediff: Option<FileDiff<'a>>,
+    pub(crate) filediff: Option<FileDiff<'a>>,
     /// Of `apply_patch`.
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) files: Vec<PatchedFile<'a>>,
+    pub(crate) files: Vec<PatchedFile<'a>>,
     /// Of `todowrite`.
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) todos: Option<Vec<Todo<'a>>>,
+    pub(crate) todos: Option<Vec<Todo<'a>>>,
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct FileDiff<'a> {
+pub(crate) struct FileDiff<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) file: Option<Cow<'a, str>>,
+    pub(crate) file: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PatchedFile<'a> {
+pub(crate) struct PatchedFile<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) file_path: Option<Cow<'a, str>>,
+    pub(crate) file_path: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) move_path: Option<Cow<'a, str>>,
+    pub(crate) move_path: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "type", deserialize_with = "or_default")]
-    pub(super) change: Option<Cow<'a, str>>,
+    pub(crate) change: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct Todo<'a> {
+pub(crate) struct Todo<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) content: Option<Cow<'a, str>>,
+    pub(crate) content: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) status: Option<Cow<'a, str>>,
+    pub(crate) status: Option<Cow<'a, str>>,
 }
 
 /// A medium in a tool's result, with its content in a `data:` URL.
 #[derive(Deserialize, Default)]
-pub(super) struct Attachment<'a> {
+pub(crate) struct Attachment<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) mime: Option<Cow<'a, str>>,
+    pub(crate) mime: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) url: Option<Cow<'a, str>>,
+    pub(crate) url: Option<Cow<'a, str>>,
 }
 
 /// Tokens of one step. Cached tokens are beside `input`, reasoning is beside `output`.
 #[derive(Deserialize, Default, Clone, Copy)]
-pub(super) struct Tokens {
+pub(crate) struct Tokens {
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) input: Option<u64>,
+    pub(crate) input: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) output: Option<u64>,
+    pub(crate) output: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) reasoning: Option<u64>,
+    pub(crate) reasoning: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) cache: CacheTokens,
+    pub(crate) cache: CacheTokens,
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
-pub(super) struct CacheTokens {
+pub(crate) struct CacheTokens {
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) read: Option<u64>,
+    pub(crate) read: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) write: Option<u64>,
+    pub(crate) write: Option<u64>,
 }
 
 /// `error` of an error line.
 #[derive(Default)]
-pub(super) struct ErrorBody<'a> {
-    pub(super) name: Option<Cow<'a, str>>,
-    pub(super) data: ErrorData<'a>,
+pub(crate) struct ErrorBody<'a> {
+    pub(crate) name: Option<Cow<'a, str>>,
+    pub(crate) data: ErrorData<'a>,
 }
 
 impl<'a> ErrorBody<'a> {
     /// An error as the CLI prints it, or one of another shape: its message alone, or without `data`.
     /// `None` if it cannot be read.
-    pub(super) fn of(error: &'a RawValue) -> Option<Self> {
+    pub(crate) fn of(error: &'a RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Body<'a> {
             #[serde(borrow, default, deserialize_with = "or_default")]
@@ -242,21 +242,21 @@ fn text(json: &str) -> Option<Cow<'_, str>> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ErrorData<'a> {
+pub(crate) struct ErrorData<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) message: Option<Cow<'a, str>>,
+    pub(crate) message: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) status_code: Option<u16>,
+    pub(crate) status_code: Option<u16>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) is_retryable: Option<bool>,
+    pub(crate) is_retryable: Option<bool>,
     /// What the service answered.
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) response_body: Option<Cow<'a, str>>,
+    pub(crate) response_body: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
-    pub(super) response_headers: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
+    pub(crate) response_headers: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
     /// Where the CLI's own log tells more.
     #[serde(rename = "ref", borrow, default, deserialize_with = "or_default")]
-    pub(super) reference: Option<Cow<'a, str>>,
+    pub(crate) reference: Option<Cow<'a, str>>,
 }
 
 /// A field that is there, also if it is `null`.

@@ -7,7 +7,7 @@ use teamster_testkit::replay::decode;
 use super::ClaudeDecoder;
 
 mod later;
-mod news;
+mod notices;
 mod resumed;
 mod servers;
 mod side_effects;

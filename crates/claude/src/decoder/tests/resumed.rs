@@ -8,8 +8,8 @@ use teamster_core::{Exit, ModelUsage, RunResult, Usage};
 use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;
-use super::super::figures::{Baseline, SessionTotals};
-use super::super::turns::Turns;
+use super::super::end::Turns;
+use super::super::usage::{Baseline, SessionTotals};
 use super::{end, init};
 
 /// The session used input, output, and tokens of the cache.

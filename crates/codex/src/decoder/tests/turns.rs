@@ -234,7 +234,7 @@ fn usage_is_cumulative_over_the_session_and_a_run_has_the_difference() {
 #[test]
 fn without_a_known_total_before_a_resumed_run_has_no_usage() {
     let lines = [thread(), turn(), message(0, "x"), end(2500, 1000, 22)];
-    let decoder = CodexDecoder::for_params(&resuming(THREAD));
+    let decoder = CodexDecoder::for_run(&resuming(THREAD));
     let (_, result) = run_with(decoder, &lines, exit(0));
     assert_eq!(result.usage, None);
     assert_eq!(result.session_usage, Some(usage(1500, 1000, 22)));
@@ -265,7 +265,7 @@ fn a_session_that_the_callers_own_arguments_resume_has_an_unknown_total_before()
     ] {
         let mut params = ExecuteParams::new("go on");
         params.extra_args = args.iter().map(ToString::to_string).collect();
-        let (_, result) = run_with(CodexDecoder::for_params(&params), &lines, exit(0));
+        let (_, result) = run_with(CodexDecoder::for_run(&params), &lines, exit(0));
         assert_eq!(result.status, RunStatus::Completed);
         assert_eq!(result.usage, expected, "{args:?}");
         assert_eq!(result.session_usage, Some(usage(1500, 1000, 22)));
@@ -330,7 +330,7 @@ fn a_prompt_that_never_reached_the_model_is_a_failure() {
 fn a_new_session_in_place_of_the_one_to_resume_is_a_failure() {
     let other = "01a1ffd6-37c2-74d0-b127-8a2638a2e18a";
     let lines = [thread(), turn(), message(0, "hi"), end(1000, 0, 10)];
-    let decoder = CodexDecoder::for_params(&resuming(other));
+    let decoder = CodexDecoder::for_run(&resuming(other));
     let (_, result) = run_with(decoder, &lines, exit(0));
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].kind, ErrorKind::SessionNotFound);
@@ -341,7 +341,7 @@ fn a_new_session_in_place_of_the_one_to_resume_is_a_failure() {
     let mut fork = resuming(other);
     fork.fork = true;
     for params in [fork, resuming(&THREAD.to_uppercase())] {
-        let (_, result) = run_with(CodexDecoder::for_params(&params), &lines, exit(0));
+        let (_, result) = run_with(CodexDecoder::for_run(&params), &lines, exit(0));
         assert_eq!(result.status, RunStatus::Completed);
     }
 }
@@ -444,7 +444,7 @@ fn an_answer_in_the_shape_of_a_schema_is_read_as_json() {
             message(1, text),
             end(1, 0, 1),
         ];
-        let (_, result) = run_with(CodexDecoder::for_params(&params), &lines, exit(0));
+        let (_, result) = run_with(CodexDecoder::for_run(&params), &lines, exit(0));
         result.structured_output
     };
     assert_eq!(answer("{\"a\": 1}"), Some(json!({"a": 1})));
@@ -480,7 +480,7 @@ fn the_model_is_the_one_that_was_asked_for() {
     let mut params = ExecuteParams::new("hi");
     params.model = Some("gpt-5.5".into());
     let lines = [thread(), turn(), end(10, 0, 1)];
-    let (events, result) = run_with(CodexDecoder::for_params(&params), &lines, exit(0));
+    let (events, result) = run_with(CodexDecoder::for_run(&params), &lines, exit(0));
     let AgentEvent::Session(session) = &events[0] else {
         panic!("{events:?}");
     };

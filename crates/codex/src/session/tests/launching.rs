@@ -5,10 +5,10 @@ use teamster_core::{
 };
 
 use super::*;
-use crate::session::launch::launch;
+use crate::launch::launch_session;
 
 fn args(options: &SessionOptions) -> Vec<String> {
-    let launch = launch(options).unwrap();
+    let launch = launch_session(options).unwrap();
     let args = launch.args.into_iter();
     args.map(|arg| arg.into_string().unwrap()).collect()
 }
@@ -31,7 +31,7 @@ fn what_is_an_argument_and_what_is_not() {
             "--strict-config",
         ]
     );
-    let launch = launch(&options).unwrap();
+    let launch = launch_session(&options).unwrap();
     assert_eq!(launch.stdin, Stdin::Open(Vec::new()));
     // On SIGINT it would leave its tools behind, and on SIGTERM it does not.
     assert_eq!(launch.stop_first, None);
@@ -52,7 +52,7 @@ fn servers_are_as_in_a_run_but_for_the_log() {
     );
     let mut options = SessionOptions::default();
     options.params.mcp_servers = vec![server];
-    let launch = launch(&options).unwrap();
+    let launch = launch_session(&options).unwrap();
     let args = args(&options);
     assert!(
         args.iter()
@@ -100,14 +100,14 @@ fn what_cannot_be_is_refused_by_name() {
     for (name, change) in cases {
         let mut options = SessionOptions::default();
         change(&mut options);
-        let error = launch(&options).unwrap_err();
+        let error = launch_session(&options).unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidParams);
         assert!(error.message.starts_with(name), "{name}: {error}");
     }
     let mut options = SessionOptions::default();
     options.params.session_id = Some("latest".into());
     assert_eq!(
-        launch(&options).unwrap_err().kind,
+        launch_session(&options).unwrap_err().kind,
         ErrorKind::SessionNotFound
     );
 }
@@ -119,7 +119,7 @@ fn a_session_that_goes_on_in_another_process_keeps_its_instructions() {
     options.params.session_id = Some(THREAD.into());
     options.params.system_prompt = Some(SystemPrompt::Append("be brief".into()));
     options.restarted = true;
-    assert!(launch(&options).is_ok());
+    assert!(launch_session(&options).is_ok());
     let play = Play::new(&options);
     assert_eq!(
         *play.params("thread/resume"),

@@ -13,7 +13,7 @@ fn with_servers(names: &[&str]) -> ExecuteParams {
 
 fn split(params: &ExecuteParams, name: &str) -> Option<(String, String)> {
     let lines = [init(), call("a", name, &json!({}))];
-    let (events, _) = decode(GeminiDecoder::new(params), &lines, Exit::default());
+    let (events, _) = decode(GeminiDecoder::for_run(params), &lines, Exit::default());
     let AgentEvent::ToolUse(used) = &events[1] else {
         panic!("{events:?}");
     };
@@ -52,7 +52,7 @@ fn denials(params: &ExecuteParams, tool: &str) -> usize {
         call("a", tool, &json!({})),
         failed("a", "tool_not_registered", "not found"),
     ];
-    let (events, _) = decode(GeminiDecoder::new(params), &lines, Exit::default());
+    let (events, _) = decode(GeminiDecoder::for_run(params), &lines, Exit::default());
     let denied = events.iter().filter(
         |event| matches!(event, AgentEvent::Permission(p) if p.decision == Decision::Denied),
     );
@@ -74,7 +74,7 @@ fn notices(params: &ExecuteParams, stderr: &str) -> Vec<String> {
         stderr: stderr.to_owned(),
         ..Exit::default()
     };
-    let (events, _) = decode(GeminiDecoder::new(params), &[init()], exit);
+    let (events, _) = decode(GeminiDecoder::for_run(params), &[init()], exit);
     let notices = events.iter().filter_map(|event| match event {
         AgentEvent::Notice(notice) => {
             assert_eq!(notice.level, NoticeLevel::Warning);

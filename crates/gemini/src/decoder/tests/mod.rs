@@ -93,7 +93,7 @@ fn exit(code: i32) -> Exit {
 }
 
 fn run_with(params: &ExecuteParams, lines: &[String], exit: Exit) -> (Vec<AgentEvent>, RunResult) {
-    decode(GeminiDecoder::new(params), lines, exit)
+    decode(GeminiDecoder::for_run(params), lines, exit)
 }
 
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {

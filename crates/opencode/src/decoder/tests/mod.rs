@@ -8,7 +8,7 @@ use super::{OpenCodeDecoder, Withheld};
 
 mod any;
 mod ends;
-mod parts;
+mod messages;
 mod side_effects;
 mod text;
 mod tools;
@@ -100,7 +100,7 @@ fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
 fn resumed() -> OpenCodeDecoder {
     let mut params = ExecuteParams::new("hi");
     params.session_id = Some(SESSION.into());
-    OpenCodeDecoder::of(&params, Vec::new(), Withheld::default())
+    OpenCodeDecoder::with(&params, Vec::new(), Withheld::default())
 }
 
 fn names(events: &[AgentEvent]) -> Vec<&'static str> {

@@ -173,7 +173,7 @@ fn what_the_cli_says_in_the_models_place_is_no_text() {
 fn the_session_is_said_once_with_the_model_that_was_asked_for() {
     let mut params = ExecuteParams::new("hi");
     params.model = Some("mocka/m1".into());
-    let decoder = OpenCodeDecoder::of(&params, Vec::new(), Withheld::default());
+    let decoder = OpenCodeDecoder::with(&params, Vec::new(), Withheld::default());
     let (events, result) = run_with(decoder, &[start("m"), finish("m", "stop")], exit(0));
     let AgentEvent::Session(session) = &events[0] else {
         panic!("{events:?}")

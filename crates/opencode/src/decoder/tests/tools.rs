@@ -14,7 +14,7 @@ fn call(name: &str, state: &Value) -> (ToolUse, ToolResult, Vec<AgentEvent>) {
     let mut params = ExecuteParams::new("hi");
     params.denied_tools = vec!["my-db_secret".into()];
     let servers = vec!["my-db".into(), "apply".into()];
-    let decoder = OpenCodeDecoder::of(&params, servers, Withheld::of(&params));
+    let decoder = OpenCodeDecoder::with(&params, servers, Withheld::of(&params));
     let lines = [
         start("m"),
         tool("m", name, "t1", state),

@@ -9,7 +9,7 @@ use super::system::word;
 use super::wire::SystemLine;
 
 /// What a line says to a user. `None` for a subtype that is not known; an empty text says nothing.
-pub(super) fn news(line: &SystemLine<'_>) -> Option<(NoticeLevel, String)> {
+pub(super) fn notice(line: &SystemLine<'_>) -> Option<(NoticeLevel, String)> {
     let subtype = line.subtype.as_deref()?;
     let level = match subtype {
         "informational" if line.level.as_deref() != Some("warning") => NoticeLevel::Info,

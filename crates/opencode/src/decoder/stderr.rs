@@ -8,7 +8,7 @@ use serde_json::Deserializer;
 const BEGIN: &str = "timestamp=";
 
 /// What is on stderr beside the log.
-pub(super) fn without_log(stderr: &str) -> String {
+pub(crate) fn without_log(stderr: &str) -> String {
     let said: Vec<_> = stderr
         .lines()
         .filter(|line| !line.starts_with(BEGIN))
@@ -17,13 +17,13 @@ pub(super) fn without_log(stderr: &str) -> String {
 }
 
 /// What is on stderr without warnings: a run goes on after these.
-pub(super) fn without_warnings(stderr: &str) -> String {
+pub(crate) fn without_warnings(stderr: &str) -> String {
     let told: Vec<_> = stderr.lines().filter(|line| !is_warning(line)).collect();
     told.join("\n").trim().to_owned()
 }
 
 /// What the log says of MCP servers that are not there: of each the first.
-pub(super) fn missing_servers(stderr: &str) -> Vec<String> {
+pub(crate) fn missing_servers(stderr: &str) -> Vec<String> {
     let mut names = HashSet::new();
     let found = stderr.lines().filter_map(missing_server);
     let found = found.filter(|(name, _)| names.insert(name.clone()));
@@ -69,7 +69,7 @@ fn missing_server(line: &str) -> Option<(String, String)> {
 
 /// What the log says of requests to the model that failed, in their order. Those of sub-agents, and
 /// for a title, are not the run's own.
-pub(super) fn failed_requests(stderr: &str, session: Option<&str>) -> Vec<String> {
+pub(crate) fn failed_requests(stderr: &str, session: Option<&str>) -> Vec<String> {
     let failed = |line: &str| {
         let is = |name: &str, wanted: &str| value(line, name).is_some_and(|found| found == wanted);
         if !line.starts_with(BEGIN)

@@ -1,5 +1,7 @@
 //! What GitHub Copilot CLI does in its own way as an agent of the Agent Client Protocol.
 
+mod cli_messages;
+
 use serde_json::{Value, json};
 use teamster_acp::{
     Chunk, Dialect, During, Figures, ModeSwitch, Next, RpcError, Tool, ToolCall, ToolEnd,
@@ -11,11 +13,11 @@ use teamster_core::{
     ToolKind, Usage,
 };
 
-use super::hot_words::{self, Form};
-use super::mcp::Servers;
-use super::tools::{kind_of_call, kind_of_own, shell_end};
-use super::wire::ToolComplete;
-use super::{errors, results};
+use crate::decoder::mcp::Servers;
+use crate::decoder::tools::{kind_of_call, kind_of_own, shell_end};
+use crate::decoder::wire::ToolComplete;
+use crate::decoder::{errors, results};
+use cli_messages::Form;
 
 /// The option that is whether everything is allowed.
 const ALLOW_ALL: &str = "allow_all";
@@ -132,7 +134,7 @@ impl Dialect for CopilotDialect {
     fn chunk(&self, text: &str, turn: &TurnSoFar) -> Chunk {
         // The model was not asked yet; but a command has its say then.
         let before_all = turn.requests() == 0 && !self.slash_commands;
-        match hot_words::form(text) {
+        match cli_messages::form(text) {
             Some(Form::Failure { .. } | Form::Retry(_)) => Chunk::Hold,
             Some(Form::Cancelled) if turn.was_rejected() => Chunk::Noise,
             Some(Form::Info(_)) if before_all => Chunk::Noise,
@@ -144,7 +146,7 @@ impl Dialect for CopilotDialect {
     }
 
     fn words(&mut self, text: &str, next: Next<'_>, _: &TurnSoFar) -> Words {
-        match (hot_words::form(text), next) {
+        match (cli_messages::form(text), next) {
             (Some(Form::Retry(error)), Next::Request) => Words::Retry(error),
             (Some(Form::Failure { error, is_sure }), Next::End(result))
                 if is_sure || self.used_nothing(result) =>

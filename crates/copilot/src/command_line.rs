@@ -10,7 +10,7 @@ const FLAGS: &[&str] = &["--session-id", "--resume", "-r"];
 ///
 /// `--session-id` also resumes a session that exists, and a recording does not say whether it did. So
 /// that id is given as one to resume: nothing is then claimed of a new session.
-pub(crate) fn params(argv: &[String], params: &mut ExecuteParams) {
+pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let mut words = argv.iter().skip(1).map(String::as_str).peekable();
     while let Some(word) = words.next() {
         if word == "--" {
@@ -40,7 +40,7 @@ mod tests {
     fn session(line: &str) -> Option<String> {
         let argv: Vec<_> = line.split(' ').map(str::to_owned).collect();
         let mut found = ExecuteParams::new("");
-        params(&argv, &mut found);
+        read(&argv, &mut found);
         assert_eq!(found.new_session_id, None);
         found.session_id
     }

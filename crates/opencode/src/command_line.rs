@@ -4,7 +4,7 @@ use teamster_core::ExecuteParams;
 
 /// Takes the model, the session and the agent from a recorded command line. A configuration that the recording
 /// has none of must not come from the environment of the replay.
-pub(crate) fn params(argv: &[String], params: &mut ExecuteParams) {
+pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let mut agent = None;
     let mut words = argv.iter().map(String::as_str);
     while let Some(word) = words.next().filter(|word| *word != "--") {
@@ -49,7 +49,7 @@ mod tests {
     fn of(argv: &[&str]) -> (Option<String>, Option<String>) {
         let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
         let mut found = ExecuteParams::new("hi");
-        params(&argv, &mut found);
+        read(&argv, &mut found);
         (found.model, found.session_id)
     }
 
@@ -74,7 +74,7 @@ mod tests {
         for argv in [&["run", "--agent", "plan"][..], &["run", "--agent=plan"]] {
             let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
             let mut found = ExecuteParams::new("hi");
-            params(&argv, &mut found);
+            read(&argv, &mut found);
             assert_eq!(found.extra_args, ["--agent=plan"]);
         }
     }
@@ -82,13 +82,13 @@ mod tests {
     #[test]
     fn the_environment_of_the_replay_does_not_count() {
         let mut found = ExecuteParams::new("hi");
-        params(&[], &mut found);
+        read(&[], &mut found);
         assert_eq!(found.env["OPENCODE_CONFIG_CONTENT"], "");
         assert_eq!(found.env["OPENCODE_PERMISSION"], "");
         found
             .env
             .insert("OPENCODE_CONFIG_CONTENT".into(), "{}".into());
-        params(&[], &mut found);
+        read(&[], &mut found);
         assert_eq!(found.env["OPENCODE_CONFIG_CONTENT"], "{}");
     }
 }

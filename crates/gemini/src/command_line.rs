@@ -64,7 +64,7 @@ impl Flags {
 }
 
 /// Puts what a recorded command line says into the parameters.
-pub(crate) fn params(argv: &[String], params: &mut ExecuteParams) {
+pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let flags = Flags::of(argv.get(1..).unwrap_or_default());
     if let Some(permission) = flags.permission {
         params.permission = permission;
@@ -106,7 +106,7 @@ mod tests {
     fn recorded(line: &str) -> ExecuteParams {
         let argv: Vec<_> = line.split(' ').map(str::to_owned).collect();
         let mut found = ExecuteParams::new("");
-        params(&argv, &mut found);
+        read(&argv, &mut found);
         found
     }
 

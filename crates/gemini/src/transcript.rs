@@ -19,7 +19,7 @@ const FIGURES: &[&str] = &["\"tokens\":", "\"projectHash\":"];
 const SHORT: usize = 8;
 
 /// The files of a session.
-pub(super) fn files(projects: &Path, session: &str) -> Option<RecordFiles> {
+pub(crate) fn files(projects: &Path, session: &str) -> Option<RecordFiles> {
     if !is_uuid(session) {
         return None;
     }
@@ -36,7 +36,7 @@ pub(super) fn files(projects: &Path, session: &str) -> Option<RecordFiles> {
 
 /// What a run has used, by the lines that its session's files gain.
 #[derive(Debug, Default)]
-pub(super) struct Recorded {
+pub(crate) struct Recorded {
     /// When the session began.
     begun: Option<String>,
     /// What each answer used, by its id.
@@ -102,7 +102,7 @@ impl Tokens {
 
 impl Recorded {
     /// Takes a line: what the run has used so far, if the line has figures.
-    pub(super) fn line(&mut self, line: &str) -> Option<Usage> {
+    pub(crate) fn line(&mut self, line: &str) -> Option<Usage> {
         let line: Line<'_> = serde_json::from_str(line).ok()?;
         if let Some(begun) = line.start_time {
             self.begun.get_or_insert(begun.into_owned());
@@ -133,7 +133,7 @@ impl Recorded {
     }
 
     /// What the run has used.
-    pub(super) fn usage(&self) -> Option<Usage> {
+    pub(crate) fn usage(&self) -> Option<Usage> {
         let answers = self.answers.values().copied();
         answers
             .reduce(Usage::plus)
@@ -142,5 +142,5 @@ impl Recorded {
 }
 
 #[cfg(test)]
-#[path = "tests/chats.rs"]
+#[path = "decoder/tests/transcript.rs"]
 mod tests;

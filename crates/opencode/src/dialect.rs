@@ -12,13 +12,13 @@ use teamster_core::{
     AgentError, AgentEvent, ErrorKind, ExecuteParams, PermissionMode, excerpt, without_colors,
 };
 
-use super::REASON_BYTES;
-use super::errors::{self, CliError};
-use super::log::{without_log, without_warnings};
-use super::steps;
-use super::tools::{Call, INVALID};
-use super::wire::{CacheTokens, ErrorBody, ErrorData, Tokens, ToolState};
-use crate::launch::Withheld;
+use crate::decoder::REASON_BYTES;
+use crate::decoder::errors::{self, CliError};
+use crate::decoder::stderr::{without_log, without_warnings};
+use crate::decoder::steps;
+use crate::decoder::tools::{Call, INVALID};
+use crate::decoder::wire::{CacheTokens, ErrorBody, ErrorData, Tokens, ToolState};
+use crate::launch::{self, Withheld};
 
 /// Before the message of every error that the CLI does not expect.
 const INTERNAL: &str = "Internal error: ";
@@ -36,14 +36,10 @@ pub(crate) struct OpenCodeDialect {
 }
 
 impl OpenCodeDialect {
-    pub(crate) fn new(
-        params: &ExecuteParams,
-        mcp_servers: Vec<String>,
-        withheld: Withheld,
-    ) -> Self {
+    pub(crate) fn new(params: &ExecuteParams) -> Self {
         Self {
-            mcp_servers,
-            withheld,
+            mcp_servers: launch::known_servers(params),
+            withheld: Withheld::of(params),
             permission: params.permission,
             cost: SessionCost::default(),
         }

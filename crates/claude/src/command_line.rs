@@ -58,7 +58,7 @@ impl Flags {
 }
 
 /// Puts what a recorded command line says into the parameters. Of servers only their names.
-pub(crate) fn params(argv: &[String], params: &mut ExecuteParams) {
+pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let flags = Flags::of(argv.get(1..).unwrap_or_default());
     if !flags.servers.is_empty() {
         let servers = flags.servers.into_iter();
@@ -134,16 +134,16 @@ mod tests {
     fn a_recorded_command_line_gives_no_more_of_servers_than_their_names() {
         let argv = ["claude", "--mcp-config", CONFIG, "--disallowedTools", "X"];
         let mut found = ExecuteParams::new("");
-        params(&argv.map(str::to_owned), &mut found);
+        read(&argv.map(str::to_owned), &mut found);
         assert_eq!(
             found.extra_args,
             [r#"--mcp-config={"mcpServers":{"a":null,"b":null}}"#]
         );
         assert_eq!(Flags::of(&found.extra_args).servers, ["a", "b"]);
         assert_eq!(found.denied_tools, ["X"]);
-        params(&["claude", "--resume=x"].map(str::to_owned), &mut found);
+        read(&["claude", "--resume=x"].map(str::to_owned), &mut found);
         assert_eq!(found.session_id.as_deref(), Some("x"));
-        params(&[], &mut found);
+        read(&[], &mut found);
         assert_eq!((found.extra_args.len(), found.denied_tools.len()), (1, 1));
     }
 }

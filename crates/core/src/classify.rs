@@ -1,4 +1,4 @@
-//! What the messages of model services mean.
+//! Classification of error messages: from the text of a model service to an `ErrorKind`.
 //!
 //! Every CLI passes on what the service said, some with nothing else beside it. What only one CLI
 //! says is in its provider.

@@ -1,4 +1,5 @@
-//! Why a turn failed, or a request to the model. Here the CLI has a word for it beside its message.
+//! Why a turn failed, or a request to the model. Here the CLI has a word for it beside its message; the
+//! tables of messages are in `decoder/errors.rs`.
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
@@ -83,4 +84,13 @@ fn kind_of_word(word: &str) -> Option<ErrorKind> {
         | "responseTooManyFailedAttempts" => ErrorKind::Network,
         _ => return None,
     })
+}
+
+/// The error of a line that the CLI did not print for a session's sake.
+pub(super) fn unlike_a_session(what: &str) -> AgentError {
+    AgentError::new(
+        ErrorCode::CliError,
+        ErrorKind::Protocol,
+        format!("Codex answered without {what}; it may be of a version that is not known"),
+    )
 }

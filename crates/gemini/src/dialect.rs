@@ -13,10 +13,10 @@ use teamster_core::{
     ModelUsage, PermissionMode, ToolKind, Usage,
 };
 
-use super::errors::{self, Failure};
-use super::mcp::Servers;
-use super::{shell, stderr, tools};
-use crate::recorded::Flags;
+use crate::command_line::Flags;
+use crate::decoder::errors::{self, Failure};
+use crate::decoder::mcp::Servers;
+use crate::decoder::{shell, stderr, tools};
 
 /// Before the new mode, where the CLI says in the agent's place that there is one.
 const NEW_MODE: &str = "[MODE_UPDATE] ";

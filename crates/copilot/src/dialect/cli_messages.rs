@@ -6,7 +6,7 @@
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
-use super::errors;
+use crate::decoder::errors;
 
 /// A text that may be the CLI's own.
 #[derive(Debug, PartialEq)]

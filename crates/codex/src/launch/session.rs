@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use teamster_core::{
-    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Launch, PermissionMode,
-    PermissionPolicy, PromptDelivery, SessionOptions, Stdin, SystemPrompt, Timeouts,
+    AgentError, Args, ExecuteParams, Launch, PermissionMode, PermissionPolicy, PromptDelivery,
+    SessionOptions, Stdin, SystemPrompt, Timeouts,
 };
 
-use crate::launch::{self, Servers};
+use super::Servers;
+use crate::launch;
 
-pub(super) fn launch(options: &SessionOptions) -> Result<Launch, AgentError> {
+pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentError> {
     let params = &options.params;
     check(options)?;
     let mut args = Args::new();
@@ -70,27 +71,27 @@ fn check(options: &SessionOptions) -> Result<(), AgentError> {
 
 /// What of the parameters goes into messages.
 #[derive(Debug)]
-pub(super) struct Start {
+pub(crate) struct Start {
     /// The session to go on with, and whether as a fork.
-    pub(super) resume: Option<(String, bool)>,
+    pub(crate) resume: Option<(String, bool)>,
     /// Where the agent works.
-    pub(super) directory: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
     /// The root of the repository that this is in.
-    pub(super) repository: Option<PathBuf>,
-    pub(super) model: Option<String>,
-    pub(super) effort: Option<String>,
-    pub(super) append: Option<String>,
-    pub(super) replace: Option<String>,
+    pub(crate) repository: Option<PathBuf>,
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<String>,
+    pub(crate) append: Option<String>,
+    pub(crate) replace: Option<String>,
     /// Directories in which the agent may write, if it may write at all.
-    pub(super) add_dirs: Vec<String>,
-    pub(super) permission: PermissionMode,
-    pub(super) answers: Answers,
-    pub(super) output_schema: Option<Value>,
+    pub(crate) add_dirs: Vec<String>,
+    pub(crate) permission: PermissionMode,
+    pub(crate) answers: Answers,
+    pub(crate) output_schema: Option<Value>,
 }
 
 /// Who answers when the CLI asks whether a tool may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answers {
+pub(crate) enum Answers {
     Nobody,
     /// Whoever it is allows everything.
     Always,
@@ -98,7 +99,7 @@ pub(super) enum Answers {
 }
 
 impl Start {
-    pub(super) fn of(options: &SessionOptions) -> Self {
+    pub(crate) fn of(options: &SessionOptions) -> Self {
         let params = &options.params;
         let directory = directory(params);
         let text = |wanted: bool, text: &String| wanted.then(|| text.clone());
@@ -145,7 +146,7 @@ fn repository(directory: &Path) -> Option<PathBuf> {
 }
 
 /// The error of a prompt that the CLI would refuse.
-pub(super) fn check_prompt(prompt: &str, images: usize) -> Result<(), AgentError> {
+pub(crate) fn check_prompt(prompt: &str, images: usize) -> Result<(), AgentError> {
     let chars = prompt.chars().count();
     if chars > launch::LARGEST_PROMPT_CHARS {
         return Err(launch::too_large(chars));
@@ -154,13 +155,4 @@ pub(super) fn check_prompt(prompt: &str, images: usize) -> Result<(), AgentError
         return Err(AgentError::refused("prompt", "it is empty"));
     }
     Ok(())
-}
-
-/// The error of a line that the CLI did not print for a session's sake.
-pub(super) fn unlike_a_session(what: &str) -> AgentError {
-    AgentError::new(
-        ErrorCode::CliError,
-        ErrorKind::Protocol,
-        format!("Codex answered without {what}; it may be of a version that is not known"),
-    )
 }

@@ -22,7 +22,7 @@ use teamster_core::{
 
 use super::Synthetic;
 use super::errors::Evidence;
-use super::figures::{Baseline, Before, Totals, difference, figures, grown, to_ms, total};
+use super::usage::{Baseline, Before, Totals, difference, figures, grown, to_ms, total};
 use super::wire::{ApiUsage, ModelUsageLine, ResultLine};
 
 /// What is known of the turns so far.
