@@ -15,7 +15,7 @@ use teamster_core::json_line::{self, parse};
 use teamster_core::surrogates::Joiner;
 use teamster_core::{
     AgentError, AgentEvent, Decoder, ErrorCode, ErrorKind, Events, Exchange, Exit, Id, Order,
-    OrderId, RunSummary, SessionProtocol, Turn, TurnEnd,
+    OrderId, PermissionAnswer, RunSummary, SessionProtocol, Turn, TurnEnd,
 };
 
 use crate::dialect::{Dialect, Figures, Next};
@@ -356,6 +356,10 @@ impl SessionProtocol for AcpProtocol {
 
     fn order(&mut self, order: Order, out: &mut Events) {
         self.obey(order, out);
+    }
+
+    fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
+        self.unsupported(id, answer)
     }
 
     fn interrupted(&self) -> bool {

@@ -193,7 +193,8 @@ pub struct SessionCapabilities {
     pub permissions: bool,
     /// The reason of a [`PermissionAnswer::Deny`] reaches the model.
     pub denial_reason: bool,
-    /// [`PermissionAnswer::AllowWith`]. Without it, such an answer denies.
+    /// [`PermissionAnswer::AllowWith`] for a tool. Without it, such an answer denies; each
+    /// [`PermissionRequest::takes_input`] says so too.
     pub changed_input: bool,
     /// [`Turn::images`].
     pub images: bool,
@@ -299,6 +300,9 @@ pub struct PermissionRequest {
     /// The JSON Schema of the input that an MCP server asks the user for (`elicitation`). No tool waits
     /// for permission then; [`PermissionAnswer::AllowWith`] answers it.
     pub schema: Option<Value>,
+    /// Whether [`PermissionAnswer::AllowWith`] can replace the tool's input, or answers the question.
+    /// Where it is false, that answer denies.
+    pub takes_input: bool,
 }
 
 impl PermissionRequest {
@@ -312,6 +316,7 @@ impl PermissionRequest {
             input,
             message: None,
             schema: None,
+            takes_input: false,
         }
     }
 
@@ -321,6 +326,7 @@ impl PermissionRequest {
         Self {
             message: Some(format!("the MCP server {server} asks: {message}")),
             schema: Some(schema),
+            takes_input: true,
             ..Self::new(id, "elicitation", ToolKind::Mcp, input)
         }
     }
@@ -334,8 +340,9 @@ pub enum PermissionAnswer {
     Allow,
     /// The tool may be used, now and for the rest of the session where the CLI knows that.
     AllowAlways,
-    /// The tool may be used with this input in place of its own; where a CLI does not take that, it is
-    /// not allowed. Of a question ([`PermissionRequest::schema`]) it is the answer.
+    /// The tool may be used with this input in place of its own. Where that cannot be
+    /// ([`PermissionRequest::takes_input`]), the tool is denied, and the `permission` event says so and
+    /// why. Of a question ([`PermissionRequest::schema`]) it is the answer.
     AllowWith(Value),
     /// It may not. The agent is told why, where the CLI has a way to tell it.
     Deny(Option<String>),
@@ -390,6 +397,13 @@ pub trait SessionProtocol: Decoder {
     /// Something is wanted. Only what [`SessionCapabilities`] promises is asked for. Events, such as the
     /// error of a turn that cannot begin, go to `out`.
     fn order(&mut self, order: Order, out: &mut Events);
+
+    /// Why this answer to the request with this id cannot be given to the CLI, if it cannot. The request
+    /// is denied then, with this as the reason.
+    fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
+        let _ = (id, answer);
+        None
+    }
 
     /// Whether the turn that has just ended was interrupted, by its end's own word.
     fn interrupted(&self) -> bool;

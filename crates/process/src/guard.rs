@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use teamster_core::{
     Activity, AgentError, Decoder, ErrorCode, ErrorKind, Events, Exchange, Exit, Id, Order,
-    RecordFiles, RunSummary, SessionProtocol, Usage,
+    PermissionAnswer, RecordFiles, RunSummary, SessionProtocol, Usage,
 };
 
 /// Says whether the decoder has panicked.
@@ -129,6 +129,10 @@ impl SessionProtocol for Guarded<dyn SessionProtocol> {
 
     fn order(&mut self, order: Order, out: &mut Events) {
         self.catch(|protocol| protocol.order(order, out));
+    }
+
+    fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
+        self.ask(None, |protocol| protocol.unsupported_answer(id, answer))
     }
 
     fn interrupted(&self) -> bool {

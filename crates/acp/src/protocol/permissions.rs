@@ -3,8 +3,7 @@
 use serde_json::value::RawValue;
 use teamster_core::json_line::parse;
 use teamster_core::{
-    AgentEvent, Decision, Events, NoticeLevel, NoticeSource, Permission, PermissionAnswer,
-    PermissionRequest, ToolKind,
+    AgentEvent, Decision, Events, Permission, PermissionAnswer, PermissionRequest, ToolKind,
 };
 
 use super::AcpProtocol;
@@ -97,13 +96,7 @@ impl AcpProtocol {
             return;
         };
         let pending = self.permissions.remove(at);
-        let of_kind = |kind: &str| pending.options.iter().find(|option| option.kind == kind);
-        let once = || of_kind("allow_once");
-        let chosen = match answer {
-            PermissionAnswer::Allow => once(),
-            PermissionAnswer::AllowAlways => self.dialect.always(&pending.options).or_else(once),
-            _ => of_kind("reject_once").or_else(|| of_kind("reject_always")),
-        };
+        let chosen = self.option_of(&pending, answer);
         write::permission(
             &mut self.exchange,
             &pending.id,
@@ -111,19 +104,37 @@ impl AcpProtocol {
         );
         if let PermissionAnswer::Deny(_) = answer {
             self.was_denied(&pending.call, out);
-        } else if chosen.is_none() || matches!(answer, PermissionAnswer::AllowWith(_)) {
-            out.notice(
-                NoticeLevel::Warning,
-                NoticeSource::Runtime,
-                format!(
-                    "{} offers no way to allow a tool {}, so it was not allowed",
-                    self.dialect.name(),
-                    match answer {
-                        PermissionAnswer::AllowWith(_) => "with another input",
-                        _ => "this time only",
-                    }
-                ),
-            );
+        }
+    }
+
+    /// The option of the agent's that means this answer.
+    fn option_of<'a>(
+        &self,
+        pending: &'a Pending,
+        answer: &PermissionAnswer,
+    ) -> Option<&'a PermissionOption> {
+        let of_kind = |kind: &str| pending.options.iter().find(|option| option.kind == kind);
+        let once = || of_kind("allow_once");
+        match answer {
+            PermissionAnswer::Allow => once(),
+            PermissionAnswer::AllowAlways => self.dialect.always(&pending.options).or_else(once),
+            _ => of_kind("reject_once").or_else(|| of_kind("reject_always")),
+        }
+    }
+
+    /// Why an agent cannot take this answer. No option of the protocol changes a tool's input.
+    pub(super) fn unsupported(&self, number: u64, answer: &PermissionAnswer) -> Option<String> {
+        let name = self.dialect.name();
+        let pending = self.permissions.iter().find(|it| it.number == number)?;
+        match answer {
+            PermissionAnswer::Deny(_) => None,
+            PermissionAnswer::AllowWith(_) => {
+                Some(format!("{name} cannot run a tool with a changed input"))
+            }
+            _ if self.option_of(pending, answer).is_none() => Some(format!(
+                "{name} offers no way to allow a tool this time only"
+            )),
+            _ => None,
         }
     }
 

@@ -161,6 +161,7 @@ impl ClaudeSession {
             PermissionRequest::new(self.last_question, ask.tool_name, kind, ask.input);
         request.tool_id = ask.tool_id.map(Id::from);
         request.message = ask.message;
+        request.takes_input = true;
         let question = Question {
             request_id: ask.request_id,
             tool_name: request.tool_name.clone(),

@@ -35,7 +35,9 @@ enum Sort {
     /// A command or a change of files.
     Decision,
     /// A tool of an MCP server.
-    Elicitation,
+    McpTool,
+    /// A question of an MCP server's.
+    Question,
     /// These permissions, for some time.
     Permissions(Value),
 }
@@ -133,10 +135,8 @@ impl Approvals {
         asker: &Asker<'_>,
     ) -> Option<PermissionRequest> {
         let server = params.text("server_name").unwrap_or_default();
-        let about = params.object("_meta");
-        let Some(about) = about
-            .filter(|about| about.text("codex_approval_kind").as_deref() == Some("mcp_tool_call"))
-        else {
+        let about = params.object("_meta").filter(|_| is_about_tool(params));
+        let Some(about) = about else {
             let message = params.text("message").unwrap_or_default();
             let schema = params.value("requested_schema");
             let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
@@ -159,6 +159,12 @@ impl Approvals {
         request.tool_id = call.filter(|_| !asker.is_agent);
         request.message = params.text("message").map(std::borrow::Cow::into_owned);
         Some(request)
+    }
+
+    /// Why the CLI cannot take this answer to a request, by our number.
+    pub(super) fn unsupported(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
+        let supported = self.open.get(&id)?.sort.supports(answer);
+        (!supported).then(|| "Codex cannot run a tool with a changed input".to_owned())
     }
 
     /// The answer to a request, by our number.
@@ -191,6 +197,12 @@ impl Approvals {
     }
 }
 
+/// Whether an elicitation asks for a tool of an MCP server, and not a question of the server's.
+fn is_about_tool(params: &Object<'_>) -> bool {
+    let about = params.object("_meta");
+    about.is_some_and(|about| about.text("codex_approval_kind").as_deref() == Some("mcp_tool_call"))
+}
+
 /// These fields of a request, where they are there.
 fn fields(params: &Object<'_>, names: &[&str]) -> Value {
     let field = |name: &&str| Some(((*name).to_owned(), params.value(name)?));
@@ -203,7 +215,8 @@ impl Sort {
             "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
                 Self::Decision
             }
-            "mcpServer/elicitation/request" => Self::Elicitation,
+            "mcpServer/elicitation/request" if is_about_tool(params) => Self::McpTool,
+            "mcpServer/elicitation/request" => Self::Question,
             "item/permissions/requestApproval" => {
                 let permissions = params.value("permissions");
                 Self::Permissions(permissions.unwrap_or_else(|| json!({})))
@@ -212,25 +225,28 @@ impl Sort {
         })
     }
 
+    /// The CLI takes content for a question only: a tool runs with the input that it was asked about.
+    fn supports(&self, answer: &PermissionAnswer) -> bool {
+        *self == Self::Question || !matches!(answer, PermissionAnswer::AllowWith(_))
+    }
+
     fn answer(&self, answer: &PermissionAnswer) -> Value {
         let always = *answer == PermissionAnswer::AllowAlways;
-        let with = match answer {
-            PermissionAnswer::AllowWith(content) => Some(content),
-            _ => None,
-        };
-        let is_answer = *self == Self::Elicitation;
-        let denied = matches!(answer, PermissionAnswer::Deny(_)) || (with.is_some() && !is_answer);
+        let denied = matches!(answer, PermissionAnswer::Deny(_)) || !self.supports(answer);
         match self {
             // The CLI does not take a reason.
             Self::Decision if denied => json!({"decision": "decline"}),
             Self::Decision if always => json!({"decision": "acceptForSession"}),
             Self::Decision => json!({"decision": "accept"}),
-            Self::Elicitation if denied => {
+            Self::McpTool | Self::Question if denied => {
                 json!({"action": "decline", "content": null, "_meta": null})
             }
-            Self::Elicitation => {
+            Self::McpTool | Self::Question => {
                 let about = always.then(|| json!({"persist": "session"}));
-                let content = with.cloned().unwrap_or_else(|| json!({}));
+                let content = match answer {
+                    PermissionAnswer::AllowWith(content) => content.clone(),
+                    _ => json!({}),
+                };
                 json!({"action": "accept", "content": content, "_meta": about})
             }
             Self::Permissions(asked) => json!({

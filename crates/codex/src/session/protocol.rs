@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_core::{
-    AgentError, Decoder, ErrorKind, Events, Exchange, Exit, Id, Order, OrderId, PermissionMode,
-    RunSummary, SessionOptions, SessionProtocol, without_colors,
+    AgentError, Decoder, ErrorKind, Events, Exchange, Exit, Id, Order, OrderId, PermissionAnswer,
+    PermissionMode, RunSummary, SessionOptions, SessionProtocol, without_colors,
 };
 
 use super::agents::Agents;
@@ -279,6 +279,10 @@ impl SessionProtocol for CodexSession {
             _ => {}
         }
         self.advance();
+    }
+
+    fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
+        self.approvals.unsupported(id, answer)
     }
 
     fn interrupted(&self) -> bool {

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use teamster_core::{
-    AgentEvent, Decision, Exchange, Exit, Order, OrderId, Permission, PermissionAnswer,
-    PermissionMode, PermissionPolicy, PermissionRequest, RunResult, SessionAssembler,
-    SessionOptions, Turn, grammar,
+    AgentEvent, Decision, Exchange, Exit, Order, OrderId, PermissionAnswer, PermissionMode,
+    PermissionPolicy, PermissionRequest, RunResult, SessionAssembler, SessionOptions, Turn,
+    grammar,
 };
 
 use super::protocol::CodexSession;
@@ -182,20 +182,8 @@ impl Play {
 
     /// Answers as the engine does.
     fn answer(&mut self, request: &PermissionRequest, answer: PermissionAnswer) {
-        let denied = matches!(answer, PermissionAnswer::Deny(_));
-        let decision = if denied {
-            Decision::Denied
-        } else {
-            Decision::Allowed
-        };
-        self.session
-            .runtime_event(AgentEvent::Permission(Box::new(Permission {
-                tool_name: request.tool_name.clone(),
-                tool_id: request.tool_id.clone(),
-                decision,
-                reason: None,
-            })));
-        self.order(Order::Answer(request.id, answer));
+        self.session.answer(request, answer);
+        self.look();
     }
 
     /// Takes what was written, by its methods; answers are `answer`.

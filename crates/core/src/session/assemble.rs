@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    Activity, AgentEvent, Decoder, ErrorKind, Events, Exchange, Exit, Id, LogEntry, Order, Phase,
-    RecordFiles, RunAssembler, RunSummary, Secrets, SessionProtocol, Stop, Turn, Usage,
+    Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, Exchange, Exit, Id, LogEntry,
+    Order, Permission, PermissionAnswer, PermissionRequest, Phase, RecordFiles, RunAssembler,
+    RunSummary, Secrets, SessionProtocol, Stop, Turn, Usage,
 };
 
 /// How many events that came between two turns are kept for the next one.
@@ -134,6 +135,26 @@ impl SessionAssembler {
             let kept = out.drain_entries(0).filter(is_kept);
             self.head.extend(kept.take(room));
         }
+    }
+
+    /// Answers a request for permission. The stream says what became of it: an answer that the CLI cannot
+    /// take is a denial, with the reason.
+    pub fn answer(&mut self, request: &PermissionRequest, mut answer: PermissionAnswer) {
+        let unsupported = (self.protocol.lock()).unsupported_answer(request.id, &answer);
+        if unsupported.is_some() {
+            answer = PermissionAnswer::Deny(unsupported);
+        }
+        let (decision, reason) = match &answer {
+            PermissionAnswer::Deny(reason) => (Decision::Denied, reason.clone()),
+            _ => (Decision::Allowed, None),
+        };
+        self.runtime_event(AgentEvent::Permission(Box::new(Permission {
+            tool_name: request.tool_name.clone(),
+            tool_id: request.tool_id.clone(),
+            decision,
+            reason,
+        })));
+        self.order(Order::Answer(request.id, answer));
     }
 
     /// An event of the engine's own, for the turn that is being played or the next one.

@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, CancellationToken, Decision, ErrorKind, Events, Exchange,
-    Exit, Order, Permission, PermissionAnswer, PermissionPolicy, PermissionRequest, Phase,
-    RecordFiles, SessionAssembler, Stop, Timeouts,
+    AbortHandle, AgentError, AgentEvent, CancellationToken, ErrorKind, Events, Exchange, Exit,
+    Order, PermissionAnswer, PermissionPolicy, PermissionRequest, Phase, RecordFiles,
+    SessionAssembler, Stop, Timeouts,
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
@@ -238,20 +238,7 @@ impl SessionReading {
     }
 
     fn answer(&mut self, request: &PermissionRequest, answer: PermissionAnswer) {
-        let (decision, reason) = match &answer {
-            PermissionAnswer::Deny(reason) => (Decision::Denied, reason.clone()),
-            _ => (Decision::Allowed, None),
-        };
-        let event = AgentEvent::Permission(Box::new(Permission {
-            tool_name: request.tool_name.clone(),
-            tool_id: request.tool_id.clone(),
-            decision,
-            reason,
-        }));
-        self.setting.assembler.runtime_event(event);
-        self.setting
-            .assembler
-            .order(Order::Answer(request.id, answer));
+        self.setting.assembler.answer(request, answer);
         if let Some(current) = &mut self.current {
             // While somebody was asked, the CLI had nothing to say.
             current.since = Instant::now();

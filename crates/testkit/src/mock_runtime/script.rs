@@ -180,6 +180,7 @@ impl Script {
         let number = self.steps.len() as u64;
         let mut request = PermissionRequest::new(number, name.as_str(), kind, input.clone());
         request.tool_id = Some(id.clone());
+        request.takes_input = true;
         self.tool_use(name, id, kind, input)
             .step(Step::Ask(request, output.into()))
     }

@@ -1,6 +1,6 @@
 //! Requests for permission.
 
-use teamster_core::{PermissionAnswer, RunStatus, ToolKind};
+use teamster_core::{Decision, PermissionAnswer, RunStatus, ToolKind};
 
 use super::*;
 use crate::settings::Approve;
@@ -35,7 +35,8 @@ fn answered(options: &[(&str, &str)], answer: PermissionAnswer) -> (Value, Vec<A
     assert_eq!(asked[0].kind, ToolKind::Execute);
     assert_eq!(asked[0].input, json!({"command": "rm x"}));
     assert_eq!(asked[0].message.as_deref(), Some("rm x"));
-    talk.order(Order::Answer(asked[0].id, answer));
+    assert!(!asked[0].takes_input);
+    talk.assembler.answer(&asked[0], answer);
     let mut written = talk.written();
     assert_eq!(written.len(), 1);
     assert_eq!(written[0]["id"], "p7");
@@ -60,9 +61,42 @@ fn each_answer_is_the_option_that_means_it() {
     ] {
         assert_eq!(answered(options, answer).0, expected);
     }
-    let (outcome, events) = answered(&ALL[..1], PermissionAnswer::Allow);
-    assert_eq!(outcome, cancelled, "that would be for ever");
-    assert!(names(&events).contains(&"notice"));
+}
+
+#[test]
+fn an_answer_that_the_agent_cannot_take_is_a_denial_and_the_stream_says_why() {
+    let changed = PermissionAnswer::AllowWith(json!({"command": "true"}));
+    for (options, answer, outcome, why) in [
+        (
+            ALL,
+            changed,
+            json!({"outcome": "selected", "optionId": "no"}),
+            "Agent cannot run a tool with a changed input",
+        ),
+        (
+            // What the agent offers would be for ever.
+            &ALL[..1],
+            PermissionAnswer::Allow,
+            json!({"outcome": "cancelled"}),
+            "Agent offers no way to allow a tool this time only",
+        ),
+    ] {
+        let (written, events) = answered(options, answer);
+        assert_eq!(written, outcome);
+        let decisions: Vec<_> = (events.iter())
+            .filter_map(|event| match event {
+                AgentEvent::Permission(e) => Some((e.decision, e.reason.as_deref())),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(
+            decisions,
+            [
+                (Decision::Requested, Some("rm x")),
+                (Decision::Denied, Some(why))
+            ]
+        );
+    }
 }
 
 #[test]

@@ -57,8 +57,9 @@ fn a_tool_is_allowed_with_another_input() {
     talk.turn();
     talk.say(&ask("Bash"));
     let asked = talk.session.exchange(Exchange::take_asked);
+    assert!(asked[0].takes_input);
     let answer = PermissionAnswer::AllowWith(json!({"command": "true"}));
-    talk.session.order(Order::Answer(asked[0].id, answer));
+    talk.session.answer(&asked[0], answer);
     assert_eq!(
         talk.written()[0]["response"]["response"],
         json!({"behavior": "allow", "updatedInput": {"command": "true"}})

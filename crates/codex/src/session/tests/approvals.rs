@@ -171,20 +171,42 @@ fn what_a_server_asks_is_a_question_for_the_caller() {
 }
 
 #[test]
-fn a_command_is_not_allowed_with_another_input() {
-    let mut play = asking();
-    play.json(&request(
-        &json!(0),
-        "item/commandExecution/requestApproval",
-        json!({"itemId": "c1", "command": "ls"}),
-    ));
-    let command = asked(&mut play);
-    let answer = PermissionAnswer::AllowWith(json!({"command": "true"}));
-    play.answer(&command, answer);
-    assert_eq!(
-        play.written.last().unwrap()["result"],
-        json!({"decision": "decline"})
-    );
+fn no_tool_is_allowed_with_another_input_and_the_stream_says_so() {
+    for (method, params, denied) in [
+        (
+            "item/commandExecution/requestApproval",
+            json!({"itemId": "c1", "command": "ls"}),
+            json!({"decision": "decline"}),
+        ),
+        (
+            "item/permissions/requestApproval",
+            json!({"itemId": "c1", "permissions": {"network": {"enabled": true}}}),
+            json!({"permissions": {}, "scope": "turn"}),
+        ),
+        (
+            // The CLI would take this for consent, and use the tool with its own input.
+            "mcpServer/elicitation/request",
+            json!({"serverName": "s", "mode": "form", "message": "Allow it?",
+                   "_meta": {"codex_approval_kind": "mcp_tool_call", "tool_name": "echo",
+                             "tool_params": {"a": 1}}}),
+            json!({"action": "decline", "content": null, "_meta": null}),
+        ),
+    ] {
+        let mut play = asking();
+        play.json(&request(&json!(0), method, params));
+        let tool = asked(&mut play);
+        assert!(!tool.takes_input, "{method}");
+        play.answer(&tool, PermissionAnswer::AllowWith(json!({"a": 2})));
+        assert_eq!(play.written.last().unwrap()["result"], denied);
+        play.json(&turn_ended("t1", "completed"));
+        let (events, _) = play.over();
+        let answer = events.iter().rev().find_map(|event| match event {
+            AgentEvent::Permission(e) => Some((e.decision, e.reason.as_deref())),
+            _ => None,
+        });
+        let why = "Codex cannot run a tool with a changed input";
+        assert_eq!(answer, Some((Decision::Denied, Some(why))), "{method}");
+    }
 }
 
 #[test]

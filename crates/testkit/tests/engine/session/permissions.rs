@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use serde_json::json;
 use teamster_core::{AgentEvent, Decision, PermissionAnswer, PermissionPolicy, Timeouts};
 
 use super::talker::{prepared, say};
@@ -16,10 +17,12 @@ async fn permissions_are_answered_by_the_policy() {
         log.lock().unwrap().push(request.tool_name);
         async { PermissionAnswer::Allow }
     });
+    let with = PermissionPolicy::decide(|_| PermissionAnswer::AllowWith(json!({})));
     let cases = [
         (PermissionPolicy::Allow, "allowed", Decision::Allowed),
         (PermissionPolicy::Deny, "denied", Decision::Denied),
         (ask, "allowed", Decision::Allowed),
+        (with, "denied", Decision::Denied),
     ];
     for (policy, text, expected) in cases {
         let mut prepared = prepared();

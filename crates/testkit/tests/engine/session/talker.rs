@@ -199,6 +199,10 @@ impl SessionProtocol for Talk {
         self.exchange.write(&message);
     }
 
+    fn unsupported_answer(&self, _: u64, answer: &PermissionAnswer) -> Option<String> {
+        matches!(answer, PermissionAnswer::AllowWith(_)).then(|| "no other input".into())
+    }
+
     fn interrupted(&self) -> bool {
         self.cut
     }
