@@ -289,12 +289,12 @@ impl AcpProtocol {
         self.playing = None;
         self.waiting = None;
         self.cancelling = false;
-        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-            stop_reason: end.stop_reason.clone(),
-            is_error: end.failed,
-            usage: end.figures.usage,
-            cost_usd: end.figures.cost.map(|(usd, _)| usd),
-        })));
+        out.push(AgentEvent::TurnEnd(Box::new(
+            TurnEnd::new(end.failed)
+                .stop_reason(end.stop_reason.clone())
+                .usage(end.figures.usage)
+                .cost_usd(end.figures.cost.map(|(usd, _)| usd)),
+        )));
         self.end = Some(end);
     }
 }

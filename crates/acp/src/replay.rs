@@ -208,12 +208,10 @@ impl<'a> Replay<'a> {
                     PermissionAnswer::Deny(_) => Decision::Denied,
                     _ => Decision::Allowed,
                 };
-                let event = AgentEvent::Permission(Box::new(Permission {
-                    tool_name: request.tool_name.clone(),
-                    tool_id: request.tool_id.clone(),
-                    decision,
-                    reason: None,
-                }));
+                let event = AgentEvent::Permission(Box::new(
+                    Permission::new(request.tool_name.clone(), decision)
+                        .tool_id(request.tool_id.clone()),
+                ));
                 self.assembler.runtime_event(event);
                 let answer = Order::Answer(request.id, self.answer.clone());
                 self.assembler.order(answer);

@@ -190,11 +190,7 @@ impl ToolCall {
 
 /// A change of a file, whose call is told by whoever passes it on.
 pub(crate) fn file_change(path: &str, change: ChangeKind) -> AgentEvent {
-    AgentEvent::FileChange(Box::new(FileChange {
-        path: path.to_owned(),
-        change,
-        tool_id: None,
-    }))
+    AgentEvent::FileChange(Box::new(FileChange::new(path, change)))
 }
 
 /// Names the call in what it did.

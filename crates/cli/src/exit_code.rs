@@ -130,18 +130,12 @@ mod tests {
     use teamster::ErrorDetail;
 
     fn failed(code: ErrorCode) -> RunResult {
-        RunResult {
-            errors: vec![AgentError::new(code, ErrorKind::Internal, "x")],
-            ..RunResult::default()
-        }
+        RunResult::default().errors(vec![AgentError::new(code, ErrorKind::Internal, "x")])
     }
 
     #[test]
     fn every_end_has_its_code() {
-        let with = |status| RunResult {
-            status,
-            ..RunResult::default()
-        };
+        let with = |status| RunResult::default().status(status);
         assert_eq!(of(&with(RunStatus::Completed)), 0);
         assert_eq!(of(&with(RunStatus::Failed)), 1);
         assert_eq!(of(&failed(ErrorCode::CliError)), 1);
@@ -165,10 +159,7 @@ mod tests {
         assert_eq!(of_outcome(&outcome), 2);
         outcome.last_result = Some(Box::new(failed(ErrorCode::CliNotFound)));
         assert_eq!(of_outcome(&outcome), 3);
-        outcome.last_result = Some(Box::new(RunResult {
-            status: RunStatus::Aborted,
-            ..RunResult::default()
-        }));
+        outcome.last_result = Some(Box::new(RunResult::default().status(RunStatus::Aborted)));
         assert_eq!(of_outcome(&outcome), 1);
         let error = AgentError::new(ErrorCode::BudgetExceeded, ErrorKind::Budget, "x");
         let error = error.detail(ErrorDetail::budget(BudgetKind::Time, Some(2.0)));

@@ -326,13 +326,11 @@ mod tests {
     #[test]
     fn figures_that_were_not_reported_are_not_shown() {
         assert_eq!(tokens(&Usage::default()), None);
-        let usage = Usage {
-            input_tokens: Some(0),
-            output_tokens: Some(1_200),
-            cache_read_tokens: Some(45_000),
-            cache_write_tokens: Some(0),
-            reasoning_tokens: None,
-        };
+        let usage = Usage::default()
+            .input_tokens(0)
+            .output_tokens(1_200)
+            .cache_read_tokens(45_000)
+            .cache_write_tokens(0);
         assert_eq!(
             tokens(&usage).unwrap(),
             "tokens 0 in, 1.2k out, 45k from cache"

@@ -238,14 +238,13 @@ impl Total {
         let cache_write = self.cache_write.saturating_sub(before.cache_write);
         let input = self.input.saturating_sub(before.input);
         let reasoning = self.reasoning.saturating_sub(before.reasoning);
-        let usage = Usage {
-            input_tokens: Some(input.saturating_sub(cache_read).saturating_sub(cache_write)),
-            output_tokens: Some(self.output.saturating_sub(before.output)),
-            cache_read_tokens: Some(cache_read),
-            cache_write_tokens: Some(cache_write),
+        let usage = Usage::default()
+            .input_tokens(input.saturating_sub(cache_read).saturating_sub(cache_write))
+            .output_tokens(self.output.saturating_sub(before.output))
+            .cache_read_tokens(cache_read)
+            .cache_write_tokens(cache_write)
             // That a service does not count it is told as 0 too.
-            reasoning_tokens: (self.reasoning > 0).then_some(reasoning),
-        };
+            .reasoning_tokens((self.reasoning > 0).then_some(reasoning));
         (self != before).then_some(usage)
     }
 }
@@ -334,9 +333,8 @@ fn change(item: &Value, tool: &str) -> Option<AgentEvent> {
         "create" => ChangeKind::Add,
         _ => ChangeKind::Update,
     };
-    Some(AgentEvent::FileChange(Box::new(FileChange {
-        path: item["path"].as_str()?.to_owned(),
+    Some(AgentEvent::FileChange(Box::new(FileChange::new(
+        item["path"].as_str()?,
         change,
-        tool_id: None,
-    })))
+    ))))
 }

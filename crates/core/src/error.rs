@@ -3,6 +3,8 @@
 use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 
+use crate::setters::setters;
+
 /// Something that went wrong in a run.
 ///
 /// It is both the payload of an `error` event and an ordinary [`std::error::Error`]. The message is for
@@ -25,9 +27,11 @@ pub struct AgentError {
     pub retryable: bool,
     /// How long to wait before that, in milliseconds, where the service said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[setters(skip)]
     pub retry_after_ms: Option<u64>,
     /// When a limit resets, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[setters(skip)]
     pub resets_at: Option<u64>,
     /// What the error is about, as data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,6 +42,8 @@ pub struct AgentError {
     #[setters(skip)]
     pub cause: Option<Box<AgentError>>,
 }
+
+setters! { AgentError { retry_after_ms: u64, resets_at: u64 } }
 
 impl AgentError {
     /// An error that is retryable if its kind usually is ([`ErrorKind::is_retryable`]).

@@ -48,6 +48,7 @@ mod result;
 mod runtime;
 mod secrets;
 mod session;
+mod setters;
 mod stream;
 pub mod surrogates;
 mod text;
@@ -87,6 +88,7 @@ pub use session::{
     PermissionRequest, SessionAssembler, SessionCapabilities, SessionFuture, SessionOptions,
     SessionProtocol, SessionProvider, SessionRuntime, Turn,
 };
+pub use setters::IntoOption;
 pub use stream::{AbortHandle, EventStream};
 pub use text::{excerpt, is_bidi_control, tail, without_colors};
 pub use tokio_util::sync::CancellationToken;

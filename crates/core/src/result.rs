@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::setters::setters;
 use crate::{AgentError, ErrorCode, ErrorKind, Id, ModelUsage, Usage};
 
 /// The whole of a run, known at its end. A figure that the CLI did not report is absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RunResult {
     /// How it ended.
     pub status: RunStatus,
@@ -84,13 +86,18 @@ impl RunResult {
     /// ```
     /// use teamster_core::{RunResult, RunStatus};
     ///
-    /// let mut result = RunResult::default();
-    /// assert!(!result.is_success());
-    /// result.status = RunStatus::Completed;
-    /// assert!(result.is_success());
+    /// assert!(!RunResult::default().is_success());
+    /// assert!(RunResult::default().status(RunStatus::Completed).is_success());
     /// ```
     pub fn is_success(&self) -> bool {
         self.status == RunStatus::Completed
+    }
+
+    /// Sets the [`text`](#structfield.text) field of this struct.
+    #[must_use]
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        self.text = text.into();
+        self
     }
 
     /// The answer: the agent's last message, else all of its text.
@@ -193,6 +200,7 @@ pub enum CostSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PermissionDenial {
     /// The tool.
     pub tool_name: String,
@@ -208,6 +216,7 @@ pub struct PermissionDenial {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Diagnostics {
     /// Lines that were not blank.
     pub lines: u64,
@@ -217,4 +226,29 @@ pub struct Diagnostics {
     pub oversize: u64,
     /// JSON lines of a type that the decoder does not know.
     pub unknown: u64,
+}
+
+setters! {
+    RunResult {
+        final_message: String, session_id: Id, model: String, api_duration_ms: u64, usage: Usage,
+        session_usage: Usage, total_cost_usd: f64, cost_source: CostSource, num_turns: u32,
+        stop_reason: String, exit_code: i32, exit_signal: String, stderr: String,
+        structured_output: Value;
+        status: RunStatus, duration_ms: u64,
+        usage_by_model: BTreeMap<String, ModelUsage>, aborted: bool, errors: Vec<AgentError>,
+        permission_denials: Vec<PermissionDenial>, open_tool_ids: Vec<Id>, diagnostics: Diagnostics
+    }
+    PermissionDenial { tool_id: Id, reason: String }
+    Diagnostics { ; lines: u64, malformed: u64, oversize: u64, unknown: u64 }
+}
+
+impl PermissionDenial {
+    /// A denial of a call of this tool, with nothing else set.
+    pub fn new(tool_name: impl Into<String>) -> Self {
+        Self {
+            tool_name: tool_name.into(),
+            tool_id: None,
+            reason: None,
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::setters::setters;
+
 /// Tokens used. A figure that the CLI did not report is absent, never 0.
 ///
 /// Every provider converts its CLI's own convention (cached tokens inside or beside the input,
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Usage {
     /// Input tokens that were neither read from nor written to a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,6 +70,7 @@ impl Usage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ModelUsage {
     /// Tokens.
     pub usage: Usage,
@@ -79,6 +83,24 @@ pub struct ModelUsage {
     /// Most output tokens of one answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
+}
+
+impl ModelUsage {
+    /// These tokens, with nothing else set.
+    pub fn new(usage: Usage) -> Self {
+        Self {
+            usage,
+            ..Self::default()
+        }
+    }
+}
+
+setters! {
+    Usage {
+        input_tokens: u64, output_tokens: u64, cache_read_tokens: u64, cache_write_tokens: u64,
+        reasoning_tokens: u64
+    }
+    ModelUsage { cost_usd: f64, context_window: u64, max_output_tokens: u64; usage: Usage }
 }
 
 #[cfg(test)]

@@ -110,10 +110,7 @@ impl Dialect for GeminiDialect {
         let models = quota["model_usage"].as_array();
         let model = |it: &Value| {
             let usage = usage(&it["token_count"])?;
-            let usage = ModelUsage {
-                usage,
-                ..ModelUsage::default()
-            };
+            let usage = ModelUsage::new(usage);
             Some((it["model"].as_str()?.to_owned(), usage))
         };
         let by_model: BTreeMap<_, _> = models.into_iter().flatten().filter_map(model).collect();
@@ -235,11 +232,10 @@ fn change(item: &Value) -> Option<AgentEvent> {
         Some("delete") => ChangeKind::Delete,
         _ => ChangeKind::Update,
     };
-    Some(AgentEvent::FileChange(Box::new(FileChange {
-        path: item["path"].as_str()?.to_owned(),
+    Some(AgentEvent::FileChange(Box::new(FileChange::new(
+        item["path"].as_str()?,
         change,
-        tool_id: None,
-    })))
+    ))))
 }
 
 /// The input with what came from a cache, of which nothing is said, and the output without the
@@ -250,11 +246,7 @@ fn usage(tokens: &Value) -> Option<Usage> {
     if [input, output].into_iter().flatten().all(|it| it == 0) {
         return None;
     }
-    Some(Usage {
-        input_tokens: input,
-        output_tokens: output,
-        ..Usage::default()
-    })
+    Some(Usage::default().input_tokens(input).output_tokens(output))
 }
 
 #[cfg(test)]

@@ -90,13 +90,11 @@ impl Tokens {
         let and = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b.unwrap_or(0)));
         let cached = self.cached.unwrap_or(0);
         let uncached = self.input.map(|input| input.saturating_sub(cached));
-        Usage {
-            input_tokens: and(uncached, self.tool),
-            output_tokens: and(self.output, self.thoughts),
-            cache_read_tokens: self.cached,
-            cache_write_tokens: None,
-            reasoning_tokens: self.thoughts.filter(|tokens| *tokens > 0),
-        }
+        Usage::default()
+            .input_tokens(and(uncached, self.tool))
+            .output_tokens(and(self.output, self.thoughts))
+            .cache_read_tokens(self.cached)
+            .reasoning_tokens(self.thoughts.filter(|tokens| *tokens > 0))
     }
 }
 

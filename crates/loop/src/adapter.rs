@@ -106,14 +106,12 @@ mod tests {
     use super::*;
 
     fn result(status: RunStatus, error: Option<(ErrorCode, ErrorKind)>) -> RunResult {
-        RunResult {
-            status,
-            errors: error
+        RunResult::default().status(status).errors(
+            error
                 .into_iter()
                 .map(|(code, kind)| AgentError::new(code, kind, "x"))
                 .collect(),
-            ..RunResult::default()
-        }
+        )
     }
 
     #[test]

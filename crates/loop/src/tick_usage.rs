@@ -166,13 +166,12 @@ impl UsageRecord {
     }
 
     fn usage(&self) -> Usage {
-        Usage {
-            input_tokens: Some(self.input_tokens),
-            output_tokens: Some(self.output_tokens),
-            cache_read_tokens: Some(self.cache_read_tokens),
-            cache_write_tokens: Some(self.cache_write_tokens),
-            reasoning_tokens: Some(self.reasoning_tokens),
-        }
+        Usage::default()
+            .input_tokens(self.input_tokens)
+            .output_tokens(self.output_tokens)
+            .cache_read_tokens(self.cache_read_tokens)
+            .cache_write_tokens(self.cache_write_tokens)
+            .reasoning_tokens(self.reasoning_tokens)
     }
 }
 

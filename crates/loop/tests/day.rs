@@ -146,9 +146,9 @@ impl Adapter for Agent {
         let idle = self.idle;
         let events = async_stream::stream! {
             if let Some(id) = session.clone() {
-                yield AgentEvent::Session(Box::new(Session { session_id: id, model: None, tools: None, mcp_servers: None }));
+                yield AgentEvent::Session(Box::new(Session::new(id)));
             }
-            let mut result = RunResult { session_id: session, ..RunResult::default() };
+            let mut result = RunResult::default().session_id(session);
             let (seconds, dies, hangs) = {
                 let mut chance = chance.lock().unwrap();
                 (chance.below(200), chance.one_in(25), chance.one_in(40))
@@ -173,7 +173,7 @@ impl Adapter for Agent {
             } else {
                 sleep(Duration::from_secs(seconds)).await;
                 result.status = RunStatus::Completed;
-                result.usage = Some(Usage { input_tokens: Some(100), output_tokens: Some(10), ..Usage::default() });
+                result.usage = Some(Usage::default().input_tokens(100).output_tokens(10));
                 result.model = Some("made-up".into());
                 (result.total_cost_usd, result.cost_source) = (Some(0.5), Some(CostSource::Reported));
                 *told.lock().unwrap() = true;
@@ -195,7 +195,7 @@ impl Adapter for Agent {
                 }
             }
             *busy.lock().unwrap() = false;
-            yield AgentEvent::Done(Done { result: Box::new(result) });
+            yield AgentEvent::Done(Done::new(Box::new(result)));
         };
         Ok(EventStream::new(events, abort))
     }

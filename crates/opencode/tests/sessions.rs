@@ -129,10 +129,7 @@ fn turns_with_tools_a_denial_an_error_and_an_interruption() {
         AgentEvent::ToolUse(e) => Some((e.kind, e.mcp.clone())),
         _ => None,
     });
-    let tool = McpTool {
-        server: "probe".into(),
-        tool: "echo".into(),
-    };
+    let tool = McpTool::new("probe", "echo");
     assert_eq!(mcp, Some((ToolKind::Mcp, Some(tool))));
     assert_eq!(result(&events).total_cost_usd, Some(0.0012));
 

@@ -236,11 +236,7 @@ mod tests {
     use teamster_core::{NoticeLevel, NoticeSource, Text, ToolKind, ToolUse, Unknown};
 
     fn text(text: &str) -> LogEntry {
-        let event = AgentEvent::Text(Text {
-            text: text.into(),
-            message_id: Some("m".into()),
-            parent_tool_id: None,
-        });
+        let event = AgentEvent::Text(Text::new(text).message_id("m"));
         event.into()
     }
 
@@ -260,18 +256,16 @@ mod tests {
         noted.native = Some(RawJson::new(r#"{"z":  1.10, "a": "\ud83d"}"#.into()).unwrap());
         let events = vec![
             noted,
-            AgentEvent::Unknown(Unknown {
-                native: RawJson::new(r#"{"new": [1,  2]}"#.into()).unwrap(),
-            })
+            AgentEvent::Unknown(Unknown::new(
+                RawJson::new(r#"{"new": [1,  2]}"#.into()).unwrap(),
+            ))
             .into(),
-            AgentEvent::ToolUse(Box::new(ToolUse {
-                tool_name: "t".into(),
-                tool_id: "1".into(),
-                input: json!({"b": 0.123_456_789_012_345_68, "a": [1e300, u64::MAX, -1], "": null}),
-                kind: ToolKind::Other,
-                mcp: None,
-                parent_tool_id: None,
-            }))
+            AgentEvent::ToolUse(Box::new(ToolUse::new(
+                "t",
+                "1",
+                ToolKind::Other,
+                json!({"b": 0.123_456_789_012_345_68, "a": [1e300, u64::MAX, -1], "": null}),
+            )))
             .into(),
             text(""),
         ];

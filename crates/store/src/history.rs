@@ -409,13 +409,12 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     if status == RunState::Running && is_over() {
         status = RunState::Interrupted;
     }
-    let usage = Usage {
-        input_tokens: optional_figure(row, "input_tokens")?,
-        output_tokens: optional_figure(row, "output_tokens")?,
-        cache_read_tokens: optional_figure(row, "cache_read_tokens")?,
-        cache_write_tokens: optional_figure(row, "cache_write_tokens")?,
-        reasoning_tokens: optional_figure(row, "reasoning_tokens")?,
-    };
+    let usage = Usage::default()
+        .input_tokens(optional_figure(row, "input_tokens")?)
+        .output_tokens(optional_figure(row, "output_tokens")?)
+        .cache_read_tokens(optional_figure(row, "cache_read_tokens")?)
+        .cache_write_tokens(optional_figure(row, "cache_write_tokens")?)
+        .reasoning_tokens(optional_figure(row, "reasoning_tokens")?);
     let error = match optional("error_kind")? {
         None => None,
         Some(kind) => {

@@ -166,13 +166,12 @@ impl Tokens {
             .cache_read
             .unwrap_or(0)
             .saturating_add(self.cache_write.unwrap_or(0));
-        Usage {
-            input_tokens: self.input.map(|input| input.saturating_sub(cached)),
-            output_tokens: self.output,
-            cache_read_tokens: self.cache_read,
-            cache_write_tokens: self.cache_write,
-            reasoning_tokens: self.reasoning,
-        }
+        Usage::default()
+            .input_tokens(self.input.map(|input| input.saturating_sub(cached)))
+            .output_tokens(self.output)
+            .cache_read_tokens(self.cache_read)
+            .cache_write_tokens(self.cache_write)
+            .reasoning_tokens(self.reasoning)
     }
 
     fn figures(&self) -> [Option<u64>; 5] {

@@ -145,13 +145,11 @@ impl Tokens {
         let uncached = self
             .input
             .map(|input| input.saturating_sub(self.cached.unwrap_or(0)));
-        Usage {
-            input_tokens: and(uncached, self.tool),
-            output_tokens: and(self.output, self.thoughts),
-            cache_read_tokens: self.cached,
-            cache_write_tokens: None,
-            reasoning_tokens: self.thoughts,
-        }
+        Usage::default()
+            .input_tokens(and(uncached, self.tool))
+            .output_tokens(and(self.output, self.thoughts))
+            .cache_read_tokens(self.cached)
+            .reasoning_tokens(self.thoughts)
     }
 }
 
@@ -332,13 +330,11 @@ mod tests {
             BEGIN,
             r#"{"id":"m","timestamp":"2026-11-22T19:00:00Z","type":"gemini","tokens":{"input":100,"output":7,"cached":60,"thoughts":5,"tool":3,"total":115},"model":"g"}"#,
         ]);
-        let expected = Usage {
-            input_tokens: Some(43),
-            output_tokens: Some(12),
-            cache_read_tokens: Some(60),
-            cache_write_tokens: None,
-            reasoning_tokens: Some(5),
-        };
+        let expected = Usage::default()
+            .input_tokens(43)
+            .output_tokens(12)
+            .cache_read_tokens(60)
+            .reasoning_tokens(5);
         assert_eq!((found[0].usage, found.len(), malformed), (expected, 1, 0));
         assert_eq!(&*found[0].session, "s");
     }

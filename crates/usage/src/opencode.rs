@@ -168,13 +168,12 @@ impl Tokens {
                 output.max(reasoning)
             }
         };
-        Usage {
-            input_tokens: self.input,
-            output_tokens: self.output.map(output),
-            cache_read_tokens: read,
-            cache_write_tokens: written,
-            reasoning_tokens: told(self.reasoning),
-        }
+        Usage::default()
+            .input_tokens(self.input)
+            .output_tokens(self.output.map(output))
+            .cache_read_tokens(read)
+            .cache_write_tokens(written)
+            .reasoning_tokens(told(self.reasoning))
     }
 }
 

@@ -101,7 +101,7 @@ impl AgentSession for FakeSession {
                 stop.aborted().await;
                 fake.note("stopped");
             }
-            yield AgentEvent::Done(Done { result: Box::new(RunResult::default()) });
+            yield AgentEvent::Done(Done::new(Box::new(RunResult::default())));
         };
         EventStream::new(events, abort)
     }

@@ -83,14 +83,11 @@ impl AcpProtocol {
         open.call.tool = Some(tool.clone());
         self.turn.answer = false;
         self.turn.retries = 0;
-        out.push(AgentEvent::ToolUse(Box::new(ToolUse {
-            tool_name: tool.name.clone(),
-            tool_id: id.clone(),
-            input: tool.input.clone(),
-            kind: tool.kind,
-            mcp: tool.mcp.clone(),
-            parent_tool_id: parent,
-        })));
+        out.push(AgentEvent::ToolUse(Box::new(
+            ToolUse::new(tool.name.clone(), id.clone(), tool.kind, tool.input.clone())
+                .mcp(tool.mcp.clone())
+                .parent_tool_id(parent),
+        )));
         Some((id, tool))
     }
 
@@ -109,20 +106,18 @@ impl AcpProtocol {
     fn pass_end(&mut self, open: &Open, id: &Id, tool: &Tool, end: ToolEnd, out: &mut Events) {
         if let Some(reason) = end.denied {
             self.turn.rejected = true;
-            out.push(AgentEvent::Permission(Box::new(Permission {
-                tool_name: tool.name.clone(),
-                tool_id: Some(id.clone()),
-                decision: Decision::Denied,
-                reason: Some(reason).filter(|reason| !reason.is_empty()),
-            })));
+            out.push(AgentEvent::Permission(Box::new(
+                Permission::new(tool.name.clone(), Decision::Denied)
+                    .tool_id(id.clone())
+                    .reason(Some(reason).filter(|reason| !reason.is_empty())),
+            )));
         }
         self.turn.answer = false;
-        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
-            tool_id: id.clone(),
-            output: end.output,
-            is_error: end.is_error,
-            parent_tool_id: open.parent.clone(),
-        })));
+        out.push(AgentEvent::ToolResult(Box::new(
+            ToolResult::new(id.clone(), end.output)
+                .is_error(end.is_error)
+                .parent_tool_id(open.parent.clone()),
+        )));
         for effect in end.effects {
             out.push(by_call(effect, id));
         }

@@ -54,12 +54,11 @@ impl AcpProtocol {
         self.next_permission += 1;
         let number = self.next_permission;
         let title = call.title.as_deref().filter(|title| !title.is_empty());
-        out.push(AgentEvent::Permission(Box::new(Permission {
-            tool_name: tool.name.clone(),
-            tool_id: Some(tool_id.clone()),
-            decision: Decision::Requested,
-            reason: title.map(str::to_owned),
-        })));
+        out.push(AgentEvent::Permission(Box::new(
+            Permission::new(tool.name.clone(), Decision::Requested)
+                .tool_id(tool_id.clone())
+                .reason(title.map(str::to_owned)),
+        )));
         let mut request = PermissionRequest::new(number, tool.name, tool.kind, tool.input);
         request.tool_id = Some(tool_id);
         request.message = title.map(str::to_owned);

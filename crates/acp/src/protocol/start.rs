@@ -366,12 +366,9 @@ impl AcpProtocol {
         let modes = opened.modes.as_ref();
         self.mode = modes.and_then(|modes| modes.current_mode_id.clone());
         if is_new {
-            out.push(AgentEvent::Session(Box::new(Session {
-                session_id: id,
-                model: self.settings.model.clone().or_else(|| self.model.clone()),
-                tools: None,
-                mcp_servers: None,
-            })));
+            out.push(AgentEvent::Session(Box::new(Session::new(id).model(
+                self.settings.model.clone().or_else(|| self.model.clone()),
+            ))));
         }
     }
 

@@ -48,13 +48,10 @@ impl AcpProtocol {
             "plan" => {
                 self.resolve(Next::Other, out);
                 let entries = list::<PlanLine>(update.entries);
-                let entries = entries.into_iter().map(|entry| PlanEntry {
-                    content: entry.content,
-                    status: PlanStatus::of_word(entry.status.as_deref()),
+                let entries = entries.into_iter().map(|entry| {
+                    PlanEntry::new(entry.content, PlanStatus::of_word(entry.status.as_deref()))
                 });
-                out.push(AgentEvent::Plan(Plan {
-                    entries: entries.collect(),
-                }));
+                out.push(AgentEvent::Plan(Plan::new(entries)));
                 Some(())
             }
             "usage_update" => {
@@ -175,11 +172,11 @@ impl AcpProtocol {
         self.resumable = true;
         self.turn.answer |= !text.trim().is_empty();
         self.turn.retries = 0;
-        out.push(AgentEvent::Text(Text {
-            text,
-            message_id,
-            parent_tool_id: self.turn.parent(),
-        }));
+        out.push(AgentEvent::Text(
+            Text::new(text)
+                .message_id(message_id)
+                .parent_tool_id(self.turn.parent()),
+        ));
     }
 
     fn thought(&mut self, update: &Update<'_>, out: &mut Events) -> Option<()> {
@@ -190,11 +187,11 @@ impl AcpProtocol {
         };
         self.resolve(Next::Other, out);
         if !text.is_empty() {
-            out.push(AgentEvent::Thinking(Thinking {
-                text,
-                message_id: update.message_id.as_deref().map(Id::from),
-                parent_tool_id: self.turn.parent(),
-            }));
+            out.push(AgentEvent::Thinking(
+                Thinking::new(text)
+                    .message_id(update.message_id.as_deref().map(Id::from))
+                    .parent_tool_id(self.turn.parent()),
+            ));
         }
         Some(())
     }
@@ -211,16 +208,14 @@ impl AcpProtocol {
             Words::Noise => None,
             Words::Retry(error) => {
                 if let Some(message_id) = held.message.filter(|_| self.turn.answer) {
-                    out.push(AgentEvent::Retract(Retract { message_id }));
+                    out.push(AgentEvent::Retract(Retract::new(message_id)));
                     self.turn.answer = false;
                 }
                 self.turn.retries += 1;
-                out.push(AgentEvent::Retry(Box::new(Retry {
-                    attempt: self.turn.retries,
-                    max_attempts: None,
-                    delay_ms: None,
+                out.push(AgentEvent::Retry(Box::new(Retry::new(
+                    self.turn.retries,
                     error,
-                })));
+                ))));
                 None
             }
             Words::Failure(error) => Some(error),

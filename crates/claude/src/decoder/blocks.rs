@@ -122,16 +122,18 @@ impl ClaudeDecoder {
         self.tools
             .started(&tool_id, &tool_name, kind, &input, lane > 0);
         let plan = tools::plan(&tool_name, &input);
-        out.push(AgentEvent::ToolUse(Box::new(ToolUse {
-            kind: if mcp.is_some() { ToolKind::Mcp } else { kind },
-            tool_name,
-            tool_id,
-            input,
-            mcp,
-            parent_tool_id: self.lanes[lane].parent().cloned(),
-        })));
+        out.push(AgentEvent::ToolUse(Box::new(
+            ToolUse::new(
+                tool_name,
+                tool_id,
+                if mcp.is_some() { ToolKind::Mcp } else { kind },
+                input,
+            )
+            .mcp(mcp)
+            .parent_tool_id(self.lanes[lane].parent().cloned()),
+        )));
         if let Some(entries) = plan {
-            out.push(AgentEvent::Plan(Plan { entries }));
+            out.push(AgentEvent::Plan(Plan::new(entries)));
         }
     }
 
@@ -152,12 +154,11 @@ impl ClaudeDecoder {
         if let Some(tool) = denied.filter(|_| block.is_error == Some(true)) {
             self.denied(Some(&tool), Some(&tool_id), None, out);
         }
-        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
-            tool_id,
-            output,
-            is_error: block.is_error,
-            parent_tool_id: self.lanes[lane].parent().cloned(),
-        })));
+        out.push(AgentEvent::ToolResult(Box::new(
+            ToolResult::new(tool_id, output)
+                .is_error(block.is_error)
+                .parent_tool_id(self.lanes[lane].parent().cloned()),
+        )));
         if let Some(event) = change {
             out.push(event);
         }

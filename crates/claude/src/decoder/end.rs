@@ -118,13 +118,11 @@ impl Turns {
         let at_end = Usage::from(usage?);
         self.unbooked = false;
         // What the end does not repeat, the start has said.
-        let message = Usage {
-            input_tokens: at_end.input_tokens.or(at_start.input_tokens),
-            output_tokens: at_end.output_tokens.or(at_start.output_tokens),
-            cache_read_tokens: at_end.cache_read_tokens.or(at_start.cache_read_tokens),
-            cache_write_tokens: at_end.cache_write_tokens.or(at_start.cache_write_tokens),
-            reasoning_tokens: None,
-        };
+        let message = Usage::default()
+            .input_tokens(at_end.input_tokens.or(at_start.input_tokens))
+            .output_tokens(at_end.output_tokens.or(at_start.output_tokens))
+            .cache_read_tokens(at_end.cache_read_tokens.or(at_start.cache_read_tokens))
+            .cache_write_tokens(at_end.cache_write_tokens.or(at_start.cache_write_tokens));
         self.finished = self.finished.plus(message);
         Some(self.finished).filter(|usage| !usage.is_empty())
     }
@@ -207,12 +205,12 @@ impl Turns {
             }
             None => {}
         }
-        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-            stop_reason,
-            is_error: failed,
-            usage,
-            cost_usd: cost,
-        })));
+        out.push(AgentEvent::TurnEnd(Box::new(
+            TurnEnd::new(failed)
+                .stop_reason(stop_reason)
+                .usage(usage)
+                .cost_usd(cost),
+        )));
     }
 
     fn failed(&mut self, line: &ResultLine<'_>, error: Option<&str>, out: &mut Events) {

@@ -78,10 +78,7 @@ impl Servers {
                 .split_once("__")
                 .filter(|(server, _)| !server.is_empty())?,
         };
-        Some(McpTool {
-            server: server.to_owned(),
-            tool: tool.to_owned(),
-        })
+        Some(McpTool::new(server, tool))
     }
 
     /// A tool was called. If the run denies it, its result will not say so: to the CLI, it is just not

@@ -256,7 +256,7 @@ impl Lane {
         let whole = message.whole.clone();
         let id = message.id.clone();
         if let Some(message_id) = id.clone() {
-            out.push(AgentEvent::Retract(Retract { message_id }));
+            out.push(AgentEvent::Retract(Retract::new(message_id)));
         }
         for (kind, text) in whole {
             self.say(id.clone(), kind, text, out);
@@ -271,17 +271,17 @@ impl Lane {
         match kind {
             BlockKind::Text => {
                 self.has_text = true;
-                out.push(AgentEvent::Text(Text {
-                    text,
-                    message_id,
-                    parent_tool_id,
-                }));
+                out.push(AgentEvent::Text(
+                    Text::new(text)
+                        .message_id(message_id)
+                        .parent_tool_id(parent_tool_id),
+                ));
             }
-            BlockKind::Thinking => out.push(AgentEvent::Thinking(Thinking {
-                text,
-                message_id,
-                parent_tool_id,
-            })),
+            BlockKind::Thinking => out.push(AgentEvent::Thinking(
+                Thinking::new(text)
+                    .message_id(message_id)
+                    .parent_tool_id(parent_tool_id),
+            )),
             BlockKind::Other => {}
         }
     }

@@ -268,12 +268,11 @@ impl ClaudeDecoder {
             return;
         }
         let failure = tool_id.as_ref().and_then(|id| self.tools.failure(id));
-        out.push(AgentEvent::Permission(Box::new(Permission {
-            tool_name: tool.unwrap_or_default().to_owned(),
-            tool_id,
-            decision: Decision::Denied,
-            reason: reason.map(str::to_owned).or(failure),
-        })));
+        out.push(AgentEvent::Permission(Box::new(
+            Permission::new(tool.unwrap_or_default().to_owned(), Decision::Denied)
+                .tool_id(tool_id)
+                .reason(reason.map(str::to_owned).or(failure)),
+        )));
     }
 
     fn rate_limit(&mut self, line: RateLimitLine, out: &mut Events) {
@@ -282,12 +281,12 @@ impl ClaudeDecoder {
         if info.status == "rejected" {
             self.turns.limit_reached(resets_at);
         }
-        out.push(AgentEvent::RateLimit(Box::new(RateLimit {
-            status: info.status,
-            resets_at,
-            kind: info.rate_limit_type,
-            utilization: info.utilization,
-        })));
+        out.push(AgentEvent::RateLimit(Box::new(
+            RateLimit::new(info.status)
+                .resets_at(resets_at)
+                .kind(info.rate_limit_type)
+                .utilization(info.utilization),
+        )));
     }
 
     /// The lane of the agent that a tool call started; the main agent's without one.
@@ -311,15 +310,7 @@ impl ClaudeDecoder {
         if let Some(id) = id
             && self.session.as_ref().is_none_or(|s| *s.session_id != *id)
         {
-            self.session_is(
-                Session {
-                    session_id: Id::from(id),
-                    model: None,
-                    tools: None,
-                    mcp_servers: None,
-                },
-                out,
-            );
+            self.session_is(Session::new(Id::from(id)), out);
         }
     }
 
@@ -336,12 +327,14 @@ fn control_request(line: ControlLine<'_>, out: &mut Events) -> Option<()> {
     if request.subtype.as_deref() != Some("can_use_tool") {
         return None;
     }
-    out.push(AgentEvent::Permission(Box::new(Permission {
-        tool_name: request.tool_name.unwrap_or_default().into_owned(),
-        tool_id: request.tool_use_id.map(Id::from),
-        decision: Decision::Requested,
-        reason: request.description.map(Cow::into_owned),
-    })));
+    out.push(AgentEvent::Permission(Box::new(
+        Permission::new(
+            request.tool_name.unwrap_or_default().into_owned(),
+            Decision::Requested,
+        )
+        .tool_id(request.tool_use_id.map(Id::from))
+        .reason(request.description.map(Cow::into_owned)),
+    )));
     Some(())
 }
 

@@ -48,10 +48,7 @@ impl ClaudeDecoder {
                     self.lanes[lane].finished();
                 }
                 if main && let Some(usage) = self.turns.message_delta(stop_reason, event.usage) {
-                    out.push(AgentEvent::Usage(Box::new(UsageReport {
-                        cost_usd: None,
-                        usage,
-                    })));
+                    out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));
                 }
             }
             "message_stop" => match line.abandoned_blocks {

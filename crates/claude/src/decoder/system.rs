@@ -46,10 +46,7 @@ impl ClaudeDecoder {
                 let text = line.content.as_deref().unwrap_or("another model answers");
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, text);
                 if let (Some(model), Some(session)) = (line.fallback_model, &self.session) {
-                    let session = Session {
-                        model: Some(model),
-                        ..session.clone()
-                    };
+                    let session = session.clone().model(model);
                     self.session_is(session, out);
                 }
             }
@@ -79,16 +76,14 @@ impl ClaudeDecoder {
         let servers = line.mcp_servers.unwrap_or_default().into_iter();
         for McpServerLine { name, status } in servers.filter_map(|s| parse(s.get())) {
             match status {
-                Some(status) => mcp_servers.push(McpServerStatus { name, status }),
+                Some(status) => mcp_servers.push(McpServerStatus::new(name, status)),
                 None => odd_servers.push(name),
             }
         }
-        let session = Session {
-            session_id: Id::from(line.session_id.unwrap_or_default()),
-            model: line.model,
-            tools: line.tools,
-            mcp_servers: Some(mcp_servers).filter(|servers| !servers.is_empty()),
-        };
+        let session = Session::new(Id::from(line.session_id.unwrap_or_default()))
+            .model(line.model)
+            .tools(line.tools)
+            .mcp_servers(Some(mcp_servers).filter(|servers| !servers.is_empty()));
         // Every turn begins with an init line; only a change is worth an event.
         if self.session.as_ref() == Some(&session) {
             return;
@@ -156,12 +151,11 @@ fn retry(line: &SystemLine<'_>, out: &mut Events) {
         is_retry: true,
         ..Evidence::default()
     };
-    out.push(AgentEvent::Retry(Box::new(Retry {
-        attempt: line.attempt.unwrap_or(1),
-        max_attempts: line.max_retries,
-        delay_ms: line.retry_delay_ms.map(|ms| ms.round() as u64),
-        error: evidence.error(message),
-    })));
+    out.push(AgentEvent::Retry(Box::new(
+        Retry::new(line.attempt.unwrap_or(1), evidence.error(message))
+            .max_attempts(line.max_retries)
+            .delay_ms(line.retry_delay_ms.map(|ms| ms.round() as u64)),
+    )));
 }
 
 /// `error` of a retry is a word; of other lines it may be anything.

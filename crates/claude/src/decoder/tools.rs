@@ -83,10 +83,10 @@ impl Tools {
     fn plan_changed(&mut self, result: &RawValue) -> Option<AgentEvent> {
         let result: TaskResult<'_> = serde_json::from_str(result.get()).ok()?;
         let entry = |task: TaskLine<'_>| {
-            let entry = PlanEntry {
-                content: task.subject.into_owned(),
-                status: PlanStatus::of_word(task.status.as_deref()),
-            };
+            let entry = PlanEntry::new(
+                task.subject.into_owned(),
+                PlanStatus::of_word(task.status.as_deref()),
+            );
             (task.id.into_owned(), entry)
         };
         let mut tasks = self.tasks.clone();
@@ -105,9 +105,9 @@ impl Tools {
             return None;
         }
         self.tasks = tasks;
-        Some(AgentEvent::Plan(Plan {
-            entries: self.tasks.iter().map(|(_, entry)| entry.clone()).collect(),
-        }))
+        Some(AgentEvent::Plan(Plan::new(
+            self.tasks.iter().map(|(_, entry)| entry.clone()),
+        )))
     }
 
     /// Why a call failed, as the model was told.
@@ -149,15 +149,17 @@ fn file_change(
         None => output.starts_with("File created"),
     };
     let written = result.and_then(|result| result.file_path);
-    Some(AgentEvent::FileChange(Box::new(FileChange {
-        path: written.map(std::borrow::Cow::into_owned).or(path)?,
-        change: if created {
-            ChangeKind::Add
-        } else {
-            ChangeKind::Update
-        },
-        tool_id: Some(id.clone()),
-    })))
+    Some(AgentEvent::FileChange(Box::new(
+        FileChange::new(
+            written.map(std::borrow::Cow::into_owned).or(path)?,
+            if created {
+                ChangeKind::Add
+            } else {
+                ChangeKind::Update
+            },
+        )
+        .tool_id(id.clone()),
+    )))
 }
 
 /// The kind of one of the CLI's own tools. Names of tools that this version no longer has are
@@ -186,10 +188,10 @@ pub(super) fn plan(tool: &str, input: &Value) -> Option<Vec<PlanEntry>> {
         return None;
     }
     let entry = |todo: &Value| {
-        Some(PlanEntry {
-            content: todo.get("content")?.as_str()?.to_owned(),
-            status: PlanStatus::of_word(todo.get("status")?.as_str()),
-        })
+        Some(PlanEntry::new(
+            todo.get("content")?.as_str()?.to_owned(),
+            PlanStatus::of_word(todo.get("status")?.as_str()),
+        ))
     };
     input.get("todos")?.as_array()?.iter().map(entry).collect()
 }

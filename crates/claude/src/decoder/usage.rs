@@ -107,13 +107,12 @@ pub(super) fn difference(total: Usage, before: Usage) -> Usage {
     let minus = |total: Option<u64>, before: Option<u64>| {
         total.map(|total| total.saturating_sub(before.unwrap_or(0)))
     };
-    Usage {
-        input_tokens: minus(total.input_tokens, before.input_tokens),
-        output_tokens: minus(total.output_tokens, before.output_tokens),
-        cache_read_tokens: minus(total.cache_read_tokens, before.cache_read_tokens),
-        cache_write_tokens: minus(total.cache_write_tokens, before.cache_write_tokens),
-        reasoning_tokens: minus(total.reasoning_tokens, before.reasoning_tokens),
-    }
+    Usage::default()
+        .input_tokens(minus(total.input_tokens, before.input_tokens))
+        .output_tokens(minus(total.output_tokens, before.output_tokens))
+        .cache_read_tokens(minus(total.cache_read_tokens, before.cache_read_tokens))
+        .cache_write_tokens(minus(total.cache_write_tokens, before.cache_write_tokens))
+        .reasoning_tokens(minus(total.reasoning_tokens, before.reasoning_tokens))
 }
 
 #[expect(
@@ -127,29 +126,24 @@ pub(super) fn to_ms(ms: f64) -> u64 {
 
 impl From<ApiUsage> for Usage {
     fn from(usage: ApiUsage) -> Self {
-        Self {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cache_read_tokens: usage.cache_read_input_tokens,
-            cache_write_tokens: usage.cache_creation_input_tokens,
-            reasoning_tokens: None,
-        }
+        Self::default()
+            .input_tokens(usage.input_tokens)
+            .output_tokens(usage.output_tokens)
+            .cache_read_tokens(usage.cache_read_input_tokens)
+            .cache_write_tokens(usage.cache_creation_input_tokens)
     }
 }
 
 impl From<ModelUsageLine> for ModelUsage {
     fn from(line: ModelUsageLine) -> Self {
-        Self {
-            usage: Usage {
-                input_tokens: line.input_tokens,
-                output_tokens: line.output_tokens,
-                cache_read_tokens: line.cache_read_input_tokens,
-                cache_write_tokens: line.cache_creation_input_tokens,
-                reasoning_tokens: None,
-            },
-            cost_usd: line.cost_usd,
-            context_window: line.context_window,
-            max_output_tokens: line.max_output_tokens,
-        }
+        let usage = Usage::default()
+            .input_tokens(line.input_tokens)
+            .output_tokens(line.output_tokens)
+            .cache_read_tokens(line.cache_read_input_tokens)
+            .cache_write_tokens(line.cache_creation_input_tokens);
+        Self::new(usage)
+            .cost_usd(line.cost_usd)
+            .context_window(line.context_window)
+            .max_output_tokens(line.max_output_tokens)
     }
 }

@@ -186,12 +186,10 @@ impl ClaudeSession {
             request.input["url"] = url.into();
         }
         if self.is_playing() || self.decoder.in_turn() {
-            out.push(AgentEvent::Permission(Box::new(Permission {
-                tool_name: request.tool_name.clone(),
-                tool_id: None,
-                decision: Decision::Requested,
-                reason: request.message.clone(),
-            })));
+            out.push(AgentEvent::Permission(Box::new(
+                Permission::new(request.tool_name.clone(), Decision::Requested)
+                    .reason(request.message.clone()),
+            )));
         }
         let question = Question {
             request_id: asked.request_id,

@@ -100,12 +100,11 @@ impl ClaudeSession {
         if let Some(playing) = &mut self.playing {
             playing.over = true;
             playing.failed = true;
-            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-                stop_reason: None,
-                is_error: true,
-                usage: playing.usage,
-                cost_usd: playing.cost_usd,
-            })));
+            out.push(AgentEvent::TurnEnd(Box::new(
+                TurnEnd::new(true)
+                    .usage(playing.usage)
+                    .cost_usd(playing.cost_usd),
+            )));
         }
     }
 

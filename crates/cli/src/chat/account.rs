@@ -109,10 +109,7 @@ mod tests {
     fn what_was_not_reported_is_not_zero() {
         let mut account = Account::default();
         assert_eq!(account.show(), "nothing was sent yet");
-        let mut result = RunResult {
-            duration_ms: 1_500,
-            ..RunResult::default()
-        };
+        let mut result = RunResult::default().duration_ms(1_500);
         account.add(&result);
         assert_eq!(
             account.show().matches("not reported").count(),
@@ -120,11 +117,7 @@ mod tests {
             "{}",
             account.show()
         );
-        result.usage = Some(Usage {
-            input_tokens: Some(0),
-            output_tokens: Some(1_200),
-            ..Usage::default()
-        });
+        result.usage = Some(Usage::default().input_tokens(0).output_tokens(1_200));
         result.total_cost_usd = Some(0.25);
         account.add(&result);
         result.total_cost_usd = Some(0.5);

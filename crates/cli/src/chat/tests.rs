@@ -121,23 +121,14 @@ fn says(text: &str) -> Vec<AgentEvent> {
 }
 
 fn completed() -> RunResult {
-    RunResult {
-        status: RunStatus::Completed,
-        ..RunResult::default()
-    }
+    RunResult::default().status(RunStatus::Completed)
 }
 
 fn ends(text: &str, result: RunResult) -> Vec<AgentEvent> {
     vec![
         crate::render::testing::session(),
-        AgentEvent::Text(Text {
-            text: text.into(),
-            message_id: None,
-            parent_tool_id: None,
-        }),
-        AgentEvent::Done(Done {
-            result: Box::new(result),
-        }),
+        AgentEvent::Text(Text::new(text)),
+        AgentEvent::Done(Done::new(Box::new(result))),
     ]
 }
 
@@ -165,10 +156,7 @@ async fn chat_until(session: &Played, input: &'static str, signals: Signals) -> 
 
 #[tokio::test]
 async fn every_line_is_a_turn_and_the_last_one_decides() {
-    let failed = RunResult {
-        status: RunStatus::Failed,
-        ..RunResult::default()
-    };
+    let failed = RunResult::default().status(RunStatus::Failed);
     let session = Played::new([says("one"), ends("two", failed.clone()), says("three")]);
     let (shown, code) = chat(&session, "a\n\n b \n//c\n").await;
     assert_eq!(session.wanted(), ["a", " b ", "/c", "[close]"]);
@@ -189,11 +177,9 @@ async fn every_line_is_a_turn_and_the_last_one_decides() {
 
 #[tokio::test]
 async fn commands_are_carried_out() {
-    let result = RunResult {
-        total_cost_usd: Some(0.5),
-        cost_source: Some(CostSource::Reported),
-        ..completed()
-    };
+    let result = completed()
+        .total_cost_usd(0.5)
+        .cost_source(CostSource::Reported);
     let session = Played::new([ends("x", result.clone()), ends("y", result)]);
     let input = "/model opus\n/permission read-only\na\n/clear\nb\n/cost\n/session\n/quit\nc\n";
     let (shown, code) = chat(&session, input).await;
@@ -259,10 +245,7 @@ async fn what_the_agent_cannot_do_is_said_with_what_can_be_done() {
 #[tokio::test]
 async fn turns_that_nobody_asked_for_are_shown_and_counted() {
     let session = Played::new([says("x")]);
-    let failed = RunResult {
-        status: RunStatus::Failed,
-        ..RunResult::default()
-    };
+    let failed = RunResult::default().status(RunStatus::Failed);
     (session.unasked.lock().unwrap()).push_back(ends("by the way", failed));
     let (shown, code) = chat(&session, "a\n/cost\n").await;
     assert_eq!(code, 0, "only what was asked for counts");

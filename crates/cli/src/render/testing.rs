@@ -52,12 +52,7 @@ pub(crate) fn view() -> View {
 }
 
 pub(crate) fn session() -> AgentEvent {
-    AgentEvent::Session(Box::new(Session {
-        session_id: "s-1".into(),
-        model: Some("claude-opus-4-8".into()),
-        tools: None,
-        mcp_servers: None,
-    }))
+    AgentEvent::Session(Box::new(Session::new("s-1").model("claude-opus-4-8")))
 }
 
 pub(crate) fn text(message: &str, text: &str) -> AgentEvent {
@@ -65,36 +60,25 @@ pub(crate) fn text(message: &str, text: &str) -> AgentEvent {
 }
 
 pub(crate) fn said(message: Option<&str>, parent: Option<&str>, text: &str) -> AgentEvent {
-    AgentEvent::Text(Text {
-        text: text.into(),
-        message_id: message.map(Into::into),
-        parent_tool_id: parent.map(Into::into),
-    })
+    AgentEvent::Text(
+        Text::new(text)
+            .message_id(message.map(Into::into))
+            .parent_tool_id(parent.map(Into::into)),
+    )
 }
 
 pub(crate) fn thinking(text: &str) -> AgentEvent {
-    AgentEvent::Thinking(Thinking {
-        text: text.into(),
-        message_id: Some("m1".into()),
-        parent_tool_id: None,
-    })
+    AgentEvent::Thinking(Thinking::new(text).message_id("m1"))
 }
 
 pub(crate) fn retract(message: &str) -> AgentEvent {
-    AgentEvent::Retract(Retract {
-        message_id: message.into(),
-    })
+    AgentEvent::Retract(Retract::new(message))
 }
 
 pub(crate) fn tool(id: &str, parent: Option<&str>, name: &str, input: Value) -> AgentEvent {
-    AgentEvent::ToolUse(Box::new(ToolUse {
-        tool_name: name.into(),
-        tool_id: id.into(),
-        input,
-        kind: ToolKind::Execute,
-        mcp: None,
-        parent_tool_id: parent.map(Into::into),
-    }))
+    AgentEvent::ToolUse(Box::new(
+        ToolUse::new(name, id, ToolKind::Execute, input).parent_tool_id(parent.map(Into::into)),
+    ))
 }
 
 pub(crate) fn tool_ok(id: &str, output: &str) -> AgentEvent {
@@ -111,12 +95,7 @@ pub(crate) fn tool_failed(id: &str, output: &str) -> AgentEvent {
 }
 
 fn tool_result(id: &str, output: &str, is_error: Option<bool>) -> AgentEvent {
-    AgentEvent::ToolResult(Box::new(ToolResult {
-        tool_id: id.into(),
-        output: output.into(),
-        is_error,
-        parent_tool_id: None,
-    }))
+    AgentEvent::ToolResult(Box::new(ToolResult::new(id, output).is_error(is_error)))
 }
 
 /// Another attempt of the same agent follows.
@@ -154,12 +133,14 @@ fn next(provider: &str, resumes: Option<&str>) -> Next {
 }
 
 pub(crate) fn retry() -> AgentEvent {
-    AgentEvent::Retry(Box::new(Retry {
-        attempt: 1,
-        max_attempts: Some(10),
-        delay_ms: Some(580),
-        error: AgentError::new(ErrorCode::CliError, ErrorKind::Overloaded, "overloaded"),
-    }))
+    AgentEvent::Retry(Box::new(
+        Retry::new(
+            1,
+            AgentError::new(ErrorCode::CliError, ErrorKind::Overloaded, "overloaded"),
+        )
+        .max_attempts(10)
+        .delay_ms(580),
+    ))
 }
 
 pub(crate) fn error(code: ErrorCode, kind: ErrorKind, message: &str) -> AgentEvent {
@@ -167,26 +148,24 @@ pub(crate) fn error(code: ErrorCode, kind: ErrorKind, message: &str) -> AgentEve
 }
 
 pub(crate) fn done(text: &str) -> AgentEvent {
-    ended(RunResult {
-        status: RunStatus::Completed,
-        text: text.into(),
-        final_message: Some(text.into()),
-        session_id: Some("s-1".into()),
-        duration_ms: 1731,
-        usage: Some(Usage {
-            input_tokens: Some(60),
-            output_tokens: Some(1250),
-            cache_read_tokens: Some(45_000),
-            ..Usage::default()
-        }),
-        total_cost_usd: Some(0.003_425),
-        num_turns: Some(6),
-        ..RunResult::default()
-    })
+    ended(
+        RunResult::default()
+            .status(RunStatus::Completed)
+            .text(text)
+            .final_message(text)
+            .session_id("s-1")
+            .duration_ms(1731)
+            .usage(
+                Usage::default()
+                    .input_tokens(60)
+                    .output_tokens(1250)
+                    .cache_read_tokens(45_000),
+            )
+            .total_cost_usd(0.003_425)
+            .num_turns(6),
+    )
 }
 
 pub(crate) fn ended(result: RunResult) -> AgentEvent {
-    AgentEvent::Done(Done {
-        result: Box::new(result),
-    })
+    AgentEvent::Done(Done::new(Box::new(result)))
 }

@@ -27,13 +27,11 @@ fn collected() -> Collected {
         record.model = Some(model.into());
         record.directory = Some(format!("{LONG}/{number}").into());
         record.requests = 123_456;
-        record.usage = Usage {
-            input_tokens: Some(1_234_567_890),
-            output_tokens: Some(123_456_789),
-            cache_read_tokens: Some(9_876_543_210),
-            cache_write_tokens: Some(999_999_999),
-            reasoning_tokens: None,
-        };
+        record.usage = Usage::default()
+            .input_tokens(1_234_567_890)
+            .output_tokens(123_456_789)
+            .cache_read_tokens(9_876_543_210)
+            .cache_write_tokens(999_999_999);
         record.cost_usd = (number == 0).then_some(12_345.67);
         accounts.add(record);
     }

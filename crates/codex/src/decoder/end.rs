@@ -97,12 +97,11 @@ impl Turns {
         self.in_turn = false;
         self.ended_with_error = Some(is_error);
         self.stop_reason = stop_reason.map(str::to_owned);
-        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-            stop_reason: self.stop_reason.clone(),
-            is_error,
-            usage: usage.map(Usage::from),
-            cost_usd: None,
-        })));
+        out.push(AgentEvent::TurnEnd(Box::new(
+            TurnEnd::new(is_error)
+                .stop_reason(self.stop_reason.clone())
+                .usage(usage.map(Usage::from)),
+        )));
     }
 
     fn since_before(&self, total: Totals) -> Option<Totals> {
@@ -208,14 +207,12 @@ impl From<Totals> for Usage {
     fn from(totals: Totals) -> Self {
         let cached = totals.cached_input.unwrap_or(0);
         let written = totals.cache_write_input.unwrap_or(0);
-        Self {
-            input_tokens: totals
-                .input
-                .map(|input| input.saturating_sub(cached).saturating_sub(written)),
-            output_tokens: totals.output,
-            cache_read_tokens: totals.cached_input,
-            cache_write_tokens: totals.cache_write_input,
-            reasoning_tokens: totals.reasoning_output,
-        }
+        let uncached = |input: u64| input.saturating_sub(cached).saturating_sub(written);
+        Self::default()
+            .input_tokens(totals.input.map(uncached))
+            .output_tokens(totals.output)
+            .cache_read_tokens(totals.cached_input)
+            .cache_write_tokens(totals.cache_write_input)
+            .reasoning_tokens(totals.reasoning_output)
     }
 }

@@ -140,13 +140,13 @@ impl Items {
 
     fn todo_list(&mut self, item: &Object<'_>, out: &mut Events) {
         let entry = |todo: &Object<'_>| {
-            Some(PlanEntry {
-                content: todo.text("text")?.into_owned(),
-                status: match todo.get("completed") {
+            Some(PlanEntry::new(
+                todo.text("text")?.into_owned(),
+                match todo.get("completed") {
                     Some(true) => PlanStatus::Completed,
                     _ => PlanStatus::Pending,
                 },
-            })
+            ))
         };
         let entries: Vec<_> = item.objects("items").iter().filter_map(entry).collect();
         self.plan(entries, out);
@@ -156,7 +156,7 @@ impl Items {
     pub(crate) fn plan(&mut self, entries: Vec<PlanEntry>, out: &mut Events) {
         if entries != self.plan {
             self.plan.clone_from(&entries);
-            out.push(AgentEvent::Plan(Plan { entries }));
+            out.push(AgentEvent::Plan(Plan::new(entries)));
         }
     }
 
@@ -268,14 +268,9 @@ impl Call {
     }
 
     fn event(self, tool_id: Id) -> AgentEvent {
-        AgentEvent::ToolUse(Box::new(ToolUse {
-            tool_name: self.name,
-            tool_id,
-            input: self.input,
-            kind: self.kind,
-            mcp: self.mcp,
-            parent_tool_id: None,
-        }))
+        AgentEvent::ToolUse(Box::new(
+            ToolUse::new(self.name, tool_id, self.kind, self.input).mcp(self.mcp),
+        ))
     }
 }
 
@@ -374,25 +369,19 @@ impl Outcome {
 
     fn push(self, tool_name: String, id: &Id, out: &mut Events) {
         if self.denied {
-            out.push(AgentEvent::Permission(Box::new(Permission {
-                tool_name,
-                tool_id: Some(id.clone()),
-                decision: Decision::Denied,
-                reason: self.reason,
-            })));
+            out.push(AgentEvent::Permission(Box::new(
+                Permission::new(tool_name, Decision::Denied)
+                    .tool_id(id.clone())
+                    .reason(self.reason),
+            )));
         }
-        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
-            tool_id: id.clone(),
-            output: self.output,
-            is_error: self.is_error,
-            parent_tool_id: None,
-        })));
+        out.push(AgentEvent::ToolResult(Box::new(
+            ToolResult::new(id.clone(), self.output).is_error(self.is_error),
+        )));
         for (path, change) in self.changes {
-            out.push(AgentEvent::FileChange(Box::new(FileChange {
-                path,
-                change,
-                tool_id: Some(id.clone()),
-            })));
+            out.push(AgentEvent::FileChange(Box::new(
+                FileChange::new(path, change).tool_id(id.clone()),
+            )));
         }
     }
 }

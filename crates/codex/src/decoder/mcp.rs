@@ -26,10 +26,7 @@ pub(super) fn of_call(server: Cow<'_, str>, tool: &str) -> Option<McpTool> {
         "read_mcp_resource",
     ];
     let is_own = server == "codex" && OWN.contains(&tool);
-    (!is_own).then(|| McpTool {
-        server: server.into_owned(),
-        tool: tool.to_owned(),
-    })
+    (!is_own).then(|| McpTool::new(server.into_owned(), tool))
 }
 
 /// Says of each server that did not start why, once.

@@ -244,24 +244,14 @@ impl Message {
     }
 
     fn retract(&self, out: &mut Events) {
-        out.push(AgentEvent::Retract(Retract {
-            message_id: self.id.clone(),
-        }));
+        out.push(AgentEvent::Retract(Retract::new(self.id.clone())));
     }
 
     fn event(&self, text: String) -> AgentEvent {
         let message_id = Some(self.id.clone());
         match self.kind {
-            Kind::Text => AgentEvent::Text(Text {
-                text,
-                message_id,
-                parent_tool_id: None,
-            }),
-            Kind::Thinking => AgentEvent::Thinking(Thinking {
-                text,
-                message_id,
-                parent_tool_id: None,
-            }),
+            Kind::Text => AgentEvent::Text(Text::new(text).message_id(message_id)),
+            Kind::Thinking => AgentEvent::Thinking(Thinking::new(text).message_id(message_id)),
         }
     }
 }

@@ -132,12 +132,9 @@ impl CodexDecoder {
             out.error(error);
         }
         self.session = Some(id.clone());
-        out.push(AgentEvent::Session(Box::new(Session {
-            session_id: id,
-            model: self.model.clone(),
-            tools: None,
-            mcp_servers: None,
-        })));
+        out.push(AgentEvent::Session(Box::new(
+            Session::new(id).model(self.model.clone()),
+        )));
     }
 
     fn item(&mut self, stage: Stage, line: &Object<'_>, out: &mut Events) -> Option<()> {
@@ -160,12 +157,13 @@ impl CodexDecoder {
         };
         self.items.messages.broke_off(out);
         self.retries += 1;
-        out.push(AgentEvent::Retry(Box::new(Retry {
-            attempt: reconnect.attempt.unwrap_or(self.retries),
-            max_attempts: reconnect.max_attempts,
-            delay_ms: None,
-            error: errors::of_reconnect(reconnect.reason),
-        })));
+        out.push(AgentEvent::Retry(Box::new(
+            Retry::new(
+                reconnect.attempt.unwrap_or(self.retries),
+                errors::of_reconnect(reconnect.reason),
+            )
+            .max_attempts(reconnect.max_attempts),
+        )));
     }
 
     fn turn_failed(&mut self, said: Option<Cow<'_, str>>, out: &mut Events) {

@@ -72,12 +72,11 @@ impl Approvals {
                 .write(&json!({"id": id, "result": sort.answer(&PermissionAnswer::Deny(None))}));
             return Some(());
         };
-        out.push(AgentEvent::Permission(Box::new(Permission {
-            tool_name: request.tool_name.clone(),
-            tool_id: request.tool_id.clone(),
-            decision: Decision::Requested,
-            reason: request.message.clone(),
-        })));
+        out.push(AgentEvent::Permission(Box::new(
+            Permission::new(request.tool_name.clone(), Decision::Requested)
+                .tool_id(request.tool_id.clone())
+                .reason(request.message.clone()),
+        )));
         let asked = Asked {
             id: id.clone(),
             sort,

@@ -317,12 +317,13 @@ impl Playing {
         self.retries += 1;
         let reconnect = Reconnect::of(&failure.message);
         let count = reconnect.as_ref();
-        out.push(AgentEvent::Retry(Box::new(Retry {
-            attempt: count.and_then(|it| it.attempt).unwrap_or(self.retries),
-            max_attempts: count.and_then(|it| it.max_attempts),
-            delay_ms: None,
-            error: failure.error_of_retry(),
-        })));
+        out.push(AgentEvent::Retry(Box::new(
+            Retry::new(
+                count.and_then(|it| it.attempt).unwrap_or(self.retries),
+                failure.error_of_retry(),
+            )
+            .max_attempts(count.and_then(|it| it.max_attempts)),
+        )));
     }
 
     /// The turn went on after what the CLI called an error.
@@ -399,8 +400,8 @@ fn server(params: &Object<'_>, out: &mut Events) -> Option<()> {
 fn entry(step: &Object<'_>) -> Option<PlanEntry> {
     let status = step.text("status");
     let word = status.as_deref().map(with_underscores);
-    Some(PlanEntry {
-        content: step.text("step")?.into_owned(),
-        status: PlanStatus::of_word(word.as_deref()),
-    })
+    Some(PlanEntry::new(
+        step.text("step")?.into_owned(),
+        PlanStatus::of_word(word.as_deref()),
+    ))
 }

@@ -179,12 +179,11 @@ impl CodexSession {
             self.exchange.settle(order, Err(error));
         }
         self.interrupted = ended.interrupted;
-        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-            stop_reason: ended.stop_reason.clone(),
-            is_error: ended.is_error,
-            usage: self.figures.of_turn(),
-            cost_usd: None,
-        })));
+        out.push(AgentEvent::TurnEnd(Box::new(
+            TurnEnd::new(ended.is_error)
+                .stop_reason(ended.stop_reason.clone())
+                .usage(self.figures.of_turn()),
+        )));
         self.ended = Some(ended);
     }
 
@@ -203,12 +202,10 @@ impl CodexSession {
     /// Says which session it is, in each of its turns.
     pub(super) fn tell_session(&self, out: &mut Events) {
         if let Some(thread) = &self.thread {
-            out.push(AgentEvent::Session(Box::new(Session {
-                session_id: thread.id.clone(),
-                model: self.model.clone().or_else(|| thread.model.clone()),
-                tools: None,
-                mcp_servers: None,
-            })));
+            out.push(AgentEvent::Session(Box::new(
+                Session::new(thread.id.clone())
+                    .model(self.model.clone().or_else(|| thread.model.clone())),
+            )));
         }
     }
 

@@ -67,10 +67,7 @@ impl Ending {
     pub(super) fn spent(&mut self, main_agent: bool, call: &CallUsage<'_>, out: &mut Events) {
         self.printed.add(main_agent, call);
         if let Some(usage) = self.printed.usage {
-            out.push(AgentEvent::Usage(Box::new(UsageReport {
-                usage,
-                cost_usd: None,
-            })));
+            out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));
         }
     }
 
@@ -230,10 +227,5 @@ fn error(kind: ErrorKind, message: impl Into<String>) -> AgentError {
 }
 
 fn turn_end(is_error: bool, out: &mut Events) {
-    out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-        stop_reason: None,
-        is_error,
-        usage: None,
-        cost_usd: None,
-    })));
+    out.push(AgentEvent::TurnEnd(Box::new(TurnEnd::new(is_error))));
 }

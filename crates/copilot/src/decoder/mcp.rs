@@ -51,10 +51,7 @@ impl Servers {
 }
 
 fn mcp_tool(server: &str, tool: &str) -> McpTool {
-    McpTool {
-        server: server.to_owned(),
-        tool: tool.to_owned(),
-    }
+    McpTool::new(server, tool)
 }
 
 /// The tool in the name that the model has for it: the server's name with `-` for what is neither an

@@ -200,21 +200,21 @@ impl Lane {
 
     fn say(&self, id: Id, text: String, out: &mut Events) {
         if !text.is_empty() {
-            out.push(AgentEvent::Text(Text {
-                text,
-                message_id: Some(id).filter(|id| !id.is_empty()),
-                parent_tool_id: self.parent.clone(),
-            }));
+            out.push(AgentEvent::Text(
+                Text::new(text)
+                    .message_id(Some(id).filter(|id| !id.is_empty()))
+                    .parent_tool_id(self.parent.clone()),
+            ));
         }
     }
 
     fn think(&self, id: Id, text: String, out: &mut Events) {
         if !text.is_empty() {
-            out.push(AgentEvent::Thinking(Thinking {
-                text,
-                message_id: Some(id).filter(|id| !id.is_empty()),
-                parent_tool_id: self.parent.clone(),
-            }));
+            out.push(AgentEvent::Thinking(
+                Thinking::new(text)
+                    .message_id(Some(id).filter(|id| !id.is_empty()))
+                    .parent_tool_id(self.parent.clone()),
+            ));
         }
     }
 }
@@ -222,7 +222,7 @@ impl Lane {
 /// Voids what was said under this id. Without an id that is not possible.
 fn retract(message_id: Id, out: &mut Events) {
     if !message_id.is_empty() {
-        out.push(AgentEvent::Retract(Retract { message_id }));
+        out.push(AgentEvent::Retract(Retract::new(message_id)));
     }
 }
 

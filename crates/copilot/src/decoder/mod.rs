@@ -298,19 +298,17 @@ impl CopilotDecoder {
             None => self.background.output(data.result.content.text()),
         }
         if outcome.denied {
-            out.push(AgentEvent::Permission(Box::new(Permission {
-                tool_name: call.name,
-                tool_id: Some(call.id.clone()),
-                decision: Decision::Denied,
-                reason: outcome.reason,
-            })));
+            out.push(AgentEvent::Permission(Box::new(
+                Permission::new(call.name, Decision::Denied)
+                    .tool_id(call.id.clone())
+                    .reason(outcome.reason),
+            )));
         }
-        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
-            tool_id: call.id.clone(),
-            output: outcome.output,
-            is_error: Some(outcome.is_error),
-            parent_tool_id: self.lanes[lane].parent.clone(),
-        })));
+        out.push(AgentEvent::ToolResult(Box::new(
+            ToolResult::new(call.id.clone(), outcome.output)
+                .is_error(outcome.is_error)
+                .parent_tool_id(self.lanes[lane].parent.clone()),
+        )));
         for event in file_changes(&call.id, &data.file_edits) {
             out.push(event);
         }
@@ -428,12 +426,10 @@ fn retry(lane: &mut Lane, reason: Option<&str>, out: &mut Events) {
     lane.retry(out);
     lane.retries += 1;
     let attempt = lane.failure.as_ref().and_then(|f| f.attempt);
-    out.push(AgentEvent::Retry(Box::new(Retry {
-        attempt: attempt.map_or(lane.retries, |before| before.saturating_add(1)),
-        max_attempts: None,
-        delay_ms: None,
-        error: errors::of_retry(lane.failure.as_ref(), reason),
-    })));
+    out.push(AgentEvent::Retry(Box::new(Retry::new(
+        attempt.map_or(lane.retries, |before| before.saturating_add(1)),
+        errors::of_retry(lane.failure.as_ref(), reason),
+    ))));
 }
 
 /// Lines that have nothing for a user: pieces of what also comes whole, signs of life, and the CLI's

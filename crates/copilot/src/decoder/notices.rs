@@ -143,12 +143,11 @@ impl CopilotDecoder {
             .get()
             .and_then(|id| self.calls.find(lane, id));
         let name = call.map_or_else(|| request.kind.text(), |call| &call.name);
-        out.push(AgentEvent::Permission(Box::new(Permission {
-            tool_name: name.to_owned(),
-            tool_id: call.map(|call| call.id.clone()),
-            decision: Decision::Requested,
-            reason: request.intention.get().map(str::to_owned),
-        })));
+        out.push(AgentEvent::Permission(Box::new(
+            Permission::new(name.to_owned(), Decision::Requested)
+                .tool_id(call.map(|call| call.id.clone()))
+                .reason(request.intention.get().map(str::to_owned)),
+        )));
     }
 }
 
@@ -176,10 +175,9 @@ fn quota(line: &Line<'_, QuotaLine<'_>>, out: &mut Events) {
         (Some(left), Some(all)) if all > 0.0 => Some((1.0 - left / all).clamp(0.0, 1.0)),
         _ => None,
     };
-    out.push(AgentEvent::RateLimit(Box::new(RateLimit {
-        status: quota.access_state.text().to_owned(),
-        resets_at: None,
-        kind: quota.id.get().map(str::to_owned),
-        utilization,
-    })));
+    out.push(AgentEvent::RateLimit(Box::new(
+        RateLimit::new(quota.access_state.text().to_owned())
+            .kind(quota.id.get().map(str::to_owned))
+            .utilization(utilization),
+    )));
 }

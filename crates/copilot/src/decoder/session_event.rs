@@ -74,10 +74,7 @@ impl SessionState {
         let changed = known.as_ref().is_none_or(|s| s.status != status);
         match known {
             Some(known) => status.clone_into(&mut known.status),
-            None => self.servers.push(McpServerStatus {
-                name: name.to_owned(),
-                status: status.to_owned(),
-            }),
+            None => self.servers.push(McpServerStatus::new(name, status)),
         }
         let asked = self.asked.iter().any(|a| a == name);
         self.tell_trouble(server, asked, out);
@@ -149,11 +146,10 @@ impl SessionState {
     fn tell(&mut self, id: Id, out: &mut Events) {
         self.told = Some(id.clone());
         let servers = Some(self.servers.clone()).filter(|s| !s.is_empty());
-        out.push(AgentEvent::Session(Box::new(Session {
-            session_id: id,
-            model: self.model.clone(),
-            tools: None,
-            mcp_servers: servers,
-        })));
+        out.push(AgentEvent::Session(Box::new(
+            Session::new(id)
+                .model(self.model.clone())
+                .mcp_servers(servers),
+        )));
     }
 }

@@ -68,16 +68,14 @@ impl Calls {
             pieces: String::new(),
             whole: Some(0),
         });
-        ToolUse {
-            tool_name: name,
-            tool_id: id,
-            input: line
-                .arguments
-                .unwrap_or_else(|| Value::Object(serde_json::Map::default())),
+        ToolUse::new(
+            name,
+            id,
             kind,
-            mcp,
-            parent_tool_id: None,
-        }
+            line.arguments
+                .unwrap_or_else(|| Value::Object(serde_json::Map::default())),
+        )
+        .mcp(mcp)
     }
 
     /// The id for a call: the CLI's own, unless it was used before, by another agent or earlier.
@@ -213,15 +211,17 @@ pub(crate) fn file_changes(id: &Id, edits: &[FileEdit<'_>]) -> Vec<AgentEvent> {
         let Some(path) = edit.path.get() else {
             continue;
         };
-        events.push(AgentEvent::FileChange(Box::new(FileChange {
-            path: path.to_owned(),
-            change: match edit.kind.text() {
-                "create" => ChangeKind::Add,
-                "delete" => ChangeKind::Delete,
-                _ => ChangeKind::Update,
-            },
-            tool_id: Some(id.clone()),
-        })));
+        events.push(AgentEvent::FileChange(Box::new(
+            FileChange::new(
+                path,
+                match edit.kind.text() {
+                    "create" => ChangeKind::Add,
+                    "delete" => ChangeKind::Delete,
+                    _ => ChangeKind::Update,
+                },
+            )
+            .tool_id(id.clone()),
+        )));
     }
     events
 }

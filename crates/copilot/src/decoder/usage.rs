@@ -30,15 +30,15 @@ impl Totals {
         };
         let models = self.0.into_iter().map(|(model, now)| {
             let then = before.0.get(&model).copied().unwrap_or_default();
-            let usage = Usage {
-                input_tokens: grown(now.input_tokens, then.input_tokens),
-                output_tokens: grown(now.output_tokens, then.output_tokens),
-                cache_read_tokens: grown(now.cache_read_tokens, then.cache_read_tokens),
-                cache_write_tokens: grown(now.cache_write_tokens, then.cache_write_tokens),
+            let usage = Usage::default()
+                .input_tokens(grown(now.input_tokens, then.input_tokens))
+                .output_tokens(grown(now.output_tokens, then.output_tokens))
+                .cache_read_tokens(grown(now.cache_read_tokens, then.cache_read_tokens))
+                .cache_write_tokens(grown(now.cache_write_tokens, then.cache_write_tokens))
                 // 0 where the service reports none.
-                reasoning_tokens: grown(now.reasoning_tokens, then.reasoning_tokens)
-                    .filter(|tokens| *tokens > 0),
-            };
+                .reasoning_tokens(
+                    grown(now.reasoning_tokens, then.reasoning_tokens).filter(|tokens| *tokens > 0),
+                );
             (model, usage)
         });
         let used = |usage: &Usage| usage.total_tokens().is_some_and(|tokens| tokens > 0);
@@ -129,11 +129,10 @@ fn usage_of(call: &CallUsage<'_>) -> Usage {
         .into_iter()
         .flatten()
         .fold(0, u64::saturating_add);
-    Usage {
-        input_tokens: call.input_tokens.map(|all| all.saturating_sub(cached)),
-        output_tokens: call.output_tokens,
-        cache_read_tokens: call.cache_read_tokens,
-        cache_write_tokens: call.cache_write_tokens,
-        reasoning_tokens: call.reasoning_tokens,
-    }
+    Usage::default()
+        .input_tokens(call.input_tokens.map(|all| all.saturating_sub(cached)))
+        .output_tokens(call.output_tokens)
+        .cache_read_tokens(call.cache_read_tokens)
+        .cache_write_tokens(call.cache_write_tokens)
+        .reasoning_tokens(call.reasoning_tokens)
 }

@@ -1,4 +1,4 @@
-//! Constructors of payloads: what is always there, with everything else absent.
+//! Constructors of payloads: what is always there, with everything else absent until it is set.
 
 use serde_json::Value;
 
@@ -7,46 +7,73 @@ use super::payload::{
     NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract, Retry,
     Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
+use crate::setters::setters;
 use crate::{AgentError, RawJson, RunResult, Usage};
 
-/// Constructors that take these fields and leave the others absent.
-macro_rules! constructors {
-    ($($type:ident ($($field:ident: $given:ty),*) { $($absent:ident),* })*) => {
+/// Constructors that take the fields in parentheses, and setters of those in braces.
+macro_rules! payloads {
+    ($($type:ident ($($field:ident: $given:ty),*) { $($optional:ident: $value:ty),* })*) => {
         $(
             impl $type {
                 #[doc = concat!("A `", stringify!($type), "` with nothing else set.")]
                 pub fn new($($field: impl Into<$given>),*) -> Self {
                     Self {
                         $($field: $field.into(),)*
-                        $($absent: Default::default(),)*
+                        $($optional: None,)*
                     }
                 }
             }
         )*
+        setters! { $($type { $($optional: $value),* })* }
     };
 }
 
-constructors! {
-    Session(session_id: Id) { model, tools, mcp_servers }
+payloads! {
+    Session(session_id: Id) {
+        model: String, tools: Vec<String>, mcp_servers: Vec<McpServerStatus>
+    }
     McpServerStatus(name: String, status: String) {}
-    Text(text: String) { message_id, parent_tool_id }
+    Text(text: String) { message_id: Id, parent_tool_id: Id }
     Retract(message_id: Id) {}
-    Thinking(text: String) { message_id, parent_tool_id }
-    ToolUse(tool_name: String, tool_id: Id, kind: ToolKind, input: Value) { mcp, parent_tool_id }
+    Thinking(text: String) { message_id: Id, parent_tool_id: Id }
+    ToolUse(tool_name: String, tool_id: Id, kind: ToolKind, input: Value) {
+        mcp: McpTool, parent_tool_id: Id
+    }
     McpTool(server: String, tool: String) {}
-    ToolResult(tool_id: Id, output: String) { is_error, parent_tool_id }
-    FileChange(path: String, change: ChangeKind) { tool_id }
-    Plan(entries: Vec<PlanEntry>) {}
+    ToolResult(tool_id: Id, output: String) { is_error: bool, parent_tool_id: Id }
+    FileChange(path: String, change: ChangeKind) { tool_id: Id }
     PlanEntry(content: String, status: PlanStatus) {}
-    Permission(tool_name: String, decision: Decision) { tool_id, reason }
-    UsageReport(usage: Usage) { cost_usd }
-    Retry(attempt: u32, error: AgentError) { max_attempts, delay_ms }
-    RateLimit(status: String) { resets_at, kind, utilization }
+    Permission(tool_name: String, decision: Decision) { tool_id: Id, reason: String }
+    UsageReport(usage: Usage) { cost_usd: f64 }
+    RateLimit(status: String) { resets_at: u64, kind: String, utilization: f64 }
     Notice(level: NoticeLevel, source: NoticeSource, message: String) {}
     Unknown(native: RawJson) {}
-    TurnEnd(is_error: bool) { stop_reason, usage, cost_usd }
+    TurnEnd(is_error: bool) { stop_reason: String, usage: Usage, cost_usd: f64 }
     ErrorEvent(error: AgentError) {}
     Done(result: Box<RunResult>) {}
+}
+
+setters! { Retry { max_attempts: u32, delay_ms: u64 } }
+
+impl Retry {
+    /// A `Retry` with nothing else set; `attempt` counts from 1.
+    pub fn new(attempt: u32, error: AgentError) -> Self {
+        Self {
+            attempt,
+            max_attempts: None,
+            delay_ms: None,
+            error,
+        }
+    }
+}
+
+impl Plan {
+    /// A plan of these entries, in order.
+    pub fn new(entries: impl IntoIterator<Item = PlanEntry>) -> Self {
+        Self {
+            entries: entries.into_iter().collect(),
+        }
+    }
 }
 
 #[cfg(test)]

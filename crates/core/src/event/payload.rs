@@ -14,6 +14,7 @@ pub type Id = Arc<str>;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Session {
     /// The id with which the session can be resumed.
     pub session_id: Id,
@@ -32,6 +33,7 @@ pub struct Session {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct McpServerStatus {
     /// Its name in the configuration.
     pub name: String,
@@ -43,6 +45,7 @@ pub struct McpServerStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Text {
     /// The new text.
     pub text: String,
@@ -58,6 +61,7 @@ pub struct Text {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Retract {
     /// The `text` and `thinking` events with this message id that came before are void. Some may
     /// follow anew.
@@ -68,6 +72,7 @@ pub struct Retract {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Thinking {
     /// The new text.
     pub text: String,
@@ -83,6 +88,7 @@ pub struct Thinking {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolUse {
     /// The CLI's own name of the tool.
     pub tool_name: String,
@@ -104,6 +110,7 @@ pub struct ToolUse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct McpTool {
     /// The server's name in the configuration.
     pub server: String,
@@ -182,6 +189,7 @@ impl ToolKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolResult {
     /// The id of the `tool_use`.
     pub tool_id: Id,
@@ -199,6 +207,7 @@ pub struct ToolResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct FileChange {
     /// The file, as the CLI names it.
     pub path: String,
@@ -230,6 +239,7 @@ pub enum ChangeKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Plan {
     /// All entries, in order.
     pub entries: Vec<PlanEntry>,
@@ -239,6 +249,7 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PlanEntry {
     /// What is to be done.
     pub content: String,
@@ -279,6 +290,7 @@ impl PlanStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Permission {
     /// The tool in question.
     pub tool_name: String,
@@ -313,6 +325,7 @@ pub enum Decision {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct UsageReport {
     /// What the run has used so far.
     pub usage: Usage,
@@ -325,6 +338,7 @@ pub struct UsageReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Retry {
     /// Which retry this is, from 1. On the wire it is `number`: the `attempt` of a log's entry is the
     /// run's.
@@ -344,6 +358,7 @@ pub struct Retry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RateLimit {
     /// The CLI's word, such as `allowed`, `allowed_warning` or `rejected`.
     pub status: String,
@@ -362,6 +377,7 @@ pub struct RateLimit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Notice {
     /// How much it matters.
     pub level: NoticeLevel,
@@ -403,6 +419,7 @@ pub enum NoticeSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Unknown {
     /// The line, always.
     #[serde(default = "RawJson::null")]
@@ -413,6 +430,7 @@ pub struct Unknown {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TurnEnd {
     /// Why the model stopped, in the CLI's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -432,6 +450,7 @@ pub struct TurnEnd {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ErrorEvent {
     /// What went wrong.
     #[serde(flatten)]
@@ -442,6 +461,7 @@ pub struct ErrorEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Done {
     /// How the run ended.
     pub result: Box<RunResult>,

@@ -149,12 +149,11 @@ impl End {
             self.usage = stats.usage();
             self.usage_by_model = stats.by_model();
         }
-        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-            stop_reason: self.stop_reason(),
-            is_error: failed || self.wrong_session,
-            usage: self.usage,
-            cost_usd: None,
-        })));
+        out.push(AgentEvent::TurnEnd(Box::new(
+            TurnEnd::new(failed || self.wrong_session)
+                .stop_reason(self.stop_reason())
+                .usage(self.usage),
+        )));
     }
 
     /// The CLI never says why the model stopped, only that a hook stopped the agent.

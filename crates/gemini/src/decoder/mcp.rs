@@ -52,10 +52,7 @@ impl Servers {
     pub(crate) fn tool(&self, name: &str) -> Option<McpTool> {
         let name = name.strip_prefix(PREFIX)?;
         let (server, tool) = self.split(name).or_else(|| name.split_once('_'))?;
-        (!server.is_empty()).then(|| McpTool {
-            server: server.to_owned(),
-            tool: tool.to_owned(),
-        })
+        (!server.is_empty()).then(|| McpTool::new(server, tool))
     }
 
     /// Whether a tool of this name is permitted if it is there, as long as nothing is denied.

@@ -107,12 +107,9 @@ impl GeminiDecoder {
         }
         if self.session.as_ref() != Some(&id) {
             self.session = Some(id.clone());
-            out.push(AgentEvent::Session(Box::new(Session {
-                session_id: id,
-                model: line.model,
-                tools: None,
-                mcp_servers: None,
-            })));
+            out.push(AgentEvent::Session(Box::new(
+                Session::new(id).model(line.model),
+            )));
         }
         Some(())
     }
@@ -140,11 +137,7 @@ impl GeminiDecoder {
                 }
                 self.end.answer(&text);
                 if !text.is_empty() {
-                    out.push(AgentEvent::Text(Text {
-                        text: text.into_owned(),
-                        message_id: None,
-                        parent_tool_id: None,
-                    }));
+                    out.push(AgentEvent::Text(Text::new(text.into_owned())));
                 }
                 Some(())
             }
@@ -160,14 +153,9 @@ impl GeminiDecoder {
         let id = self.tools.start(line.tool_id.as_deref(), name, &input);
         let kind = tools::kind(name);
         let mcp = (kind == ToolKind::Mcp).then(|| self.servers.tool(name));
-        out.push(AgentEvent::ToolUse(Box::new(ToolUse {
-            tool_name: name.to_owned(),
-            tool_id: id,
-            input,
-            kind,
-            mcp: mcp.flatten(),
-            parent_tool_id: None,
-        })));
+        out.push(AgentEvent::ToolUse(Box::new(
+            ToolUse::new(name.to_owned(), id, kind, input).mcp(mcp.flatten()),
+        )));
         Some(())
     }
 
@@ -185,20 +173,20 @@ impl GeminiDecoder {
         if let Some(error) = &error
             && call.is_denied(error, self.must_be_there(&call.name))
         {
-            out.push(AgentEvent::Permission(Box::new(Permission {
-                tool_name: call.name.clone(),
-                tool_id: Some(call.id.clone()),
-                decision: Decision::Denied,
-                reason: error.message.as_deref().map(str::to_owned),
-            })));
+            out.push(AgentEvent::Permission(Box::new(
+                Permission::new(call.name.clone(), Decision::Denied)
+                    .tool_id(call.id.clone())
+                    .reason(error.message.as_deref().map(str::to_owned)),
+            )));
         }
         self.end.tool_ended(error.as_ref());
-        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
-            tool_id: call.id.clone(),
-            output: tools::output(output.unwrap_or_default(), error),
-            is_error,
-            parent_tool_id: None,
-        })));
+        out.push(AgentEvent::ToolResult(Box::new(
+            ToolResult::new(
+                call.id.clone(),
+                tools::output(output.unwrap_or_default(), error),
+            )
+            .is_error(is_error),
+        )));
         if is_error == Some(false)
             && let Some(effect) = call.effect()
         {

@@ -89,12 +89,10 @@ impl Call {
     /// What it did, if it ended well.
     pub(crate) fn effect(&mut self) -> Option<AgentEvent> {
         Some(match self.effect.take()? {
-            Effect::File(path, change) => AgentEvent::FileChange(Box::new(FileChange {
-                path,
-                change,
-                tool_id: Some(self.id.clone()),
-            })),
-            Effect::Plan(entries) => AgentEvent::Plan(Plan { entries }),
+            Effect::File(path, change) => AgentEvent::FileChange(Box::new(
+                FileChange::new(path, change).tool_id(self.id.clone()),
+            )),
+            Effect::Plan(entries) => AgentEvent::Plan(Plan::new(entries)),
         })
     }
 
@@ -154,10 +152,10 @@ fn effect(name: &str, input: &Value) -> Option<Effect> {
 
 /// One entry of a to-do list.
 fn entry(todo: &Value) -> Option<PlanEntry> {
-    Some(PlanEntry {
-        content: todo.get("description")?.as_str()?.to_owned(),
-        status: PlanStatus::of_word(todo.get("status").and_then(Value::as_str)),
-    })
+    Some(PlanEntry::new(
+        todo.get("description")?.as_str()?.to_owned(),
+        PlanStatus::of_word(todo.get("status").and_then(Value::as_str)),
+    ))
 }
 
 /// The result as text. Of a failure it is what the model was told, and what was displayed beside it.

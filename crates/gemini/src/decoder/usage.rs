@@ -25,15 +25,16 @@ impl StatsLine {
         let reasoning = self.reasoning();
         let cached = self.cached.unwrap_or(0);
         let uncached = self.input_tokens.map(|input| input.saturating_sub(cached));
-        Some(Usage {
-            input_tokens: self.input.or(uncached),
-            output_tokens: self
-                .output_tokens
-                .map(|output| output.saturating_add(reasoning.unwrap_or(0))),
-            cache_read_tokens: self.cached,
-            cache_write_tokens: None,
-            reasoning_tokens: reasoning,
-        })
+        Some(
+            Usage::default()
+                .input_tokens(self.input.or(uncached))
+                .output_tokens(
+                    self.output_tokens
+                        .map(|output| output.saturating_add(reasoning.unwrap_or(0))),
+                )
+                .cache_read_tokens(self.cached)
+                .reasoning_tokens(reasoning),
+        )
     }
 
     /// What is in the total and neither input nor output. `None` if that is nothing.
@@ -47,10 +48,7 @@ impl StatsLine {
     pub(super) fn by_model(&self) -> BTreeMap<String, ModelUsage> {
         let usage = |figures: &RawValue| {
             let figures: StatsLine = serde_json::from_str(figures.get()).ok()?;
-            Some(ModelUsage {
-                usage: figures.usage()?,
-                ..ModelUsage::default()
-            })
+            Some(ModelUsage::new(figures.usage()?))
         };
         let models = self.models.iter();
         models
@@ -75,13 +73,11 @@ mod tests {
                           "unused":{"total_tokens":0,"input_tokens":0,"output_tokens":0,"cached":0,"input":0},
                           "odd":7}}"#,
         );
-        let expected = Usage {
-            input_tokens: Some(2600),
-            output_tokens: Some(55 + 127),
-            cache_read_tokens: Some(17900),
-            cache_write_tokens: None,
-            reasoning_tokens: Some(127),
-        };
+        let expected = Usage::default()
+            .input_tokens(2600)
+            .output_tokens(55 + 127)
+            .cache_read_tokens(17900)
+            .reasoning_tokens(127);
         assert_eq!(stats.usage(), Some(expected));
         assert_eq!(expected.total_tokens(), Some(20682));
         let models = stats.by_model();
@@ -95,11 +91,7 @@ mod tests {
         let zero = r#"{"total_tokens":0,"input_tokens":0,"output_tokens":0,"cached":0,"input":0}"#;
         assert_eq!(stats(zero).usage(), None);
         let some = stats(r#"{"input_tokens":10,"cached":"x","output_tokens":3}"#);
-        let expected = Usage {
-            input_tokens: Some(10),
-            output_tokens: Some(3),
-            ..Usage::default()
-        };
+        let expected = Usage::default().input_tokens(10).output_tokens(3);
         assert_eq!(some.usage(), Some(expected));
         assert!(some.by_model().is_empty());
     }

@@ -62,7 +62,7 @@ fn check_minute(params: &ExecuteParams, id: &str, now: SystemTime) -> Result<(),
     );
     Err(AgentError::refused("session_id", problem)
         .retryable(true)
-        .retry_after_ms(Some(rest * 1000)))
+        .retry_after_ms(rest * 1000))
 }
 
 /// The oldest file of the sessions whose ids begin so: later ones only hold that it was gone on with.

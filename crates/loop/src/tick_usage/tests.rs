@@ -6,11 +6,7 @@ use teamster_core::ModelUsage;
 use super::*;
 
 fn usage(input: u64, output: u64) -> Usage {
-    Usage {
-        input_tokens: Some(input),
-        output_tokens: Some(output),
-        ..Usage::default()
-    }
+    Usage::default().input_tokens(input).output_tokens(output)
 }
 
 fn known<'a>(result: &'a RunResult, measured: &'a [ModelTick]) -> Known<'a> {
@@ -25,11 +21,7 @@ fn known<'a>(result: &'a RunResult, measured: &'a [ModelTick]) -> Known<'a> {
 
 fn models(models: &[(&str, Usage, Option<f64>)]) -> BTreeMap<String, ModelUsage> {
     let models = models.iter().map(|(name, usage, cost_usd)| {
-        let used = ModelUsage {
-            usage: *usage,
-            cost_usd: *cost_usd,
-            ..ModelUsage::default()
-        };
+        let used = ModelUsage::new(*usage).cost_usd(*cost_usd);
         ((*name).to_owned(), used)
     });
     models.collect()
@@ -37,15 +29,13 @@ fn models(models: &[(&str, Usage, Option<f64>)]) -> BTreeMap<String, ModelUsage>
 
 #[test]
 fn one_record_a_model_with_the_fields_that_dashboards_read() {
-    let result = RunResult {
-        usage_by_model: models(&[
+    let result = RunResult::default()
+        .usage_by_model(models(&[
             ("made-up-a", usage(10, 2), Some(0.5)),
             ("made-up-b", usage(1, 1), None),
-        ]),
-        total_cost_usd: Some(0.75),
-        cost_source: Some(CostSource::Reported),
-        ..RunResult::default()
-    };
+        ]))
+        .total_cost_usd(0.75)
+        .cost_source(CostSource::Reported);
     let known = known(&result, &[]);
     let records = records(&known);
     assert_eq!(
@@ -69,13 +59,11 @@ fn one_record_a_model_with_the_fields_that_dashboards_read() {
 
 #[test]
 fn a_reported_total_is_that_of_the_only_model() {
-    let result = RunResult {
-        usage: Some(usage(10, 2)),
-        model: Some("made-up".to_owned()),
-        total_cost_usd: Some(0.25),
-        cost_source: Some(CostSource::Reported),
-        ..RunResult::default()
-    };
+    let result = RunResult::default()
+        .usage(usage(10, 2))
+        .model("made-up")
+        .total_cost_usd(0.25)
+        .cost_source(CostSource::Reported);
     let records = records(&known(&result, &[]));
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].cost_usd, Some(0.25));
@@ -91,11 +79,7 @@ fn nothing_known_is_said_to_be_so() {
         line(&nothing, &[]),
         "cost unknown: nothing tells what this tick used"
     );
-    let result = RunResult {
-        usage: Some(usage(1, 1)),
-        model: Some("made-up".to_owned()),
-        ..RunResult::default()
-    };
+    let result = RunResult::default().usage(usage(1, 1)).model("made-up");
     let known = known(&result, &[]);
     let records = records(&known);
     assert_eq!(records[0].cost_usd, None);

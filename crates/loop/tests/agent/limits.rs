@@ -19,7 +19,7 @@ fn flood() -> EventStream {
     let abort = AbortHandle::new(&CancellationToken::new());
     let aborted = abort.clone();
     let events = async_stream::stream! {
-        let mut result = RunResult { status: RunStatus::Completed, ..RunResult::default() };
+        let mut result = RunResult::default().status(RunStatus::Completed);
         for _ in 0..EVENTS {
             if aborted.is_aborted() {
                 result.status = RunStatus::Aborted;
@@ -27,7 +27,7 @@ fn flood() -> EventStream {
             }
             yield AgentEvent::notice(NoticeLevel::Info, NoticeSource::Stdout, "x");
         }
-        yield AgentEvent::Done(Done { result: Box::new(result) });
+        yield AgentEvent::Done(Done::new(Box::new(result)));
     };
     EventStream::new(events, abort)
 }

@@ -33,29 +33,17 @@ fn turn(seconds: u64, dollars: f64) -> EventStream {
             () = aborted.aborted() => RunStatus::Aborted,
             () = sleep(Duration::from_secs(seconds)) => RunStatus::Completed,
         };
-        let result = RunResult {
-            status,
-            session_id: Some("s".into()),
-            model: Some("made-up".into()),
-            usage: Some(Usage { input_tokens: Some(1), ..Usage::default() }),
-            total_cost_usd: Some(dollars),
-            cost_source: Some(CostSource::Reported),
-            ..RunResult::default()
-        };
-        yield AgentEvent::Done(Done { result: Box::new(result) });
+        let result = RunResult::default().status(status).session_id("s").model("made-up").usage(Usage::default().input_tokens(1)).total_cost_usd(dollars).cost_source(CostSource::Reported);
+        yield AgentEvent::Done(Done::new(Box::new(result)));
     };
     EventStream::new(events, abort)
 }
 
 /// A turn that fails so.
 fn failed(error: AgentError) -> EventStream {
-    let result = RunResult {
-        session_id: Some("s".into()),
-        errors: vec![error],
-        ..RunResult::default()
-    };
+    let result = RunResult::default().session_id("s").errors(vec![error]);
     let events = async_stream::stream! {
-        yield AgentEvent::Done(Done { result: Box::new(result) });
+        yield AgentEvent::Done(Done::new(Box::new(result)));
     };
     EventStream::new(events, AbortHandle::new(&CancellationToken::new()))
 }

@@ -28,12 +28,12 @@ impl OpenCodeDecoder {
         let usage = self.steps.usage();
         let cost = self.steps.cost();
         if let Some(is_error) = ended_with_error {
-            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-                stop_reason: stop_reason.clone(),
-                is_error,
-                usage,
-                cost_usd: cost.map(|(usd, _)| usd),
-            })));
+            out.push(AgentEvent::TurnEnd(Box::new(
+                TurnEnd::new(is_error)
+                    .stop_reason(stop_reason.clone())
+                    .usage(usage)
+                    .cost_usd(cost.map(|(usd, _)| usd)),
+            )));
         }
         RunSummary {
             ended_with_error,
@@ -66,13 +66,9 @@ impl OpenCodeDecoder {
         }
         for (said, attempt) in said.into_iter().zip(1..) {
             let kind = errors::kind_of_text(&said).unwrap_or(ErrorKind::Internal);
-            out.push(AgentEvent::Retry(Box::new(Retry {
-                attempt,
-                // The log does not tell one request from another.
-                max_attempts: None,
-                delay_ms: None,
-                error: AgentError::new(ErrorCode::CliError, kind, said).retryable(true),
-            })));
+            let error = AgentError::new(ErrorCode::CliError, kind, said).retryable(true);
+            // No most of them: the log does not tell one request from another.
+            out.push(AgentEvent::Retry(Box::new(Retry::new(attempt, error))));
         }
     }
 

@@ -179,12 +179,9 @@ impl OpenCodeDecoder {
         }
         let id = Id::from(id);
         self.session = Some(id.clone());
-        out.push(AgentEvent::Session(Box::new(Session {
-            session_id: id,
-            model: self.model.clone(),
-            tools: None,
-            mcp_servers: None,
-        })));
+        out.push(AgentEvent::Session(Box::new(
+            Session::new(id).model(self.model.clone()),
+        )));
     }
 
     /// The run goes on after an error, which then was not its end.
@@ -211,20 +208,19 @@ impl OpenCodeDecoder {
         // The answer broke off and the CLI asks again, in the same message. It does not say why: the
         // connection was lost, or the stream had an error or an event that it cannot read.
         self.told_a_retry = true;
-        out.push(AgentEvent::Retry(Box::new(Retry {
-            attempt: lost.tries,
-            max_attempts: Some(RETRIES),
-            delay_ms: None,
-            error: AgentError::new(
-                ErrorCode::CliError,
-                ErrorKind::Network,
-                "the answer of the model's service broke off",
-            ),
-        })));
+        out.push(AgentEvent::Retry(Box::new(
+            Retry::new(
+                lost.tries,
+                AgentError::new(
+                    ErrorCode::CliError,
+                    ErrorKind::Network,
+                    "the answer of the model's service broke off",
+                ),
+            )
+            .max_attempts(RETRIES),
+        )));
         if let Some(message) = lost.message.filter(|_| lost.has_text) {
-            out.push(AgentEvent::Retract(Retract {
-                message_id: message.clone(),
-            }));
+            out.push(AgentEvent::Retract(Retract::new(message.clone())));
             if !lost.kept.is_empty() {
                 say(Some(message), lost.kept, out);
             }
@@ -253,11 +249,9 @@ impl OpenCodeDecoder {
             return;
         }
         if kind == "reasoning" {
-            out.push(AgentEvent::Thinking(Thinking {
-                text,
-                message_id: message,
-                parent_tool_id: None,
-            }));
+            out.push(AgentEvent::Thinking(
+                Thinking::new(text).message_id(message),
+            ));
         } else if self.steps.is_summary() {
             let text = excerpt(&text, NOTICE_BYTES);
             let text = format!("the conversation was compacted to this summary: {text}");
@@ -272,9 +266,7 @@ impl OpenCodeDecoder {
     /// summary to which the conversation was compacted.
     fn compacted(&mut self, out: &mut Events) {
         if let Some(message) = self.steps.last_message_was_a_summary() {
-            out.push(AgentEvent::Retract(Retract {
-                message_id: message,
-            }));
+            out.push(AgentEvent::Retract(Retract::new(message)));
             out.notice(
                 NoticeLevel::Info,
                 NoticeSource::Stdout,
@@ -299,14 +291,15 @@ impl OpenCodeDecoder {
         let id = begun.unwrap_or_else(|| self.unique_id(id, part_id));
         let mut call = Call::new(&name, state, &self.mcp_servers, &self.withheld);
         if is_new {
-            out.push(AgentEvent::ToolUse(Box::new(ToolUse {
-                tool_name: call.name.clone(),
-                tool_id: id.clone(),
-                input: std::mem::take(&mut call.input),
-                kind: call.kind,
-                mcp: call.mcp.take(),
-                parent_tool_id: None,
-            })));
+            out.push(AgentEvent::ToolUse(Box::new(
+                ToolUse::new(
+                    call.name.clone(),
+                    id.clone(),
+                    call.kind,
+                    std::mem::take(&mut call.input),
+                )
+                .mcp(call.mcp.take()),
+            )));
         }
         if running {
             self.parts.begun(part_id, id);
@@ -320,19 +313,15 @@ impl OpenCodeDecoder {
             if call.rejected {
                 self.denials.rejected = Some(call.name.clone());
             }
-            out.push(AgentEvent::Permission(Box::new(Permission {
-                tool_name: call.name,
-                tool_id: Some(id.clone()),
-                decision: Decision::Denied,
-                reason: Some(excerpt(&call.output, REASON_BYTES)),
-            })));
+            out.push(AgentEvent::Permission(Box::new(
+                Permission::new(call.name, Decision::Denied)
+                    .tool_id(id.clone())
+                    .reason(excerpt(&call.output, REASON_BYTES)),
+            )));
         }
-        out.push(AgentEvent::ToolResult(Box::new(ToolResult {
-            tool_id: id.clone(),
-            output: call.output,
-            is_error: Some(call.is_error),
-            parent_tool_id: None,
-        })));
+        out.push(AgentEvent::ToolResult(Box::new(
+            ToolResult::new(id.clone(), call.output).is_error(call.is_error),
+        )));
         for mut change in call.changes {
             change.tool_id = Some(id.clone());
             out.push(AgentEvent::FileChange(Box::new(change)));
@@ -370,11 +359,7 @@ impl OpenCodeDecoder {
 }
 
 fn say(message_id: Option<Id>, text: String, out: &mut Events) {
-    out.push(AgentEvent::Text(Text {
-        text,
-        message_id,
-        parent_tool_id: None,
-    }));
+    out.push(AgentEvent::Text(Text::new(text).message_id(message_id)));
 }
 
 /// Whether a line is JSON at all, of whatever type.

@@ -108,10 +108,9 @@ impl Steps {
         self.cost += part.cost.filter(|cost| *cost > 0.0).unwrap_or_default();
         let usage = part.tokens.and_then(usage)?;
         self.usage = self.usage.plus(usage);
-        Some(AgentEvent::Usage(Box::new(UsageReport {
-            usage: self.usage,
-            cost_usd: self.cost().map(|(usd, _)| usd),
-        })))
+        Some(AgentEvent::Usage(Box::new(
+            UsageReport::new(self.usage).cost_usd(self.cost().map(|(usd, _)| usd)),
+        )))
     }
 
     /// The run went on after an error.
@@ -178,13 +177,12 @@ pub(crate) fn usage(tokens: Tokens) -> Option<Usage> {
                 .saturating_add(reasoning.unwrap_or_default()),
         ),
     };
-    let usage = Usage {
-        input_tokens: tokens.input,
-        output_tokens: output,
-        cache_read_tokens: tokens.cache.read,
-        cache_write_tokens: tokens.cache.write,
-        reasoning_tokens: tokens.reasoning,
-    };
+    let usage = Usage::default()
+        .input_tokens(tokens.input)
+        .output_tokens(output)
+        .cache_read_tokens(tokens.cache.read)
+        .cache_write_tokens(tokens.cache.write)
+        .reasoning_tokens(tokens.reasoning);
     usage.total_tokens().filter(|total| *total > 0)?;
     Some(usage)
 }

@@ -169,10 +169,7 @@ fn mcp_tool(name: &str, servers: &[String]) -> Option<McpTool> {
         .filter_map(|server| {
             let begin = in_tool_names(server);
             let tool = name.strip_prefix(begin.as_str())?.strip_prefix('_')?;
-            let found = || McpTool {
-                server: server.clone(),
-                tool: tool.to_owned(),
-            };
+            let found = || McpTool::new(server.clone(), tool);
             (!begin.is_empty() && !tool.is_empty()).then(|| (begin.len(), found()))
         })
         // The longest; of two that are the same there, the first, which is the run's own.
@@ -238,26 +235,20 @@ fn changes(tool: &str, input: &Value, metadata: &ToolMetadata<'_>) -> Vec<FileCh
 }
 
 fn file_change(path: &str, change: ChangeKind) -> FileChange {
-    FileChange {
-        path: path.to_owned(),
-        change,
-        tool_id: None,
-    }
+    FileChange::new(path, change)
 }
 
 /// The to-do list as it now is.
 fn plan(tool: &str, metadata: &ToolMetadata<'_>) -> Option<Plan> {
     let todos = metadata.todos.as_ref().filter(|_| tool == "todowrite")?;
-    Some(Plan {
-        entries: todos.iter().filter_map(entry).collect(),
-    })
+    Some(Plan::new(todos.iter().filter_map(entry)))
 }
 
 fn entry(todo: &Todo<'_>) -> Option<PlanEntry> {
-    Some(PlanEntry {
-        content: todo.content.as_deref()?.to_owned(),
-        status: PlanStatus::of_word(todo.status.as_deref()),
-    })
+    Some(PlanEntry::new(
+        todo.content.as_deref()?.to_owned(),
+        PlanStatus::of_word(todo.status.as_deref()),
+    ))
 }
 
 #[cfg(test)]

@@ -108,10 +108,7 @@ fn a_retraction_reaches_no_message_of_an_attempt_before() {
 
 #[test]
 fn the_last_figures_count_and_those_of_the_result_before_all() {
-    let usage = |tokens: u64| Usage {
-        input_tokens: Some(tokens),
-        ..Usage::default()
-    };
+    let usage = |tokens: u64| Usage::default().input_tokens(tokens);
     let mut account = account();
     for tokens in [3, 5] {
         tell(
@@ -120,10 +117,7 @@ fn the_last_figures_count_and_those_of_the_result_before_all() {
         );
     }
     assert_eq!(account.spent_so_far().usage, usage(5));
-    let done = RunResult {
-        usage: Some(usage(9)),
-        ..RunResult::default()
-    };
+    let done = RunResult::default().usage(usage(9));
     account.end(Some(&done), true, 0, &mut Vec::new());
     account.begin("p", &ExecuteParams::new("x"), false, &announces(), 0);
     tell(
@@ -168,10 +162,7 @@ fn a_file_of_a_denied_tool_is_its_tools_affair_and_any_other_counts() {
 fn the_error_nearest_to_the_end_is_the_reason() {
     let error = |code, kind| AgentError::new(code, kind, format!("{kind:?}"));
     let of = |errors: Vec<AgentError>| {
-        let result = RunResult {
-            errors,
-            ..RunResult::default()
-        };
+        let result = RunResult::default().errors(errors);
         how(&result).error.unwrap().kind
     };
     let mcp = error(ErrorCode::CliError, ErrorKind::Mcp);

@@ -226,11 +226,11 @@ impl Merge {
                 self.open.retain(|id| *id != e.tool_id);
             }
             AgentEvent::Permission(e) if e.decision == Decision::Denied => {
-                now.denials.push(PermissionDenial {
-                    tool_name: e.tool_name.clone(),
-                    tool_id: e.tool_id.clone(),
-                    reason: e.reason.clone(),
-                });
+                now.denials.push(
+                    PermissionDenial::new(e.tool_name.clone())
+                        .tool_id(e.tool_id.clone())
+                        .reason(e.reason.clone()),
+                );
             }
             AgentEvent::Error(e) => now.errors.push(e.error.clone()),
             _ => {}
@@ -271,7 +271,7 @@ impl Merge {
             self.last.final_message = None;
             for message_id in now.messages {
                 self.said.retract(&message_id);
-                out.push(AgentEvent::Retract(Retract { message_id }).into());
+                out.push(AgentEvent::Retract(Retract::new(message_id)).into());
             }
         }
         if fallback {
@@ -286,12 +286,7 @@ impl Merge {
             out.push(runtime_notice(message));
         } else {
             self.retries += 1;
-            let retry = Retry {
-                attempt: self.retries,
-                max_attempts: None,
-                delay_ms: Some(delay_ms),
-                error,
-            };
+            let retry = Retry::new(self.retries, error).delay_ms(delay_ms);
             out.push(AgentEvent::Retry(Box::new(retry)).into());
         }
         self.provider.clone_from(&next.provider);
@@ -333,15 +328,9 @@ impl Merge {
         }
         out.append(&mut now.held);
         let mut result = if attempted {
-            RunResult {
-                errors: mem::take(&mut now.errors),
-                ..now.result()
-            }
+            now.result().errors(mem::take(&mut now.errors))
         } else {
-            RunResult {
-                errors: Vec::new(),
-                ..mem::take(&mut self.last)
-            }
+            mem::take(&mut self.last).errors(Vec::new())
         };
         if !attempted || !whole {
             result.status = RunStatus::Failed;
@@ -389,7 +378,7 @@ impl Merge {
         }
         result.errors = errors;
         let result = Box::new(result);
-        out.push(AgentEvent::Done(Done { result }).into());
+        out.push(AgentEvent::Done(Done::new(result)).into());
     }
 }
 
@@ -398,13 +387,11 @@ impl Current {
     fn result(&mut self) -> RunResult {
         match self.result.take() {
             Some(result) => *result,
-            None => RunResult {
-                usage: self.usage,
-                total_cost_usd: self.cost_usd,
-                cost_source: self.cost_usd.map(|_| CostSource::Reported),
-                permission_denials: mem::take(&mut self.denials),
-                ..RunResult::default()
-            },
+            None => RunResult::default()
+                .usage(self.usage)
+                .total_cost_usd(self.cost_usd)
+                .cost_source(self.cost_usd.map(|_| CostSource::Reported))
+                .permission_denials(mem::take(&mut self.denials)),
         }
     }
 

@@ -10,11 +10,7 @@ use teamster_testkit::mock_runtime::{MockRuntime, Script};
 use crate::common::*;
 
 fn tokens(count: u64) -> Usage {
-    Usage {
-        input_tokens: Some(count - 1),
-        output_tokens: Some(1),
-        ..Usage::default()
-    }
+    Usage::default().input_tokens(count - 1).output_tokens(1)
 }
 
 /// Without limits of its own.

@@ -8,11 +8,7 @@ use teamster_testkit::mock_runtime::Script;
 use crate::common::*;
 
 fn usage(input: u64, output: Option<u64>) -> Usage {
-    Usage {
-        input_tokens: Some(input),
-        output_tokens: output,
-        ..Usage::default()
-    }
+    Usage::default().input_tokens(input).output_tokens(output)
 }
 
 #[tokio::test(start_paused = true)]

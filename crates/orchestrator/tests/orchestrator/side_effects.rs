@@ -126,14 +126,9 @@ async fn a_sub_agents_tool_counts() {
     let claude = fails_then(
         Script::new()
             .session("s")
-            .event(AgentEvent::ToolUse(Box::new(ToolUse {
-                tool_name: "Write".into(),
-                tool_id: "t".into(),
-                input: json!({}),
-                kind: ToolKind::Edit,
-                mcp: None,
-                parent_tool_id: Some("p".into()),
-            }))),
+            .event(AgentEvent::ToolUse(Box::new(
+                ToolUse::new("Write", "t", ToolKind::Edit, json!({})).parent_tool_id("p"),
+            ))),
     );
     assert_resumed(&claude, request(&[&claude])).await;
 }
@@ -159,12 +154,9 @@ async fn a_denied_tool_does_not_count() {
     let claude = fails_then(denied().tool_use("Y", "u", ToolKind::Edit, json!({})));
     assert_resumed(&claude, request(&[&claude])).await;
     // Denied, and then allowed.
-    let allowed = AgentEvent::Permission(Box::new(Permission {
-        tool_name: "X".into(),
-        tool_id: Some("t".into()),
-        decision: Decision::Allowed,
-        reason: None,
-    }));
+    let allowed = AgentEvent::Permission(Box::new(
+        Permission::new("X", Decision::Allowed).tool_id("t"),
+    ));
     let claude = mock(
         "claude",
         [
@@ -181,12 +173,10 @@ async fn a_denied_tool_does_not_count() {
 #[tokio::test(start_paused = true)]
 async fn a_denial_of_no_tool_in_particular_excuses_none() {
     let claude = fails_then(
-        tool(ToolKind::Execute).event(AgentEvent::Permission(Box::new(Permission {
-            tool_name: "X".into(),
-            tool_id: None,
-            decision: Decision::Denied,
-            reason: None,
-        }))),
+        tool(ToolKind::Execute).event(AgentEvent::Permission(Box::new(Permission::new(
+            "X",
+            Decision::Denied,
+        )))),
     );
     assert_resumed(&claude, request(&[&claude])).await;
 }
@@ -365,9 +355,9 @@ async fn a_stream_that_just_ends_may_have_had_more_to_say() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_printed_and_not_understood_may_have_been_a_tool() {
-    let unknown = AgentEvent::Unknown(Unknown {
-        native: RawJson::from_bytes(br#"{"type":"new"}"#).unwrap(),
-    });
+    let unknown = AgentEvent::Unknown(Unknown::new(
+        RawJson::from_bytes(br#"{"type":"new"}"#).unwrap(),
+    ));
     let lost: [fn(&mut teamster_core::RunResult); 2] = [
         |result| result.diagnostics.oversize = 1,
         |result| result.diagnostics.malformed = 1,
@@ -400,13 +390,7 @@ async fn a_command_that_broke_off_may_have_changed_something() {
 
 #[tokio::test(start_paused = true)]
 async fn the_text_of_a_sub_agent_is_not_the_agents() {
-    let sub = |text: &str| {
-        AgentEvent::Text(Text {
-            text: text.into(),
-            message_id: None,
-            parent_tool_id: Some("p".into()),
-        })
-    };
+    let sub = |text: &str| AgentEvent::Text(Text::new(text).parent_tool_id("p"));
     let claude = mock(
         "claude",
         [Script::new().text("I").event(sub("hidden")).text(" say")],

@@ -61,23 +61,16 @@ mod tests {
     use teamster_core::{ToolResult, ToolUse};
 
     fn begins(id: &str, kind: ToolKind) -> AgentEvent {
-        AgentEvent::ToolUse(Box::new(ToolUse {
-            tool_name: "tool".into(),
-            tool_id: id.into(),
-            input: serde_json::Value::Null,
+        AgentEvent::ToolUse(Box::new(ToolUse::new(
+            "tool",
+            id,
             kind,
-            mcp: None,
-            parent_tool_id: None,
-        }))
+            serde_json::Value::Null,
+        )))
     }
 
     fn ends(id: &str) -> AgentEvent {
-        AgentEvent::ToolResult(Box::new(ToolResult {
-            tool_id: id.into(),
-            output: String::new(),
-            is_error: None,
-            parent_tool_id: None,
-        }))
+        AgentEvent::ToolResult(Box::new(ToolResult::new(id, String::new())))
     }
 
     #[test]

@@ -76,13 +76,14 @@ async fn write(store: &Store, name: &str, i: usize) {
 fn outcome(id: &str) -> Outcome {
     let mut outcome = Outcome::new(id, "claude", OutcomeStatus::Error);
     let figure = Some(id.len() as u64);
-    outcome.usage = Some(Usage {
-        input_tokens: figure,
-        output_tokens: figure,
-        cache_read_tokens: figure,
-        cache_write_tokens: figure,
-        reasoning_tokens: figure,
-    });
+    outcome.usage = Some(
+        Usage::default()
+            .input_tokens(figure)
+            .output_tokens(figure)
+            .cache_read_tokens(figure)
+            .cache_write_tokens(figure)
+            .reasoning_tokens(figure),
+    );
     let failure = AgentError::new(ErrorCode::CliError, ErrorKind::Network, id.repeat(20));
     outcome.meta.session_id = Some(id.into());
     outcome.meta.model = Some(id.into());

@@ -24,13 +24,14 @@ fn ended(run_id: &str, status: OutcomeStatus) -> Outcome {
 /// With every figure and text that there can be.
 fn full(run_id: &str) -> Outcome {
     let mut outcome = Outcome::new(run_id, "codex", OutcomeStatus::Error);
-    outcome.usage = Some(Usage {
-        input_tokens: Some(1),
-        output_tokens: Some(2),
-        cache_read_tokens: Some(3),
-        cache_write_tokens: Some(0),
-        reasoning_tokens: Some(u64::try_from(i64::MAX).unwrap()),
-    });
+    outcome.usage = Some(
+        Usage::default()
+            .input_tokens(1)
+            .output_tokens(2)
+            .cache_read_tokens(3)
+            .cache_write_tokens(0)
+            .reasoning_tokens(u64::try_from(i64::MAX).unwrap()),
+    );
     let failure = AgentError::new(
         ErrorCode::CliError,
         ErrorKind::RateLimit,

@@ -9,8 +9,8 @@ use teamster::orchestrator::{
     RunEvent, RunRequest,
 };
 use teamster::{
-    AgentError, ErrorCode, ErrorKind, ExecuteParams, McpDelivery, PermissionMode, Providers,
-    RunResult, RunStatus, RuntimeConfig, SharedRuntime, Text, Timeouts, ToolKind, ToolUse,
+    AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, McpDelivery, PermissionMode, Providers,
+    RunResult, RunStatus, RuntimeConfig, SharedRuntime, Text, Timeouts, ToolKind, ToolUse, Usage,
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
@@ -68,6 +68,16 @@ fn inputs_are_built_by_value() {
 
     let text = Text::new("hi");
     assert_eq!(text.text, "hi");
+    let text = text.message_id("m1").parent_tool_id(None::<Id>);
+    assert_eq!(text.message_id.as_deref(), Some("m1"));
+    assert_eq!(text.parent_tool_id, None);
+    let result = RunResult::default()
+        .status(RunStatus::Completed)
+        .text("Done.")
+        .usage(Usage::default().input_tokens(3))
+        .duration_ms(1_500);
+    assert_eq!(result.usage.and_then(|usage| usage.total_tokens()), Some(3));
+    assert_eq!(no_login().retry_after_ms(250).retry_after_ms, Some(250));
     let tool = ToolUse::new("Bash", "id", ToolKind::Execute, json!({}));
     assert_eq!((&*tool.tool_name, &*tool.tool_id), ("Bash", "id"));
 }

@@ -151,9 +151,7 @@ mod tests {
     /// No decoder can bring these about: what would break the grammar does not get through.
     #[test]
     fn a_stream_that_is_none_is_found() {
-        let done = AgentEvent::Done(Done {
-            result: Box::default(),
-        });
+        let done = AgentEvent::Done(Done::new(Box::default()));
         let mut replay = Replay {
             events: vec![done.clone()],
             natives: vec![None],

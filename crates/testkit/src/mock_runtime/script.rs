@@ -95,12 +95,7 @@ impl Script {
 
     /// The session is known. The event names the script's [`model`](Self::model) as well.
     pub fn session(self, id: impl Into<Id>) -> Self {
-        self.event(AgentEvent::Session(Box::new(Session {
-            session_id: id.into(),
-            model: None,
-            tools: None,
-            mcp_servers: None,
-        })))
+        self.event(AgentEvent::Session(Box::new(Session::new(id))))
     }
 
     /// A piece of the answer, of no message in particular.
@@ -115,18 +110,12 @@ impl Script {
 
     /// What was said of this message so far is void.
     pub fn retract(self, message_id: impl Into<Id>) -> Self {
-        self.event(AgentEvent::Retract(Retract {
-            message_id: message_id.into(),
-        }))
+        self.event(AgentEvent::Retract(Retract::new(message_id)))
     }
 
     /// A piece of the model's reasoning.
     pub fn thinking(self, text: impl Into<String>) -> Self {
-        self.event(AgentEvent::Thinking(Thinking {
-            text: text.into(),
-            message_id: None,
-            parent_tool_id: None,
-        }))
+        self.event(AgentEvent::Thinking(Thinking::new(text)))
     }
 
     /// A tool is called. The id must be new in the run.
@@ -137,14 +126,9 @@ impl Script {
         kind: ToolKind,
         input: Value,
     ) -> Self {
-        self.event(AgentEvent::ToolUse(Box::new(ToolUse {
-            tool_name: name.into(),
-            tool_id: id.into(),
-            input,
-            kind,
-            mcp: None,
-            parent_tool_id: None,
-        })))
+        self.event(AgentEvent::ToolUse(Box::new(ToolUse::new(
+            name, id, kind, input,
+        ))))
     }
 
     /// A tool of an MCP server is called, under the name `mcp__server__tool`.
@@ -156,14 +140,10 @@ impl Script {
         input: Value,
     ) -> Self {
         let (server, tool) = (server.into(), tool.into());
-        self.event(AgentEvent::ToolUse(Box::new(ToolUse {
-            tool_name: format!("mcp__{server}__{tool}"),
-            tool_id: id.into(),
-            input,
-            kind: ToolKind::Mcp,
-            mcp: Some(McpTool { server, tool }),
-            parent_tool_id: None,
-        })))
+        self.event(AgentEvent::ToolUse(Box::new(
+            ToolUse::new(format!("mcp__{server}__{tool}"), id, ToolKind::Mcp, input)
+                .mcp(McpTool::new(server, tool)),
+        )))
     }
 
     /// A tool is called for which permission is asked: by the policy of a session
@@ -205,60 +185,45 @@ impl Script {
         tool_id: impl Into<Id>,
         reason: impl Into<String>,
     ) -> Self {
-        self.event(AgentEvent::Permission(Box::new(Permission {
-            tool_name: tool_name.into(),
-            tool_id: Some(tool_id.into()),
-            decision: Decision::Denied,
-            reason: Some(reason.into()),
-        })))
+        self.event(AgentEvent::Permission(Box::new(
+            Permission::new(tool_name, Decision::Denied)
+                .tool_id(tool_id.into())
+                .reason(reason.into()),
+        )))
     }
 
     /// A file was changed. Nothing is: it is only said.
     pub fn file_change(self, path: impl Into<String>, change: ChangeKind) -> Self {
-        self.event(AgentEvent::FileChange(Box::new(FileChange {
-            path: path.into(),
-            change,
-            tool_id: None,
-        })))
+        self.event(AgentEvent::FileChange(Box::new(FileChange::new(
+            path, change,
+        ))))
     }
 
     /// What the run has used so far. The last of these is the result's, also if the run is aborted,
     /// unless [`result_usage`](Self::result_usage) says otherwise.
     pub fn usage(self, usage: Usage) -> Self {
-        self.event(AgentEvent::Usage(Box::new(UsageReport {
-            usage,
-            cost_usd: None,
-        })))
+        self.event(AgentEvent::Usage(Box::new(UsageReport::new(usage))))
     }
 
     /// The same with what it has cost so far, in USD.
     pub fn usage_and_cost(self, usage: Usage, cost_usd: f64) -> Self {
-        self.event(AgentEvent::Usage(Box::new(UsageReport {
-            usage,
-            cost_usd: Some(cost_usd),
-        })))
+        self.event(AgentEvent::Usage(Box::new(
+            UsageReport::new(usage).cost_usd(cost_usd),
+        )))
     }
 
     /// The CLI itself tries a request again, for the `attempt`th time (from 1). The wait is not
     /// included: see [`delay`](Self::delay).
     pub fn retry(self, attempt: u32, error: AgentError) -> Self {
-        self.event(AgentEvent::Retry(Box::new(Retry {
-            attempt,
-            max_attempts: None,
-            delay_ms: None,
-            error,
-        })))
+        self.event(AgentEvent::Retry(Box::new(Retry::new(attempt, error))))
     }
 
     /// The account's limit, in the CLI's word such as `allowed_warning` or `rejected`, and when it
     /// resets, in milliseconds since the Unix epoch.
     pub fn rate_limit(self, status: impl Into<String>, resets_at: Option<u64>) -> Self {
-        self.event(AgentEvent::RateLimit(Box::new(RateLimit {
-            status: status.into(),
-            resets_at,
-            kind: None,
-            utilization: None,
-        })))
+        self.event(AgentEvent::RateLimit(Box::new(
+            RateLimit::new(status).resets_at(resets_at),
+        )))
     }
 
     /// A notice of the CLI's.
@@ -394,19 +359,12 @@ impl Script {
     }
 
     fn piece(self, message_id: Option<Id>, text: String) -> Self {
-        self.event(AgentEvent::Text(Text {
-            text,
-            message_id,
-            parent_tool_id: None,
-        }))
+        self.event(AgentEvent::Text(Text::new(text).message_id(message_id)))
     }
 
     fn tool_end(self, tool_id: Id, output: String, is_error: bool) -> Self {
-        self.event(AgentEvent::ToolResult(Box::new(ToolResult {
-            tool_id,
-            output,
-            is_error: Some(is_error),
-            parent_tool_id: None,
-        })))
+        self.event(AgentEvent::ToolResult(Box::new(
+            ToolResult::new(tool_id, output).is_error(is_error),
+        )))
     }
 }

@@ -71,11 +71,13 @@ fn delta(event: &AgentEvent) -> Option<Delta<'_>> {
             text,
             message_id,
             parent_tool_id,
+            ..
         })
         | AgentEvent::Thinking(Thinking {
             text,
             message_id,
             parent_tool_id,
+            ..
         }) => Some(Delta {
             kind,
             message: message_id.as_ref(),
@@ -112,24 +114,29 @@ fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
             text,
             message_id,
             parent_tool_id,
+            ..
         })
         | AgentEvent::Thinking(Thinking {
             text,
             message_id,
             parent_tool_id,
+            ..
         }) => {
             line.id_or_dash(IdKind::Message, message_id.as_ref());
             line.parent(parent_tool_id.as_ref());
             line.quoted(text);
         }
-        AgentEvent::Retract(Retract { message_id }) => {
+        AgentEvent::Retract(Retract { message_id, .. }) => {
             line.id(IdKind::Message, message_id);
         }
         AgentEvent::ToolUse(e) => tool_use(e, &mut line),
         AgentEvent::ToolResult(e) => tool_result(e, &mut line),
         AgentEvent::FileChange(e) => file_change(e, &mut line),
-        AgentEvent::Plan(Plan { entries }) => {
-            for PlanEntry { content, status } in entries {
+        AgentEvent::Plan(Plan { entries, .. }) => {
+            for PlanEntry {
+                content, status, ..
+            } in entries
+            {
                 line.word(format!("[{}]", word(status)));
                 line.quoted(content);
             }
@@ -148,20 +155,21 @@ fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
                 level,
                 message,
                 source,
+                ..
             } = &**e;
             line.word(word(level));
             line.word(word(source));
             line.quoted(message);
         }
-        AgentEvent::Unknown(Unknown { native }) => {
+        AgentEvent::Unknown(Unknown { native, .. }) => {
             line.word(shape(native));
         }
         AgentEvent::TurnEnd(e) => turn_end(e, &mut line),
         AgentEvent::Error(e) => {
-            let ErrorEvent { error } = &**e;
+            let ErrorEvent { error, .. } = &**e;
             line.error(error);
         }
-        AgentEvent::Done(Done { result }) => {
+        AgentEvent::Done(Done { result, .. }) => {
             result::status(result, &mut line);
         }
         // `AgentEvent` may get more variants, and this crate is not the one that defines it.
@@ -170,7 +178,7 @@ fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
         }
     }
     line.end(out);
-    if let AgentEvent::Done(Done { result }) = event {
+    if let AgentEvent::Done(Done { result, .. }) = event {
         result::fields(result, redactor, out);
     }
 }
@@ -181,6 +189,7 @@ fn session(event: &Session, line: &mut Line) {
         model,
         tools,
         mcp_servers,
+        ..
     } = event;
     line.id(IdKind::Session, session_id);
     line.named("model", model.as_deref().map(name));
@@ -194,6 +203,7 @@ fn session(event: &Session, line: &mut Line) {
             |McpServerStatus {
                  name: server,
                  status,
+                 ..
              }| { format!("{}:{}", name(server), name(status)) },
         );
         format!("[{}]", servers.collect::<Vec<_>>().join(" "))
@@ -209,6 +219,7 @@ fn tool_use(event: &ToolUse, line: &mut Line) {
         kind,
         mcp,
         parent_tool_id,
+        ..
     } = event;
     line.id(IdKind::Tool, tool_id);
     line.parent(parent_tool_id.as_ref());
@@ -217,7 +228,7 @@ fn tool_use(event: &ToolUse, line: &mut Line) {
     line.named(
         "mcp",
         mcp.as_ref()
-            .map(|McpTool { server, tool }| format!("{}/{}", name(server), name(tool))),
+            .map(|McpTool { server, tool, .. }| format!("{}/{}", name(server), name(tool))),
     );
     line.json(input);
 }
@@ -228,6 +239,7 @@ fn tool_result(event: &ToolResult, line: &mut Line) {
         output,
         is_error,
         parent_tool_id,
+        ..
     } = event;
     line.id(IdKind::Tool, tool_id);
     line.parent(parent_tool_id.as_ref());
@@ -244,6 +256,7 @@ fn file_change(event: &FileChange, line: &mut Line) {
         path,
         change,
         tool_id,
+        ..
     } = event;
     line.word(word(change));
     line.quoted(path);
@@ -256,6 +269,7 @@ fn permission(event: &Permission, line: &mut Line) {
         tool_id,
         decision,
         reason,
+        ..
     } = event;
     line.word(word(decision));
     line.word(name(tool_name));
@@ -269,6 +283,7 @@ fn retry(event: &Retry, line: &mut Line) {
         max_attempts,
         delay_ms,
         error,
+        ..
     } = event;
     let max = max_attempts.map_or_else(|| "-".to_owned(), |max| max.to_string());
     line.word(format!("{attempt}/{max}"));
@@ -283,6 +298,7 @@ fn rate_limit(event: &RateLimit, line: &mut Line) {
         resets_at,
         kind,
         utilization,
+        ..
     } = event;
     line.word(name(status));
     line.named("kind", kind.as_deref().map(name));
@@ -297,6 +313,7 @@ fn turn_end(event: &TurnEnd, line: &mut Line) {
         is_error,
         usage,
         cost_usd,
+        ..
     } = event;
     line.word(if *is_error { "error" } else { "ok" });
     line.word(stop_reason.as_deref().map_or_else(|| "-".into(), name));
@@ -350,6 +367,7 @@ pub(super) fn usage_words(usage: &Usage) -> String {
         cache_read_tokens,
         cache_write_tokens,
         reasoning_tokens,
+        ..
     } = usage;
     let figures = [
         ("in", input_tokens),

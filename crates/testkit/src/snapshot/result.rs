@@ -40,6 +40,7 @@ pub(super) fn fields(result: &RunResult, redactor: &mut Redactor, out: &mut Stri
         open_tool_ids,
         structured_output,
         diagnostics,
+        ..
     } = result;
     let mut field = |name: &str, write: &mut dyn FnMut(&mut Line)| {
         let mut line = Line::new(&format!("  {name}"), redactor);
@@ -73,6 +74,7 @@ pub(super) fn fields(result: &RunResult, redactor: &mut Redactor, out: &mut Stri
             cost_usd,
             context_window,
             max_output_tokens,
+            ..
         } = model_usage;
         field("by model", &mut |line| {
             line.word(name(model));
@@ -102,6 +104,7 @@ pub(super) fn fields(result: &RunResult, redactor: &mut Redactor, out: &mut Stri
         tool_name,
         tool_id,
         reason,
+        ..
     } in permission_denials
     {
         field("denied", &mut |line| {
@@ -125,6 +128,7 @@ pub(super) fn fields(result: &RunResult, redactor: &mut Redactor, out: &mut Stri
         malformed,
         oversize,
         unknown,
+        ..
     } = diagnostics;
     field("lines", &mut |line| {
         line.word(lines.to_string());

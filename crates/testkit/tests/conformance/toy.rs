@@ -278,27 +278,24 @@ impl Decoder for ToyDecoder {
                     self.text(&id, &message, out);
                 }
             }
-            Line::Tool { id, command } => out.push(AgentEvent::ToolUse(Box::new(ToolUse {
-                tool_name: "sh".into(),
-                tool_id: id.into(),
-                input: json!({ "command": command }),
-                kind: match self.fault {
+            Line::Tool { id, command } => out.push(AgentEvent::ToolUse(Box::new(ToolUse::new(
+                "sh",
+                id,
+                match self.fault {
                     Fault::NoToolKind => ToolKind::Other,
                     _ => ToolKind::Execute,
                 },
-                mcp: None,
-                parent_tool_id: None,
-            }))),
+                json!({ "command": command }),
+            )))),
             Line::ToolEnd { id, output, exit } if self.fault != Fault::ResultDropped => {
-                let result = ToolResult {
-                    tool_id: id.into(),
-                    output: match self.fault {
+                let result = ToolResult::new(
+                    id,
+                    match self.fault {
                         Fault::ResultWithoutOutput => String::new(),
                         _ => output,
                     },
-                    is_error: Some(exit != 0 && self.fault != Fault::FailureNotSeen),
-                    parent_tool_id: None,
-                };
+                )
+                .is_error(exit != 0 && self.fault != Fault::FailureNotSeen);
                 out.push(AgentEvent::ToolResult(Box::new(result)));
             }
             Line::ToolEnd { .. } => {}
@@ -310,11 +307,11 @@ impl Decoder for ToyDecoder {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         if self.fault == Fault::KeepsStateBetweenRuns {
             let runs = RUNS.fetch_add(1, Ordering::Relaxed);
-            out.push(AgentEvent::Notice(Box::new(Notice {
-                level: NoticeLevel::Info,
-                message: format!("run {runs}"),
-                source: NoticeSource::Runtime,
-            })));
+            out.push(AgentEvent::Notice(Box::new(Notice::new(
+                NoticeLevel::Info,
+                NoticeSource::Runtime,
+                format!("run {runs}"),
+            ))));
         }
         let mut summary = self.summary.clone();
         if self.fault == Fault::EndIsCompleted {
@@ -330,20 +327,13 @@ impl ToyDecoder {
             Fault::TextTrimmed => text.trim(),
             _ => text,
         };
-        out.push(AgentEvent::Text(Text {
-            text: text.to_owned(),
-            message_id: Some(id.into()),
-            parent_tool_id: None,
-        }));
+        out.push(AgentEvent::Text(Text::new(text.to_owned()).message_id(id)));
     }
 
     fn end(&mut self, error: Option<String>, out: &mut Events) {
         let failed = error.is_some();
         self.summary.ended_with_error = Some(failed);
-        self.summary.usage = Some(Usage {
-            input_tokens: Some(1),
-            ..Usage::default()
-        });
+        self.summary.usage = Some(Usage::default().input_tokens(1));
         self.summary.cost = Some((0.1, CostSource::Reported));
         if self.fault == Fault::AnswerOfItsOwn {
             self.summary.final_message = Some("done".into());
@@ -359,12 +349,7 @@ impl ToyDecoder {
         {
             out.error(AgentError::new(ErrorCode::CliError, kind, message));
         }
-        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-            stop_reason: None,
-            is_error: failed,
-            usage: None,
-            cost_usd: None,
-        })));
+        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd::new(failed))));
     }
 }
 

@@ -26,11 +26,7 @@ async fn odd_line_ends_and_odd_bytes_do_not_break_the_stream() {
     assert_eq!(story.result.status, RunStatus::Completed);
     assert_eq!(
         story.result.diagnostics,
-        Diagnostics {
-            lines: 5,
-            malformed: 1,
-            ..Diagnostics::default()
-        }
+        Diagnostics::default().lines(5).malformed(1)
     );
 }
 

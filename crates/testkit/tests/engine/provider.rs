@@ -104,44 +104,26 @@ impl Decoder for Lines {
         };
         let text = |key: &str| value[key].as_str();
         if let Some(text) = text("t") {
-            out.push(AgentEvent::Text(Text {
-                text: text.into(),
-                message_id: None,
-                parent_tool_id: None,
-            }));
+            out.push(AgentEvent::Text(Text::new(text)));
         } else if let Some(id) = text("u") {
-            out.push(AgentEvent::ToolUse(Box::new(ToolUse {
-                tool_name: text("name").unwrap_or("Bash").into(),
-                tool_id: id.into(),
-                input: Value::Null,
-                kind: ToolKind::Execute,
-                mcp: None,
-                parent_tool_id: None,
-            })));
+            out.push(AgentEvent::ToolUse(Box::new(ToolUse::new(
+                text("name").unwrap_or("Bash"),
+                id,
+                ToolKind::Execute,
+                Value::Null,
+            ))));
         } else if let Some(id) = text("r") {
-            out.push(AgentEvent::ToolResult(Box::new(ToolResult {
-                tool_id: id.into(),
-                output: String::new(),
-                is_error: None,
-                parent_tool_id: None,
-            })));
+            out.push(AgentEvent::ToolResult(Box::new(ToolResult::new(
+                id,
+                String::new(),
+            ))));
         } else if let Some(id) = text("s") {
             self.has_session = true;
-            out.push(AgentEvent::Session(Box::new(Session {
-                session_id: Id::from(id),
-                model: None,
-                tools: None,
-                mcp_servers: None,
-            })));
+            out.push(AgentEvent::Session(Box::new(Session::new(Id::from(id)))));
         } else if let Some(is_error) = value["end"].as_bool() {
             self.ended = Some(is_error);
             self.more = value["more"].as_bool().unwrap_or(false);
-            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-                stop_reason: None,
-                is_error,
-                usage: None,
-                cost_usd: None,
-            })));
+            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd::new(is_error))));
         } else if let Some(at_the_end) = value["panic"].as_u64() {
             assert_ne!(at_the_end, 0, "the decoder was told to panic");
             self.panics_at_the_end = true;
@@ -168,10 +150,7 @@ impl Decoder for Lines {
     fn record_line(&mut self, line: &str) -> Option<Usage> {
         self.recorded.push(line.to_owned());
         let value: Value = serde_json::from_str(line).ok()?;
-        Some(Usage {
-            output_tokens: Some(value["figure"].as_u64()?),
-            ..Usage::default()
-        })
+        Some(Usage::default().output_tokens(value["figure"].as_u64()?))
     }
 
     fn activity(&self) -> Activity {

@@ -23,10 +23,7 @@ fn is_aborted(events: &[AgentEvent]) {
 
 #[tokio::test(start_paused = true)]
 async fn in_a_delay() {
-    let usage = Usage {
-        input_tokens: Some(5),
-        ..Usage::default()
-    };
+    let usage = Usage::default().input_tokens(5);
     let script = Script::new()
         .text("a")
         .usage(usage)

@@ -53,9 +53,7 @@ fn add(script: Script, step: &Step) -> Script {
         Step::End(id, true) => script.tool_error(tool(id), "no"),
         Step::Denied(id) => script.permission_denied("Bash", tool(id), "no"),
         Step::Error => script.error(overloaded()),
-        Step::Done => script.event(AgentEvent::Done(teamster_core::Done {
-            result: Box::default(),
-        })),
+        Step::Done => script.event(AgentEvent::Done(teamster_core::Done::new(Box::default()))),
         Step::Delay(ms) => script.delay(Duration::from_millis(ms.into())),
     }
 }

@@ -10,11 +10,7 @@ use teamster_testkit::mock_runtime::{MockRuntime, Script};
 use super::{overloaded, params, play, result, types};
 
 fn used(input: u64, output: u64) -> Usage {
-    Usage {
-        input_tokens: Some(input),
-        output_tokens: Some(output),
-        ..Usage::default()
-    }
+    Usage::default().input_tokens(input).output_tokens(output)
 }
 
 #[tokio::test]
@@ -92,11 +88,9 @@ async fn a_whole_run() {
 async fn an_empty_script_completes() {
     let events = play(Script::new()).await;
     assert_eq!(types(&events), ["done"]);
-    let expected = RunResult {
-        status: RunStatus::Completed,
-        exit_code: Some(0),
-        ..RunResult::default()
-    };
+    let expected = RunResult::default()
+        .status(RunStatus::Completed)
+        .exit_code(0);
     assert_eq!(*result(&events), expected);
 }
 
@@ -176,9 +170,7 @@ async fn the_result_can_be_adjusted() {
 
 #[tokio::test]
 async fn what_would_break_the_grammar_is_told() {
-    let done = AgentEvent::Done(teamster_core::Done {
-        result: Box::default(),
-    });
+    let done = AgentEvent::Done(teamster_core::Done::new(Box::default()));
     let tool = |script: Script| script.tool_use("Read", "t1", ToolKind::Read, json!({}));
     for (script, name, why) in [
         (Script::new().event(done), "done", "completed"),
@@ -208,9 +200,7 @@ async fn what_would_break_the_grammar_is_told() {
 #[tokio::test]
 async fn native_lines_come_as_they_are_asked_for() {
     let raw = |text: &str| RawJson::new(text.into()).unwrap();
-    let unknown = AgentEvent::Unknown(Unknown {
-        native: raw(r#"{"new":1}"#),
-    });
+    let unknown = AgentEvent::Unknown(Unknown::new(raw(r#"{"new":1}"#)));
     let script = Script::new().text("a").event(unknown);
     for (asked, of_text) in [(false, None), (true, Some(r#"{"type":"text","text":"a"}"#))] {
         let mut params = ExecuteParams::new("x");

@@ -195,13 +195,12 @@ impl Entry {
             model: model.cloned(),
             vendor: vendor.cloned(),
             directory: names.name(self.directory).cloned(),
-            usage: Usage {
-                input_tokens: figure(0),
-                output_tokens: figure(1),
-                cache_read_tokens: figure(2),
-                cache_write_tokens: figure(3),
-                reasoning_tokens: figure(4),
-            },
+            usage: Usage::default()
+                .input_tokens(figure(0))
+                .output_tokens(figure(1))
+                .cache_read_tokens(figure(2))
+                .cache_write_tokens(figure(3))
+                .reasoning_tokens(figure(4)),
             cache_write_1h_tokens: figure(5),
             cost_usd,
             premium_requests,

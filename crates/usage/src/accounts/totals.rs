@@ -399,13 +399,11 @@ impl Settled {
             let more = sums.minus(&known.figures);
             if !more.is_zero() {
                 let figure = |place: usize| (more.figures[place] > 0).then(|| more.figures[place]);
-                rest.usage = Usage {
-                    input_tokens: figure(0),
-                    output_tokens: figure(1),
-                    cache_read_tokens: figure(2),
-                    cache_write_tokens: figure(3),
-                    reasoning_tokens: None,
-                };
+                rest.usage = Usage::default()
+                    .input_tokens(figure(0))
+                    .output_tokens(figure(1))
+                    .cache_read_tokens(figure(2))
+                    .cache_write_tokens(figure(3));
                 rest.cache_write_1h_tokens = figure(4);
                 rest.web_searches = figure(5);
             }

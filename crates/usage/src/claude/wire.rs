@@ -121,13 +121,11 @@ pub(super) struct ServerToolUse {
 
 impl Figures<'_> {
     pub(super) fn usage(&self) -> Usage {
-        Usage {
-            input_tokens: self.input_tokens,
-            output_tokens: self.output_tokens,
-            cache_read_tokens: self.cache_read_input_tokens,
-            cache_write_tokens: self.cache_creation_input_tokens,
-            reasoning_tokens: None,
-        }
+        Usage::default()
+            .input_tokens(self.input_tokens)
+            .output_tokens(self.output_tokens)
+            .cache_read_tokens(self.cache_read_input_tokens)
+            .cache_write_tokens(self.cache_creation_input_tokens)
     }
 
     pub(super) fn written_1h(&self) -> Option<u64> {

@@ -234,12 +234,11 @@ impl Tokens {
             .cached
             .unwrap_or(0)
             .saturating_add(self.written.unwrap_or(0));
-        Usage {
-            input_tokens: self.input.map(|input| input.saturating_sub(cache)),
-            output_tokens: self.output,
-            cache_read_tokens: self.cached,
-            cache_write_tokens: self.written,
-            reasoning_tokens: self.reasoning,
-        }
+        Usage::default()
+            .input_tokens(self.input.map(|input| input.saturating_sub(cache)))
+            .output_tokens(self.output)
+            .cache_read_tokens(self.cached)
+            .cache_write_tokens(self.written)
+            .reasoning_tokens(self.reasoning)
     }
 }

@@ -39,13 +39,11 @@ fn reasoning_is_output_and_a_cost_of_nothing_is_none() {
         Sessions::new(),
         &[("s", &message(1, 10, 0.0)), ("s", &message(2, 10, 0.5))],
     );
-    let expected = Usage {
-        input_tokens: Some(5),
-        output_tokens: Some(13),
-        cache_read_tokens: Some(7),
-        cache_write_tokens: None,
-        reasoning_tokens: Some(3),
-    };
+    let expected = Usage::default()
+        .input_tokens(5)
+        .output_tokens(13)
+        .cache_read_tokens(7)
+        .reasoning_tokens(3);
     assert_eq!((found[0].usage, malformed), (expected, 0));
     assert_eq!(found[0].directory.as_deref(), Some("/w"));
     let costs: Vec<_> = found.iter().map(|record| record.cost_usd).collect();

@@ -1,13 +1,11 @@
 use super::*;
 
 fn usage(input: u64, output: u64, read: u64, written: u64) -> Usage {
-    Usage {
-        input_tokens: Some(input),
-        output_tokens: Some(output),
-        cache_read_tokens: Some(read),
-        cache_write_tokens: Some(written),
-        reasoning_tokens: None,
-    }
+    Usage::default()
+        .input_tokens(input)
+        .output_tokens(output)
+        .cache_read_tokens(read)
+        .cache_write_tokens(written)
 }
 
 /// On a day of which all prices are known.

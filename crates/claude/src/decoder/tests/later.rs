@@ -125,13 +125,11 @@ fn what_broke_off_without_another_in_its_place_stays_and_is_an_error_of_the_netw
 const RESUMED: &str = r#"{"type":"result","subtype":"success","is_error":false,"duration_api_ms":329,"result":"It was blue.","num_turns":1,"total_cost_usd":0.00244,"usage":{"input_tokens":300,"output_tokens":12},"modelUsage":{"claude-opus-5-5":{"inputTokens":500,"outputTokens":22,"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"costUSD":0.00244,"contextWindow":1000000,"maxOutputTokens":128000}},"result_index":0,"model_usage_since_last_result":{"claude-opus-5-5":{"inputTokens":300,"outputTokens":12,"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"costUSD":0.00144,"contextWindow":1000000,"maxOutputTokens":128000}}}"#;
 
 fn usage(input: u64, output: u64) -> Usage {
-    Usage {
-        input_tokens: Some(input),
-        output_tokens: Some(output),
-        cache_read_tokens: Some(0),
-        cache_write_tokens: Some(0),
-        ..Usage::default()
-    }
+    Usage::default()
+        .input_tokens(input)
+        .output_tokens(output)
+        .cache_read_tokens(0)
+        .cache_write_tokens(0)
 }
 
 #[test]

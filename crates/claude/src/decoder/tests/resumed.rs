@@ -14,22 +14,16 @@ use super::{end, init};
 
 /// The session used input, output, and tokens of the cache.
 fn tokens(input: u64, output: u64) -> Usage {
-    Usage {
-        input_tokens: Some(input),
-        output_tokens: Some(output),
-        cache_read_tokens: Some(4608),
-        cache_write_tokens: Some(576),
-        reasoning_tokens: None,
-    }
+    Usage::default()
+        .input_tokens(input)
+        .output_tokens(output)
+        .cache_read_tokens(4608)
+        .cache_write_tokens(576)
 }
 
 /// What the first run left in the session's file.
 fn before() -> SessionTotals {
-    let model = ModelUsage {
-        usage: tokens(16, 110),
-        cost_usd: Some(0.006_065_6),
-        ..ModelUsage::default()
-    };
+    let model = ModelUsage::new(tokens(16, 110)).cost_usd(0.006_065_6);
     SessionTotals {
         by_model: BTreeMap::from([("m".to_owned(), model)]),
         cost: 0.006_065_6,

@@ -119,18 +119,15 @@ fn final_text_is_written_as_it_comes() {
 
 #[test]
 fn without_a_login_there_is_nothing_to_go_on_with() {
-    let failed = |output_tokens| RunResult {
-        session_id: Some("s-1".into()),
-        usage: Some(teamster::Usage {
-            output_tokens,
-            ..teamster::Usage::default()
-        }),
-        errors: vec![teamster::AgentError::new(
-            ErrorCode::CliError,
-            ErrorKind::Auth,
-            "Not logged in",
-        )],
-        ..RunResult::default()
+    let failed = |output_tokens| {
+        RunResult::default()
+            .session_id("s-1")
+            .usage(teamster::Usage::default().output_tokens(output_tokens))
+            .errors(vec![teamster::AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::Auth,
+                "Not logged in",
+            )])
     };
     let (_, err) = shown(view(), &[ended(failed(None))]);
     assert!(!err.contains("go on with"), "{err}");
@@ -179,12 +176,10 @@ fn quiet_still_tells_errors() {
 
 #[test]
 fn quiet_with_a_schema_is_the_answer_in_it() {
-    let result = RunResult {
-        status: RunStatus::Completed,
-        text: "Here it is.".into(),
-        structured_output: Some(json!({"n": 3})),
-        ..RunResult::default()
-    };
+    let result = RunResult::default()
+        .status(RunStatus::Completed)
+        .text("Here it is.")
+        .structured_output(json!({"n": 3}));
     let (out, _) = shown(quiet(), &[ended(result)]);
     assert_eq!(out, "{\n  \"n\": 3\n}\n");
 }

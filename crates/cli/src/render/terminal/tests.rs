@@ -197,10 +197,7 @@ fn an_error_comes_with_the_next_step() {
             ErrorKind::Aborted,
             "not told: the end says it",
         ),
-        ended(RunResult {
-            status: RunStatus::Aborted,
-            ..RunResult::default()
-        }),
+        ended(RunResult::default().status(RunStatus::Aborted)),
     ]);
     assert_eq!(
         text,
@@ -222,30 +219,21 @@ error: no such
 
 #[test]
 fn a_session_that_does_not_exist_is_not_offered() {
-    let text = terminal(view()).events(&[ended(RunResult {
-        session_id: Some("s-1".into()),
-        errors: vec![AgentError::new(
-            ErrorCode::CliError,
-            ErrorKind::SessionNotFound,
-            "x",
-        )],
-        ..RunResult::default()
-    })]);
+    let text =
+        terminal(view()).events(&[ended(RunResult::default().session_id("s-1").errors(vec![
+            AgentError::new(ErrorCode::CliError, ErrorKind::SessionNotFound, "x"),
+        ]))]);
     assert_eq!(text, "✗ failed · 0.0s\n");
 }
 
 #[test]
 fn denials_are_summed_up_with_the_flag() {
-    let denial = |name: &str| PermissionDenial {
-        tool_name: name.into(),
-        tool_id: None,
-        reason: None,
-    };
-    let text = terminal(view()).events(&[ended(RunResult {
-        status: RunStatus::Completed,
-        permission_denials: vec![denial("Write"), denial("Bash"), denial("Write")],
-        ..RunResult::default()
-    })]);
+    let denial = |name: &str| PermissionDenial::new(name);
+    let text = terminal(view()).events(&[ended(
+        RunResult::default()
+            .status(RunStatus::Completed)
+            .permission_denials(vec![denial("Write"), denial("Bash"), denial("Write")]),
+    )]);
     assert_eq!(
         text,
         "\
@@ -279,12 +267,12 @@ fn thinking_is_shown_if_asked_for() {
 #[test]
 fn the_answer_in_a_schema_is_shown_unless_it_was_said() {
     let result = |said: &str| {
-        ended(RunResult {
-            status: RunStatus::Completed,
-            final_message: Some(said.into()),
-            structured_output: Some(json!({"n": 3})),
-            ..RunResult::default()
-        })
+        ended(
+            RunResult::default()
+                .status(RunStatus::Completed)
+                .final_message(said)
+                .structured_output(json!({"n": 3})),
+        )
     };
     assert_eq!(
         terminal(view()).events(&[text("m1", "Here."), result("Here.")]),

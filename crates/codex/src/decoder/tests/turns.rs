@@ -8,13 +8,12 @@ use super::*;
 use crate::decoder::wire::Object;
 
 fn usage(input: u64, cached: u64, output: u64) -> Usage {
-    Usage {
-        input_tokens: Some(input),
-        output_tokens: Some(output),
-        cache_read_tokens: Some(cached),
-        cache_write_tokens: Some(0),
-        reasoning_tokens: Some(0),
-    }
+    Usage::default()
+        .input_tokens(input)
+        .output_tokens(output)
+        .cache_read_tokens(cached)
+        .cache_write_tokens(0)
+        .reasoning_tokens(0)
 }
 
 fn after(total: Baseline) -> CodexDecoder {
@@ -207,13 +206,12 @@ fn cached_tokens_are_inside_the_input_of_the_cli_and_beside_ours() {
         "cached_input_tokens": 48000, "cache_write_input_tokens": 1500, "output_tokens": 700,
         "reasoning_output_tokens": 500}});
     let (_, result) = run(&[thread(), turn(), line.to_string()]);
-    let expected = Usage {
-        input_tokens: Some(500),
-        output_tokens: Some(700),
-        cache_read_tokens: Some(48_000),
-        cache_write_tokens: Some(1500),
-        reasoning_tokens: Some(500),
-    };
+    let expected = Usage::default()
+        .input_tokens(500)
+        .output_tokens(700)
+        .cache_read_tokens(48_000)
+        .cache_write_tokens(1500)
+        .reasoning_tokens(500);
     assert_eq!(result.usage, Some(expected));
     assert_eq!(result.session_usage, Some(expected));
 }
@@ -301,10 +299,7 @@ fn zeros_all_over_and_missing_figures_are_absent() {
     let line =
         json!({"type": "turn.completed", "usage": {"input_tokens": 7, "output_tokens": "x"}});
     let (_, result) = run(&[thread(), turn(), line.to_string()]);
-    let expected = Usage {
-        input_tokens: Some(7),
-        ..Usage::default()
-    };
+    let expected = Usage::default().input_tokens(7);
     assert_eq!(result.usage, Some(expected));
     let line = json!({"type": "turn.completed"}).to_string();
     let (_, result) = run(&[thread(), turn(), line]);

@@ -6,13 +6,12 @@ use super::shown::shown;
 use super::*;
 
 fn used(input: u64, cached: u64, written: u64, output: u64, reasoning: u64) -> Usage {
-    Usage {
-        input_tokens: Some(input),
-        output_tokens: Some(output),
-        cache_read_tokens: Some(cached),
-        cache_write_tokens: Some(written),
-        reasoning_tokens: Some(reasoning),
-    }
+    Usage::default()
+        .input_tokens(input)
+        .output_tokens(output)
+        .cache_read_tokens(cached)
+        .cache_write_tokens(written)
+        .reasoning_tokens(reasoning)
 }
 
 /// A turn, its events and what it used.

@@ -477,13 +477,11 @@ fn what_a_failed_run_used_is_said_if_the_cli_says_it() {
         result(&json!({"status": "error", "stats": stats,
             "error": {"type": "FatalTurnLimitedError", "message": "Reached max session turns"}})),
     ]);
-    let usage = Usage {
-        input_tokens: Some(10),
-        output_tokens: Some(20),
-        cache_read_tokens: Some(20),
-        cache_write_tokens: None,
-        reasoning_tokens: Some(10),
-    };
+    let usage = Usage::default()
+        .input_tokens(10)
+        .output_tokens(20)
+        .cache_read_tokens(20)
+        .reasoning_tokens(10);
     assert_eq!(result.usage, Some(usage));
     assert_eq!(result.usage_by_model["m"].usage, usage);
     assert_eq!(error(&result).kind, ErrorKind::MaxTurns);

@@ -54,13 +54,11 @@ fn messages_of_an_imported_session_do_not_count() {
 fn figures_are_in_our_convention() {
     let mut run = Recorded::default();
     let message = r#"{"id":"m","timestamp":"2026-11-22T19:00:00Z","type":"gemini","tokens":{"input":100,"output":7,"cached":60,"thoughts":5,"tool":3,"total":115},"model":"g"}"#;
-    let expected = Usage {
-        input_tokens: Some(43),
-        output_tokens: Some(12),
-        cache_read_tokens: Some(60),
-        cache_write_tokens: None,
-        reasoning_tokens: Some(5),
-    };
+    let expected = Usage::default()
+        .input_tokens(43)
+        .output_tokens(12)
+        .cache_read_tokens(60)
+        .reasoning_tokens(5);
     assert_eq!(run.line(message), Some(expected));
     assert_eq!(run.line(message), None);
     assert_eq!(run.line("{"), None);

@@ -10,16 +10,13 @@ use super::*;
 
 /// Every type of event there is, with all ids that they have.
 fn everything() -> Script {
-    let used = |tokens| Usage {
-        input_tokens: Some(tokens),
-        ..Usage::default()
-    };
+    let used = |tokens| Usage::default().input_tokens(tokens);
     let text = |id: &str, parent: Option<&str>| {
-        AgentEvent::Text(Text {
-            text: format!("text of {id} "),
-            message_id: Some(id.into()),
-            parent_tool_id: parent.map(Into::into),
-        })
+        AgentEvent::Text(
+            Text::new(format!("text of {id} "))
+                .message_id(id)
+                .parent_tool_id(parent.map(Into::into)),
+        )
     };
     Script::new()
         .session("s")
@@ -27,61 +24,42 @@ fn everything() -> Script {
         .event(text("m1", None))
         .retract("m1")
         .event(text("m1", None))
-        .event(AgentEvent::Thinking(Thinking {
-            text: "hm".into(),
-            message_id: Some("m2".into()),
-            parent_tool_id: None,
-        }))
+        .event(AgentEvent::Thinking(Thinking::new("hm").message_id("m2")))
         .tool_use("Task", "t1", ToolKind::Task, json!({"a": 1}))
         .event(text("m3", Some("t1")))
-        .event(AgentEvent::ToolUse(Box::new(ToolUse {
-            tool_name: "Edit".into(),
-            tool_id: "t2".into(),
-            input: json!({}),
-            kind: ToolKind::Edit,
-            mcp: None,
-            parent_tool_id: Some("t1".into()),
-        })))
-        .event(AgentEvent::FileChange(Box::new(FileChange {
-            path: "a".into(),
-            change: ChangeKind::Update,
-            tool_id: Some("t2".into()),
-        })))
-        .event(AgentEvent::ToolResult(Box::new(ToolResult {
-            tool_id: "t2".into(),
-            output: "ok".into(),
-            is_error: None,
-            parent_tool_id: Some("t1".into()),
-        })))
-        .event(AgentEvent::Plan(Plan {
-            entries: vec![PlanEntry {
-                content: "go".into(),
-                status: PlanStatus::Pending,
-            }],
-        }))
+        .event(AgentEvent::ToolUse(Box::new(
+            ToolUse::new("Edit", "t2", ToolKind::Edit, json!({})).parent_tool_id("t1"),
+        )))
+        .event(AgentEvent::FileChange(Box::new(
+            FileChange::new("a", ChangeKind::Update).tool_id("t2"),
+        )))
+        .event(AgentEvent::ToolResult(Box::new(
+            ToolResult::new("t2", "ok").parent_tool_id("t1"),
+        )))
+        .event(AgentEvent::Plan(Plan::new(vec![PlanEntry::new(
+            "go",
+            PlanStatus::Pending,
+        )])))
         .permission_denied("Bash", "t3", "no")
-        .event(AgentEvent::Permission(Box::new(Permission {
-            tool_name: "Bash".into(),
-            tool_id: Some("t4".into()),
-            decision: Decision::Allowed,
-            reason: None,
-        })))
+        .event(AgentEvent::Permission(Box::new(
+            Permission::new("Bash", Decision::Allowed).tool_id("t4"),
+        )))
         .usage(used(7))
         .retry(1, error(ErrorKind::Overloaded))
         .rate_limit("allowed_warning", Some(5))
         .notice(NoticeLevel::Info, "so it is")
-        .event(AgentEvent::Unknown(Unknown {
-            native: RawJson::new(r#"{"new": 1}"#.into()).unwrap(),
-        }))
+        .event(AgentEvent::Unknown(Unknown::new(
+            RawJson::new(r#"{"new": 1}"#.into()).unwrap(),
+        )))
         .error(error(ErrorKind::Mcp))
         .event(text("m4", None))
         .error(error(ErrorKind::Internal))
-        .event(AgentEvent::TurnEnd(Box::new(TurnEnd {
-            stop_reason: Some("end".into()),
-            is_error: false,
-            usage: Some(used(8)),
-            cost_usd: Some(0.25),
-        })))
+        .event(AgentEvent::TurnEnd(Box::new(
+            TurnEnd::new(false)
+                .stop_reason("end")
+                .usage(used(8))
+                .cost_usd(0.25),
+        )))
         .cost_usd(0.3)
         .num_turns(2)
         .stop_reason("end")

@@ -64,10 +64,7 @@ async fn a_budget_that_is_spent_on_the_way() {
         "claude",
         [Script::new()
             .text_in("m", "a")
-            .usage(Usage {
-                output_tokens: Some(20),
-                ..Usage::default()
-            })
+            .usage(Usage::default().output_tokens(20))
             .wait_for_abort()],
     );
     let mut request = request(&claude);
@@ -221,10 +218,7 @@ async fn a_runtime_that_breaks_its_promise() {
             .session("s")
             .text("a")
             .permission_denied("Bash", "t", "no")
-            .usage(Usage {
-                output_tokens: Some(3),
-                ..Usage::default()
-            })
+            .usage(Usage::default().output_tokens(3))
             .breaks_off()],
     ));
     request.retry.retries = 0;

@@ -9,10 +9,7 @@ use super::*;
 use crate::OrchestratedRuntime;
 
 fn used(input: u64) -> Usage {
-    Usage {
-        input_tokens: Some(input),
-        ..Usage::default()
-    }
+    Usage::default().input_tokens(input)
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,19 +180,16 @@ async fn an_error_on_the_way_is_no_end() {
 #[tokio::test(start_paused = true)]
 async fn ids_that_come_again_are_others() {
     let denied = |id: &str| {
-        AgentEvent::Permission(Box::new(Permission {
-            tool_name: "Bash".into(),
-            tool_id: Some(id.into()),
-            decision: teamster_core::Decision::Denied,
-            reason: None,
-        }))
+        AgentEvent::Permission(Box::new(
+            Permission::new("Bash", teamster_core::Decision::Denied).tool_id(id),
+        ))
     };
     let child = |id: &str, text: &str| {
-        AgentEvent::Text(teamster_core::Text {
-            text: text.into(),
-            message_id: Some("sub".into()),
-            parent_tool_id: Some(id.into()),
-        })
+        AgentEvent::Text(
+            teamster_core::Text::new(text)
+                .message_id("sub")
+                .parent_tool_id(id),
+        )
     };
     let script = || {
         Script::new()
@@ -212,11 +206,8 @@ async fn ids_that_come_again_are_others() {
             script().failed(error(ErrorKind::Network)),
             script()
                 .event(AgentEvent::FileChange(Box::new(
-                    teamster_core::FileChange {
-                        path: "a".into(),
-                        change: teamster_core::ChangeKind::Add,
-                        tool_id: Some("t".into()),
-                    },
+                    teamster_core::FileChange::new("a", teamster_core::ChangeKind::Add)
+                        .tool_id("t"),
                 )))
                 .retract("m"),
         ],
@@ -323,13 +314,7 @@ async fn figures_are_those_of_all_attempts() {
     );
     assert_eq!(result.structured_output, Some(json!(1)));
     assert_eq!(result.duration_ms, 3000);
-    assert_eq!(
-        result.diagnostics,
-        Diagnostics {
-            lines: 5,
-            ..Diagnostics::default()
-        }
-    );
+    assert_eq!(result.diagnostics, Diagnostics::default().lines(5));
 }
 
 #[tokio::test(start_paused = true)]

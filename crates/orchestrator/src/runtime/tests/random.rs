@@ -89,21 +89,15 @@ fn script(kept: bool) -> impl Strategy<Value = (Script, bool)> {
                 Step::Use(id, kind) => script.tool_use("tool", format!("t{id}"), kind, json!({})),
                 Step::Result(id) => script.tool_result(format!("t{id}"), "ok"),
                 Step::Denied(id) => script.permission_denied("tool", format!("t{id}"), "no"),
-                Step::Usage(tokens) => script.usage(teamster_core::Usage {
-                    output_tokens: Some(tokens.into()),
-                    ..teamster_core::Usage::default()
-                }),
+                Step::Usage(tokens) => {
+                    script.usage(teamster_core::Usage::default().output_tokens(u64::from(tokens)))
+                }
                 Step::Error(kind) => script.error(error(kind)),
                 Step::Delay(time) => script.delay(seconds(time.into())),
                 Step::Notice => script.notice(teamster_core::NoticeLevel::Info, "n"),
-                Step::TurnEnd => {
-                    script.event(AgentEvent::TurnEnd(Box::new(teamster_core::TurnEnd {
-                        stop_reason: None,
-                        is_error: false,
-                        usage: None,
-                        cost_usd: Some(0.1),
-                    })))
-                }
+                Step::TurnEnd => script.event(AgentEvent::TurnEnd(Box::new(
+                    teamster_core::TurnEnd::new(false).cost_usd(0.1),
+                ))),
             });
         let stops = !matches!(end, End::Waits);
         let script = match end {

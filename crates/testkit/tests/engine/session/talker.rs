@@ -139,12 +139,10 @@ impl Decoder for Talk {
         } else if value["cut"] == 1 {
             self.cut = true;
         } else if let Some(tool) = value["ask"].as_str() {
-            out.push(AgentEvent::Permission(Box::new(Permission {
-                tool_name: tool.into(),
-                tool_id: None,
-                decision: Decision::Requested,
-                reason: None,
-            })));
+            out.push(AgentEvent::Permission(Box::new(Permission::new(
+                tool,
+                Decision::Requested,
+            ))));
             let request = PermissionRequest::new(1, tool, ToolKind::Edit, json!({}));
             self.exchange.ask(request);
         } else {

@@ -8,10 +8,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn tokens(n: u64) -> Usage {
-    Usage {
-        input_tokens: Some(n),
-        ..Usage::default()
-    }
+    Usage::default().input_tokens(n)
 }
 
 /// Accounts with one request of a session.
