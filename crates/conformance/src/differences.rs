@@ -201,7 +201,7 @@ fn check(one: &Difference) -> anyhow::Result<()> {
         }
     }
     for fact in one.facts.keys() {
-        if !crate::story::is_fact(&fact.replace('*', "1")) {
+        if !crate::fact::is_fact(&fact.replace('*', "1")) {
             bail!("a story has no fact `{fact}`");
         }
     }

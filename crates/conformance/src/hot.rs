@@ -12,6 +12,7 @@ use teamster_mock_model::{Cli, Part, Script, Tokens, Turn as Answer};
 
 use crate::place;
 use crate::play::{self, Before, Bench, Played, Stage, Which};
+use crate::process::Process;
 use crate::scenario::{Resume, Run, Scenario, Service, Test};
 use crate::story;
 
@@ -19,28 +20,6 @@ use crate::story;
 const READY: &str = "Are you ready?";
 /// What is asked last, where a turn broke off.
 const AGAIN: &str = "Are you there?";
-
-/// What became of the process with a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Process {
-    /// It was started for it, and lives on.
-    New,
-    /// It was there before, and lives on.
-    Same,
-    /// It ended with the turn.
-    Ended,
-}
-
-impl Process {
-    /// As a story has it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Same => "same",
-            Self::Ended => "ended",
-        }
-    }
-}
 
 /// A process, and when it was started: the number alone can be another's later.
 type Id = (u32, String);

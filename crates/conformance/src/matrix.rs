@@ -11,7 +11,7 @@ use crate::column::Column;
 use crate::differences::{Differences, Verdict};
 use crate::isolation::Network;
 use crate::scenario::Scenario;
-use crate::{install, say, story};
+use crate::{fact, install, say};
 
 /// What the line with the date begins with.
 const RUN_ON: &str = "Run on ";
@@ -268,7 +268,7 @@ pub(crate) fn page(
         }
     }
     writeln!(out, "\n## What a story consists of\n")?;
-    for (fact, meaning) in story::FACTS {
+    for (fact, meaning) in fact::FACTS {
         writeln!(out, "- `{fact}`: {meaning}")?;
     }
     writeln!(

@@ -13,9 +13,9 @@ use teamster::{
 };
 use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
 
-use crate::hot::Process;
 use crate::image;
 use crate::place::{Place, processes_of};
+use crate::process::Process;
 use crate::scenario::{Abort, Permission, Resume, Run, Scenario, Service};
 
 /// The longest that a run may take. The longest that a CLI needs by itself is about 80 s.

@@ -2,7 +2,9 @@
 
 mod abort;
 mod anew;
+mod answers;
 pub(crate) mod asked;
+mod case;
 mod cases;
 mod checks;
 mod facts;
@@ -26,7 +28,7 @@ use tokio::task::JoinSet;
 use crate::isolation::Network;
 use crate::play::Bench;
 use crate::{install, matrix, say};
-use cases::Case;
+use case::Case;
 use checks::Findings;
 
 /// Let runs of the real CLIs fail, and see that they go on and do nothing twice.
@@ -41,7 +43,7 @@ pub(crate) struct Args {
     #[arg(value_name = "PROVIDER", value_parser = crate::cli)]
     providers: Vec<Cli>,
     /// Only these cases
-    #[arg(long = "case", short, value_name = "NAME", value_parser = cases::by_name)]
+    #[arg(long = "case", short, value_name = "NAME", value_parser = case::by_name)]
     cases: Vec<Case>,
     /// How many cases run at the same time
     #[arg(long, default_value_t = 2, value_name = "N")]

@@ -38,6 +38,10 @@ pub(crate) struct Test {
     /// Which CLIs do not play it as turns of one process.
     #[serde(default)]
     pub(crate) cold_only: Vec<ColdOnly>,
+    /// Whether a CLI spends most of its time waiting before it repeats a request. Such a scenario is played
+    /// beside the others.
+    #[serde(default)]
+    pub(crate) waits: bool,
     /// Which CLIs have what it is about. All, if it is absent.
     pub(crate) only: Option<Only>,
 }
@@ -208,7 +212,7 @@ impl Scenario {
         }
         for run in &self.test.run {
             for name in run.story.keys().chain(run.hot.keys()) {
-                if !crate::story::is_fact(name) {
+                if !crate::fact::is_fact(name) {
                     bail!("a story has no fact `{name}`");
                 }
             }
@@ -244,6 +248,7 @@ impl Scenario {
                 home: BTreeMap::new(),
                 args: BTreeMap::new(),
                 cold_only: Vec::new(),
+                waits: false,
                 only: None,
             },
         })

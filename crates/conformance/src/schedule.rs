@@ -35,7 +35,11 @@ impl Done {
     }
 }
 
-/// Plays every scenario for every column that it has, so many at a time, and tells each as it is done.
+/// How many scenarios that mostly wait are played for each place of the others.
+const WAITING: usize = 3;
+
+/// Plays every scenario for every column that it has, so many at a time, and tells each as it is done. Those
+/// that mostly wait begin first, and take none of the places.
 pub(crate) fn play_all(
     bench: &Bench,
     columns: &[Column],
@@ -53,8 +57,9 @@ pub(crate) fn play_all(
         .build()?;
     runtime.block_on(async {
         let places = Arc::new(Semaphore::new(jobs.max(1)));
+        let waiting = Arc::new(Semaphore::new(jobs.max(1) * WAITING));
         let mut plays = JoinSet::new();
-        for scenario in scenarios {
+        for scenario in waiting_first(scenarios) {
             for column in columns {
                 let version = versions.get(&column.cli).map_or("", String::as_str);
                 if column.hot && scenario.cold_only(column.cli).is_some()
@@ -63,7 +68,12 @@ pub(crate) fn play_all(
                     continue;
                 }
                 let (column, scenario) = (*column, Arc::clone(scenario));
-                let (bench, places) = (bench.clone(), Arc::clone(&places));
+                let places = if scenario.test.waits {
+                    &waiting
+                } else {
+                    &places
+                };
+                let (bench, places) = (bench.clone(), Arc::clone(places));
                 plays.spawn(async move {
                     let _place = places.acquire_owned().await;
                     let begun = Instant::now();
@@ -86,4 +96,31 @@ pub(crate) fn play_all(
         }
         Ok(())
     })
+}
+
+/// All scenarios, with those first that mostly wait: the longest of them would be the end of the whole.
+fn waiting_first(scenarios: &[Arc<Scenario>]) -> impl Iterator<Item = &Arc<Scenario>> {
+    let (waiting, others): (Vec<_>, Vec<_>) =
+        scenarios.iter().partition(|scenario| scenario.test.waits);
+    waiting.into_iter().chain(others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+
+    #[test]
+    fn what_mostly_waits_begins_first_and_the_others_stay_in_order() {
+        let names = ["command_fails", "rate_limit", "text"].map(str::to_owned);
+        let scenarios: Vec<_> = scenario::read(&names)
+            .unwrap()
+            .into_iter()
+            .map(Arc::new)
+            .collect();
+        let ordered: Vec<_> = waiting_first(&scenarios)
+            .map(|it| it.name.as_str())
+            .collect();
+        assert_eq!(ordered, ["rate_limit", "command_fails", "text"]);
+    }
 }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use teamster_mock_model::Cli;
 use teamster_orchestrator::{OutcomeStatus, RunEvent};
 
-use super::cases::{ANSWER, Case, EFFECTS, orchestrator, runs, says, tell, tried_again};
-use super::checks::Findings;
+use super::answers::{ANSWER, EFFECTS, runs, says};
+use super::case::Case;
+use super::checks::{Findings, tell};
 use super::facts;
-use super::stage::{Stage, in_tool, perform};
+use super::stage::{Stage, in_tool, orchestrator, perform, tried_again};
 use crate::play::Bench;
 
 pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {

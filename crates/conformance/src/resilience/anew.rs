@@ -3,11 +3,12 @@
 use teamster_mock_model::{Cli, Part, Turn};
 use teamster_orchestrator::{OutcomeStatus, Payload, RetryPolicy, RunEvent};
 
+use super::answers::{ANSWER, PROMPT, says};
 use super::asked::{of_the_conversation, texts, times};
-use super::cases::{ANSWER, Case, PROMPT, is_retry, orchestrator, says, tell, tried_again};
-use super::checks::Findings;
+use super::case::Case;
+use super::checks::{Findings, tell};
 use super::failures;
-use super::stage::{Ran, Stage, nothing, perform};
+use super::stage::{Ran, Stage, is_retry, nothing, orchestrator, perform, tried_again};
 use crate::play::Bench;
 
 /// A file that is there, with what is in it.

@@ -3,9 +3,10 @@
 use teamster_mock_model::Cli;
 use teamster_orchestrator::{OutcomeStatus, RunEvent};
 
-use super::cases::Case;
+use super::asked;
+use super::case::Case;
 use super::facts::Fact;
-use super::stage::Ran;
+use super::stage::{Ran, Stage};
 
 /// What a case found.
 #[derive(Debug, Default)]
@@ -106,5 +107,18 @@ impl Findings {
         let left = &ran.processes_left;
         self.must(left.is_empty(), || format!("processes are left: {left:?}"));
         self.must(!ran.active_after, || "the run is still active".to_owned());
+    }
+}
+
+/// Tells what the models were asked, and with which errors the attempts ended.
+pub(crate) fn tell(findings: &mut Findings, ran: &Ran, stages: &[&Stage]) {
+    for (number, stage) in stages.iter().enumerate() {
+        for request in ran.asked(number) {
+            let line = asked::line(request);
+            findings.told.push(format!("{} {line}", stage.cli));
+        }
+    }
+    for attempt in &ran.outcome.meta.attempt_log {
+        findings.told.push(format!("attempt: {attempt:?}"));
     }
 }

@@ -2,7 +2,7 @@
 
 use teamster_mock_model::Cli;
 
-use super::cases::Case;
+use super::case::Case;
 
 /// A fact about a CLI.
 #[derive(Debug)]

@@ -10,11 +10,12 @@ use teamster_orchestrator::{
     Clock, Orchestrator, OrchestratorConfig, OutcomeStatus, RunEvent, RunPhase, RunRequest,
 };
 
-use super::cases::{ANSWER, Case, EFFECTS, PROMPT, is_retry, runs, says, tell};
-use super::checks::Findings;
+use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
+use super::case::Case;
+use super::checks::{Findings, tell};
 use super::facts;
 use super::failures::{rate_limit, told_wait};
-use super::stage::{Ran, Stage, nothing, perform, phase};
+use super::stage::{Ran, Stage, is_retry, nothing, perform, phase};
 use crate::play::Bench;
 
 /// The delay before a retry, where the error names none.

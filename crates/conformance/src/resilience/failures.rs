@@ -3,7 +3,7 @@
 use anyhow::bail;
 use teamster_mock_model::{Cli, ErrorKind, HttpError, Part, Pointing, Turn};
 
-use super::cases::only;
+use super::answers::only;
 
 /// How often the CLI itself asks again, where it can be told so.
 pub(crate) const CLI_RETRIES: u32 = 0;

@@ -4,9 +4,10 @@ use teamster::ErrorKind;
 use teamster_mock_model::{Cli, Turn};
 use teamster_orchestrator::{OutcomeStatus, RunRequest};
 
-use super::cases::{ANSWER, Case, EFFECTS, PROMPT, orchestrator, runs, says, tell};
-use super::checks::Findings;
-use super::stage::{Stage, nothing, perform};
+use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
+use super::case::Case;
+use super::checks::{Findings, tell};
+use super::stage::{Stage, nothing, orchestrator, perform};
 use crate::play::Bench;
 
 /// What an answer uses.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use teamster_mock_model::Cli;
 
-use super::cases::Case;
+use super::case::Case;
 use super::facts;
 use crate::matrix::RESILIENCE;
 

@@ -4,14 +4,13 @@ use teamster::ErrorKind;
 use teamster_mock_model::{Cli, Part};
 use teamster_orchestrator::{Action, OutcomeStatus, RetryPolicy, RunEvent};
 
+use super::answers::{ANSWER, EFFECTS, PROMPT, only, runs, says};
 use super::asked::{of_the_conversation, texts, times};
-use super::cases::{
-    ANSWER, Case, EFFECTS, PROMPT, is_retry, only, orchestrator, runs, says, tell, tried_again,
-};
-use super::checks::Findings;
+use super::case::Case;
+use super::checks::{Findings, tell};
 use super::facts;
 use super::failures;
-use super::stage::{Ran, Stage, in_tool, nothing, perform};
+use super::stage::{Ran, Stage, in_tool, is_retry, nothing, orchestrator, perform, tried_again};
 use crate::play::Bench;
 
 /// What the model has the agent run.

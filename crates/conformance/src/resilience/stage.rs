@@ -9,9 +9,10 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use teamster_mock_model::{Cli, MockModel, Pointing, Request, Script, Settings, Turn};
 use teamster_orchestrator::{
-    ActiveRun, Candidate, Orchestrator, Outcome, RunEvent, RunPhase, RunRequest,
+    ActiveRun, Candidate, Orchestrator, OrchestratorConfig, Outcome, RunEvent, RunPhase, RunRequest,
 };
 
+use super::answers::PROMPT;
 use super::failures;
 use crate::place::{self, Place};
 use crate::play::{self, Bench};
@@ -268,4 +269,24 @@ impl Looks {
         tokio::time::sleep(POLL).await;
         Ok(())
     }
+}
+
+/// An orchestrator as it comes.
+pub(crate) fn orchestrator() -> anyhow::Result<Orchestrator> {
+    Ok(Orchestrator::new(OrchestratorConfig::default())?)
+}
+
+/// A run that is tried once more when it fails, soon.
+pub(crate) fn tried_again(stage: &Stage) -> anyhow::Result<RunRequest> {
+    let candidate = stage.candidate(PROMPT)?;
+    let mut request = RunRequest::new(candidate.runtime, candidate.params);
+    request.retry.retries = 1;
+    request.retry.base_delay = Duration::from_millis(50);
+    request.retry.jitter = false;
+    Ok(request)
+}
+
+/// Whether this says that the same is tried again.
+pub(crate) fn is_retry(event: &RunEvent) -> bool {
+    matches!(event, RunEvent::Retry { .. })
 }

@@ -1,0 +1,76 @@
+//! What can go wrong with a run.
+
+/// Something that goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Case {
+    NoDoubleSideEffects,
+    KilledInATool,
+    CutAfterACall,
+    SentAnew,
+    Failover,
+    ReadOnlyRetry,
+    Abort,
+    Limit,
+}
+
+impl Case {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::NoDoubleSideEffects,
+        Self::KilledInATool,
+        Self::CutAfterACall,
+        Self::SentAnew,
+        Self::Failover,
+        Self::ReadOnlyRetry,
+        Self::Abort,
+        Self::Limit,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NoDoubleSideEffects => "no_double_side_effects",
+            Self::KilledInATool => "killed_in_a_tool",
+            Self::CutAfterACall => "cut_after_a_call",
+            Self::SentAnew => "sent_anew",
+            Self::Failover => "failover",
+            Self::ReadOnlyRetry => "read_only_retry",
+            Self::Abort => "abort",
+            Self::Limit => "limit",
+        }
+    }
+
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Self::NoDoubleSideEffects => {
+                "The service fails after a command was run: the session goes on, and the command is not run again"
+            }
+            Self::KilledInATool => {
+                "The CLI is killed while a command runs: the session goes on, and the command is not run again"
+            }
+            Self::CutAfterACall => {
+                "The connection breaks after an answer has called a command: the run goes on, and the command is run once"
+            }
+            Self::SentAnew => "The service fails before anything was done: the prompt is sent anew",
+            Self::Failover => {
+                "The service throttles: the run waits, is throttled again, and falls back to another CLI"
+            }
+            Self::ReadOnlyRetry => {
+                "The service fails after a file was read: the prompt is sent anew"
+            }
+            Self::Abort => "The run is aborted while a command runs",
+            Self::Limit => {
+                "The agent runs one command after another: a limit of tokens ends the run soon after it is met"
+            }
+        }
+    }
+}
+
+/// The case of this name.
+pub(crate) fn by_name(name: &str) -> Result<Case, String> {
+    Case::ALL
+        .into_iter()
+        .find(|case| case.name() == name)
+        .ok_or_else(|| {
+            let known: Vec<_> = Case::ALL.iter().map(|case| case.name()).collect();
+            format!("there is: {}", known.join(", "))
+        })
+}
