@@ -6,10 +6,10 @@ mod started;
 mod ticks;
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -359,17 +359,17 @@ fn a_pipe_into_which_nobody_writes_is_not_waited_for() {
         ended.stderr
     );
 
-    // One that somebody is slow to fill is as good as a file.
-    let running = Running::start(agent.command().args(["--ticks", "1"]));
-    std::thread::sleep(Duration::from_millis(300));
-    fs::write(&pipe, "MIN_SLEEP=7\n").unwrap();
-    let mut running = running;
+    // One that somebody is slow to fill is as good as a file: it opens when it has a reader.
+    let mut running = Running::start(agent.command().args(["--ticks", "1"]));
+    let mut writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    writer.write_all(b"MIN_SLEEP=7\n").unwrap();
+    drop(writer);
     assert_eq!(running.wait().code(), Some(0));
     assert!(agent.log().contains("tick 1 ok"), "{}", agent.log());
 
     // The end is not waited for.
     let mut running = Running::start(&mut agent.command());
-    std::thread::sleep(Duration::from_millis(300));
+    let _writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     running.signal(Signal::SIGTERM);
     assert_eq!(running.wait().code(), Some(0));
 }

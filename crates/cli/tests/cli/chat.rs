@@ -9,13 +9,11 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use teamster::{AgentEvent, ErrorCode, RunResult, RunStatus};
-use teamster_testkit::proc::wait_gone;
+use teamster_testkit::proc::{wait_gone, wait_until};
 use tempfile::TempDir;
 
 use crate::{Ended, LIMIT, Running, ended, events, program, teamster};
@@ -57,7 +55,8 @@ while IFS= read -r line; do
       printf '{"type":"conversation_reset","trigger":"clear","session_id":"%s"}\n' "$old"
       begin /clear; turn=$((turn - 1)); result success false completed '' ;;
     *'"content":"wait"'*) begin wait; text waiting ;;
-    *'"content":"deaf"'*) begin deaf; text waiting; trap '' TERM; while :; do sleep 1; done ;;
+    *'"content":"deaf"'*) begin deaf; text waiting; trap '' TERM
+      while :; do if IFS= read -r line; then printf '%s\n' "$line" >> "$DIR/stdin"; else sleep 1; fi; done ;;
     *'"content":"write"'*)
       begin write
       printf '{"type":"assistant","session_id":"%s","message":{"id":"w%s","role":"assistant","content":[{"type":"tool_use","id":"t%s","name":"Write","input":{"file_path":"/x/a.txt","content":"one"}}]}}\n' "$id" "$turn" "$turn"
@@ -323,7 +322,8 @@ fn a_second_sigint_ends_a_process_that_does_not_listen_and_the_chat_goes_on() {
     talk.until("text");
     talk.running.signal(Signal::SIGINT);
     // Two signals of one kind that wait at the same time are one.
-    thread::sleep(Duration::from_millis(300));
+    let interrupted = || agent.heard().contains("\"subtype\":\"interrupt\"");
+    assert!(wait_until(LIMIT, interrupted));
     talk.running.signal(Signal::SIGINT);
     assert_eq!(talk.done().status, RunStatus::Aborted);
     assert!(wait_gone(pid.parse().unwrap(), LIMIT));

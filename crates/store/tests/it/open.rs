@@ -108,21 +108,41 @@ async fn a_new_file_is_opened_by_many_at_the_same_moment() {
     }
 }
 
+/// How often this process has the file open.
+#[cfg(target_os = "linux")]
+fn times_open(file: &Path) -> usize {
+    let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    open.filter(|it| fs::read_link(it.path()).is_ok_and(|target| target == file))
+        .count()
+}
+
 #[tokio::test(flavor = "multi_thread")]
+#[cfg(target_os = "linux")]
 async fn a_new_file_that_another_has_locked_is_waited_for() {
     use sqlx::Connection as _;
     let folder = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", folder.path().join("store.db").display());
-    fs::write(folder.path().join("store.db"), "").unwrap();
+    let file = folder.path().join("store.db");
+    let url = format!("sqlite:{}", file.display());
+    fs::write(&file, "").unwrap();
     sqlx::any::install_default_drivers();
     let mut other = sqlx::AnyConnection::connect(&url).await.unwrap();
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let ours = times_open(&file);
+    assert!(ours > 0);
     let opening = tokio::spawn({
         let url = url.clone();
         async move { Store::open(&url).await }
     });
-    // Time to come to the lock. If it needs more, it finds none, and this shows nothing.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // As soon as it has the file open, it meets the lock.
+    let reached = || times_open(&file) > ours || opening.is_finished();
+    let wait = async {
+        while !reached() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(50), wait)
+        .await
+        .expect("it opens the file");
     assert!(!opening.is_finished(), "it has not waited");
     lock.rollback().await.unwrap();
     use_it(&opening.await.unwrap().unwrap(), "one").await;

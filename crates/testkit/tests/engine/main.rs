@@ -226,6 +226,13 @@ async fn wait_until(mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Has this much time pass for the engine, which runs on the test's own thread.
+async fn let_pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
 /// A limit that a test waits out.
 const SHORT: Duration = Duration::from_millis(400);
 /// A limit that must not be reached although the machine is loaded.

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde_json::json;
 use teamster_core::{
     AgentError, AgentEvent, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ErrorCode,
@@ -16,6 +17,22 @@ use teamster_testkit::proc;
 use crate::{
     END, LIMIT, Place, Run, SHORT, Story, agent, helper, next, shell, wait_for, wait_until,
 };
+
+/// Sees that a file is opened: whoever wants a lock on it has to.
+struct Opened(Inotify);
+
+impl Opened {
+    fn watch(file: &Path) -> Self {
+        let inotify = Inotify::init(InitFlags::IN_NONBLOCK).unwrap();
+        inotify.add_watch(file, AddWatchFlags::IN_OPEN).unwrap();
+        Self(inotify)
+    }
+
+    /// Whether it was opened since this was last asked.
+    fn again(&self) -> bool {
+        self.0.read_events().is_ok_and(|events| !events.is_empty())
+    }
+}
 
 /// The user's file, with what must not get lost.
 const USERS: &str = "{\n  // mine\n  \"theme\" : \"dark\",\n  \"mcpServers\": { \"own\": {\"command\": \"own\"}, },\n}\n";
@@ -321,14 +338,16 @@ async fn an_abort_does_not_wait_for_the_lock_and_a_lease_that_comes_late_is_give
         .map(|entry| entry.unwrap().path())
         .find(|path| path.is_dir())
         .unwrap();
-    let lock = fs::File::open(journal.join("lock")).unwrap();
+    let lock_file = journal.join("lock");
+    let lock = fs::File::open(&lock_file).unwrap();
     lock.lock().unwrap();
+    let opened = Opened::watch(&lock_file);
 
     let start = Instant::now();
     let second = leased(agent(&waiting(&other)), &file, "tracker").start();
     let abort = second.abort_handle();
     let end = tokio::spawn(second.result());
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    wait_until(|| opened.again()).await;
     assert!(!end.is_finished(), "it waits");
     abort.abort();
     let result = end.await.unwrap();
@@ -338,8 +357,12 @@ async fn an_abort_does_not_wait_for_the_lock_and_a_lease_that_comes_late_is_give
 
     // The same for a stream that is dropped.
     let mut third = leased(agent(&waiting(&other)), &file, "third").start();
-    let waits = tokio::time::timeout(Duration::from_millis(200), third.next()).await;
-    assert!(waits.is_err());
+    let opened = Opened::watch(&lock_file);
+    tokio::select! {
+        biased;
+        event = third.next() => panic!("{event:?}"),
+        () = wait_until(|| opened.again()) => {}
+    }
     drop(third);
 
     drop(lock);

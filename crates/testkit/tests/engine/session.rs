@@ -11,7 +11,7 @@ use teamster_core::{ErrorCode, ErrorKind, RunStatus, SessionCapabilities, Sessio
 use teamster_process::{CliRuntime, LineObserver, PoolConfig, SessionPool};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
-use crate::{LIMIT, Story, finish};
+use crate::{LIMIT, Story, finish, let_pass, wait_until};
 use talker::{block_on, drain, pid, prepared, say, waiting};
 
 #[tokio::test]
@@ -259,7 +259,7 @@ async fn silence_in_a_turn_has_its_limit_and_between_turns_none() {
     prepared.options.params.timeouts.idle = Some(Duration::from_millis(1500));
     let session = prepared.open();
     let process = pid(&*session).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let_pass(Duration::from_hours(1)).await;
     assert_eq!(pid(&*session).await, process);
     let story = say(&*session, "wait").await;
     assert_eq!(story.result.status, RunStatus::TimedOut);
@@ -304,13 +304,13 @@ async fn a_process_that_nobody_uses_ends_and_comes_back_without_a_word() {
 async fn a_turn_that_nobody_asked_for_has_its_own_stream() {
     let session = prepared().open();
     assert_eq!(say(&*session, "later").await.result.text, "now");
-    let unasked = loop {
-        if let Some(events) = session.unasked() {
-            break events;
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    };
-    let story = finish(unasked).await;
+    let mut unasked = None;
+    wait_until(|| {
+        unasked = session.unasked();
+        unasked.is_some()
+    })
+    .await;
+    let story = finish(unasked.unwrap()).await;
     assert_eq!(story.result.text, "by the way");
     assert_eq!(story.types(), ["text", "turn_end", "done"]);
     assert!(session.unasked().is_none());

@@ -4,10 +4,11 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use teamster_core::{AbortHandle, ErrorCode, ErrorKind, RunStatus, Signal as StopSignal, StopStep};
+use teamster_process::StartObserver;
 use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind, Text};
 use teamster_testkit::proc;
 
-use crate::{END, LIMIT, LONG, Place, Run, Story, agent, finish, next, wait_until};
+use crate::{END, LIMIT, LONG, Place, Run, Story, agent, finish, next, wait_for, wait_until};
 
 /// An agent that tells its process id and then never ends.
 fn endless(place: &Place) -> Script {
@@ -67,25 +68,28 @@ async fn cancelling_the_callers_token_aborts() {
 
 #[tokio::test]
 async fn abort_before_start_never_spawns() {
-    let place = Place::new();
-    let mark = place.path("mark");
-    let stream = agent(&Script::new().touch(&mark).line(END)).start();
+    let stream = never_started(agent(&Script::new().line(END))).start();
     stream.abort();
     let story = finish(stream).await;
     assert_eq!(story.types(), ["error", "done"]);
     assert_aborted(&story);
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!mark.exists());
 }
 
 #[tokio::test]
 async fn a_stream_that_is_never_polled_never_spawns() {
-    let place = Place::new();
-    let mark = place.path("mark");
-    let stream = agent(&Script::new().touch(&mark)).start();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let stream = never_started(agent(&Script::new().line(END))).start();
+    // Processes are started one after the other: the first one would have been before this one.
+    let later = agent(&Script::new().line(END)).finish().await;
+    assert_eq!(later.result.status, RunStatus::Completed);
     drop(stream);
-    assert!(!mark.exists());
+}
+
+/// A run that fails the test as soon as its process is started.
+fn never_started(run: Run) -> Run {
+    run.config(|config| {
+        let started = |process: &_| panic!("started: {process:?}");
+        config.on_start = Some(StartObserver::new(started));
+    })
 }
 
 #[tokio::test]
@@ -181,7 +185,7 @@ async fn a_provider_can_begin_with_its_own_signal_to_the_agent_alone() {
 async fn kill_is_at_once() {
     let place = Place::new();
     let script = Script::new()
-        .ignore([Signal::Term])
+        .on_signal(Signal::Term, Script::new().touch(place.path("asked")))
         .report(place.path("report"))
         .line(r#"{"t":"never"}"#)
         .forever();
@@ -191,10 +195,11 @@ async fn kill_is_at_once() {
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
 
     // Also in the middle of a graceful stop.
+    let asked = place.path("asked");
     let story = stopped(patient(agent(&script)), |handle| {
         handle.abort();
         tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            wait_for(&asked).await;
             handle.kill();
         });
     })
@@ -209,10 +214,7 @@ async fn abort_twice_is_harmless() {
     let story = stopped(agent(&endless(&place)), |handle| {
         handle.abort();
         handle.abort();
-        tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            handle.abort();
-        });
+        tokio::spawn(async move { handle.abort() });
     })
     .await;
     assert_aborted(&story);
