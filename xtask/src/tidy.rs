@@ -1,5 +1,7 @@
 //! `cargo xtask tidy`: what no compiler checks.
 
+mod sleeps;
+
 use std::fmt;
 use std::fs;
 use std::io::Write;
@@ -20,8 +22,10 @@ const LEFTOVERS: &[&str] = &[
     concat!("FIX", "ME"),
 ];
 
-/// Folders that are not looked into. Recorded output is as it is.
-const SKIPPED: &[&str] = &[".git", "target"];
+/// Whether a folder is not looked into: what git ignores or keeps for itself.
+fn is_skipped(folder: &str) -> bool {
+    folder == ".git" || folder == "target" || folder.starts_with("target-")
+}
 
 const CHECKS: &[fn(&Tree, &mut Vec<Problem>)] = &[
     lengths,
@@ -31,14 +35,15 @@ const CHECKS: &[fn(&Tree, &mut Vec<Problem>)] = &[
     documentation,
     snapshots,
     links,
+    sleeps::check,
 ];
 
 /// Check what no compiler checks: lengths of files, manifests, snapshots, links, white space.
 ///
-/// Rust files have at most 500 lines (a list in the task names the exceptions and why); every crate
+/// Rust files have at most 500 lines; every crate
 /// has a description, a license and the workspace's lints; every library asks for documentation;
-/// every fixture has a snapshot and every snapshot a fixture; links between files lead somewhere; no
-/// tabs, no spaces at the end of a line, nothing half-finished in code.
+/// every fixture has a snapshot and every snapshot a fixture; links between files lead somewhere; no test
+/// sleeps in real time; no tabs, no spaces at the end of a line, nothing half-finished in code.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The folder to check [default: this repository]
@@ -130,7 +135,7 @@ impl Tree {
             let entry = entry.with_context(what)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let kind = entry.file_type().with_context(what)?;
-            if kind.is_dir() && !SKIPPED.iter().any(|skipped| name.starts_with(skipped)) {
+            if kind.is_dir() && !is_skipped(&name) {
                 self.read_folder(&entry.path())?;
             } else if kind.is_file() {
                 let path = entry.path();
@@ -279,70 +284,4 @@ fn link_targets(line: &str) -> impl Iterator<Item = &str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The problems of a tree of hand-made files.
-    fn problems(files: &[(&str, &str)]) -> Vec<String> {
-        let dir = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = dir.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let tree = Tree::read(dir.path()).unwrap();
-        let mut problems = Vec::new();
-        for check in CHECKS {
-            check(&tree, &mut problems);
-        }
-        problems.iter().map(Problem::to_string).collect()
-    }
-
-    #[test]
-    fn what_is_in_order_is_not_mentioned() {
-        let manifest = "[package]\ndescription = \"x\"\nlicense.workspace = true\n\
-                        [lints]\nworkspace = true\n";
-        let readme = "[a](src/lib.rs) [b](https://x.org) [c](#d) [d](src/lib.rs#L1 \"t\")\n";
-        let none: [&str; 0] = [];
-        assert_eq!(
-            problems(&[
-                ("crates/a/Cargo.toml", manifest),
-                ("crates/a/src/lib.rs", "#![warn(missing_docs)]\n"),
-                ("crates/a/README.md", readme),
-                ("fixtures/c/1/x/stdout.ndjson", "\t \n"),
-                ("fixtures/c/1/x/events.snap", ""),
-                ("target/x.rs", "\t"),
-            ]),
-            none
-        );
-    }
-
-    #[test]
-    fn every_check_finds_what_it_is_for() {
-        let long = "\n".repeat(MOST_LINES + 1);
-        assert_eq!(
-            problems(&[
-                ("crates/a/Cargo.toml", "[package]\n"),
-                ("crates/a/src/lib.rs", concat!("// FIX", "ME\n")),
-                ("crates/a/src/long.rs", &long),
-                ("README.md", "a \n\tb\n[x](none.md)\n```\n[x](none.md)\n```"),
-                ("fixtures/c/1/x/stdout.ndjson", ""),
-                ("fixtures/c/1/y/events.snap", ""),
-            ]),
-            [
-                "crates/a/src/long.rs: has 501 lines, more than 500: split it",
-                "README.md:1: white space at the end of the line",
-                "README.md:2: a tab; indent with spaces",
-                "README.md: no newline at the end",
-                concat!("crates/a/src/lib.rs:1: `FIX", "ME` is left over"),
-                "crates/a/Cargo.toml: `package.description` is missing",
-                "crates/a/Cargo.toml: `package.license` is missing",
-                "crates/a/Cargo.toml: `lints.workspace = true` is missing",
-                "crates/a/src/lib.rs: `#![warn(missing_docs)]` is missing",
-                "fixtures/c/1/x/stdout.ndjson: has no snapshot: run `cargo xtask replay --accept`",
-                "fixtures/c/1/y/events.snap: is the snapshot of nothing: there is no stdout.ndjson",
-                "README.md:3: the link to none.md is dead",
-            ]
-        );
-    }
-}
+mod tests;

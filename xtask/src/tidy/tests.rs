@@ -1,0 +1,104 @@
+//! The checks on trees of hand-made files.
+
+use super::*;
+
+/// The problems of a tree of hand-made files.
+fn problems(files: &[(&str, &str)]) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let tree = Tree::read(dir.path()).unwrap();
+    let mut problems = Vec::new();
+    for check in CHECKS {
+        check(&tree, &mut problems);
+    }
+    problems.iter().map(Problem::to_string).collect()
+}
+
+#[test]
+fn what_is_in_order_is_not_mentioned() {
+    let manifest = "[package]\ndescription = \"x\"\nlicense.workspace = true\n\
+                    [lints]\nworkspace = true\n";
+    let readme = "[a](src/lib.rs) [b](https://x.org) [c](#d) [d](src/lib.rs#L1 \"t\")\n";
+    let none: [&str; 0] = [];
+    assert_eq!(
+        problems(&[
+            ("crates/a/Cargo.toml", manifest),
+            ("crates/a/src/lib.rs", "#![warn(missing_docs)]\n"),
+            ("crates/a/README.md", readme),
+            ("fixtures/c/1/x/stdout.ndjson", "\t \n"),
+            ("fixtures/c/1/x/events.snap", ""),
+            ("target/x.rs", "\t"),
+            ("target-musl/x.rs", "\t"),
+        ]),
+        none
+    );
+}
+
+#[test]
+fn every_check_finds_what_it_is_for() {
+    let long = "\n".repeat(MOST_LINES + 1);
+    assert_eq!(
+        problems(&[
+            ("crates/a/Cargo.toml", "[package]\n"),
+            ("crates/a/src/lib.rs", concat!("// FIX", "ME\n")),
+            ("crates/a/src/long.rs", &long),
+            (".github/a.md", "a \n"),
+            ("README.md", "a \n\tb\n[x](none.md)\n```\n[x](none.md)\n```"),
+            ("fixtures/c/1/x/stdout.ndjson", ""),
+            ("fixtures/c/1/y/events.snap", ""),
+        ]),
+        [
+            "crates/a/src/long.rs: has 501 lines, more than 500: split it",
+            ".github/a.md:1: white space at the end of the line",
+            "README.md:1: white space at the end of the line",
+            "README.md:2: a tab; indent with spaces",
+            "README.md: no newline at the end",
+            concat!("crates/a/src/lib.rs:1: `FIX", "ME` is left over"),
+            "crates/a/Cargo.toml: `package.description` is missing",
+            "crates/a/Cargo.toml: `package.license` is missing",
+            "crates/a/Cargo.toml: `lints.workspace = true` is missing",
+            "crates/a/src/lib.rs: `#![warn(missing_docs)]` is missing",
+            "fixtures/c/1/x/stdout.ndjson: has no snapshot: run `cargo xtask replay --accept`",
+            "fixtures/c/1/y/events.snap: is the snapshot of nothing: there is no stdout.ndjson",
+            "README.md:3: the link to none.md is dead",
+        ]
+    );
+}
+
+#[test]
+fn a_test_sleeps_only_where_the_clock_is_its_own() {
+    let paused = "#[tokio::test(start_paused = true)]\nasync fn a() {}\n";
+    let (sleeps, call) = (
+        "    tokio::time::sleep(TIME).await;\n",
+        "    script.sleep(TIME);\n",
+    );
+    let unit = format!("fn live() {{\n{sleeps}}}\n#[cfg(test)]\nmod tests {{\n{sleeps}}}\n");
+    assert_eq!(
+        problems(&[
+            ("crates/a/src/unit.rs", &unit),
+            ("crates/a/src/unit/tests.rs", sleeps),
+            ("crates/a/tests/it/one.rs", &format!("{call}{sleeps}")),
+            ("crates/a/tests/it/two.rs", "    thread::sleep(TIME);\n"),
+            ("crates/b/tests/it/paused.rs", paused),
+            (
+                "crates/b/tests/it/one.rs",
+                &format!("{sleeps}    std::thread::sleep(TIME);\n")
+            ),
+            ("crates/testkit/tests/engine/main.rs", sleeps),
+        ]),
+        [
+            ("crates/a/src/unit.rs:6"),
+            ("crates/a/src/unit/tests.rs:1"),
+            ("crates/a/tests/it/one.rs:2"),
+            ("crates/a/tests/it/two.rs:1"),
+            ("crates/b/tests/it/one.rs:2"),
+        ]
+        .map(|place| format!(
+            "{place}: a test sleeps: wait for what shall happen, with a limit, or pause the clock"
+        ))
+    );
+}
