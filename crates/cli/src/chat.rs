@@ -14,13 +14,13 @@ mod tests;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
 use teamster::process::find_program;
 use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, RuntimeConfig, SessionOptions};
 use teamster_core::RunAssembler;
+use teamster_core::time::epoch_ms;
 
 use crate::args::ChatArgs;
 use crate::guard::Guard;
@@ -56,11 +56,11 @@ pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
         current: Current::from(info),
         verbose: args.output.verbose,
         quiet: args.output.quiet,
-        directory: directory(args.place.cwd.as_deref()),
+        directory: params::working_directory(&args.place),
         // Of the session is told at the end of the chat.
         resume: None,
         mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
-        clock: drive::clock,
+        clock: epoch_ms,
     };
     let mut display = Display::new(args.output, view);
     // With a mock model the session goes with its temporary home.
@@ -88,7 +88,7 @@ pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
     };
 
     let keep = args.place.keep_background;
-    let guard = Guard::start(display.directory().map(Path::new));
+    let guard = Guard::start(display.directory());
     if !keep {
         orphans::adopt();
     }
@@ -117,7 +117,7 @@ fn refuse(display: &Display, error: AgentError) -> u8 {
             code = exit_code::of(&done.result);
         }
         let mut entry = LogEntry::from(event);
-        (entry.seq, entry.at_ms) = (seq, LogEntry::now_ms());
+        (entry.seq, entry.at_ms) = (seq, epoch_ms());
         if let Err(error) = sink.event(&entry, Duration::ZERO) {
             return exit_code::of_lost(error);
         }
@@ -159,15 +159,6 @@ fn input(args: &ChatArgs, info: &CliInfo, at_terminal: bool) -> anyhow::Result<I
         },
     };
     Ok(Input::new(move || LineEditor::new(&options))?)
-}
-
-/// Where the agent works, in the form in which it will name it.
-fn directory(cwd: Option<&Path>) -> Option<String> {
-    let directory = match cwd {
-        Some(directory) => std::path::absolute(directory).ok()?,
-        None => env::current_dir().ok()?,
-    };
-    directory.to_str().map(str::to_owned)
 }
 
 /// The command that goes on with the session, up to the session's id. Sessions belong to the directory in

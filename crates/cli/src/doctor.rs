@@ -14,6 +14,7 @@ use anyhow::Context;
 use serde::Serialize;
 use teamster::process::{Leftover, find_program, leftovers, native_program};
 use teamster::{CliInfo, CliProvider};
+use teamster_core::time::millis;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -261,7 +262,7 @@ pub(crate) async fn answer(mut command: Command, limit: Duration) -> Result<Stri
         Ok(Err(error)) => Err(format!("cannot be waited for: {error}")),
         Err(_) => Err(format!(
             "does not tell its version within {}",
-            words::duration_ms(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
+            words::duration_ms(millis(limit))
         )),
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -118,12 +118,7 @@ pub(crate) fn agent(
 ) -> anyhow::Result<u8> {
     let directory = view.directory.clone();
     let sink = sink(output, view, TextIsFinal::WithMessage);
-    run(
-        sink,
-        directory.as_deref().map(Path::new),
-        false,
-        async || Ok(start()),
-    )
+    run(sink, directory.as_deref(), false, async || Ok(start()))
 }
 
 /// Starts a run, shows it, and returns the exit code. With `keep_background`, what the run left
@@ -150,15 +145,6 @@ pub(crate) fn run<F: Feed>(
         orphans::end(guard.as_ref().map(Guard::pid));
     }
     code
-}
-
-/// The time of day, in milliseconds since the Unix epoch.
-pub(crate) fn clock() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .ok()
-        .and_then(|since| u64::try_from(since.as_millis()).ok())
-        .unwrap_or_default()
 }
 
 /// How a run's agent is shown.

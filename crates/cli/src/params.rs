@@ -123,6 +123,14 @@ fn mcp_servers(args: &McpArgs, params: &mut ExecuteParams) -> anyhow::Result<Vec
     Ok(given.ignored)
 }
 
+/// The directory in which the agent works, in the form in which it will name it.
+pub(crate) fn working_directory(args: &PlaceArgs) -> Option<PathBuf> {
+    match &args.cwd {
+        Some(directory) => std::path::absolute(directory).ok(),
+        None => env::current_dir().ok(),
+    }
+}
+
 /// With which runtime.
 pub(crate) fn runtime_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
     let mut config = place_config(&args.place, info);

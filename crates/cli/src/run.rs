@@ -7,13 +7,13 @@ mod request;
 
 use std::env;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use teamster::ErrorKind;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent};
+use teamster_core::time::epoch_ms;
 
 use crate::args::RunArgs;
 use crate::record::Recording;
@@ -59,7 +59,7 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         })
         .collect();
     let current = Current::new(info, &others);
-    let directory = directory(args.place.cwd.as_deref());
+    let directory = params::working_directory(&args.place);
     let view = drive::View {
         current: current.clone(),
         verbose: args.output.verbose,
@@ -70,7 +70,7 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
             .is_none()
             .then(|| resume_arguments(args)),
         mcp,
-        clock: drive::clock,
+        clock: epoch_ms,
     };
     let recording = (args.record.as_deref()).and_then(|dir| {
         let program = args
@@ -94,7 +94,7 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
     };
 
     let keep = args.place.keep_background;
-    let guarded = directory.as_deref().map(Path::new);
+    let guarded = directory.as_deref();
     let mut kept = None;
     let mut unprepared = false;
     let prepared = async {
@@ -178,15 +178,6 @@ async fn close(kept: Option<Kept>, keyed: bool, unkept: Arc<AtomicBool>) {
         unkept.store(true, Ordering::Relaxed);
     }
     crate::store::close(&kept.store).await;
-}
-
-/// Where the agent works, in the form in which it will name it.
-fn directory(cwd: Option<&Path>) -> Option<String> {
-    let directory = match cwd {
-        Some(directory) => std::path::absolute(directory).ok()?,
-        None => env::current_dir().ok()?,
-    };
-    directory.to_str().map(str::to_owned)
 }
 
 /// The arguments of the command that goes on with a session, up to the session's id. Sessions belong to

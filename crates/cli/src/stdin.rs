@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use teamster_core::time::millis;
 
 use crate::args::StdinMode;
 use crate::words;
@@ -75,7 +76,7 @@ fn read(stdin: &mut File, patience: Option<Patience>) -> anyhow::Result<(String,
                 return left_out(&format!(
                     "stdin is open, but nothing came in {}, so the run goes on without it: \
                      `--stdin wait` waits for its end, `--stdin ignore` or `</dev/null` does not wait",
-                    words::duration_ms(ms(patience.first))
+                    words::duration_ms(millis(patience.first))
                 ));
             }
             patience => read_all(stdin, patience.map(|patience| patience.pause))?,
@@ -104,7 +105,7 @@ fn read_all(stdin: &mut File, pause: Option<Duration>) -> anyhow::Result<Vec<u8>
                 "stdin sent {} and then nothing for {}, but is still open: close it, or wait for its \
                  end with `--stdin wait`",
                 words::plural(bytes.len() as u64, "byte"),
-                words::duration_ms(ms(pause))
+                words::duration_ms(millis(pause))
             );
         }
         // One read, so that it does not wait for more than is there.
@@ -139,10 +140,6 @@ fn wait(stdin: &File, limit: Duration) -> anyhow::Result<bool> {
             Err(error) => return Err(error).context("cannot read stdin"),
         }
     }
-}
-
-fn ms(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The prompt, and after it the text in a block whose end does not occur in it.

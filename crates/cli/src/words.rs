@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::Path;
 
 use console::{measure_text_width, truncate_str};
 use serde_json::Value;
@@ -192,7 +193,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// The arguments of a tool that say the most, in one line.
-pub(crate) fn tool_input(input: &Value, directory: Option<&str>) -> String {
+pub(crate) fn tool_input(input: &Value, directory: Option<&Path>) -> String {
     const TELLING: [&str; 15] = [
         "command",
         "file_path",
@@ -229,8 +230,9 @@ pub(crate) fn tool_input(input: &Value, directory: Option<&str>) -> String {
 }
 
 /// A path below the directory, relative to it; anything else as it is.
-fn relative<'a>(text: &'a str, directory: Option<&str>) -> &'a str {
+fn relative<'a>(text: &'a str, directory: Option<&Path>) -> &'a str {
     directory
+        .and_then(Path::to_str)
         .filter(|directory| *directory != "/")
         .and_then(|directory| text.strip_prefix(directory))
         .and_then(|rest| rest.strip_prefix('/'))
@@ -346,7 +348,7 @@ mod tests {
 
     #[test]
     fn the_telling_argument_of_a_tool() {
-        let input = |value: Value| tool_input(&value, Some("/tmp/ws"));
+        let input = |value: Value| tool_input(&value, Some(Path::new("/tmp/ws")));
         assert_eq!(
             input(json!({"description": "run", "command": "echo\n\u{1b}[2Jone"})),
             "echo [2Jone"

@@ -51,7 +51,9 @@ mod session;
 mod setters;
 mod stream;
 pub mod surrogates;
+pub mod sync;
 mod text;
+pub mod time;
 mod usage;
 
 pub use args::Args;

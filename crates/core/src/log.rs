@@ -1,7 +1,5 @@
 //! The log of a run: its events in order, each with its time.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{AgentEvent, Id, RawJson};
@@ -41,15 +39,6 @@ impl LogEntry {
             AgentEvent::Unknown(unknown) => Some(&unknown.native),
             _ => self.native.as_ref(),
         }
-    }
-
-    /// The present time, as in [`at_ms`](Self::at_ms).
-    pub fn now_ms() -> u64 {
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .ok()
-            .and_then(|since| u64::try_from(since.as_millis()).ok())
-            .unwrap_or_default()
     }
 
     /// About how many bytes of memory the entry holds: the bound of the queue between engine and

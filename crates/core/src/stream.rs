@@ -9,6 +9,7 @@ use futures_core::Stream;
 use pin_project::{pin_project, pinned_drop};
 use tokio_util::sync::CancellationToken;
 
+use crate::time::epoch_ms;
 use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry, RunResult, RunStatus};
 
 /// The events of one run. See the [crate] docs for what it guarantees.
@@ -69,7 +70,7 @@ impl EventStream {
             *this.seq += 1;
             entry.seq = *this.seq;
             if entry.at_ms == 0 {
-                entry.at_ms = LogEntry::now_ms();
+                entry.at_ms = epoch_ms();
             }
             entry
         }))

@@ -5,9 +5,11 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+
+use teamster_core::sync::lock;
 
 use crate::clock::{Clock, stamp};
 
@@ -58,7 +60,7 @@ impl Log {
     }
 
     fn copy(&self) -> std::sync::MutexGuard<'_, Option<LossyWriter>> {
-        self.0.copy.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.copy)
     }
 
     /// Writes one line, or several if the text has several. That it cannot be written stops nothing.

@@ -182,8 +182,3 @@ impl Error {
         }
     }
 }
-
-/// The time of day, in milliseconds since the Unix epoch.
-fn epoch_ms() -> u64 {
-    u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default()
-}

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use teamster_core::time::millis;
 use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, RunResult};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
@@ -414,8 +415,4 @@ fn who(candidate: &Candidate) -> Who {
         provider: candidate.provider().to_owned(),
         can_resume: candidate.runtime.capabilities().resume,
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

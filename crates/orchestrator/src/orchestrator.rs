@@ -4,10 +4,11 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use derive_setters::Setters;
 use futures_core::Stream;
+use teamster_core::time::epoch_ms;
 use teamster_core::{AbortHandle, AgentError, Id};
 use uuid::Uuid;
 
@@ -48,13 +49,7 @@ impl Default for OrchestratorConfig {
             rate_limit_hold: Duration::from_secs(5),
             quota_hold: Duration::from_mins(5),
             abort_grace: Duration::from_secs(30),
-            clock: Arc::new(|| {
-                SystemTime::now()
-                    .duration_since(UNIX_EPOCH)
-                    .ok()
-                    .and_then(|since| u64::try_from(since.as_millis()).ok())
-                    .unwrap_or_default()
-            }),
+            clock: Arc::new(epoch_ms),
         }
     }
 }

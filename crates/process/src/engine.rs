@@ -1,8 +1,9 @@
 //! Where the tasks of the runs live.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use teamster_core::sync::lock;
 use tokio::runtime::{Builder, Handle};
 
 /// The caller's Tokio runtime, or else one of our own, which lives on a thread of its own as long
@@ -13,7 +14,7 @@ pub(crate) fn handle() -> io::Result<Handle> {
     if let Ok(handle) = Handle::try_current() {
         return Ok(handle);
     }
-    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut own = lock(&OWN);
     if let Some(handle) = &*own {
         return Ok(handle.clone());
     }

@@ -6,9 +6,11 @@
 
 use std::future::poll_fn;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
+use teamster_core::sync::lock;
+use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, Events, LogEntry};
 
 use crate::spill::{Spill, SpillError};
@@ -53,11 +55,6 @@ struct State {
 
 type Shared = Arc<Mutex<State>>;
 
-/// A lock that a panic elsewhere does not break: the state is whole between any two statements.
-fn lock(shared: &Shared) -> MutexGuard<'_, State> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The end that the engine writes to. Dropping it ends the stream.
 pub(crate) struct Producer(Shared);
 
@@ -85,7 +82,7 @@ impl Producer {
         if let Some(error) = state.untold.take() {
             state.last.push(entry(error));
         }
-        state.last.extend(events.drain_entries(LogEntry::now_ms()));
+        state.last.extend(events.drain_entries(epoch_ms()));
         state.end();
     }
 }
@@ -104,17 +101,17 @@ impl State {
         }
         if let Some(error) = &self.failed {
             self.untold = None;
-            self.last.extend(events.drain_entries(LogEntry::now_ms()));
+            self.last.extend(events.drain_entries(epoch_ms()));
             return Err(error.clone());
         }
         let waiting = self.ready_bytes + self.taken_bytes;
         // A batch larger than all the room is in memory anyway; on disk it would be there twice.
         if self.spill.is_empty() && (waiting == 0 || waiting + bytes <= self.memory_bytes) {
-            self.ready.extend(events.drain_entries(LogEntry::now_ms()));
+            self.ready.extend(events.drain_entries(epoch_ms()));
             self.ready_bytes += bytes;
             return Ok(());
         }
-        let mut batch: Vec<_> = events.drain_entries(LogEntry::now_ms()).collect();
+        let mut batch: Vec<_> = events.drain_entries(epoch_ms()).collect();
         let Err(error) = self.spill.push(&mut batch) else {
             return Ok(());
         };
@@ -193,7 +190,7 @@ impl State {
 /// An error of the queue's own.
 fn entry(error: AgentError) -> LogEntry {
     let mut entry = LogEntry::from(AgentEvent::error(error));
-    entry.at_ms = LogEntry::now_ms();
+    entry.at_ms = epoch_ms();
     entry
 }
 

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Context;
 use std::time::Duration;
 
+use teamster_core::time::millis;
 use teamster_core::{AgentError, Events, Exit, Phase, RecordFiles, RunAssembler, Stop};
 use tokio::time::Instant;
 
@@ -230,7 +231,7 @@ impl Reader for Reading {
         let out = &mut self.out;
         // The decoder cannot panic, and with that the rest should not either; but a stream without
         // an end would hang its reader.
-        let finish = || assembler.finish(exit, milliseconds(duration), out);
+        let finish = || assembler.finish(exit, millis(duration), out);
         if catch_unwind(AssertUnwindSafe(finish)).is_err() {
             for event in RunAssembler::refuse(panic_error()) {
                 out.push(event);
@@ -238,8 +239,4 @@ impl Reader for Reading {
         }
         self.queue.close(out);
     }
-}
-
-pub(crate) fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

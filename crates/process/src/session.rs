@@ -8,6 +8,7 @@ mod shared;
 
 use std::sync::{Arc, Mutex};
 
+use teamster_core::sync::lock;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, ErrorCode, ErrorKind, EventStream, Id,
     NoticeLevel, NoticeSource, PermissionMode, RunAssembler, Secrets, SessionAssembler,
@@ -25,7 +26,7 @@ use crate::runtime::CliRuntime;
 use crate::spill::Spill;
 use crate::start::{Refused, start};
 use reading::{SessionReading, Setting};
-use shared::{Command, Known, NewTurn, Wish, lock};
+use shared::{Command, Known, NewTurn, Wish};
 
 /// How often a turn is sent to a new process because the old one ended just then.
 const TRIES: usize = 3;

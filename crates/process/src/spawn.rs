@@ -6,9 +6,10 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use teamster_core::sync::lock;
 use teamster_core::{EventsOn, Stdin};
 use tokio::io::AsyncRead;
 use tokio::process::{Child, ChildStdin, Command};
@@ -166,7 +167,7 @@ type Job = Box<dyn FnOnce() + Send>;
 fn on_spawner(job: Job) -> io::Result<()> {
     static SPAWNER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
 
-    let mut spawner = SPAWNER.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut spawner = lock(&SPAWNER);
     let jobs = match &mut *spawner {
         Some(jobs) => jobs,
         none => {

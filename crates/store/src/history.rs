@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::any::AnyRow;
+use teamster_core::time::millis;
 use teamster_core::{AgentError, ErrorCode, Usage};
 use teamster_orchestrator::{Attempt, Outcome};
 
@@ -273,8 +274,7 @@ impl Store {
 
     /// What was last heard of before this time is lost, if it cannot be looked at.
     fn lost_before(&self) -> u64 {
-        let lost_after = u64::try_from(LOST_AFTER.as_millis()).unwrap_or(u64::MAX);
-        self.now().saturating_sub(lost_after)
+        self.now().saturating_sub(millis(LOST_AFTER))
     }
 
     /// Write down of every run that was interrupted that it was, and when it was last heard of. Tells how
@@ -466,7 +466,7 @@ fn small(figure: u64) -> u32 {
 }
 
 fn is_lost(heartbeat_at: u64, now: u64) -> bool {
-    u128::from(now.saturating_sub(heartbeat_at)) > LOST_AFTER.as_millis()
+    now.saturating_sub(heartbeat_at) > millis(LOST_AFTER)
 }
 
 /// The word that an enumeration is on the wire.

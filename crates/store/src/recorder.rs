@@ -5,9 +5,10 @@ mod desk;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use teamster_core::sync::lock;
 use teamster_core::{AgentError, ErrorKind, Id};
 use teamster_orchestrator::{Accepted, Observed, Outcome, RunObserver};
 
@@ -300,9 +301,4 @@ impl RunObserver for Recorder {
             desk.hand_in(notes).await;
         })
     }
-}
-
-/// What these locks protect is whole at every moment.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use teamster_core::time::millis;
+
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -148,7 +150,7 @@ impl Store {
         check_given("session id", &session.session_id)?;
         let now = known_at.unwrap_or_else(|| self.now());
         let ttl = session.ttl.unwrap_or(self.session_ttl());
-        let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        let ttl = millis(ttl);
         let [channel, user, thread] = key.conversation.columns();
         let query = sqlx::query(
             "INSERT INTO teamster_sessions (channel_id, user_id, thread_id, provider, session_id, \

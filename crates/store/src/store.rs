@@ -4,12 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::pool::PoolConnection;
 use sqlx::query::Query;
 use sqlx::{Any, AnyConnection, AnyPool};
+use teamster_core::time::epoch_ms;
 use tokio::sync::watch;
 
 use crate::error::explain;
@@ -106,7 +107,7 @@ impl Store {
             pool,
             place: Arc::new(place),
             session_ttl: DEFAULT_SESSION_TTL,
-            clock: Arc::new(system_time),
+            clock: Arc::new(epoch_ms),
             owed: Arc::new(watch::Sender::new(0)),
         }
     }
@@ -265,10 +266,3 @@ impl Drop for Borrowed {
 
 /// Boxed, because the compiler cannot see of sqlx's own futures that a task may have them.
 pub(crate) type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
-
-fn system_time() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
-}

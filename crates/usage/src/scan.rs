@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use teamster_core::sync::lock;
 
 use crate::prices::PriceList;
 use crate::source::{Found, Sink, Source, Sources};
@@ -175,11 +176,6 @@ fn enter(batch: &mut Vec<Found>, accounts: &Mutex<Accounts>) {
     for found in batch.drain(..) {
         accounts.take(found);
     }
-}
-
-/// The accounts. A thread that panicked has left them as they were between two records.
-fn lock(accounts: &Mutex<Accounts>) -> std::sync::MutexGuard<'_, Accounts> {
-    accounts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 
+use teamster_core::sync::lock;
 use teamster_core::{AgentError, CliInfo};
 
 use super::AcpAgent;
@@ -19,7 +20,7 @@ static KNOWN: LazyLock<Mutex<HashMap<String, &'static CliInfo>>> = LazyLock::new
 pub(super) fn of(words: &[String]) -> Result<&'static CliInfo, AgentError> {
     let id = format!("{}{}", AcpAgent::PREFIX, shell_words::join(words));
     // Nobody who holds it can panic.
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = lock(&KNOWN);
     if let Some(info) = known.get(&id) {
         return Ok(info);
     }

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use teamster::agent_loop::supervisor::protocol::{
     AgentState, AgentStatus, Command, Selection, Status,
 };
+use teamster_core::time::epoch_ms;
 use tokio::time::sleep;
 
 use super::{Failure, ask, connect, of_printed};
 use crate::args::AgentsSelection;
-use crate::{drive, exit_code, words};
+use crate::{exit_code, words};
 
 /// How often is looked whether it has come to what it was told.
 const LOOK: Duration = Duration::from_millis(50);
@@ -42,7 +43,7 @@ fn has_settled(agent: &AgentStatus) -> bool {
         AgentState::Starting | AgentState::Stopping => false,
         state if state.is_running() && agent.activity.is_none() => {
             let started = agent.started_at_ms.unwrap_or_default();
-            Duration::from_millis(drive::clock().saturating_sub(started)) >= SILENT
+            Duration::from_millis(epoch_ms().saturating_sub(started)) >= SILENT
         }
         _ => true,
     }

@@ -7,12 +7,13 @@ use anstyle::{AnsiColor, Style};
 use teamster::agent_loop::LoopState;
 use teamster::agent_loop::supervisor::Error;
 use teamster::agent_loop::supervisor::protocol::{AgentState, AgentStatus, Status};
+use teamster_core::time::epoch_ms;
 
 use super::{Failure, of_printed, status_with};
 use crate::args::AgentsStatusArgs;
 use crate::runs::local;
 use crate::table::Table;
-use crate::{drive, exit_code, words};
+use crate::{exit_code, words};
 
 /// The longest text of a cell, in bytes.
 const LONGEST: usize = 200;
@@ -37,7 +38,7 @@ pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Fai
             let note = "all agents are switched off: `teamster agents start --all` turns them on";
             let _ = writeln!(anstream::stderr(), "{note}");
         }
-        table(&status, drive::clock(), &mut anstream::stdout())
+        table(&status, epoch_ms(), &mut anstream::stdout())
     };
     Ok(match of_printed(printed)? {
         exit_code::SUCCESS => health(&status),

@@ -4,12 +4,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use teamster::agent_loop::supervisor::protocol::{Change, Update};
+use teamster_core::time::epoch_ms;
 
 use super::status::state;
 use super::{Failure, connect, of_printed};
 use crate::args::AgentsWatchArgs;
 use crate::runs::local;
-use crate::{drive, exit_code, words};
+use crate::{exit_code, words};
 
 /// Prints how the agents are and what changes, until the supervisor ends.
 pub(super) async fn main(args: &AgentsWatchArgs, file: &Path) -> Result<u8, Failure> {
@@ -31,7 +32,7 @@ pub(super) async fn main(args: &AgentsWatchArgs, file: &Path) -> Result<u8, Fail
 }
 
 fn print(args: &AgentsWatchArgs, update: &Update) -> Result<u8, Failure> {
-    let now = drive::clock();
+    let now = epoch_ms();
     let time = local(now, "%H:%M:%S");
     let line = if args.json {
         serde_json::to_string(update).map_err(|error| Failure::Output(error.into()))?

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -66,7 +67,7 @@ pub(super) fn policy(takes_reason: bool) -> (PermissionPolicy, mpsc::UnboundedRe
 
 impl Question {
     /// Asks at the terminal, until there is an answer or none is wanted any more. Whether it was a denial.
-    pub(super) async fn ask(mut self, directory: Option<&str>) -> bool {
+    pub(super) async fn ask(mut self, directory: Option<&Path>) -> bool {
         if self.reply.is_closed() {
             return false;
         }
@@ -103,7 +104,7 @@ impl Question {
 }
 
 /// What is asked. Nothing in it can do more on a terminal than be read.
-fn question(request: &PermissionRequest, directory: Option<&str>) -> String {
+fn question(request: &PermissionRequest, directory: Option<&Path>) -> String {
     let name = words::one_line(&request.tool_name);
     let telling = words::tool_input(&request.input, directory);
     let mut text = match &request.schema {
@@ -251,7 +252,7 @@ mod tests {
     fn asked(input: Value) -> String {
         let mut request = PermissionRequest::new(1, "Ba\u{1b}[2Jsh", ToolKind::Execute, input);
         request.message = Some("because\nof it".into());
-        question(&request, Some("/w"))
+        question(&request, Some(Path::new("/w")))
     }
 
     #[test]

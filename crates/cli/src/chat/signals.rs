@@ -1,9 +1,10 @@
 //! What signals do in a chat.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use teamster::{AbortHandle, CancellationToken};
+use teamster_core::sync::lock;
 use tokio::sync::watch;
 
 use super::terminal;
@@ -131,7 +132,7 @@ impl Signals {
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.now)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -77,7 +78,7 @@ impl Display {
     }
 
     /// Where the agent works.
-    pub(super) fn directory(&self) -> Option<&str> {
+    pub(super) fn directory(&self) -> Option<&Path> {
         self.view.directory.as_deref()
     }
 
@@ -394,7 +395,7 @@ impl Feed for Counted<'_> {
 struct BesideTurn<'a> {
     playing: Playing<'a>,
     questions: Option<&'a mut UnboundedReceiver<Question>>,
-    directory: Option<&'a str>,
+    directory: Option<&'a Path>,
     denied: Rc<Cell<usize>>,
 }
 

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
+use teamster_core::sync::lock;
 
 /// The modes before the editor changed them, while it reads.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
@@ -32,7 +32,7 @@ impl Drop for Reading {
 
 /// Leaves the terminal as it was, if the editor reads. It must not go on after this.
 pub(super) fn restore() {
-    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let before = lock(&BEFORE).take();
     if let Some(before) = before {
         // A terminal that is gone needs nothing.
         let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &before);
@@ -49,5 +49,5 @@ pub(super) fn write_to_terminal(bytes: &[u8]) -> io::Result<()> {
 }
 
 fn set(modes: Option<Termios>) {
-    *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = modes;
+    *lock(&BEFORE) = modes;
 }

@@ -1,8 +1,8 @@
 //! A real CLI with a scripted model, in folders that are gone afterwards.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -11,6 +11,8 @@ use teamster::{
     AgentEvent, AgentRuntime, CliInfo, EnvPolicy, ErrorKind, EventStream, ExecuteParams,
     PermissionMode, RunStatus, Timeouts,
 };
+use teamster_core::sync::lock;
+use teamster_core::time::{epoch_ms, millis};
 use teamster_mock_model::{Cli, MockModel, Part, Script, Settings};
 use tokio::time::{Instant, sleep_until};
 
@@ -114,10 +116,10 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
         current: info.into(),
         verbose: args.output.verbose,
         quiet: args.output.quiet,
-        directory: directory(&work),
+        directory: Some(work.clone()),
         resume: None,
         mcp: None,
-        clock: drive::clock,
+        clock: epoch_ms,
     };
     let cli_runtime = crate::providers().runtime(info.id, config)?;
     let why = Arc::new(Mutex::new(None));
@@ -125,7 +127,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
     let code = drive::agent(args.output, view, || {
         unless_it_fails(cli_runtime.execute(asked), failed)
     })?;
-    let why = why.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let why = lock(&why).take();
     Ok(match why {
         Some(why) => Played::Not(format!(
             "{} {version} does not play along: {why}.",
@@ -133,10 +135,6 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
         )),
         None => Played::Whole(code),
     })
-}
-
-fn directory(work: &Path) -> Option<String> {
-    work.to_str().map(str::to_owned)
 }
 
 /// The events of a run, from the model's first words on. A run that fails before them has no events
@@ -152,7 +150,7 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
                 () = sleep_until(limit) => {
                     break Some(format!(
                         "it said nothing for {}",
-                        words::duration_ms(u64::try_from(FIRST_WORDS.as_millis()).unwrap_or(u64::MAX))
+                        words::duration_ms(millis(FIRST_WORDS))
                     ));
                 }
             };
@@ -169,7 +167,7 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
             // It has to be gone before its folders are.
             run.abort();
             while run.next().await.is_some() {}
-            *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+            *lock(&why) = Some(failure);
             return;
         }
         for entry in held {
@@ -225,15 +223,12 @@ async fn version(
 /// What the model says, at this speed.
 fn story(speed: f64) -> anyhow::Result<Script> {
     let mut script: Script = STORY.parse().context("the story cannot be played")?;
-    let millis = |ms: u64| {
-        let scaled = scaled(Duration::from_millis(ms), speed);
-        u64::try_from(scaled.as_millis()).unwrap_or(u64::MAX)
-    };
+    let scaled_ms = |ms: u64| millis(scaled(Duration::from_millis(ms), speed));
     for turn in &mut script.turns {
-        turn.delay_ms = millis(turn.delay_ms);
+        turn.delay_ms = scaled_ms(turn.delay_ms);
         for part in &mut turn.parts {
             if let Part::PauseMs(ms) = part {
-                *ms = millis(*ms);
+                *ms = scaled_ms(*ms);
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Context;
+use teamster_core::time::epoch_ms;
 
 use crate::args::DemoArgs;
 
@@ -44,10 +45,10 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         // Where the recording was made.
-        directory: Some("/tmp/ws".to_owned()),
+        directory: Some("/tmp/ws".into()),
         resume: None,
         mcp: None,
-        clock: crate::drive::clock,
+        clock: epoch_ms,
     };
     let mut params = teamster::ExecuteParams::new("Write a file, change it and read it back.");
     params.include_native = args.output.native;

@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
@@ -16,6 +16,8 @@ use rmcp::{RoleClient, ServiceExt};
 use teamster::process::find_program;
 use teamster::{McpServer, McpTransport};
 use teamster_core::Secrets;
+use teamster_core::sync::lock;
+use teamster_core::time::millis;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -122,7 +124,7 @@ pub(super) async fn probe(server: &McpServer, limit: Duration, mark: (&str, &str
         Err(_) => Err(format!(
             "it did not answer `{}` within {}",
             phase.method(),
-            words::duration_ms(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
+            words::duration_ms(millis(limit))
         )),
     };
     // A server may print its own secrets.
@@ -140,11 +142,6 @@ pub(super) async fn probe(server: &McpServer, limit: Duration, mark: (&str, &str
         garbage: lock(&garbage).take().map(|line: String| hide(&line)),
         stderr: stderr.iter().map(|line| hide(line)).collect(),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // What was written so far is as good.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn start(

@@ -177,14 +177,20 @@ fn with_flags(
         _ => (&[][..], arguments),
     };
     all.extend_from_slice(head);
-    let has_model = arguments
-        .iter()
-        .any(|argument| argument == "-m" || argument.to_string_lossy().starts_with("--model"));
+    let has_model = arguments.iter().any(names_a_model);
     if let Some(model) = pointing.model.as_ref().filter(|_| !has_model) {
         all.extend(["--model".into(), OsString::from(model)]);
     }
     all.extend_from_slice(tail);
     all
+}
+
+/// Whether the argument chooses a model: `--model X`, `--model=X`, `-m X`, `-m=X` or `-mX`. None of the
+/// CLIs has another short flag that begins with `m`.
+fn names_a_model(argument: &OsString) -> bool {
+    let argument = argument.to_string_lossy();
+    let is_short = argument.starts_with("-m");
+    is_short || argument == "--model" || argument.starts_with("--model=")
 }
 
 #[cfg(test)]
@@ -217,7 +223,10 @@ mod tests {
             words(Cli::Claude, "-p hi --model x"),
             "-c a=1 -p hi --model x"
         );
-        assert_eq!(words(Cli::Codex, "exec -m x hi"), "-c a=1 exec -m x hi");
+        for own in ["-m x", "-m=x", "-mx", "--model=x"] {
+            let line = format!("exec {own} hi");
+            assert_eq!(words(Cli::Codex, &line), format!("-c a=1 {line}"));
+        }
     }
 
     #[test]

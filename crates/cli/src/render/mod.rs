@@ -16,6 +16,7 @@ mod terminal;
 pub(crate) mod testing;
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use teamster::{AgentEvent, CliInfo, LogEntry, McpDelivery, RunResult};
@@ -93,7 +94,7 @@ pub(crate) struct View {
     /// Only the answer and errors.
     pub(crate) quiet: bool,
     /// Where the agent works: paths below it are shown relative to it.
-    pub(crate) directory: Option<String>,
+    pub(crate) directory: Option<PathBuf>,
     /// The arguments of the command that goes on with the session, between the agent and the session's
     /// id; nothing if that cannot be.
     pub(crate) resume: Option<String>,

@@ -9,6 +9,7 @@ use teamster::{
     AgentError, AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus,
     RateLimit, RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
 };
+use teamster_core::time::millis;
 
 use super::line::{Line, Tone};
 use super::retry::retry_line;
@@ -290,8 +291,7 @@ impl Narrator {
         let tool = self.running.remove(index);
         let indent = indent(self.depths.get(&tool.id).copied().unwrap_or_default());
         let failed = result.is_error == Some(true) || tool.denied.is_some();
-        let took = now.saturating_sub(tool.since).as_millis();
-        let took = words::duration_ms(u64::try_from(took).unwrap_or(u64::MAX));
+        let took = words::duration_ms(millis(now.saturating_sub(tool.since)));
         let tone = match (failed, result.is_error) {
             (true, _) => Tone::Failed,
             // Some CLIs do not say whether a command went well.

@@ -91,7 +91,7 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
         self.enter(match line.tone {
-            Tone::Ok | Tone::Failed => Block::Tools,
+            Tone::Ok | Tone::Failed | Tone::Ended => Block::Tools,
             Tone::EndWell | Tone::EndBadly => Block::End,
             // What follows the last line belongs to it, what is indented to the tool above it.
             _ if self.block == Block::End => Block::End,

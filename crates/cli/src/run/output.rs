@@ -3,11 +3,12 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context;
 use teamster::{AgentEvent, LogEntry};
+use teamster_core::sync::lock;
 
 use crate::render::{Sink, last_message};
 
@@ -41,7 +42,7 @@ impl<'a> Output<'a> {
 
     /// Replaces the content of the file with the last message.
     pub(super) fn write(mut self) -> anyhow::Result<()> {
-        let message = self.message.lock().unwrap_or_else(PoisonError::into_inner);
+        let message = lock(&self.message);
         // A pipe or a device has no length.
         let _ = self.file.set_len(0);
         let written = self.file.write_all(message.as_bytes());
@@ -61,7 +62,7 @@ impl Sink for Keeping {
             if !message.is_empty() && !message.ends_with('\n') {
                 message.push('\n');
             }
-            *self.message.lock().unwrap_or_else(PoisonError::into_inner) = message;
+            *lock(&self.message) = message;
         }
         self.inner.event(entry, now)
     }

@@ -4,17 +4,17 @@ use std::io::{self, Write};
 
 use anyhow::bail;
 use teamster::store::{RunState, Store};
+use teamster_core::time::{epoch_ms, millis};
 
 use super::find;
 use crate::args::RunsForgetArgs;
-use crate::{drive, exit_code, words};
+use crate::{exit_code, words};
 
 pub(super) async fn main(args: &RunsForgetArgs, store: &Store) -> anyhow::Result<u8> {
     let forgotten = match args.older_than {
         Some(age) => {
-            let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
             store
-                .forget_runs(drive::clock().saturating_sub(age))
+                .forget_runs(epoch_ms().saturating_sub(millis(age)))
                 .await?
         }
         None => forget(&args.ids, store).await?,

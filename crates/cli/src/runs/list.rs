@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use anstyle::Style;
 use teamster::AgentError;
 use teamster::store::{RunFilter, RunRecord, RunState, Store};
+use teamster_core::time::{epoch_ms, millis};
 
 use super::{local, style, time};
 use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
-use crate::{drive, exit_code, hints, words};
+use crate::{exit_code, hints, words};
 
 /// How much of an id is shown: of the ids that teamster makes, all that tells the time. `runs show` takes
 /// as much.
@@ -20,9 +21,9 @@ pub(super) async fn main(args: &RunsListArgs, store: &Store) -> anyhow::Result<u
     filter.limit = Some(args.limit);
     filter.provider.clone_from(&args.provider);
     filter.status = args.status.map(state);
-    filter.since_ms = args.since.map(|since| {
-        drive::clock().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-    });
+    filter.since_ms = args
+        .since
+        .map(|since| epoch_ms().saturating_sub(millis(since)));
     let runs = store.runs(&filter).await?;
     let printed = if args.json {
         json(&runs, &mut io::stdout())
@@ -34,7 +35,7 @@ pub(super) async fn main(args: &RunsListArgs, store: &Store) -> anyhow::Result<u
         }
         let width = console::Term::stdout().size_checked();
         let width = width.map(|(_, columns)| usize::from(columns));
-        let now_ms = drive::clock();
+        let now_ms = epoch_ms();
         let rows: Vec<_> = runs.iter().map(|run| row(run, now_ms)).collect();
         table(&rows, width, &mut anstream::stdout())
     };

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use teamster::store::{RunRecord, RunState, Store};
+use teamster_core::time::epoch_ms;
 
 use super::{find, local, style, time};
 use crate::args::RunsShowArgs;
-use crate::{drive, exit_code, hints, words};
+use crate::{exit_code, hints, words};
 
 pub(super) async fn main(args: &RunsShowArgs, store: &Store) -> anyhow::Result<u8> {
     let run = find(store, &args.id).await?;
@@ -16,7 +17,7 @@ pub(super) async fn main(args: &RunsShowArgs, store: &Store) -> anyhow::Result<u
             .map_err(io::Error::from)
             .and_then(|text| writeln!(io::stdout(), "{text}"))
     } else {
-        print(&run, drive::clock(), &mut anstream::stdout())
+        print(&run, epoch_ms(), &mut anstream::stdout())
     };
     exit_code::of_printed(printed)
 }

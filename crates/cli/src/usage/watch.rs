@@ -9,6 +9,7 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use teamster::usage::prices::PriceList;
 use teamster::usage::{Figures, Provider};
+use teamster_core::time::millis;
 
 use super::{Collected, Report, TimeSpan, table};
 use crate::args::{By, UsageArgs, When};
@@ -239,7 +240,7 @@ fn content(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let at = frame.now.strftime("%H:%M:%S");
-    let every = words::duration_ms(u64::try_from(every.as_millis()).unwrap_or(u64::MAX));
+    let every = words::duration_ms(millis(every));
     let head = format!("{at}, every {every}, Ctrl-C ends");
     writeln!(out, "{}", words::wrap(&head, 0, 0, width))?;
     for (name, rate) in &frame.rates {

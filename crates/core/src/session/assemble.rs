@@ -1,8 +1,9 @@
 //! Between a protocol and the streams of its turns: what holds for every provider.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::sync::lock;
 use crate::{
     Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, Exchange, Exit, Id, LogEntry,
     Order, Permission, PermissionAnswer, PermissionRequest, Phase, RecordFiles, RunAssembler,
@@ -270,7 +271,7 @@ struct Shared(Arc<Mutex<Box<dyn SessionProtocol>>>);
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Box<dyn SessionProtocol>> {
         // Where a panic of a protocol is caught, it is not used again.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::time::Instant;
 
+use teamster_core::time::{epoch_ms, millis};
 use teamster_process::ProcessSignal;
 use tokio::sync::oneshot;
 
+use super::agent::Phase;
 use super::config::Config;
 use super::event::Event;
 use super::managed::Managed;
 use super::protocol::{Command, ErrorCode, Outcome, Response, Selection, Status, SupervisorStatus};
 use super::socket::Asked;
 use super::task::Supervisor;
-use super::{agent::Phase, epoch_ms};
 
 /// An answer to what is being done.
 pub(super) struct Answer {
@@ -75,7 +76,7 @@ impl Supervisor {
             supervisor: Some(SupervisorStatus {
                 pid: std::process::id(),
                 started_at_ms: self.started_at_ms,
-                grace_ms: u64::try_from(self.settings.policy.grace.as_millis()).unwrap_or(u64::MAX),
+                grace_ms: millis(self.settings.policy.grace),
             }),
             enabled: self.enabled,
             agents: self

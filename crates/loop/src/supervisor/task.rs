@@ -6,6 +6,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use teamster_core::time::epoch_ms;
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
@@ -21,7 +22,7 @@ use super::protocol::LastError;
 use super::socket::{Lock, Socket};
 use super::state::{ProcessState, State};
 use super::updates::Updates;
-use super::{Error, Settings, epoch_ms};
+use super::{Error, Settings};
 
 /// How long killed loops may take to disappear at the end. Only one that hangs in the kernel takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);

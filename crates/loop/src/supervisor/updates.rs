@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use super::epoch_ms;
 use super::event::Event;
 use super::protocol::{AgentStatus, Change, Update};
 use super::task::Supervisor;
 use crate::folder::append_json_lines_within;
+use teamster_core::time::epoch_ms;
 
 /// How often is looked for changes that loops write to files.
 const LOOK: Duration = Duration::from_secs(1);

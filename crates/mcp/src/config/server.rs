@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jsonc_parser::ast::Object;
+use teamster_core::time::millis;
 use teamster_core::{McpServer, McpTransport};
 
 use super::expand::expand;
@@ -209,7 +210,7 @@ fn duration(
 /// Seconds as a fraction are not exact.
 fn round_to_ms(duration: Duration) -> u64 {
     let nearest = duration.saturating_add(Duration::from_micros(500));
-    u64::try_from(nearest.as_millis()).unwrap_or(u64::MAX)
+    millis(nearest)
 }
 
 /// What is said of a field that is not known, if anything.

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use teamster_core::time::millis;
 use teamster_core::{
     ExecuteParams, Exit, MCP_VARIABLES, McpServer, Secrets, Stdin, Stop, without_credentials,
 };
@@ -79,8 +80,7 @@ impl About {
             "stopped",
             stopped.map(|stop| stopped_json(stop, lines_before_stop)),
         );
-        let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        self.set("duration_ms", ms);
+        self.set("duration_ms", millis(duration));
         if let Some(why) = incomplete {
             self.set("incomplete", why);
         }

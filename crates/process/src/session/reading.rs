@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CancellationToken, ErrorKind, Events, Exchange, Exit,
     Order, PermissionAnswer, PermissionPolicy, PermissionRequest, Phase, RecordFiles,
@@ -23,7 +24,7 @@ use crate::guard::{Panicked, panic_error};
 use crate::on_disk::Notice;
 use crate::orders::Orders;
 use crate::queue::{Producer, queue};
-use crate::reading::{Reader, milliseconds};
+use crate::reading::Reader;
 use crate::spill::Spill;
 use crate::watchdog::{Limits, deadline};
 
@@ -252,7 +253,7 @@ impl SessionReading {
         };
         let assembler = &mut self.setting.assembler;
         self.setting.known.set_session_id(assembler.session_id());
-        let duration = milliseconds(current.begun.elapsed());
+        let duration = millis(current.begun.elapsed());
         assembler.end_turn(duration);
         self.look_for_loss();
         // Whoever has read `done` finds the process waiting.
@@ -459,7 +460,7 @@ impl Reader for SessionReading {
         if let Some(current) = self.current.take() {
             let assembler = &mut self.setting.assembler;
             self.setting.known.set_session_id(assembler.session_id());
-            let duration = milliseconds(current.begun.elapsed());
+            let duration = millis(current.begun.elapsed());
             let finish = || assembler.finish(exit, duration);
             let finished = catch_unwind(AssertUnwindSafe(finish)).is_ok();
             self.look_for_loss();

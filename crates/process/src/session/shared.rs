@@ -4,9 +4,10 @@
 //! want something is gone is how it learns that the process is to end.
 
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use teamster_core::sync::lock;
 use teamster_core::{AbortHandle, EventStream, Id, Order, OrderId, PermissionMode, Turn};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -134,9 +135,4 @@ impl Known {
     pub(crate) fn set_playing(&self, playing: bool) {
         self.playing.store(playing, Ordering::Release);
     }
-}
-
-/// A lock that a panic elsewhere does not break: what it guards is whole between any two statements.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::unistd::{self, alarm};
+use teamster_core::sync::lock;
 
 use super::output::{RETRY, Sink};
 use super::play::play;
@@ -286,9 +287,4 @@ fn write_bytes(bytes: u64, piece: &[u8], mut write: impl FnMut(&[u8]) -> Flow) -
         left -= length as u64;
     }
     Ok(())
-}
-
-/// A panic in another thread has been printed; the data are still good enough to end with.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

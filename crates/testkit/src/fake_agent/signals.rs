@@ -5,11 +5,12 @@
 //! `ignore` or `on_signal` step is reached, a signal does what it always does.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use nix::sys::signal::{self, SigSet, Signal as Native};
 use nix::unistd::Pid;
+use teamster_core::sync::lock;
 
 use super::run::Runner;
 use super::step::{Signal, Step};
@@ -47,18 +48,11 @@ impl Signals {
     }
 
     fn set(&self, signal: Signal, action: Action) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(signal.into(), action);
+        lock(&self.0).insert(signal.into(), action);
     }
 
     fn action(&self, signal: Native) -> Option<Action> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&signal)
-            .cloned()
+        lock(&self.0).get(&signal).cloned()
     }
 }
 

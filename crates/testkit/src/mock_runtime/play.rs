@@ -2,8 +2,9 @@
 //! keeps that of real runs: events reach it through a decoder that only hands them on.
 
 use std::future::pending;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use teamster_core::sync::lock;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, Decision, Decoder, ErrorCode, ErrorKind, Events, Exit,
     LogEntry, NoticeLevel, NoticeSource, Permission, PermissionAnswer, PermissionPolicy,
@@ -239,7 +240,7 @@ struct InHand {
 
 impl Hand {
     fn lock(&self) -> MutexGuard<'_, InHand> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use teamster_core::sync::lock;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, EventStream,
     ExecuteParams, Id, PermissionAnswer, PermissionMode, PermissionPolicy, PermissionRequest,
@@ -255,8 +256,4 @@ impl AgentSession for MockSession {
     fn is_hot(&self) -> bool {
         self.shared.begun.load(Ordering::SeqCst) && lock(&self.shared.playing).is_none()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,9 +4,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use teamster_core::time::epoch_ms;
+
 use serde::{Deserialize, Serialize};
 
-use super::witness::{iso, now_ms};
+use super::witness::iso;
 
 /// The folder of the loop in that of the agent.
 pub(super) const ORCHESTRATOR: &str = ".orchestrator";
@@ -88,7 +90,7 @@ impl Act {
                 .open(orchestrator.join(flag))?;
             return file.set_modified(std::time::SystemTime::now());
         }
-        let now = iso(now_ms());
+        let now = iso(epoch_ms());
         match self {
             Self::Tools => fs::write(
                 orchestrator.join("tools.json"),

@@ -4,18 +4,20 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::exit;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use teamster_core::sync::lock;
+use teamster_core::time::epoch_ms;
 
 use super::act::Act;
 use super::chance::Chance;
 use super::lines::Tokens;
 use super::signals::{self, Ears};
 use super::state::State;
-use super::witness::{Told, What, Witness, iso, now_ms};
+use super::witness::{Told, What, Witness, iso};
 use super::{Ending, flag};
 
 const MODEL: &str = "mock-model";
@@ -32,7 +34,7 @@ struct Record {
 impl Record {
     fn line(&mut self, kind: &str, data: &Value) -> Value {
         let id = self.ids.uuid();
-        json!({"type": kind, "data": data, "id": id, "timestamp": iso(now_ms()), "parentId": null})
+        json!({"type": kind, "data": data, "id": id, "timestamp": iso(epoch_ms()), "parentId": null})
     }
 
     /// Tells on stdout, and writes down what is not only of the moment.
@@ -98,7 +100,7 @@ impl Record {
     fn result(&self) {
         print(&json!({
             "type": "result",
-            "timestamp": iso(now_ms()),
+            "timestamp": iso(epoch_ms()),
             "sessionId": self.session,
             "exitCode": 0,
             "usage": {"premiumRequests": 0, "totalApiDurationMs": 10, "sessionDurationMs": 20,
@@ -140,7 +142,7 @@ pub(super) fn run(mut state: State) -> Ending {
                 why: signal.as_str().to_owned(),
             });
             // Not given back: the turn says nothing more.
-            let mut record = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut record = lock(&shared);
             if let Some(record) = record.as_mut() {
                 let _ = record.abort();
             }
@@ -179,7 +181,7 @@ pub(super) fn run(mut state: State) -> Ending {
     };
     let folder = home.join("session-state").join(&session);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Record {
+    *lock(&shared) = Some(Record {
         file: folder.join("events.jsonl"),
         session: session.clone(),
         ids: state.ids(),
@@ -203,7 +205,7 @@ struct Run {
 impl Run {
     /// Does something with the record, and is not disturbed by a signal in it.
     fn record<T>(&self, act: impl FnOnce(&mut Record) -> io::Result<T>) -> Result<T, String> {
-        let mut record = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = lock(&self.shared);
         let record = record.as_mut().ok_or("no record")?;
         act(record).map_err(|error| format!("{}: {error}", record.file.display()))
     }
@@ -329,11 +331,11 @@ fn begun(session: &str, folder: &Path, is_new: bool) -> (&'static str, Value) {
     let context = json!({"cwd": folder});
     if is_new {
         let data = json!({"sessionId": session, "version": 1, "producer": "copilot-agent",
-            "copilotVersion": "1.0.102", "startTime": iso(now_ms()), "selectedModel": MODEL,
+            "copilotVersion": "1.0.102", "startTime": iso(epoch_ms()), "selectedModel": MODEL,
             "context": context, "alreadyInUse": false});
         return ("session.start", data);
     }
-    let data = json!({"resumeTime": iso(now_ms()), "selectedModel": MODEL, "sessionLimits": null,
+    let data = json!({"resumeTime": iso(epoch_ms()), "selectedModel": MODEL, "sessionLimits": null,
         "context": context, "alreadyInUse": false, "sessionWasActive": false});
     ("session.resume", data)
 }

@@ -1,8 +1,9 @@
 //! The lines of Claude Code 2.1.197, made by hand after recorded ones, with what a reader of them needs.
 
 use serde_json::{Value, json};
+use teamster_core::time::epoch_ms;
 
-use super::witness::{iso, now_ms};
+use super::witness::iso;
 
 /// Tokens of one answer of the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -185,7 +186,7 @@ impl At<'_> {
             "requestId": format!("req_{id}"),
             "type": "assistant",
             "uuid": uuid,
-            "timestamp": iso(now_ms()),
+            "timestamp": iso(epoch_ms()),
             "cwd": self.folder,
             "sessionId": self.session,
             "version": "2.1.197",

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+
+use teamster_core::time::epoch_ms;
 
 use serde::{Deserialize, Serialize};
 
@@ -172,7 +173,7 @@ impl Witness {
     /// It cannot be written.
     pub fn saw(&self, what: What) -> io::Result<()> {
         let seen = Seen {
-            at_ms: now_ms(),
+            at_ms: epoch_ms(),
             pid: std::process::id(),
             what,
         };
@@ -180,12 +181,6 @@ impl Witness {
         line.push(b'\n');
         (&self.0).write_all(&line)
     }
-}
-
-/// Milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// A time in milliseconds since 1970, as CLIs write it.
