@@ -1,23 +1,23 @@
 //! A home for a CLI that finds its configuration nowhere else: one changed file, and links to what
 //! the user has.
 
+mod carry_back;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use teamster_core::{AgentError, ConfigEdit, ErrorCode, ErrorKind, PrivateHome};
-use teamster_mcp::edit::{Clash, merge};
 
-use crate::carry_back::{Stamp, carry_back};
-use crate::on_disk::Notice;
-use crate::run_folder::create_private;
+use crate::edit::{Clash, merge};
+use carry_back::{Stamp, carry_back};
 
-/// A private home of a run.
+/// The private home of one run. Whoever made its folder removes it.
 #[derive(Debug)]
-pub(crate) struct Home {
+pub struct Home {
     spec: PrivateHome,
     /// What the CLI is told.
     path: PathBuf,
@@ -31,12 +31,8 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Makes it in `place`, a folder which only this user can enter. Blocks.
-    pub(crate) fn make(
-        place: &Path,
-        edit: &ConfigEdit,
-        home: &PrivateHome,
-    ) -> Result<Self, AgentError> {
+    /// Makes it in `place`, a folder that only this user can enter. Blocks.
+    pub fn make(place: &Path, edit: &ConfigEdit, home: &PrivateHome) -> Result<Self, AgentError> {
         let mut spec = home.clone();
         spec.home = std::path::absolute(&home.home)
             .map_err(|error| cannot("make a private home like", &home.home, &error))?;
@@ -94,14 +90,15 @@ impl Home {
         Ok(())
     }
 
-    /// The folder that the CLI shall take for the user's home.
-    pub(crate) fn path(&self) -> &Path {
+    /// The folder that the CLI is to take for the user's home.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Brings to the user's folder what the CLI has put beside the links or in their place. Blocks.
-    pub(crate) fn carry_back(&self) -> Vec<Notice> {
-        let mut notices = Vec::new();
+    /// Brings to the user's folder what the CLI has put beside the links or in their place. Blocks. Returns
+    /// what was lost, in sentences for the user.
+    pub fn carry_back(&self) -> Vec<String> {
+        let mut lost = Vec::new();
         for name in names_in(&self.private).unwrap_or_default() {
             if name == self.changed || self.is_litter(&name) {
                 continue;
@@ -113,18 +110,13 @@ impl Home {
             if is_our_link {
                 continue;
             }
-            let before = notices.len();
-            carry_back(
-                &private,
-                &users,
-                known.and_then(Option::as_ref),
-                &mut notices,
-            );
+            let before = lost.len();
+            carry_back(&private, &users, known.and_then(Option::as_ref), &mut lost);
             if self.spec.caches.iter().any(|cache| name == *cache) {
-                notices.truncate(before);
+                lost.truncate(before);
             }
         }
-        notices
+        lost
     }
 
     fn is_litter(&self, name: &OsStr) -> bool {
@@ -169,6 +161,15 @@ fn merged(edit: &ConfigEdit) -> Result<String, AgentError> {
             ),
         )
     })
+}
+
+/// A new file that only this user can read.
+fn create_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> AgentError {

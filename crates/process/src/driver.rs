@@ -17,8 +17,9 @@ use tokio::time::Instant;
 
 use crate::follow::Follower;
 use crate::framing::LineBuf;
+use crate::notice::Notice;
 use crate::observe::Observed;
-use crate::on_disk::{Notice, OnDisk};
+use crate::on_disk::OnDisk;
 use crate::reading::Reader;
 use crate::recording::Recording;
 use crate::spawn::Output;

@@ -12,9 +12,9 @@ use teamster_core::{
     AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch, McpDelivery,
     McpServer,
 };
-use teamster_mcp::lease;
 
 use crate::config::{EnvPolicy, RuntimeConfig};
+use crate::config_files::ConfigFiles;
 use crate::leftovers;
 use crate::os;
 use crate::program::{check_program, find_program, native_program, not_found};
@@ -84,7 +84,7 @@ impl Plan {
             cli: provider.info().name,
             servers: params.mcp_servers.iter().map(|s| s.name.clone()).collect(),
             leased: (leasable_files(provider, params).into_iter())
-                .filter(|file| lease::exists(file))
+                .filter(|file| ConfigFiles::is_leased(file))
                 .collect(),
         })
     }

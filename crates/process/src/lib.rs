@@ -120,8 +120,9 @@
 //! single thread, a consumer that blocks this thread also stops the reading. Unix only.
 #![warn(missing_docs)]
 
-mod carry_back;
 mod config;
+#[cfg(feature = "mcp-files")]
+mod config_files;
 mod driver;
 mod engine;
 mod follow;
@@ -132,12 +133,14 @@ mod inherited;
 mod launch;
 mod leftovers;
 mod live;
+#[cfg(not(feature = "mcp-files"))]
+mod no_config_files;
+mod notice;
 mod observe;
 mod on_disk;
 mod orders;
 mod os;
 mod pool;
-mod private_home;
 mod program;
 mod queue;
 mod reading;
@@ -156,6 +159,8 @@ mod trace;
 mod watchdog;
 
 /// The vocabulary, so that this crate and that of a provider are enough.
+#[cfg(not(feature = "mcp-files"))]
+use no_config_files as config_files;
 pub use teamster_core;
 
 pub use config::{EnvPolicy, RuntimeConfig};

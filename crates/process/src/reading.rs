@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::framing::Frame;
 use crate::guard::{Panicked, panic_error};
-use crate::on_disk::Notice;
+use crate::notice::Notice;
 use crate::orders::Orders;
 use crate::queue::Producer;
 use crate::session::commands::CommandTimes;

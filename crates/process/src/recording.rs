@@ -18,7 +18,7 @@ use teamster_core::{AgentError, ErrorKind, ExecuteParams, Exit};
 
 use crate::config::RuntimeConfig;
 use crate::launch::Plan;
-use crate::on_disk::Notice;
+use crate::notice::Notice;
 use crate::run_folder::create_private;
 use about::About;
 

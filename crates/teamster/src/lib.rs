@@ -39,7 +39,9 @@
 //! Client Protocol, by its command (`acp`). `orchestrator`, also on, adds runs with retry, fallback,
 //! limits and budgets (`orchestrator`). `store` adds a database of sessions and of the history of
 //! runs (`store`). `usage` adds accounting of tokens and cost from what the CLIs leave on disk (`usage`),
-//! `loop` the long-running agent loop and its supervisor (`agent_loop`). `schema` adds JSON Schemas of the
+//! `loop` the long-running agent loop and its supervisor (`agent_loop`). `mcp-files`, which three of the
+//! providers turn on, reads the `mcpServers` JSON that users have and changes the CLIs' own configuration files
+//! (`mcp`). `schema` adds JSON Schemas of the
 //! wire types, `tracing` spans and events of runs.
 #![warn(missing_docs)]
 
@@ -61,6 +63,7 @@ pub use teamster_core::{
     SessionProvider, SessionRuntime, SharedRuntime, SystemPrompt, SystemPromptSupport, Text,
     Thinking, Timeouts, ToolKind, ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
 };
+#[cfg(feature = "mcp-files")]
 pub use teamster_mcp as mcp;
 pub use teamster_process as process;
 pub use teamster_process::{EnvPolicy, RuntimeConfig};

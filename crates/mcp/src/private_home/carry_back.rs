@@ -5,11 +5,9 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
-use crate::on_disk::Notice;
-
 /// What a file was, to see whether somebody has changed it since.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(super) struct Stamp {
     device: u64,
     inode: u64,
     length: u64,
@@ -18,7 +16,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     /// That of what is there now, also at the end of links; `None` if nothing is.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    pub(super) fn of(path: &Path) -> Option<Self> {
         path.metadata().ok().map(|data| Self {
             device: data.dev(),
             inode: data.ino(),
@@ -30,23 +28,23 @@ impl Stamp {
 
 /// Brings a file or a folder to its place. What is there is only replaced if it is still as `known`.
 /// Folders are joined. Nothing is deleted.
-pub(crate) fn carry_back(from: &Path, to: &Path, known: Option<&Stamp>, notices: &mut Vec<Notice>) {
+pub(super) fn carry_back(from: &Path, to: &Path, known: Option<&Stamp>, lost: &mut Vec<String>) {
     let result = from
         .symlink_metadata()
-        .and_then(|data| carry(from, to, &data, known, notices));
+        .and_then(|data| carry(from, to, &data, known, lost));
     match result {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            notices.push(Notice::warning(format!(
+            lost.push(format!(
                 "{}: changed by somebody else during the run as well; that stays, and what the CLI \
                  wrote there is lost",
                 to.display()
-            )));
+            ));
         }
-        Err(error) => notices.push(Notice::warning(format!(
+        Err(error) => lost.push(format!(
             "{}: what the CLI wrote there is lost: {error}",
             to.display()
-        ))),
+        )),
     }
 }
 
@@ -56,10 +54,10 @@ fn carry(
     to: &Path,
     data: &Metadata,
     known: Option<&Stamp>,
-    notices: &mut Vec<Notice>,
+    lost: &mut Vec<String>,
 ) -> io::Result<()> {
     if data.is_dir() {
-        return carry_folder(from, to, data, notices);
+        return carry_folder(from, to, data, lost);
     }
     if data.is_symlink() {
         let leads_to = fs::read_link(from)?;
@@ -100,12 +98,7 @@ fn carry(
     placed.map(drop).map_err(|error| error.error)
 }
 
-fn carry_folder(
-    from: &Path,
-    to: &Path,
-    data: &Metadata,
-    notices: &mut Vec<Notice>,
-) -> io::Result<()> {
+fn carry_folder(from: &Path, to: &Path, data: &Metadata, lost: &mut Vec<String>) -> io::Result<()> {
     if to.symlink_metadata().is_err() {
         make_parent(to)?;
         // Fails on another disk, and then its files are copied.
@@ -119,7 +112,7 @@ fn carry_folder(
     }
     for entry in fs::read_dir(from)? {
         let entry = entry?;
-        carry_back(&entry.path(), &to.join(entry.file_name()), None, notices);
+        carry_back(&entry.path(), &to.join(entry.file_name()), None, lost);
     }
     Ok(())
 }
@@ -172,9 +165,9 @@ mod tests {
         }
 
         fn carry(&self, known: Option<&Stamp>) -> Vec<String> {
-            let mut notices = Vec::new();
-            carry_back(&self.from, &self.to, known, &mut notices);
-            notices.into_iter().map(|notice| notice.message).collect()
+            let mut lost = Vec::new();
+            carry_back(&self.from, &self.to, known, &mut lost);
+            lost.into_iter().map(|notice| notice.message).collect()
         }
     }
 
@@ -254,10 +247,10 @@ mod tests {
         fs::create_dir_all(place.to.join("both")).unwrap();
         fs::write(place.to.join("both/theirs"), "4").unwrap();
         fs::write(place.to.join("both/clash"), "5").unwrap();
-        let notices = place.carry(None);
-        assert_eq!(notices.len(), 1, "{notices:?}");
+        let lost = place.carry(None);
+        assert_eq!(lost.len(), 1, "{lost:?}");
         let clash = place.to.join("both/clash");
-        assert!(notices[0].starts_with(&format!("{}: ", clash.display())));
+        assert!(lost[0].starts_with(&format!("{}: ", clash.display())));
         for (file, content) in [
             ("both/mine", "1"),
             ("both/theirs", "4"),

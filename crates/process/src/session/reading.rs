@@ -21,7 +21,7 @@ use super::replies::Replies;
 use super::shared::{Command, Known, NewTurn, Wish};
 use crate::framing::Frame;
 use crate::guard::{Panicked, panic_error};
-use crate::on_disk::Notice;
+use crate::notice::Notice;
 use crate::orders::Orders;
 use crate::queue::{Producer, queue};
 use crate::reading::Reader;

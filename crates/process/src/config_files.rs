@@ -1,0 +1,175 @@
+//! The user's own configuration files of a CLI, as far as a run changes them or a killed one has.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use teamster_core::{AgentError, ConfigEdit, ConfigPlace, ConfigTable, ErrorCode, ErrorKind};
+use teamster_mcp::edit::names;
+use teamster_mcp::lease::{self, Lease, Released, pending, restore};
+use teamster_mcp::private_home::Home;
+
+use crate::launch::{Env, Plan};
+use crate::notice::Notice;
+use crate::run_folder::RunFolder;
+use crate::trace::trace;
+
+/// What a run has changed, and gives back at its end.
+#[derive(Debug, Default)]
+pub(crate) struct ConfigFiles {
+    lease: Option<(PathBuf, Lease)>,
+    home: Option<Home>,
+}
+
+impl ConfigFiles {
+    /// Whether some run has a lease on the file.
+    pub(crate) fn is_leased(file: &Path) -> bool {
+        lease::exists(file)
+    }
+
+    /// Takes out of the files what killed runs have left, and refuses a server that the CLI would mix with
+    /// one of the user's. Blocks.
+    #[expect(clippy::unused_self, reason = "as without the feature")]
+    pub(crate) fn look_after(
+        &self,
+        plan: &mut Plan,
+        notices: &mut Vec<Notice>,
+    ) -> Result<(), AgentError> {
+        undo_killed_runs(plan, notices);
+        check_names(plan, notices)
+    }
+
+    /// Makes the change, and tells the CLI where the changed file is. Blocks.
+    pub(crate) fn change<'a>(
+        &mut self,
+        edit: ConfigEdit,
+        env: &mut Env,
+        folder: impl FnOnce() -> Result<&'a RunFolder, AgentError>,
+    ) -> Result<(), AgentError> {
+        match &edit.place {
+            ConfigPlace::Lease => {
+                let lease = Lease::acquire(&edit)?;
+                trace!(DEBUG, file = %lease.file().display(), "lease");
+                self.lease = Some((edit.table.file, lease));
+                Ok(())
+            }
+            ConfigPlace::PrivateHome(home) => {
+                let made = Home::make(folder()?.path(), &edit, home)?;
+                let made = self.home.insert(made);
+                env.set_path(home.variable, made.path())
+            }
+            _ => Err(AgentError::new(
+                ErrorCode::ConfigLease,
+                ErrorKind::Internal,
+                "this place of a configuration file is not known",
+            )),
+        }
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.lease.is_none() && self.home.is_none()
+    }
+
+    /// Gives all back. Blocks.
+    pub(crate) fn give_back(&mut self, notices: &mut Vec<Notice>) {
+        if let Some((file, lease)) = self.lease.take() {
+            match lease.release() {
+                Ok(Released::Cleaned) => notices.push(Notice::info(format!(
+                    "{}: somebody changed it during the run, so only the MCP servers of the run \
+                     were taken out of it",
+                    file.display()
+                ))),
+                Ok(_) => {}
+                Err(error) => notices.push(Notice::warning(error.to_string())),
+            }
+        }
+        if let Some(home) = self.home.take() {
+            notices.extend(home.carry_back().into_iter().map(Notice::warning));
+        }
+    }
+}
+
+/// Takes the servers of killed runs out of the files that the CLI reads: it would start them, and runs
+/// put them there approved. Those of runs that are alive stay.
+fn undo_killed_runs(plan: &mut Plan, notices: &mut Vec<Notice>) {
+    for file in std::mem::take(&mut plan.leased) {
+        let killed = match pending(&file) {
+            Ok(Some(pending)) if pending.running == 0 => pending.servers,
+            _ => Vec::new(),
+        };
+        match restore(&file) {
+            Ok(Released::Restored | Released::Cleaned) if !killed.is_empty() => {
+                notices.push(Notice::info(format!(
+                    "{}: a run that was killed had left its MCP servers in it, and they were \
+                     taken out: {}",
+                    file.display(),
+                    killed.join(", ")
+                )));
+            }
+            Ok(_) => {}
+            Err(error) => notices.push(Notice::warning(format!(
+                "{error}; MCP servers of a run that was killed may still be in it, and {} may \
+                 start them",
+                plan.cli
+            ))),
+        }
+    }
+}
+
+/// Refuses a server that the CLI would mix with one of the user's.
+fn check_names(plan: &Plan, notices: &mut Vec<Notice>) -> Result<(), AgentError> {
+    let leased = match &plan.launch.config {
+        Some(edit) if edit.place == ConfigPlace::Lease => Some(&edit.table.file),
+        _ => None,
+    };
+    for table in &plan.launch.names_taken {
+        if plan.servers.is_empty() || Some(&table.file) == leased {
+            // The lease looks itself, and knows the entries of other runs from the user's.
+            continue;
+        }
+        let file = table.file.display();
+        let taken = match taken(table, &plan.servers) {
+            Ok(Some(_)) => {
+                // It may be what a killed run has left there. If not, nothing is changed.
+                let _ = restore(&table.file);
+                taken(table, &plan.servers)
+            }
+            result => result,
+        };
+        match taken {
+            Ok(None) => {}
+            Ok(Some(name)) => {
+                let theirs = pending(&table.file).ok().flatten();
+                let is_a_runs = theirs.is_some_and(|it| it.servers.contains(&name));
+                let (whose, or) = if is_a_runs {
+                    (" of another run", ", or wait for that run's end")
+                } else {
+                    ("", "")
+                };
+                return Err(AgentError::refused_server(
+                    name.as_str(),
+                    format!(
+                        "{file} has a server{whose} of this name too, and {} would mix the two \
+                         or leave one out; choose another name{or}",
+                        plan.cli
+                    ),
+                ));
+            }
+            // The CLI says itself what is wrong with its file.
+            Err(error) => notices.push(Notice::warning(format!(
+                "{file}: the names of its MCP servers are not known: {error}"
+            ))),
+        }
+    }
+    Ok(())
+}
+
+/// The first of these names that the table has too. An error says why that is not known.
+fn taken(table: &ConfigTable, servers: &[String]) -> Result<Option<String>, String> {
+    let text = match fs::read_to_string(&table.file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        result => result.map_err(|error| error.to_string())?,
+    };
+    let users = names(&text, table.format, table.key).map_err(|error| error.to_string())?;
+    Ok(servers.iter().find(|name| users.contains(name)).cloned())
+}

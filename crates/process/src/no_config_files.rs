@@ -1,0 +1,53 @@
+//! In place of `config_files` in a build without the feature `mcp-files`: no file is changed.
+
+use std::path::Path;
+
+use teamster_core::{AgentError, ConfigEdit, ErrorCode, ErrorKind};
+
+use crate::launch::{Env, Plan};
+use crate::notice::Notice;
+use crate::run_folder::RunFolder;
+
+#[derive(Debug, Default)]
+pub(crate) struct ConfigFiles;
+
+impl ConfigFiles {
+    pub(crate) fn is_leased(_: &Path) -> bool {
+        false
+    }
+
+    pub(crate) fn look_after(
+        &self,
+        plan: &mut Plan,
+        _: &mut Vec<Notice>,
+    ) -> Result<(), AgentError> {
+        match plan.launch.config.is_none() && plan.launch.names_taken.is_empty() {
+            true => Ok(()),
+            false => Err(absent()),
+        }
+    }
+
+    pub(crate) fn change<'a>(
+        &mut self,
+        _: ConfigEdit,
+        _: &mut Env,
+        _: impl FnOnce() -> Result<&'a RunFolder, AgentError>,
+    ) -> Result<(), AgentError> {
+        Err(absent())
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        true
+    }
+
+    pub(crate) fn give_back(&mut self, _: &mut Vec<Notice>) {}
+}
+
+fn absent() -> AgentError {
+    AgentError::new(
+        ErrorCode::ConfigLease,
+        ErrorKind::Internal,
+        "this build reads and changes no configuration file of a CLI: turn on the feature `mcp-files` of \
+         teamster-process, or of teamster",
+    )
+}

@@ -1,0 +1,31 @@
+//! What the engine itself has to say in a run.
+
+use teamster_core::{AgentEvent, NoticeLevel, NoticeSource};
+
+/// Something to tell the user beside what the CLI says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) level: NoticeLevel,
+    pub(crate) message: String,
+}
+
+impl Notice {
+    pub(crate) fn warning(message: String) -> Self {
+        Self {
+            level: NoticeLevel::Warning,
+            message,
+        }
+    }
+
+    #[cfg(feature = "mcp-files")]
+    pub(crate) fn info(message: String) -> Self {
+        Self {
+            level: NoticeLevel::Info,
+            message,
+        }
+    }
+
+    pub(crate) fn event(self) -> AgentEvent {
+        AgentEvent::notice(self.level, NoticeSource::Runtime, self.message)
+    }
+}
