@@ -41,8 +41,7 @@
 //! runs (`store`). `usage` adds accounting of tokens and cost from what the CLIs leave on disk (`usage`),
 //! `loop` the long-running agent loop and its supervisor (`agent_loop`). `mcp-files`, which three of the
 //! providers turn on, reads the `mcpServers` JSON that users have and changes the CLIs' own configuration files
-//! (`mcp`). `schema` adds JSON Schemas of the
-//! wire types, `tracing` spans and events of runs.
+//! (`mcp`). `schema` adds JSON Schemas of the wire types, `tracing` spans and events of runs.
 #![warn(missing_docs)]
 
 #[cfg(feature = "loop")]

@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow};
 use serde::Serialize;
 use teamster::process::run_mark;
 use teamster::{McpServer, McpTools, McpTransport};
+use teamster_core::time::millis;
 use tokio::task::JoinSet;
 
 use super::list::reached_by;
@@ -199,8 +200,7 @@ async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
         garbage,
         stderr,
     } = probe(&server, limit, (variable, &mark)).await;
-    let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-    checked.duration_ms = Some(millis);
+    checked.duration_ms = Some(millis(start.elapsed()));
     if let Some(line) = garbage {
         let what = format!("it prints what is no message on stdout, such as: {line}");
         checked.warnings.push(what);
@@ -272,8 +272,8 @@ fn print(checked: &Checked, out: &mut impl Write) -> io::Result<()> {
         let tools = u64::try_from(checked.tools.len()).unwrap_or(u64::MAX);
         write!(out, "  {}", words::plural(tools, "tool"))?;
     }
-    if let Some(millis) = checked.duration_ms {
-        write!(out, "  {dim}{}{dim:#}", words::duration_ms(millis))?;
+    if let Some(took) = checked.duration_ms {
+        write!(out, "  {dim}{}{dim:#}", words::duration_ms(took))?;
     }
     writeln!(out)?;
     if let Some(problem) = &checked.problem {

@@ -164,7 +164,7 @@ impl Narrator {
     /// What is going on while nothing comes.
     pub(crate) fn waiting(&self, now: Duration) -> String {
         let for_long = |since: Duration| {
-            let ms = u64::try_from(now.saturating_sub(since).as_millis()).unwrap_or(u64::MAX);
+            let ms = millis(now.saturating_sub(since));
             // A clock that begins at once would only flicker.
             if ms < 2000 {
                 String::new()
