@@ -8,6 +8,7 @@ use console::{measure_text_width, truncate_str};
 use serde_json::Value;
 use teamster::{CostSource, RunResult, Usage};
 use teamster_core::is_bidi_control;
+pub(crate) use teamster_core::one_line;
 
 /// Milliseconds as `0.3s`, `42s`, `2m 05s` or `1h 00m`.
 pub(crate) fn duration_ms(ms: u64) -> String {
@@ -86,20 +87,6 @@ pub(crate) fn usd(usd: f64) -> String {
     } else {
         format!("${usd:.4}")
     }
-}
-
-/// The text in one line, without control characters: those could move the cursor or worse, or show the
-/// text in another order than it has.
-pub(crate) fn one_line(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c.is_control())
-        .map(|word| {
-            word.chars()
-                .filter(|c| !is_bidi_control(*c))
-                .collect::<String>()
-        })
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 /// The text in lines of at most `width` columns, cut between words: the first line begins in column

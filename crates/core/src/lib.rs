@@ -92,6 +92,6 @@ pub use session::{
 };
 pub use setters::IntoOption;
 pub use stream::{AbortHandle, EventStream};
-pub use text::{excerpt, is_bidi_control, tail, without_colors};
+pub use text::{excerpt, is_bidi_control, one_line, tail, without_colors};
 pub use tokio_util::sync::CancellationToken;
 pub use usage::{ModelUsage, Usage};

@@ -22,6 +22,20 @@ pub fn tail(text: &str, max: usize) -> String {
     format!("…{}", &text[text.ceil_char_boundary(text.len() - max)..])
 }
 
+/// The text in one line, without control characters: those could move the cursor or worse, or show the
+/// text in another order than it has.
+pub fn one_line(text: &str) -> String {
+    text.split(|c: char| c.is_whitespace() || c.is_control())
+        .map(|word| {
+            word.chars()
+                .filter(|c| !is_bidi_control(*c))
+                .collect::<String>()
+        })
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
 /// The text without the escape sequences by which programs colour what they write.
 ///
 /// ```

@@ -127,6 +127,7 @@ mod driver;
 mod engine;
 mod follow;
 pub mod framing;
+mod group;
 mod guard;
 mod identity;
 mod inherited;
@@ -164,6 +165,7 @@ use no_config_files as config_files;
 pub use teamster_core;
 
 pub use config::{EnvPolicy, RuntimeConfig};
+pub use group::ProcessGroup;
 pub use identity::{Presence, ProcessIdentity, ProcessSignal, process_space};
 pub use inherited::InheritedMark;
 pub use launch::{leasable_files, run_mark};

@@ -1,28 +1,24 @@
-//! Starts one server, asks it what it is, and ends it.
+//! Tries an MCP server: starts it, asks it what it is, and ends it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams, Tool};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::{RoleClient, ServiceExt};
-use teamster::process::find_program;
-use teamster::{McpServer, McpTransport};
-use teamster_core::Secrets;
 use teamster_core::sync::lock;
-use teamster_core::time::millis;
+use teamster_core::{McpServer, McpTransport, Secrets, excerpt, one_line};
+use teamster_process::{ProcessGroup, find_program};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
-
-use crate::{params, words};
 
 /// How long a server may take to end after the end of its input, and again after SIGTERM.
 const GRACE: Duration = Duration::from_millis(1500);
@@ -38,52 +34,123 @@ const MOST_TOOLS: usize = 10_000;
 /// The same for texts of the server's in a message.
 const LONGEST_TEXT: usize = 300;
 
-/// What a server says of itself.
-#[derive(Debug, Default)]
-pub(super) struct Answer {
-    /// Name and version.
-    pub(super) server: Option<(String, String)>,
-    pub(super) tools: Vec<Tool>,
+/// How a server is tried.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ProbeOptions {
+    /// How long it may take to answer all. 30 s.
+    pub limit: Duration,
+    /// Variables that its processes get beside those of the server.
+    pub env: Vec<(String, String)>,
+    /// Variables of ours that it does not get.
+    pub env_remove: Vec<String>,
 }
 
-impl Answer {
-    /// The same without what `hide` takes out of its texts.
-    fn hidden(mut self, hide: impl Fn(&str) -> String) -> Self {
-        self.server = self
-            .server
-            .map(|(name, version)| (hide(&name), hide(&version)));
-        for tool in &mut self.tools {
-            tool.name = hide(&tool.name).into();
-            tool.description = tool.description.take().map(|it| hide(&it).into());
+impl Default for ProbeOptions {
+    fn default() -> Self {
+        Self {
+            limit: Duration::from_secs(30),
+            env: Vec::new(),
+            env_remove: Vec::new(),
         }
-        self
+    }
+}
+
+/// What a server says of itself. No text in it holds a secret of the server's.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ProbeAnswer {
+    /// Its name and version, if it says them.
+    pub server: Option<(String, String)>,
+    /// Its tools.
+    pub tools: Vec<ProbedTool>,
+}
+
+/// A tool of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProbedTool {
+    /// Its name, without the server's.
+    pub name: String,
+    /// What it is for, if that is said.
+    pub description: Option<String>,
+}
+
+/// Why a server cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProbeError {
+    /// It did not answer in time.
+    TimedOut {
+        /// What it was asked: `initialize` or `tools/list`.
+        method: &'static str,
+        /// The limit that was over.
+        limit: Duration,
+    },
+    /// Anything else, in a sentence.
+    Other(String),
+}
+
+impl fmt::Display for ProbeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut { method, limit } => {
+                write!(f, "it did not answer `{method}` within {limit:?}")
+            }
+            Self::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for ProbeError {}
+
+impl From<String> for ProbeError {
+    fn from(what: String) -> Self {
+        Self::Other(what)
     }
 }
 
 /// How it went.
-#[derive(Debug)]
-pub(super) struct Probed {
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Probed {
     /// What it said, or what is wrong.
-    pub(super) answer: Result<Answer, String>,
+    pub answer: Result<ProbeAnswer, ProbeError>,
     /// The first line on stdout that was no message.
-    pub(super) garbage: Option<String>,
+    pub garbage: Option<String>,
     /// The last lines on stderr, if it failed.
-    pub(super) stderr: Vec<String>,
+    pub stderr: Vec<String>,
 }
 
 impl From<String> for Probed {
     fn from(problem: String) -> Self {
         Self {
-            answer: Err(problem),
+            answer: Err(problem.into()),
             garbage: None,
             stderr: Vec::new(),
         }
     }
 }
 
-/// Tries a stdio server. When this returns, nothing of its process group is left; when it is dropped
-/// before, nothing either. `mark` is an environment variable that its processes shall carry.
-pub(super) async fn probe(server: &McpServer, limit: Duration, mark: (&str, &str)) -> Probed {
+/// Starts a stdio server, asks it who it is and which tools it has, and ends it. A server that is reached by
+/// HTTP is not contacted: that is an error here.
+///
+/// When this returns, nothing of its process group is left; when it is dropped before, nothing either.
+///
+/// ```no_run
+/// use teamster::McpServer;
+/// use teamster::mcp_probe::{ProbeOptions, probe};
+///
+/// # async fn example() -> Result<(), teamster::mcp_probe::ProbeError> {
+/// let server = McpServer::stdio("tracker", "tracker-mcp", ["--read-only"]);
+/// let probed = probe(&server, &ProbeOptions::default()).await;
+/// for tool in probed.answer?.tools {
+///     println!("{}", tool.name);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub async fn probe(server: &McpServer, options: &ProbeOptions) -> Probed {
     let McpTransport::Stdio {
         command,
         args,
@@ -93,7 +160,7 @@ pub(super) async fn probe(server: &McpServer, limit: Duration, mark: (&str, &str
     else {
         return "it is no program".to_owned().into();
     };
-    let (mut child, group) = match start(command, args, env, cwd.as_deref(), mark) {
+    let (mut child, group) = match start(command, args, env, cwd.as_deref(), options) {
         Ok(started) => started,
         Err(problem) => return problem.into(),
     };
@@ -110,7 +177,7 @@ pub(super) async fn probe(server: &McpServer, limit: Duration, mark: (&str, &str
     let reading = tokio::spawn(sort_out(stdout, to_client, Arc::clone(&garbage)));
 
     let mut phase = Phase::Initialize;
-    let talked = timeout(limit, talk(messages, stdin, &mut phase)).await;
+    let talked = timeout(options.limit, talk(messages, stdin, &mut phase)).await;
     // By now its stdin is closed, which is the order to end.
     let status = end(&mut child, &group, talked.is_ok()).await;
     let _ = timeout(DRAIN, &mut stderr).await;
@@ -119,13 +186,12 @@ pub(super) async fn probe(server: &McpServer, limit: Duration, mark: (&str, &str
 
     let answer = match talked {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(Wrong::Said(what))) => Err(what),
-        Ok(Err(Wrong::Closed)) => Err(closed(phase, status)),
-        Err(_) => Err(format!(
-            "it did not answer `{}` within {}",
-            phase.method(),
-            words::duration_ms(millis(limit))
-        )),
+        Ok(Err(Wrong::Said(what))) => Err(what.into()),
+        Ok(Err(Wrong::Closed)) => Err(closed(phase, status).into()),
+        Err(_) => Err(ProbeError::TimedOut {
+            method: phase.method(),
+            limit: options.limit,
+        }),
     };
     // A server may print its own secrets.
     let secrets = Secrets::of([server]);
@@ -136,12 +202,24 @@ pub(super) async fn probe(server: &McpServer, limit: Duration, mark: (&str, &str
         Vec::new()
     };
     Probed {
-        answer: answer
-            .map(|answer| answer.hidden(hide))
-            .map_err(|what| hide(&what)),
+        answer: match answer {
+            Ok(answer) => Ok(hidden(answer, hide)),
+            Err(ProbeError::Other(what)) => Err(hide(&what).into()),
+            Err(error) => Err(error),
+        },
         garbage: lock(&garbage).take().map(|line: String| hide(&line)),
         stderr: stderr.iter().map(|line| hide(line)).collect(),
     }
+}
+
+/// The same without what `hide` takes out of its texts.
+fn hidden(mut answer: ProbeAnswer, hide: impl Fn(&str) -> String) -> ProbeAnswer {
+    answer.server = (answer.server).map(|(name, version)| (hide(&name), hide(&version)));
+    for tool in &mut answer.tools {
+        tool.name = hide(&tool.name);
+        tool.description = tool.description.as_deref().map(&hide);
+    }
+    answer
 }
 
 fn start(
@@ -149,8 +227,8 @@ fn start(
     args: &[String],
     env: &BTreeMap<String, String>,
     cwd: Option<&Path>,
-    mark: (&str, &str),
-) -> Result<(Child, Group), String> {
+    options: &ProbeOptions,
+) -> Result<(Child, ProcessGroup), String> {
     let named = match cwd {
         // Such a path is meant from where the server works.
         Some(cwd) if command.contains('/') => cwd.join(command),
@@ -163,60 +241,33 @@ fn start(
     let path: Option<&OsStr> = path.as_deref();
     let program = find_program(&named.to_string_lossy(), path).map_err(|error| error.message)?;
     let mut command = Command::new(program);
+    for name in &options.env_remove {
+        command.env_remove(name);
+    }
     command
         .args(args)
-        .env_remove(params::STORE_VARIABLE)
-        .env(mark.0, mark.1)
+        .envs(options.env.iter().map(|(name, value)| (name, value)))
         .envs(env)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
+        .stderr(Stdio::piped());
     if let Some(cwd) = cwd {
         if !cwd.is_dir() {
             return Err(format!("cwd: there is no directory {}", cwd.display()));
         }
         command.current_dir(cwd);
     }
-    // A group of its own, so that it can be ended with what it started.
-    command.process_group(0);
-    let child = command
-        .spawn()
-        .map_err(|error| format!("it cannot be started: {error}"))?;
-    let group = Group(child.id().and_then(|pid| i32::try_from(pid).ok()));
-    Ok((child, group))
-}
-
-/// A process group, which is killed when this is dropped.
-struct Group(Option<i32>);
-
-impl Group {
-    fn send(&self, signal: Signal) {
-        if let Some(id) = self.0 {
-            // As long as anything is left of the group its id is its own. Gone already is no error.
-            let _ = killpg(Pid::from_raw(id), signal);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.send(Signal::SIGKILL);
-    }
+    ProcessGroup::spawn(&mut command).map_err(|error| format!("it cannot be started: {error}"))
 }
 
 /// Ends a server whose input has ended; how it ended by itself. One that did not answer in time is not
 /// waited for.
-async fn end(child: &mut Child, group: &Group, answered: bool) -> Option<ExitStatus> {
+async fn end(child: &mut Child, group: &ProcessGroup, answered: bool) -> Option<ExitStatus> {
     if answered && let Ok(Ok(status)) = timeout(GRACE, child.wait()).await {
-        group.send(Signal::SIGKILL);
+        group.kill();
         return Some(status);
     }
-    group.send(Signal::SIGTERM);
-    let _ = timeout(GRACE, child.wait()).await;
-    group.send(Signal::SIGKILL);
-    // It is gone at once, unless it hangs in the kernel.
-    let _ = timeout(GRACE, child.wait()).await;
+    group.end(child, GRACE).await;
     None
 }
 
@@ -246,7 +297,7 @@ async fn talk(
     messages: DuplexStream,
     stdin: tokio::process::ChildStdin,
     phase: &mut Phase,
-) -> Result<Answer, Wrong> {
+) -> Result<ProbeAnswer, Wrong> {
     let us = Implementation::new("teamster", env!("CARGO_PKG_VERSION"));
     let client = ClientConfig::new(ClientCapabilities::default(), us);
     let mut client = client
@@ -273,10 +324,12 @@ async fn talk(
         Ok(Vec::new())
     };
     let _ = client.close().await;
-    Ok(Answer {
-        server,
-        tools: tools?,
-    })
+    let tools = tools?.into_iter().map(|tool| ProbedTool {
+        name: tool.name.into_owned(),
+        description: tool.description.map(Cow::into_owned),
+    });
+    let tools = tools.collect();
+    Ok(ProbeAnswer { server, tools })
 }
 
 async fn tools(client: &rmcp::service::Peer<RoleClient>) -> Result<Vec<Tool>, Wrong> {
@@ -363,6 +416,6 @@ fn last_lines(said: &[u8]) -> Vec<String> {
 }
 
 /// A text of the server's in one line that is not too long.
-pub(super) fn text(text: &str) -> String {
-    teamster_core::excerpt(&words::one_line(text), LONGEST_TEXT)
+fn text(text: &str) -> String {
+    excerpt(&one_line(text), LONGEST_TEXT)
 }

@@ -6,22 +6,24 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, anyhow};
 use serde::Serialize;
+use teamster::mcp_probe::{ProbeError, ProbeOptions, ProbedTool, probe};
 use teamster::process::run_mark;
 use teamster::{McpServer, McpTools, McpTransport};
+use teamster_core::excerpt;
 use teamster_core::time::millis;
 use tokio::task::JoinSet;
 
 use super::list::reached_by;
-use super::probe::{self, Probed, probe};
 use super::servers::{own_variable, sources_or_default};
 use super::{Failure, Given, given};
 use crate::args::McpCheckArgs;
 use crate::guard::Guard;
+use crate::params::STORE_VARIABLE;
 use crate::signals::Source;
 use crate::{exit_code, orphans, tokio_runtime, words};
 
-/// How long a server may take to answer where nobody says.
-const LIMIT: Duration = Duration::from_secs(30);
+/// The longest text of a server in a line.
+const LONGEST_TEXT: usize = 300;
 
 /// The JSON form of `--json`.
 #[derive(Debug, Serialize)]
@@ -192,30 +194,37 @@ async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
         checked.warnings.push(what);
         return checked;
     }
-    let limit = asked.or(server.startup_timeout).unwrap_or(LIMIT);
-    let start = Instant::now();
+    let mut options = ProbeOptions::default();
+    if let Some(limit) = asked.or(server.startup_timeout) {
+        options.limit = limit;
+    }
     let (variable, mark) = run_mark();
-    let Probed {
-        answer,
-        garbage,
-        stderr,
-    } = probe(&server, limit, (variable, &mark)).await;
+    options.env = vec![(variable.to_owned(), mark)];
+    options.env_remove = vec![STORE_VARIABLE.to_owned()];
+    let start = Instant::now();
+    let probed = probe(&server, &options).await;
     checked.duration_ms = Some(millis(start.elapsed()));
-    if let Some(line) = garbage {
+    if let Some(line) = probed.garbage {
         let what = format!("it prints what is no message on stdout, such as: {line}");
         checked.warnings.push(what);
     }
-    checked.stderr = stderr;
-    match answer {
+    checked.stderr = probed.stderr;
+    match probed.answer {
         Err(problem) => {
             checked.state = State::Failed;
-            checked.problem = Some(problem);
+            checked.problem = Some(match problem {
+                ProbeError::TimedOut { method, limit } => format!(
+                    "it did not answer `{method}` within {}",
+                    words::duration_ms(millis(limit))
+                ),
+                other => other.to_string(),
+            });
         }
         Ok(answer) => {
             checked.state = State::Ok;
             let (name, version) = answer.server.unzip();
-            checked.server_name = name.map(|it| probe::text(&it));
-            checked.server_version = version.map(|it| probe::text(&it));
+            checked.server_name = name.map(|it| text(&it));
+            checked.server_version = version.map(|it| text(&it));
             checked
                 .warnings
                 .extend(not_there(&server.tools, &answer.tools));
@@ -226,17 +235,19 @@ async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
     checked
 }
 
-fn describe(tool: &rmcp::model::Tool, filter: &McpTools) -> Tool {
+fn describe(tool: &ProbedTool, filter: &McpTools) -> Tool {
     let description = tool.description.as_deref().unwrap_or_default();
-    let first = description
-        .lines()
-        .map(probe::text)
-        .find(|it| !it.is_empty());
+    let first = description.lines().map(text).find(|it| !it.is_empty());
     Tool {
-        name: probe::text(&tool.name),
+        name: text(&tool.name),
         description: first.unwrap_or_default(),
         offered: is_offered(&tool.name, filter),
     }
+}
+
+/// A text of the server's in one line that is not too long.
+fn text(text: &str) -> String {
+    excerpt(&words::one_line(text), LONGEST_TEXT)
 }
 
 fn is_offered(tool: &str, filter: &McpTools) -> bool {
@@ -245,7 +256,7 @@ fn is_offered(tool: &str, filter: &McpTools) -> bool {
 }
 
 /// Names in the filter that mean no tool of the server's: most likely a slip.
-fn not_there(filter: &McpTools, tools: &[rmcp::model::Tool]) -> Option<String> {
+fn not_there(filter: &McpTools, tools: &[ProbedTool]) -> Option<String> {
     let named = filter.only.iter().flatten().chain(&filter.except);
     let missing: Vec<_> = named
         .filter(|name| !tools.iter().any(|tool| tool.name == **name))

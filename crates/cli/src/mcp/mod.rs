@@ -2,7 +2,6 @@
 
 mod check;
 mod list;
-mod probe;
 mod restore;
 mod servers;
 mod typed;
