@@ -167,7 +167,7 @@ mod tests {
         fn carry(&self, known: Option<&Stamp>) -> Vec<String> {
             let mut lost = Vec::new();
             carry_back(&self.from, &self.to, known, &mut lost);
-            lost.into_iter().map(|notice| notice.message).collect()
+            lost
         }
     }
 

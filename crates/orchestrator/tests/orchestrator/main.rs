@@ -1,4 +1,4 @@
-//! The engine with scripted runtimes, on paused time.
+//! The engine with scripted runtimes, on paused time, and with the real providers (`providers`).
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,6 +15,8 @@ mod lifecycle;
 mod limits;
 mod outcome;
 mod properties;
+#[cfg(unix)]
+mod providers;
 mod retry;
 mod sessions;
 mod side_effects;

@@ -2,7 +2,7 @@
 
 use teamster_claude::Claude;
 
-use crate::Recorded;
+use super::Recorded;
 
 const COMMAND_RUNS: Recorded = Recorded {
     fixture: "claude/2.1.197/tool_shell_ok",

@@ -1,7 +1,5 @@
 //! Never a side effect twice, one file a provider: the real provider, its engine, and real processes that
 //! print what the real CLI was recorded to print, until they crash.
-#![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod claude;
 mod codex;
@@ -187,7 +185,7 @@ impl Launch {
 
 /// The program that plays.
 fn cli() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/providers/cli.sh")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/orchestrator/providers/cli.sh")
 }
 
 fn continuation() -> String {

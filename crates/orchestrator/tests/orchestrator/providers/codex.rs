@@ -2,7 +2,7 @@
 
 use teamster_codex::Codex;
 
-use crate::Recorded;
+use super::Recorded;
 
 const COMMAND_RUNS: Recorded = Recorded {
     fixture: "codex/0.169.0/tool_shell_ok",

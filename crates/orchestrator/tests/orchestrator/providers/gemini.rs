@@ -2,7 +2,7 @@
 
 use teamster_gemini::Gemini;
 
-use crate::Recorded;
+use super::Recorded;
 
 const COMMAND_RUNS: Recorded = Recorded {
     fixture: "gemini/0.61.0/conformance_tools_in_turns",

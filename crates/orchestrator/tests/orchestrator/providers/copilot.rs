@@ -2,7 +2,7 @@
 
 use teamster_copilot::Copilot;
 
-use crate::Recorded;
+use super::Recorded;
 
 const COMMAND_RUNS: Recorded = Recorded {
     fixture: "copilot/1.0.102/tool_shell_ok",

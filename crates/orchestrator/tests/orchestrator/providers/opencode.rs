@@ -2,7 +2,7 @@
 
 use teamster_opencode::OpenCode;
 
-use crate::Recorded;
+use super::Recorded;
 
 const COMMAND_WAS_RUN: Recorded = Recorded {
     fixture: "opencode/1.18.33/tool_shell_ok",
