@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::LIMIT;
 
-const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
+pub(crate) const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
 
 pub(crate) struct Company {
     dir: TempDir,

@@ -9,6 +9,7 @@ mod robust;
 mod supervise;
 mod told;
 mod updates;
+mod zombies;
 
 use std::time::Duration;
 
