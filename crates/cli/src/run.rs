@@ -144,9 +144,15 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         recording.complete(info);
     }
     let mut code = code;
-    if let Some(Err(error)) = output.map(Output::write) {
-        crate::fail(&error);
-        code = code.map(|code| code.max(exit_code::AGENT_ERROR));
+    match output.map(Output::write) {
+        Some(Err(error)) => {
+            crate::fail(&error);
+            code = code.map(|code| code.max(exit_code::AGENT_ERROR));
+        }
+        Some(Ok(false)) => {
+            crate::warn(&["--output: nothing was written, for there is no answer".to_owned()]);
+        }
+        _ => {}
     }
     if let Some(key) =
         (args.session.session_key.as_ref()).filter(|_| session_lost.load(Ordering::Relaxed))

@@ -4,6 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+const SHORT: &str = "\
+Examples:
+  teamster loop ~/agents/triage
+  teamster loop ~/agents/triage --ticks 1     one tick, to see whether it works
+Settings, signals and the exit codes: teamster loop --help";
+
 const EXAMPLES: &str = "\
 Examples:
   teamster loop ~/agents/triage
@@ -43,7 +49,7 @@ Exit codes:
 /// context, with `reset-session` a new process. The agent is started with all permissions: it can do
 /// whatever the user can who runs this.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = SHORT, after_long_help = EXAMPLES)]
 pub(crate) struct LoopArgs {
     /// The directory of the agent
     #[arg(value_name = "AGENT_DIR")]

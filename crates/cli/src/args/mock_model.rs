@@ -7,6 +7,12 @@ use clap::Args;
 
 use super::provider::ProviderParser;
 
+const SHORT: &str = "\
+Examples:
+  teamster mock-model --example > hello.toml
+  teamster mock-model hello.toml -- teamster run claude \"Hi\"
+All options, more examples and the exit codes: teamster mock-model --help";
+
 const EXAMPLES: &str = "\
 Examples:
   teamster mock-model --example > hello.toml     a script to begin with, with comments
@@ -31,7 +37,7 @@ Exit codes:
 /// a home folder of their own, which is gone at the end.
 #[derive(Debug, Args)]
 #[command(
-    after_help = EXAMPLES,
+    after_help = SHORT,
     after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"),
 )]
 pub(crate) struct MockModelArgs {
@@ -62,16 +68,16 @@ pub(crate) struct MockModelArgs {
     #[arg(long, default_value = "0")]
     pub(crate) port: u16,
     /// The time between two pieces of text, in milliseconds
-    #[arg(long, value_name = "MS", default_value = "10")]
+    #[arg(long, value_name = "MS", default_value = "10", hide_short_help = true)]
     pub(crate) pace: u64,
     /// With COMMAND: leave HOME as it is
     ///
     /// For a COMMAND that needs it, such as a tool chain. The CLIs are sent elsewhere by their own
     /// variables, such as `CODEX_HOME` and `XDG_CONFIG_HOME`.
-    #[arg(long, requires = "command")]
+    #[arg(long, requires = "command", hide_short_help = true)]
     pub(crate) keep_home: bool,
     /// Print one JSON object in one line: the address, and what each CLI needs
-    #[arg(long, conflicts_with_all = ["command", "export"])]
+    #[arg(long, conflicts_with_all = ["command", "export"], hide_short_help = true)]
     pub(crate) json: bool,
     /// Print only lines for a shell to `eval`, which set the variables; then close stdout
     ///
@@ -85,6 +91,6 @@ pub(crate) struct MockModelArgs {
     #[arg(long, short, requires = "command")]
     pub(crate) verbose: bool,
     /// Without COMMAND: do not show requests
-    #[arg(long, short, conflicts_with = "command")]
+    #[arg(long, short, conflicts_with = "command", hide_short_help = true)]
     pub(crate) quiet: bool,
 }

@@ -40,13 +40,14 @@ pub(crate) use value::EnvVar;
 
 use crate::exit_code;
 
+/// The heading of options that are used most: those that `-h` shows, in one list with `--help` itself.
+const COMMON: Option<&str> = None;
+
 const SHORT: &str = "\
 Examples:
   teamster demo                         see what a run looks like
   teamster doctor                       which agent CLIs are here
-  teamster run claude \"What does this repository do?\"
   git diff | teamster run claude \"Review this diff\"
-  teamster chat claude                  talk with an agent
 More examples and the exit codes: teamster --help";
 
 const EXAMPLES: &str = "\
@@ -221,16 +222,18 @@ pub(crate) struct OutputArgs {
     ///
     /// Nothing else is on stdout. Errors in arguments, prompts and files go to stderr only: then stdout
     /// stays empty, and the exit code is 2.
-    #[arg(long)]
+    #[arg(long, help_heading = COMMON)]
     pub(crate) json: bool,
     /// With --json: give every event the line of the CLI that it came from
     #[arg(long, requires = "json", hide_short_help = true)]
     pub(crate) native: bool,
-    /// Print only the agent's last message, and errors on stderr
-    #[arg(long, short, conflicts_with_all = ["json", "verbose"])]
+    /// Print only the agent's last message, and errors
+    ///
+    /// Errors are on stderr.
+    #[arg(long, short, conflicts_with_all = ["json", "verbose"], help_heading = COMMON)]
     pub(crate) quiet: bool,
     /// Show also thinking, sub-agents and notes
-    #[arg(long, short, conflicts_with = "json")]
+    #[arg(long, short, conflicts_with = "json", help_heading = COMMON)]
     pub(crate) verbose: bool,
 }
 
@@ -256,16 +259,22 @@ mod tests {
     fn short_help_fits_one_screen_of_80_columns() {
         let mut program = Cli::command().term_width(80);
         program.build();
-        let short = ["run", "chat", "runs", "doctor", "mcp", "demo"];
         let commands = program.get_subcommands().cloned();
-        let commands = commands.filter(|command| short.contains(&command.get_name()));
+        let commands = commands.flat_map(|it| {
+            let inner: Vec<_> = it.get_subcommands().cloned().collect();
+            std::iter::once(it).chain(inner)
+        });
+        let mut too_long = Vec::new();
         for mut command in std::iter::once(program.clone()).chain(commands) {
             let help = command.clone().term_width(80).render_help().to_string();
             let lines = help.lines().count();
-            assert!(lines <= 40, "{}: {lines} lines\n{help}", command.get_name());
+            if lines > 30 {
+                too_long.push((command.get_name().to_owned(), lines));
+            }
             let long = command.render_long_help().to_string();
             assert!(long.lines().count() >= lines, "{long}");
         }
+        assert_eq!(too_long, []);
     }
 
     #[test]

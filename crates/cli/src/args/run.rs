@@ -10,13 +10,11 @@ use super::mcp::McpArgs;
 use super::provider::{Fallback, ProviderParser};
 use super::store::StoreArgs;
 use super::value::{self, spelled};
-use super::{EnvVar, OutputArgs};
+use super::{COMMON, EnvVar, OutputArgs};
 use crate::exit_code;
 
 const SHORT: &str = "\
-Examples:
-  teamster run claude \"What does this repository do?\" --permission read-only
-  git diff | teamster run claude \"Review this diff\"
+Example: git diff | teamster run claude \"Review this diff\"
 All options, more examples and the exit codes: teamster run --help";
 
 const EXAMPLES: &str = "\
@@ -81,13 +79,13 @@ pub(crate) struct RunArgs {
     pub(crate) record: Option<PathBuf>,
     /// Write the agent's last message to a file as well
     ///
-    /// The file is opened before the agent starts, so one that cannot be written is an error at once. At
-    /// the end of the run its content is replaced; it is empty if the agent gave no answer.
+    /// One that cannot be written is an error before the agent starts. Its content is replaced at the end
+    /// of the run, whole or not at all. A run that fails without an answer leaves it as it was, and makes
+    /// none.
     #[arg(
         long = "output",
         short = 'o',
         value_name = "FILE",
-        help_heading = "Output",
         conflicts_with = "lifecycle"
     )]
     pub(crate) output_file: Option<PathBuf>,
@@ -123,7 +121,7 @@ pub(crate) struct RunArgs {
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct ModelArgs {
     /// The model, in the CLI's own names
-    #[arg(long, short)]
+    #[arg(long, short, help_heading = COMMON)]
     pub(crate) model: Option<String>,
     /// How hard the model thinks, in the CLI's own words, such as low or high
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
@@ -138,13 +136,14 @@ pub(crate) struct PermissionArgs {
         long,
         value_name = "MODE",
         default_value = "default",
-        value_parser = spelled(PERMISSIONS)
+        value_parser = spelled(PERMISSIONS),
+        help_heading = COMMON
     )]
     pub(crate) permission: PermissionMode,
     /// Allow a tool, such as "Bash(git *)" (repeatable)
     ///
     /// In the CLI's own syntax.
-    #[arg(long, value_name = "TOOL")]
+    #[arg(long, value_name = "TOOL", help_heading = COMMON)]
     pub(crate) allow_tool: Vec<String>,
     /// Forbid a tool, in the CLI's own syntax (repeatable)
     #[arg(long, value_name = "TOOL", hide_short_help = true)]
@@ -177,7 +176,7 @@ pub(crate) struct AgentSessionArgs {
     /// Go on with this session
     ///
     /// `--session` is the same.
-    #[arg(long, value_name = "ID", alias = "session")]
+    #[arg(long, value_name = "ID", alias = "session", help_heading = COMMON)]
     pub(crate) resume: Option<String>,
     /// With --resume: go on in a new session and leave the old one as it is
     #[arg(long, requires = "resume", hide_short_help = true)]
@@ -258,7 +257,7 @@ pub(crate) struct InputArgs {
 #[command(next_help_heading = "Place and environment")]
 pub(crate) struct PlaceArgs {
     /// Where the agent works
-    #[arg(long, short = 'C', value_name = "DIR")]
+    #[arg(long, short = 'C', value_name = "DIR", help_heading = COMMON)]
     pub(crate) cwd: Option<PathBuf>,
     /// A further directory that the agent may use (repeatable)
     #[arg(long, value_name = "DIR", hide_short_help = true)]
@@ -305,12 +304,12 @@ pub(crate) struct LimitArgs {
     /// End the run after this many turns
     ///
     /// Those of all attempts count together.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = COMMON)]
     pub(crate) max_turns: Option<u32>,
     /// End the run when it has cost this much
     ///
     /// All attempts together.
-    #[arg(long, value_name = "USD", value_parser = value::usd)]
+    #[arg(long, value_name = "USD", value_parser = value::usd, help_heading = COMMON)]
     pub(crate) max_budget_usd: Option<f64>,
     /// How often the CLI itself repeats a failed request
     #[arg(long, value_name = "N", hide_short_help = true)]
@@ -353,11 +352,11 @@ pub(crate) struct TimeoutArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct AgainArgs {
-    /// Try again so often when a failure may pass
+    /// How often to try again
     ///
-    /// After a growing delay, or when the service says. Once a tool has been used that can change
+    /// Where a failure may pass: after a growing delay, or when the service says. Once a tool has been used that can change
     /// things, the prompt is not sent again: the agent is told to go on where it was.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = COMMON)]
     pub(crate) retries: u32,
     /// Use this agent when those before fail (repeatable)
     ///
@@ -367,7 +366,7 @@ pub(crate) struct AgainArgs {
     /// --deny-tool and --resume cannot, and are refused. Another agent's program is named by the variable
     /// `TEAMSTER_<PROVIDER>_BIN`. With --session-key, one that does not know the conversation is left out
     /// if the first agent does. Once a tool has been used that can change things, no other agent begins.
-    #[arg(long, value_name = "AGENT", value_parser = Fallback::parse)]
+    #[arg(long, value_name = "AGENT", value_parser = Fallback::parse, help_heading = COMMON)]
     pub(crate) fallback: Vec<Fallback>,
     /// The longest wait that a service may ask for, such as 90s or 1h; beyond it the run falls back or
     /// fails [default: 5m with --retries, else no waiting]

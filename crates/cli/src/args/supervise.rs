@@ -10,6 +10,12 @@ use teamster::agent_loop::supervisor::{FILE_NAME, FILE_VARIABLE};
 
 use super::value;
 
+const SUPERVISE_SHORT: &str = "\
+Examples:
+  teamster supervise                   the agents of ./agents.config.json
+  teamster agents status               in another terminal: what they do
+The configuration, signals and the exit codes: teamster supervise --help";
+
 const SUPERVISE_EXAMPLES: &str = "\
 Examples:
   teamster supervise                             the agents of ./agents.config.json
@@ -36,7 +42,7 @@ Exit codes:
 /// What was stopped stays stopped, also for the next supervisor. If this one is killed, the loops go on,
 /// and the next one takes them over.
 #[derive(Debug, Args)]
-#[command(after_help = SUPERVISE_EXAMPLES)]
+#[command(after_help = SUPERVISE_SHORT, after_long_help = SUPERVISE_EXAMPLES)]
 pub(crate) struct SuperviseArgs {
     /// The configuration
     #[arg(value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = file())]
@@ -49,6 +55,12 @@ pub(crate) struct SuperviseArgs {
     #[arg(long)]
     pub(crate) keep_agents: bool,
 }
+
+const AGENTS_SHORT: &str = "\
+Examples:
+  teamster agents status               what each of them does
+  teamster agents stop qa-bot          until it is started again
+More examples and the exit codes: teamster agents --help";
 
 const AGENTS_EXAMPLES: &str = "\
 Examples:
@@ -71,7 +83,7 @@ Exit codes:
 /// It is asked over a Unix socket beside the configuration, which only its own user can reach. `status`
 /// and `logs` read the files where no supervisor is running.
 #[derive(Debug, Args)]
-#[command(after_help = AGENTS_EXAMPLES, arg_required_else_help = true, subcommand_required = true)]
+#[command(after_help = AGENTS_SHORT, after_long_help = AGENTS_EXAMPLES, arg_required_else_help = true, subcommand_required = true)]
 pub(crate) struct AgentsArgs {
     /// The configuration
     #[arg(long, value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = file(), global = true)]

@@ -11,6 +11,12 @@ use teamster::usage::{Dimension, Provider};
 
 use super::{StoreArgs, value};
 
+const SHORT: &str = "\
+Examples:
+  teamster usage --by month --models
+  teamster usage --watch                  today's, while agents work
+All options, more examples and the exit codes: teamster usage --help";
+
 const EXAMPLES: &str = "\
 Examples:
   teamster usage                               tokens and cost by day
@@ -37,7 +43,7 @@ Exit codes:
 /// reported, or else an estimate by the services' list prices, which has a `~` before it: of a
 /// subscription it is not what was paid. Nothing is written, and nothing is sent anywhere.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = SHORT, after_long_help = EXAMPLES)]
 pub(crate) struct UsageArgs {
     /// What the figures are grouped by; `day` unless it is given, with --watch `provider`
     #[arg(long, value_name = "WHAT")]
@@ -46,7 +52,7 @@ pub(crate) struct UsageArgs {
     #[arg(long, value_name = "WHEN", value_parser = When::parse)]
     pub(crate) since: Option<When>,
     /// Only before then; a day counts to its end
-    #[arg(long, value_name = "WHEN", value_parser = When::parse)]
+    #[arg(long, value_name = "WHEN", value_parser = When::parse, hide_short_help = true)]
     pub(crate) until: Option<When>,
     /// Only this CLI; may be given several times
     #[arg(long = "provider", value_name = "NAME", value_parser = provider())]
@@ -58,7 +64,7 @@ pub(crate) struct UsageArgs {
     #[arg(long, conflicts_with_all = ["statusline", "csv", "models"])]
     pub(crate) limits: bool,
     /// Print a status line for Claude Code, from the JSON that it writes to stdin
-    #[arg(long, conflicts_with_all = ["csv", "json", "models"])]
+    #[arg(long, conflicts_with_all = ["csv", "json", "models"], hide_short_help = true)]
     pub(crate) statusline: bool,
     /// Show it every 5 seconds or as often as is given, with the rates of the last 15 and 60 minutes, until
     /// Ctrl-C; since today unless --since says otherwise
@@ -75,14 +81,15 @@ pub(crate) struct UsageArgs {
         long,
         value_name = "FILE",
         env = "TEAMSTER_PRICES",
-        hide_env_values = true
+        hide_env_values = true,
+        hide_short_help = true
     )]
     pub(crate) prices: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
     /// Print comma-separated values with a heading, tokens and USD in full
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", hide_short_help = true)]
     pub(crate) csv: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,

@@ -1,7 +1,8 @@
 //! `--output`: the agent's last message in a file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,25 +10,26 @@ use std::time::Duration;
 use anyhow::Context;
 use teamster::{AgentEvent, LogEntry};
 use teamster_core::sync::lock;
+use tempfile::NamedTempFile;
 
 use crate::render::{Sink, last_message};
 
-/// A file for the last message.
+/// A file for the last message. It is as it was until there is one.
 pub(super) struct Output<'a> {
     path: &'a Path,
-    file: File,
+    /// One that cannot be replaced, such as a pipe or a device: it is open from the beginning.
+    stream: Option<File>,
     message: Arc<Mutex<String>>,
 }
 
 impl<'a> Output<'a> {
-    /// Opens the file without changing its content yet. Every error is one of usage.
+    /// Sees whether the file can be written, and changes nothing. Every error is one of usage.
     pub(super) fn open(path: &'a Path) -> anyhow::Result<Self> {
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).open(path);
-        let file = file.with_context(|| format!("--output: cannot write to {}", path.display()))?;
+        let stream = can_be_written(path)
+            .with_context(|| format!("--output: cannot write to {}", path.display()))?;
         Ok(Self {
             path,
-            file,
+            stream,
             message: Arc::default(),
         })
     }
@@ -40,14 +42,70 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// Replaces the content of the file with the last message.
-    pub(super) fn write(mut self) -> anyhow::Result<()> {
+    /// Replaces the content of the file with the last message. Without one nothing is written, and the
+    /// result is false.
+    pub(super) fn write(mut self) -> anyhow::Result<bool> {
         let message = lock(&self.message);
-        // A pipe or a device has no length.
-        let _ = self.file.set_len(0);
-        let written = self.file.write_all(message.as_bytes());
-        written.with_context(|| format!("--output: cannot write to {}", self.path.display()))
+        if message.is_empty() {
+            return Ok(false);
+        }
+        let written = match &mut self.stream {
+            Some(stream) => stream.write_all(message.as_bytes()),
+            None => replace(self.path, message.as_bytes()),
+        };
+        written.with_context(|| format!("--output: cannot write to {}", self.path.display()))?;
+        Ok(true)
     }
+}
+
+/// Whether a message can be written to this path: the open file, if that is no regular one.
+fn can_be_written(path: &Path) -> io::Result<Option<File>> {
+    if fs::symlink_metadata(path).is_err() {
+        // Also what this ends with, such as a slash, must fit a file.
+        let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+        drop(beside(&folder_of(path).join(name), None)?);
+        return Ok(None);
+    }
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    let is_regular = file.metadata()?.is_file();
+    Ok((!is_regular).then_some(file))
+}
+
+/// Writes the file whole or not at all, where its folder allows that.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    // A link stays one.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let permissions = fs::metadata(path).map(|about| about.permissions()).ok();
+    match beside(path, permissions) {
+        Ok(mut file) => {
+            file.write_all(content)?;
+            file.persist(path)?;
+            Ok(())
+        }
+        // The file may be changed, but not the folder.
+        Err(_) => fs::write(path, content),
+    }
+}
+
+/// A new file in the same folder, with these permissions or those of any new file.
+fn beside(path: &Path, permissions: Option<Permissions>) -> io::Result<NamedTempFile> {
+    let file = tempfile::Builder::new()
+        .prefix(".teamster-output-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder_of(path))?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    Ok(file)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 struct Keeping {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Stdio;
 
 use snapbox::{assert_data_eq, str};
@@ -52,6 +53,45 @@ fn the_last_message_goes_to_a_file_as_well() {
     let ended = run(&mut claude.run(["hello", "--json", "--output", name]));
     assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
     assert_eq!(fs::read_to_string(&file).unwrap(), "Both ran.\n");
+}
+
+#[test]
+fn a_run_without_an_answer_leaves_the_file_of_the_last_message_alone() {
+    let claude = Claude::plays("error_401", 1);
+    let [old, new] = ["old.txt", "new.txt"].map(|name| claude.path(name));
+    fs::write(&old, "of an earlier run\n").unwrap();
+    for file in [&old, &new] {
+        let ended = run(&mut claude.run(["hello", "-q", "-o", file.to_str().unwrap()]));
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        let said = "warning: --output: nothing was written, for there is no answer\n";
+        assert!(ended.stderr.ends_with(said), "{}", ended.stderr);
+    }
+    assert_eq!(fs::read_to_string(&old).unwrap(), "of an earlier run\n");
+    assert!(!new.exists());
+    let hidden = fs::read_dir(claude.dir.path()).unwrap().flatten();
+    let hidden: Vec<_> = hidden
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .filter(|name| name.contains("teamster-output"))
+        .collect();
+    assert_eq!(hidden, [""; 0]);
+}
+
+#[test]
+fn a_link_to_the_file_and_its_permissions_stay() {
+    let claude = Claude::plays("tool_parallel", 0);
+    let [file, link] = ["answer.txt", "link.txt"].map(|name| claude.path(name));
+    fs::write(&file, "of an earlier run\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    symlink(&file, &link).unwrap();
+    let ended = run(&mut claude.run(["hello", "-q", "-o", link.to_str().unwrap()]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "Both ran.\n");
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    // A device is written to as it is.
+    let ended = run(&mut claude.run(["hello", "-q", "-o", "/dev/stderr"]));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), "Both ran.\n"));
 }
 
 #[test]
