@@ -72,22 +72,19 @@ fn every_check_finds_what_it_is_for() {
 #[test]
 fn a_test_sleeps_only_where_the_clock_is_its_own() {
     let paused = "#[tokio::test(start_paused = true)]\nasync fn a() {}\n";
-    let (sleeps, call) = (
-        "    tokio::time::sleep(TIME).await;\n",
-        "    script.sleep(TIME);\n",
-    );
+    // In two parts, so that this file does not find itself.
+    let sleeps = concat!("    tokio::time::sle", "ep(TIME).await;\n");
+    let blocks = concat!("    std::thread::sle", "ep(TIME);\n");
+    let call = "    script.sleep(TIME);\n";
     let unit = format!("fn live() {{\n{sleeps}}}\n#[cfg(test)]\nmod tests {{\n{sleeps}}}\n");
     assert_eq!(
         problems(&[
             ("crates/a/src/unit.rs", &unit),
             ("crates/a/src/unit/tests.rs", sleeps),
             ("crates/a/tests/it/one.rs", &format!("{call}{sleeps}")),
-            ("crates/a/tests/it/two.rs", "    thread::sleep(TIME);\n"),
+            ("crates/a/tests/it/two.rs", blocks),
             ("crates/b/tests/it/paused.rs", paused),
-            (
-                "crates/b/tests/it/one.rs",
-                &format!("{sleeps}    std::thread::sleep(TIME);\n")
-            ),
+            ("crates/b/tests/it/one.rs", &format!("{sleeps}{blocks}")),
             ("crates/testkit/tests/engine/main.rs", sleeps),
         ]),
         [

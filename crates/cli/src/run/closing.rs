@@ -56,9 +56,8 @@ impl<F: Feed> Feed for Closing<F> {
 mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
-    use std::time::Duration;
 
-    use tokio::time::{sleep, timeout};
+    use tokio::task::yield_now;
 
     use super::*;
 
@@ -88,18 +87,21 @@ mod tests {
         let is_done = Rc::new(Cell::new(false));
         let done = is_done.clone();
         let after = async move {
-            sleep(Duration::from_millis(200)).await;
+            for _ in 0..10 {
+                yield_now().await;
+            }
             assert!(!done.replace(true));
         };
         runtime.block_on(async {
             let mut run = Closing::new(Two(0), after);
             assert_eq!((run.next().await, run.next().await), (Some(1), Some(2)));
             let mut looks = 0;
-            while timeout(Duration::from_millis(10), run.next())
-                .await
-                .is_err()
-            {
-                looks += 1;
+            loop {
+                tokio::select! {
+                    biased;
+                    event = run.next() => break assert_eq!(event, None),
+                    () = yield_now() => looks += 1,
+                }
                 assert!(looks < 1000);
             }
             assert!(looks > 0);

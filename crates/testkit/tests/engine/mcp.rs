@@ -18,7 +18,7 @@ use crate::{
     END, LIMIT, Place, Run, SHORT, Story, agent, helper, next, shell, wait_for, wait_until,
 };
 
-/// Sees that a file is opened: whoever wants a lock on it has to.
+/// Sees that a file is opened, as by a process that wants a lock on it.
 struct Opened(Inotify);
 
 impl Opened {
@@ -316,7 +316,6 @@ async fn a_file_that_cannot_be_written_is_named() {
 async fn nothing_is_changed_for_a_run_that_is_refused_for_another_reason() {
     let place = Place::new();
     let file = users_file(&place, USERS);
-    // Watched from the outside: neither its content nor its time or folder changes.
     let before = file.metadata().unwrap().modified().unwrap();
     let run = shell("").config(|config| config.program = Some("/nowhere/cli".into()));
     let error = refused(leased(run, &file, "docs")).await;
