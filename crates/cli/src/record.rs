@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use teamster::CliInfo;
 use teamster::process::find_program;
 
-use crate::{doctor, tokio_runtime};
+use crate::params::STORE_VARIABLE;
+use crate::tokio_runtime;
 
 /// How long a CLI may take to say its version. The run is over, and nobody shall wait for this.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
@@ -45,12 +46,12 @@ impl Recording {
         let path = std::env::var_os("PATH");
         let program = find_program(&self.program.to_string_lossy(), path.as_deref()).ok()?;
         let mut command = tokio::process::Command::new(program);
-        command.args(info.version_args);
+        command.args(info.version_args).env_remove(STORE_VARIABLE);
         let answer = tokio_runtime()
             .ok()?
-            .block_on(doctor::answer(command, VERSION_LIMIT))
+            .block_on(teamster::doctor::answer(command, VERSION_LIMIT))
             .ok()?;
-        doctor::version_in(&answer)
+        teamster::doctor::version_in(&answer)
     }
 
     fn put(&self, version: String) -> anyhow::Result<()> {

@@ -216,8 +216,8 @@ async fn version(
         .env_clear()
         .envs(kept)
         .envs(env);
-    let answer = doctor::answer(command, VERSION_LIMIT).await?;
-    Ok(doctor::version_in(&answer).unwrap_or(answer))
+    let answer = teamster::doctor::answer(command, VERSION_LIMIT).await?;
+    Ok(teamster::doctor::version_in(&answer).unwrap_or(answer))
 }
 
 /// What the model says, at this speed.

@@ -13,20 +13,32 @@ use serde_json::Value;
 /// What is known of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub enum LoginState {
+    /// A login was found.
     Yes,
+    /// There is none.
     No,
+    /// It would be where nobody can look, such as in a keychain.
     Unknown,
 }
 
 /// A login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Login {
-    pub(super) state: State,
+#[non_exhaustive]
+pub struct Login {
+    /// Whether it is logged in.
+    pub state: LoginState,
     /// The variable or file that shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) from: Option<String>,
+    pub from: Option<String>,
+}
+
+impl Login {
+    /// One that the variable or file `from` shows, if there is any.
+    pub fn new(state: LoginState, from: Option<String>) -> Self {
+        Self { state, from }
+    }
 }
 
 /// Finds out about the login of the CLI of this provider.
@@ -49,18 +61,18 @@ struct Surroundings<'a> {
 impl Surroundings<'_> {
     fn login(&self, provider: &str) -> Login {
         let (from, otherwise) = match provider {
-            "claude" => (self.claude(), State::No),
+            "claude" => (self.claude(), LoginState::No),
             "codex" => (self.codex(), self.codex_without()),
             "gemini" => (self.gemini(), self.gemini_without()),
             // A keychain or the login of `gh`.
-            "copilot" => (self.copilot(), State::Unknown),
+            "copilot" => (self.copilot(), LoginState::Unknown),
             // Local and free models need no login.
-            "opencode" => (self.opencode(), State::Unknown),
-            _ => (None, State::Unknown),
+            "opencode" => (self.opencode(), LoginState::Unknown),
+            _ => (None, LoginState::Unknown),
         };
         let state = match (&from, otherwise) {
-            (Some(_), _) => State::Yes,
-            (None, State::No) if self.keychain => State::Unknown,
+            (Some(_), _) => LoginState::Yes,
+            (None, LoginState::No) if self.keychain => LoginState::Unknown,
             (None, otherwise) => otherwise,
         };
         Login { state, from }
@@ -104,14 +116,14 @@ impl Surroundings<'_> {
 
     /// A provider of the user's own may need no login or have a variable of its own, and the login may
     /// be in a keyring.
-    fn codex_without(&self) -> State {
+    fn codex_without(&self) -> LoginState {
         let config = self.directory("CODEX_HOME", ".codex").join("config.toml");
         let config = read(&config).unwrap_or_default();
         let other = ["model_provider", "cli_auth_credentials_store"];
         if other.iter().any(|name| config.contains(name)) || self.set("OPENAI_API_KEY").is_some() {
-            State::Unknown
+            LoginState::Unknown
         } else {
-            State::No
+            LoginState::No
         }
     }
 
@@ -158,12 +170,12 @@ impl Surroundings<'_> {
     }
 
     /// A way to log in was chosen, and the key may be in a keychain or an encrypted file.
-    fn gemini_without(&self) -> State {
+    fn gemini_without(&self) -> LoginState {
         let settings = self.gemini_folder().join("settings.json");
         let chosen = ["/security/auth/selectedType", "/selectedAuthType"];
         match has(&settings, &chosen) {
-            Some(_) => State::Unknown,
-            None => State::No,
+            Some(_) => LoginState::Unknown,
+            None => LoginState::No,
         }
     }
 
@@ -234,7 +246,11 @@ mod tests {
     use super::*;
 
     /// The login with these files in the home and these variables.
-    fn of(provider: &str, files: &[(&str, &str)], set: &[(&str, &str)]) -> (State, Option<String>) {
+    fn of(
+        provider: &str,
+        files: &[(&str, &str)],
+        set: &[(&str, &str)],
+    ) -> (LoginState, Option<String>) {
         let home = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let file = home.path().join(name);
@@ -290,7 +306,11 @@ mod tests {
             ),
         ] {
             let login = of(provider, &[(file, text)], &[]);
-            assert_eq!(login, (State::Yes, Some(file.to_owned())), "{provider}");
+            assert_eq!(
+                login,
+                (LoginState::Yes, Some(file.to_owned())),
+                "{provider}"
+            );
         }
         for (provider, variable) in [
             ("claude", "ANTHROPIC_API_KEY"),
@@ -299,7 +319,7 @@ mod tests {
             ("gemini", "GEMINI_API_KEY"),
         ] {
             let login = of(provider, &[], &[(variable, "secret")]);
-            assert_eq!(login, (State::Yes, Some(variable.to_owned())));
+            assert_eq!(login, (LoginState::Yes, Some(variable.to_owned())));
         }
     }
 
@@ -307,26 +327,26 @@ mod tests {
     fn what_cannot_be_known_is_not_claimed() {
         let none = |provider| of(provider, &[], &[]).0;
         for (provider, state) in [
-            ("claude", State::No),
-            ("codex", State::No),
-            ("gemini", State::No),
-            ("copilot", State::Unknown),
-            ("opencode", State::Unknown),
-            ("acp", State::Unknown),
+            ("claude", LoginState::No),
+            ("codex", LoginState::No),
+            ("gemini", LoginState::No),
+            ("copilot", LoginState::Unknown),
+            ("opencode", LoginState::Unknown),
+            ("acp", LoginState::Unknown),
         ] {
             assert_eq!(none(provider), state, "{provider}");
         }
         let logged_out = r#"{"claudeAiOauth": {"accessToken": ""}}"#;
         let files = [(".claude/.credentials.json", logged_out)];
-        assert_eq!(of("claude", &files, &[]).0, State::No);
+        assert_eq!(of("claude", &files, &[]).0, LoginState::No);
         assert_eq!(
             of("claude", &[], &[("CLAUDE_CODE_USE_VERTEX", "0")]).0,
-            State::No
+            LoginState::No
         );
         let own = [(".codex/config.toml", "model_provider = \"own\"\n")];
-        assert_eq!(of("codex", &own, &[]).0, State::Unknown);
+        assert_eq!(of("codex", &own, &[]).0, LoginState::Unknown);
         let chosen = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
         let files = [(".gemini/settings.json", chosen)];
-        assert_eq!(of("gemini", &files, &[]).0, State::Unknown);
+        assert_eq!(of("gemini", &files, &[]).0, LoginState::Unknown);
     }
 }

@@ -1,0 +1,280 @@
+//! Which CLIs are on this machine, and whether they can be used.
+//!
+//! What runs have left behind is found by [`process::leftovers`](crate::process::leftovers).
+
+mod login;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Serialize;
+use teamster_core::{AgentError, CliInfo, CliProvider, excerpt, one_line};
+use teamster_process::{ProcessGroup, find_program, native_program};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::Providers;
+use login::login;
+pub use login::{Login, LoginState};
+
+/// How long the rest of its answer may take to arrive once it has ended.
+const DRAIN: Duration = Duration::from_millis(300);
+
+/// How much of its answer is read.
+const ANSWER_LIMIT: u64 = 64 * 1024;
+
+/// How much is told of an answer that is no version, in bytes.
+const LONGEST_ANSWER: usize = 80;
+
+/// How CLIs are examined.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DoctorOptions {
+    /// How long a CLI may take to say its version. Some start slowly the first time. 20 s.
+    pub limit: Duration,
+    /// The programs of CLIs that are not to be searched under their own names, by the provider's id. A
+    /// bare name is searched on `PATH`, a path is not.
+    pub programs: BTreeMap<&'static str, PathBuf>,
+    /// Variables of ours that they do not get.
+    pub env_remove: Vec<String>,
+}
+
+impl Default for DoctorOptions {
+    fn default() -> Self {
+        Self {
+            limit: Duration::from_secs(20),
+            programs: BTreeMap::new(),
+            env_remove: Vec::new(),
+        }
+    }
+}
+
+/// What is known of one CLI on this machine. The JSON form is that of `teamster doctor --json`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AgentReport {
+    /// The provider's id, such as `claude`.
+    pub id: &'static str,
+    /// The CLI's own name.
+    pub name: &'static str,
+    /// It was found and said its version.
+    pub usable: bool,
+    /// Where it was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// What a run starts, if that is elsewhere: behind symbolic links, or the CLI's own program
+    /// in place of its launcher.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_path: Option<PathBuf>,
+    /// The version that it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The decoder is tested with real output of this very version.
+    pub tested: bool,
+    /// The versions with whose real output the decoder is tested.
+    pub tested_versions: &'static [&'static str],
+    /// The oldest version that works as the provider's page says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest_version: Option<&'static str>,
+    /// The version is older than that.
+    pub too_old: bool,
+    /// Why it cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The command that installs it.
+    pub install: &'static str,
+    /// Whether it is logged in, as far as its files and the environment show it.
+    pub login: Login,
+    /// How to log in.
+    #[serde(skip)]
+    pub how_to_log_in: &'static str,
+}
+
+impl AgentReport {
+    /// Of a CLI that was not looked for yet.
+    pub fn new(info: &CliInfo, login: Login) -> Self {
+        Self {
+            id: info.id,
+            name: info.name,
+            usable: false,
+            path: None,
+            resolved_path: None,
+            version: None,
+            tested: false,
+            tested_versions: info.tested_versions,
+            oldest_version: info.oldest_version,
+            too_old: false,
+            problem: None,
+            install: info.install,
+            login,
+            how_to_log_in: info.login,
+        }
+    }
+}
+
+/// Examines all CLIs of these providers at the same time; the reports are in the order of
+/// [`Providers::all`].
+pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<AgentReport> {
+    let asked: Vec<_> = providers
+        .all()
+        .into_iter()
+        .map(|provider| {
+            let options = options.clone();
+            tokio::spawn(async move { examine(&*provider, &options).await })
+        })
+        .collect();
+    let mut reports = Vec::new();
+    for report in asked {
+        reports.extend(report.await);
+    }
+    reports
+}
+
+/// Examines one CLI: it is searched, and asked for its version. A program that does not answer in time is
+/// ended, with what it started.
+///
+/// ```no_run
+/// use teamster::doctor::{DoctorOptions, examine};
+///
+/// # async fn example() -> Result<(), teamster::AgentError> {
+/// let claude = teamster::provider("claude")?;
+/// let report = examine(&*claude, &DoctorOptions::default()).await;
+/// match report.problem {
+///     Some(problem) => println!("{}: {problem}; to install it: {}", report.name, report.install),
+///     None => println!("{} {}", report.name, report.version.unwrap_or_default()),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> AgentReport {
+    let info = provider.info();
+    let mut report = AgentReport::new(info, login(info.id));
+    let path = match find(info, options) {
+        Ok(path) => path,
+        Err(problem) => {
+            report.problem = Some(problem.message);
+            return report;
+        }
+    };
+    let program = native_program(provider, path.clone());
+    report.resolved_path = program.canonicalize().ok().filter(|real| *real != path);
+    let mut command = Command::new(program);
+    command.args(info.version_args);
+    for name in &options.env_remove {
+        command.env_remove(name);
+    }
+    match answer(command, options.limit).await {
+        Ok(answer) => {
+            let Some(version) = version_in(&answer) else {
+                let answer = excerpt(&answer, LONGEST_ANSWER);
+                report.problem = Some(format!("does not tell its version, but says: {answer}"));
+                report.path = Some(path);
+                return report;
+            };
+            report.tested = info.tested_versions.contains(&&*version);
+            report.too_old = info.is_too_old(&version);
+            report.version = Some(version);
+            report.usable = true;
+        }
+        Err(problem) => report.problem = Some(problem),
+    }
+    report.path = Some(path);
+    report
+}
+
+/// Where a run would find the program of a CLI.
+pub fn find(info: &CliInfo, options: &DoctorOptions) -> Result<PathBuf, AgentError> {
+    let path = env::var_os("PATH");
+    match options.programs.get(info.id) {
+        Some(program) => find_program(&program.to_string_lossy(), path.as_deref()),
+        None => find_program(info.program, path.as_deref()),
+    }
+}
+
+/// What a command that tells a version says: the first line that holds anything. An error says what went
+/// wrong. The command is ended after `limit`, with what it started.
+pub async fn answer(mut command: Command, limit: Duration) -> Result<String, String> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let (mut child, group) =
+        ProcessGroup::spawn(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let ended = {
+        let mut reading =
+            pin!(async { tokio::join!(read(out, &mut stdout), read(err, &mut stderr)) });
+        timeout(limit, async {
+            tokio::select! {
+                _ = &mut reading => child.wait().await,
+                status = child.wait() => {
+                    if timeout(DRAIN, &mut reading).await.is_err() {
+                        // Something that it left in the background holds the pipes.
+                        group.kill();
+                    }
+                    status
+                }
+            }
+        })
+        .await
+    };
+    // What it left running in its group is of no use to anyone.
+    group.kill();
+    let (stdout, stderr) = (first_line(&stdout), first_line(&stderr));
+    match ended {
+        Ok(Ok(status)) if status.success() && !stdout.is_empty() => Ok(stdout),
+        Ok(Ok(status)) => {
+            let said = [stderr, stdout]
+                .into_iter()
+                .find(|text| !text.is_empty())
+                .unwrap_or_else(|| "it said nothing".to_owned());
+            Err(format!("does not tell its version ({status}): {said}"))
+        }
+        Ok(Err(error)) => Err(format!("cannot be waited for: {error}")),
+        Err(_) => Err(format!("does not tell its version within {limit:?}")),
+    }
+}
+
+/// Reads a stream, and closes it after a reasonable amount.
+async fn read(stream: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) {
+    if let Some(stream) = stream {
+        // What was read before an error is all there is.
+        let _ = stream.take(ANSWER_LIMIT).read_to_end(bytes).await;
+    }
+}
+
+/// The first line that holds anything.
+fn first_line(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
+        .lines()
+        .map(one_line)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+}
+
+/// The version number in an answer such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`.
+pub fn version_in(answer: &str) -> Option<String> {
+    answer
+        .split_whitespace()
+        .map(|word| word.trim_start_matches('v').trim_end_matches([',', '.']))
+        .find(|word| is_version(word))
+        .map(str::to_owned)
+}
+
+/// Whether it is numbers between dots, and perhaps something after a `-` or `+`.
+fn is_version(word: &str) -> bool {
+    let (numbers, rest) = word.split_at(word.find(['-', '+']).unwrap_or(word.len()));
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-+.".contains(c);
+    numbers.contains('.') && numbers.split('.').all(number) && rest.chars().all(plain)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+use super::*;
+
+#[test]
+fn versions_in_answers() {
+    for (answer, version) in [
+        ("2.1.197 (Claude Code)", Some("2.1.197")),
+        ("codex-cli 0.142.5", Some("0.142.5")),
+        ("v1.2, built today", Some("1.2")),
+        ("0.44.0-preview.1", Some("0.44.0-preview.1")),
+        ("unknown", None),
+        ("3.. garbage 1.x 12", None),
+    ] {
+        assert_eq!(version_in(answer).as_deref(), version, "{answer}");
+    }
+}
+
+mod asking {
+    use std::time::Instant;
+
+    use super::*;
+    use teamster_testkit::proc::wait_gone;
+
+    const VERSION_LIMIT: Duration = Duration::from_secs(20);
+
+    async fn ask(script: &str, limit: Duration) -> Result<String, String> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        answer(command, limit).await
+    }
+
+    #[tokio::test]
+    async fn the_first_line_is_the_answer() {
+        let answer = ask("echo; echo 1.2.3; echo more", VERSION_LIMIT).await;
+        assert_eq!(answer.unwrap(), "1.2.3");
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_in_its_own_words() {
+        let error = ask("echo no such thing >&2; exit 3", VERSION_LIMIT)
+            .await
+            .unwrap_err();
+        assert!(
+            error.ends_with("(exit status: 3): no such thing"),
+            "{error}"
+        );
+        let error = ask("exit 0", VERSION_LIMIT).await.unwrap_err();
+        assert!(error.ends_with("it said nothing"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_program_that_says_nothing_is_ended() {
+        // The child of the shell holds the pipe: it must go too.
+        let error = ask("sleep 600; true", Duration::from_millis(200))
+            .await
+            .unwrap_err();
+        assert_eq!(error, "does not tell its version within 200ms");
+    }
+
+    #[tokio::test]
+    async fn a_child_that_holds_the_pipes_is_not_waited_for_and_is_ended() {
+        let start = Instant::now();
+        let answer = ask("sleep 600 & echo 1.2.3 $!", VERSION_LIMIT).await;
+        assert!(start.elapsed() < VERSION_LIMIT / 2);
+        let answer = answer.unwrap();
+        let (version, pid) = answer.split_once(' ').unwrap();
+        assert_eq!(version, "1.2.3");
+        assert!(wait_gone(pid.parse().unwrap(), VERSION_LIMIT));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_says_too_much_is_no_trouble() {
+        let answer = ask("echo 1.2.3; yes", VERSION_LIMIT).await;
+        // `yes` ends by the closed pipe, so the shell does not succeed, but it does end.
+        assert!(answer.is_err() || answer.is_ok_and(|answer| answer == "1.2.3"));
+    }
+}
