@@ -13,6 +13,7 @@ use teamster::doctor::{self, AgentReport, DoctorOptions, LoginState, examine_all
 use teamster::process::{Leftover, leftovers};
 
 use crate::args::DoctorArgs;
+use crate::args::STORE_VARIABLE;
 use crate::{exit_code, mcp, orphans, params, tokio_runtime, words};
 
 /// How long a process may take to be gone after it was killed.
@@ -94,7 +95,7 @@ async fn agents() -> Vec<AgentReport> {
 /// Where CLIs are searched, and what they do not get.
 fn options() -> DoctorOptions {
     let mut options = DoctorOptions::default();
-    options.env_remove = vec![params::STORE_VARIABLE.to_owned()];
+    options.env_remove = vec![STORE_VARIABLE.to_owned()];
     for provider in crate::providers().all() {
         let info = provider.info();
         let program = params::program_variable(info).map(|program| (info.id, program));

@@ -6,14 +6,14 @@
 
 #[cfg(target_os = "linux")]
 mod adopted {
-    use std::fs;
     use std::thread::sleep;
     use std::time::{Duration, Instant};
 
     use nix::sys::prctl::set_child_subreaper;
     use nix::sys::signal::{Signal, kill};
     use nix::sys::wait::{WaitPidFlag, waitpid};
-    use nix::unistd::{Pid, getpid};
+    use nix::unistd::Pid;
+    use teamster::process::children;
 
     /// How long killed processes may take to disappear. Only one that hangs in the kernel takes
     /// longer.
@@ -30,38 +30,22 @@ mod adopted {
     pub(crate) fn end(but: Option<u32>) {
         let until = Instant::now() + PATIENCE;
         loop {
-            let children: Vec<Pid> = children().filter(|pid| Some(number(*pid)) != but).collect();
+            let mut children = children();
+            children.retain(|pid| Some(*pid) != but);
             if children.is_empty() || Instant::now() >= until {
                 return;
             }
-            for pid in children {
+            for pid in children
+                .into_iter()
+                .filter_map(|pid| i32::try_from(pid).ok())
+            {
+                let pid = Pid::from_raw(pid);
                 // Already gone is no error; one that has ended is a child until it is waited for.
                 let _ = kill(pid, Signal::SIGKILL);
                 let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
             }
             sleep(PAUSE);
         }
-    }
-
-    fn number(pid: Pid) -> u32 {
-        pid.as_raw().cast_unsigned()
-    }
-
-    fn children() -> impl Iterator<Item = Pid> {
-        let me = getpid();
-        fs::read_dir("/proc")
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .map(Pid::from_raw)
-            .filter(move |pid| parent(*pid) == Some(me))
-    }
-
-    fn parent(pid: Pid) -> Option<Pid> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses may itself hold spaces and parentheses.
-        let (_, fields) = stat.rsplit_once(") ")?;
-        fields.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
     }
 }
 

@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use teamster::{CliInfo, EnvPolicy, ExecuteParams, Image, RuntimeConfig, SystemPrompt, Timeouts};
 
+use crate::args::STORE_VARIABLE;
 use crate::args::{
     AgentSessionArgs, ChatArgs, EnvVar, McpArgs, ModelArgs, PermissionArgs, PlaceArgs, RunArgs,
     SystemArgs, TimeoutArgs,
@@ -21,9 +22,6 @@ use crate::mcp;
 const CLEAN_ENV: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
-
-/// What names the store.
-pub(crate) const STORE_VARIABLE: &str = "TEAMSTER_STORE";
 
 /// What to run, and what was given but has no effect. Every error is one of usage.
 pub(crate) fn execute_params(

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use teamster::CliInfo;
 use teamster::process::find_program;
 
-use crate::params::STORE_VARIABLE;
+use crate::args::STORE_VARIABLE;
 use crate::tokio_runtime;
 
 /// How long a CLI may take to say its version. The run is over, and nobody shall wait for this.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use teamster::process::{ProcessIdentity, children};
 use teamster::{
     AgentSession, ExecuteParams, PermissionAnswer, PermissionPolicy, RunStatus, SessionOptions,
     Turn,
@@ -20,9 +21,6 @@ use crate::story;
 const READY: &str = "Are you ready?";
 /// What is asked last, where a turn broke off.
 const AGAIN: &str = "Are you there?";
-
-/// A process, and when it was started: the number alone can be another's later.
-type Id = (u32, String);
 
 /// Plays all runs of a scenario as turns of one session: after a first turn with which the process
 /// starts, and before a last one where the scenario's broke off.
@@ -164,7 +162,7 @@ async fn one(
 }
 
 /// What became of the process. Nothing is known where there was none before and there is none now.
-fn became(before: &[Id], now: &[Id]) -> Option<Process> {
+fn became(before: &[ProcessIdentity], now: &[ProcessIdentity]) -> Option<Process> {
     match (before, now) {
         ([], []) => None,
         (_, []) => Some(Process::Ended),
@@ -174,18 +172,12 @@ fn became(before: &[Id], now: &[Id]) -> Option<Process> {
 }
 
 /// Our own children that have this home.
-fn main_processes(home: &Path) -> Vec<Id> {
-    let own = std::process::id().to_string();
+fn main_processes(home: &Path) -> Vec<ProcessIdentity> {
+    let children = children();
     place::ids_of(home)
         .into_iter()
-        .filter_map(|pid| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            // After the name, which may hold anything: state, parent, …; the time of the start is the
-            // 20th of them.
-            let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-            let alive = *fields.first()? != "Z" && *fields.get(1)? == own;
-            alive.then(|| Some((pid, (*fields.get(19)?).to_owned())))?
-        })
+        .filter(|pid| children.contains(pid))
+        .filter_map(ProcessIdentity::of)
         .collect()
 }
 
@@ -318,12 +310,12 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_its_number_and_the_time_of_its_start() {
-        let id = |pid, start: &str| (pid, start.to_owned());
-        let one = [id(7, "100")];
+        let id = |pid, start| ProcessIdentity::new(pid, Some(start));
+        let one = [id(7, 100)];
         assert_eq!(became(&[], &[]), None);
         assert_eq!(became(&[], &one), Some(Process::New));
         assert_eq!(became(&one, &one), Some(Process::Same));
-        assert_eq!(became(&one, &[id(7, "200")]), Some(Process::New));
+        assert_eq!(became(&one, &[id(7, 200)]), Some(Process::New));
         assert_eq!(became(&one, &[]), Some(Process::Ended));
     }
 }

@@ -153,6 +153,13 @@ impl ProcessIdentity {
     }
 }
 
+/// The ids of this process's own children. One that has ended is a child until it is waited for.
+///
+/// Linux only; elsewhere none is known.
+pub fn children() -> Vec<u32> {
+    os::children()
+}
+
 /// What process ids and start times are valid in: one start of one machine, and one namespace of process
 /// ids. `None` where that is not known.
 pub fn process_space() -> Option<String> {

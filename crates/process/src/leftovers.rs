@@ -35,7 +35,14 @@ impl Leftover {
 ///
 /// Linux only; elsewhere there are none.
 pub fn leftovers() -> Vec<Leftover> {
-    os::leftovers()
+    let orphans = os::orphans().into_iter();
+    let leftover = |orphan: os::Orphan| Leftover {
+        pid: orphan.process.pid,
+        command: orphan.command,
+        run_id: orphan.run_id,
+        start_time: orphan.process.start_time,
+    };
+    orphans.map(leftover).collect()
 }
 
 /// Ends (SIGKILL) what killed runs have left that worked in this directory; what that was. Those that were

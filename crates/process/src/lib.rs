@@ -166,7 +166,7 @@ pub use teamster_core;
 
 pub use config::{EnvPolicy, RuntimeConfig};
 pub use group::ProcessGroup;
-pub use identity::{Presence, ProcessIdentity, ProcessSignal, process_space};
+pub use identity::{Presence, ProcessIdentity, ProcessSignal, children, process_space};
 pub use inherited::InheritedMark;
 pub use launch::{leasable_files, run_mark};
 pub use leftovers::{Descendants, Leftover, leftovers, sweep_leftovers};

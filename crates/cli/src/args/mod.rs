@@ -29,7 +29,8 @@ pub(crate) use run::{
     TimeoutArgs,
 };
 pub(crate) use store::{
-    RunsArgs, RunsCommand, RunsForgetArgs, RunsListArgs, RunsShowArgs, Status, StoreArgs,
+    RunsArgs, RunsCommand, RunsForgetArgs, RunsListArgs, RunsShowArgs, STORE_VARIABLE, Status,
+    StoreArgs,
 };
 pub(crate) use supervise::{
     AgentsArgs, AgentsCommand, AgentsLogsArgs, AgentsSelection, AgentsStatusArgs, AgentsWatchArgs,

@@ -4,6 +4,9 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::value;
 
+/// What names the store.
+pub(crate) const STORE_VARIABLE: &str = "TEAMSTER_STORE";
+
 /// Where sessions and the history of runs are kept.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Store")]
@@ -17,7 +20,7 @@ pub(crate) struct StoreArgs {
     #[arg(
         long = "store",
         value_name = "FILE|URL|off",
-        env = crate::params::STORE_VARIABLE,
+        env = STORE_VARIABLE,
         hide_env_values = true,
         hide_short_help = true
     )]

@@ -17,8 +17,8 @@ use super::list::reached_by;
 use super::servers::{own_variable, sources_or_default};
 use super::{Failure, Given, given};
 use crate::args::McpCheckArgs;
+use crate::args::STORE_VARIABLE;
 use crate::guard::Guard;
-use crate::params::STORE_VARIABLE;
 use crate::signals::Source;
 use crate::{exit_code, orphans, tokio_runtime, words};
 

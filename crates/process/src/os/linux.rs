@@ -11,8 +11,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
-use super::{Process, RUN_ID_VAR, Relative};
-use crate::leftovers::Leftover;
+use super::{Orphan, Process, RUN_ID_VAR, Relative};
 
 /// What a pipe shall hold, in bytes: what an unprivileged process may ask for.
 const PIPE_BYTES: i32 = 1 << 20;
@@ -188,8 +187,8 @@ pub(crate) fn marked(run_id: &str, newer_than: Option<u32>) -> Vec<Process> {
     }
 }
 
-/// See [`leftovers`](crate::leftovers()).
-pub(crate) fn leftovers() -> Vec<Leftover> {
+/// The processes of runs whose owner is gone, in this namespace.
+pub(crate) fn orphans() -> Vec<Orphan> {
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
     let ours = namespace("self");
     pids()
@@ -213,13 +212,20 @@ pub(crate) fn leftovers() -> Vec<Leftover> {
                 .filter(|argument| !argument.is_empty())
                 .map(String::from_utf8_lossy)
                 .collect();
-            Some(Leftover {
-                pid,
+            Some(Orphan {
+                process: entry.process,
                 command: command.join(" "),
                 run_id,
-                start_time: entry.process.start_time,
             })
         })
+        .collect()
+}
+
+/// See [`children`](crate::children()).
+pub(crate) fn children() -> Vec<u32> {
+    let me = std::process::id();
+    pids()
+        .filter(|pid| entry(*pid).is_some_and(|entry| entry.parent == me))
         .collect()
 }
 

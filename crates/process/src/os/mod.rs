@@ -21,6 +21,15 @@ pub(crate) struct Process {
     pub(crate) start_time: u64,
 }
 
+/// A process that carries the mark of a run whose owner is gone.
+#[derive(Debug)]
+pub(crate) struct Orphan {
+    pub(crate) process: Process,
+    /// Its command line, arguments separated by spaces.
+    pub(crate) command: String,
+    pub(crate) run_id: String,
+}
+
 /// A process that belongs to a run, beside the CLI's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Relative {

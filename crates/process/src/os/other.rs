@@ -4,8 +4,7 @@ use std::io;
 
 use nix::sys::signal::Signal;
 
-use super::{Process, Relative};
-use crate::leftovers::Leftover;
+use super::{Orphan, Process, Relative};
 
 pub(crate) fn start_time(_: u32) -> Option<u64> {
     None
@@ -43,7 +42,11 @@ pub(crate) fn marked(_: &str, _: Option<u32>) -> Vec<Process> {
     Vec::new()
 }
 
-pub(crate) fn leftovers() -> Vec<Leftover> {
+pub(crate) fn orphans() -> Vec<Orphan> {
+    Vec::new()
+}
+
+pub(crate) fn children() -> Vec<u32> {
     Vec::new()
 }
 
