@@ -297,7 +297,7 @@ async fn a_file_of_the_users_keeps_its_mode_when_it_is_written_through_the_link(
 /// A process on which only an engine lives: an agent in a private home, until it is killed.
 pub(crate) fn be_host(place: &Path) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let script = "echo s > .cli/sessions/1; pwd > $OUT; mv $OUT $OUT.2; sleep 600";
+    let script = "echo s > .cli/sessions/1; pwd > $OUT; mv $OUT $OUT.2; exec sleep 600";
     let run = run(&place.join("home"), script).config(|config| config.die_with_parent = true);
     runtime.block_on(run.finish());
 }
