@@ -21,9 +21,10 @@ impl ConfigFiles {
         plan: &mut Plan,
         _: &mut Vec<Notice>,
     ) -> Result<(), AgentError> {
-        match plan.launch.config.is_none() && plan.launch.names_taken.is_empty() {
-            true => Ok(()),
-            false => Err(absent()),
+        if plan.launch.config.is_none() && plan.launch.names_taken.is_empty() {
+            Ok(())
+        } else {
+            Err(absent(plan.cli))
         }
     }
 
@@ -33,7 +34,7 @@ impl ConfigFiles {
         _: &mut Env,
         _: impl FnOnce() -> Result<&'a RunFolder, AgentError>,
     ) -> Result<(), AgentError> {
-        Err(absent())
+        Err(absent("the CLI"))
     }
 
     pub(crate) fn is_nothing(&self) -> bool {
@@ -43,11 +44,13 @@ impl ConfigFiles {
     pub(crate) fn give_back(&mut self, _: &mut Vec<Notice>) {}
 }
 
-fn absent() -> AgentError {
+fn absent(cli: &str) -> AgentError {
     AgentError::new(
         ErrorCode::ConfigLease,
         ErrorKind::Internal,
-        "this build reads and changes no configuration file of a CLI: turn on the feature `mcp-files` of \
-         teamster-process, or of teamster",
+        format!(
+            "this build reads and changes no configuration file of {cli}: turn on the feature `mcp-files` of \
+             teamster-process, or of teamster"
+        ),
     )
 }
