@@ -157,7 +157,7 @@ impl ProcessIdentity {
 ///
 /// Linux only; elsewhere none is known.
 pub fn children() -> Vec<u32> {
-    os::children()
+    os::own_children()
 }
 
 /// What process ids and start times are valid in: one start of one machine, and one namespace of process

@@ -222,7 +222,7 @@ pub(crate) fn orphans() -> Vec<Orphan> {
 }
 
 /// See [`children`](crate::children()).
-pub(crate) fn children() -> Vec<u32> {
+pub(crate) fn own_children() -> Vec<u32> {
     let me = std::process::id();
     pids()
         .filter(|pid| entry(*pid).is_some_and(|entry| entry.parent == me))

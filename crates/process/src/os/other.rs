@@ -46,7 +46,7 @@ pub(crate) fn orphans() -> Vec<Orphan> {
     Vec::new()
 }
 
-pub(crate) fn children() -> Vec<u32> {
+pub(crate) fn own_children() -> Vec<u32> {
     Vec::new()
 }
 
