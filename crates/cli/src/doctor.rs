@@ -80,7 +80,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
 
 /// What is known of all CLIs.
 async fn agents() -> Vec<AgentReport> {
-    let mut reports = examine_all(&crate::providers(), &options()).await;
+    let mut reports = examine_all(crate::providers(), &options()).await;
     for report in reports.iter_mut().filter(|report| report.path.is_none()) {
         let info = crate::providers()
             .get(report.id)

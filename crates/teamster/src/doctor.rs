@@ -142,14 +142,14 @@ pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<
 /// ```no_run
 /// use teamster::doctor::{DoctorOptions, examine};
 ///
-/// # async fn example() -> Result<(), teamster::AgentError> {
+/// # async fn example() -> Option<()> {
 /// let claude = teamster::provider("claude")?;
 /// let report = examine(&*claude, &DoctorOptions::default()).await;
 /// match report.problem {
 ///     Some(problem) => println!("{}: {problem}; to install it: {}", report.name, report.install),
 ///     None => println!("{} {}", report.name, report.version.unwrap_or_default()),
 /// }
-/// # Ok(())
+/// # Some(())
 /// # }
 /// ```
 pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> AgentReport {
