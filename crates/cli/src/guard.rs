@@ -93,9 +93,9 @@ impl Drop for Guard {
     }
 }
 
-/// Waits for the end of the owner, ends what it left behind, and undoes what it
-/// changed.
-pub(crate) fn main(args: &[OsString]) -> ExitCode {
+/// Waits for the end of the owner, ends what it left behind, and undoes what it changed: `restore` does that
+/// with the configuration files of a directory.
+pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     let number = |at: usize| args.get(at)?.to_str()?.parse::<u64>().ok();
     let Some(owner) = number(0).and_then(|pid| u32::try_from(pid).ok()) else {
         return ExitCode::from(crate::exit_code::USAGE);
@@ -112,7 +112,7 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
     // of the CLI must not find what this one put into his files. Without a thread the end does it.
     let undoing = std::thread::Builder::new().spawn(move || {
         while start.elapsed() < SETTLE {
-            undo();
+            undo(restore);
             std::thread::sleep(PAUSE);
         }
     });
@@ -136,7 +136,7 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
         let _ = undoing.join();
     }
     // Once more: a process that was ended may have written until then.
-    undo();
+    undo(restore);
     ExitCode::SUCCESS
 }
 
@@ -149,9 +149,9 @@ fn is_closed(pipe: &Stdin) -> bool {
     }
 }
 
-fn undo() {
+fn undo(restore: fn(&Path)) {
     if let Ok(directory) = std::env::current_dir() {
-        crate::mcp::restore_quietly(&directory);
+        restore(&directory);
     }
     sweep_private_files();
 }

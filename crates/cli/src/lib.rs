@@ -63,7 +63,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
     match args.next() {
         Some(first) if first == FAKE_AGENT => return fake_agent(args),
         Some(first) if first == guard::ARGUMENT => {
-            return guard::main(&args.collect::<Vec<_>>());
+            return guard::main(&args.collect::<Vec<_>>(), mcp::restore_quietly);
         }
         _ => {}
     }
