@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: what no compiler checks.
 
+mod anatomy;
 mod sleeps;
 
 use std::fmt;
@@ -27,7 +28,9 @@ fn is_skipped(folder: &str) -> bool {
     folder == ".git" || folder == "target" || folder.starts_with("target-")
 }
 
-const CHECKS: &[fn(&Tree, &mut Vec<Problem>)] = &[
+type Check = fn(&Tree, &mut Vec<Problem>);
+
+const CHECKS: &[Check] = &[
     lengths,
     white_space,
     leftovers,
@@ -36,11 +39,14 @@ const CHECKS: &[fn(&Tree, &mut Vec<Problem>)] = &[
     snapshots,
     links,
     sleeps::check,
+    anatomy::check,
 ];
 
-/// Check what no compiler checks: lengths of files, manifests, snapshots, links, white space.
+/// Check what no compiler checks: lengths of files, manifests, snapshots, links, white space, the files of
+/// provider crates.
 ///
-/// Rust files have at most 500 lines; every crate
+/// Rust files have at most 500 lines; provider crates have the files of the table "Provider anatomy" in
+/// docs/architecture.md; every crate
 /// has a description, a license and the workspace's lints; every library asks for documentation;
 /// every fixture has a snapshot and every snapshot a fixture; links between files lead somewhere; no test
 /// sleeps in real time; no tabs, no spaces at the end of a line, nothing half-finished in code.

@@ -1,7 +1,7 @@
 //! How Gemini CLI is started.
 
+mod locations;
 mod mcp;
-mod places;
 mod policy;
 mod session;
 mod settings;
@@ -17,8 +17,8 @@ use teamster_core::{
 
 use crate::{CAPABILITIES, INFO};
 
+pub(crate) use locations::projects;
 pub(crate) use mcp::ALLOWED_SERVERS;
-pub(crate) use places::projects;
 pub(crate) use policy::is_needed as needs_policy;
 pub(crate) use session::launch_session;
 

@@ -4,6 +4,11 @@ use super::*;
 
 /// The problems of a tree of hand-made files.
 fn problems(files: &[(&str, &str)]) -> Vec<String> {
+    problems_of(CHECKS, files)
+}
+
+/// The same by some of the checks.
+pub(super) fn problems_of(checks: &[Check], files: &[(&str, &str)]) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let path = dir.path().join(path);
@@ -12,7 +17,7 @@ fn problems(files: &[(&str, &str)]) -> Vec<String> {
     }
     let tree = Tree::read(dir.path()).unwrap();
     let mut problems = Vec::new();
-    for check in CHECKS {
+    for check in checks {
         check(&tree, &mut problems);
     }
     problems.iter().map(Problem::to_string).collect()

@@ -11,7 +11,7 @@ use teamster_core::{
     McpDelivery, McpServer, McpTransport, mcp_variable,
 };
 
-use super::places::Places;
+use super::locations::Locations;
 use super::settings;
 
 /// The flag that names the servers which may be started. The rest are not.
@@ -80,17 +80,17 @@ pub(super) fn deliver(params: &ExecuteParams, args: &mut Args) -> Result<Deliver
             return Err(refuse(server, &problem));
         }
     }
-    let places = Places::of(params)?;
-    for name in settings::allowed_servers(params, &places)? {
+    let locations = Locations::of(params)?;
+    for name in settings::allowed_servers(params, &locations)? {
         args.value(ALLOWED_SERVERS, name);
     }
     let (file, place) = match params.mcp_delivery {
-        McpDelivery::ProjectConfig => (places.project_settings(), ConfigPlace::Lease),
-        McpDelivery::UserConfig => (places.user_settings(), ConfigPlace::Lease),
+        McpDelivery::ProjectConfig => (locations.project_settings(), ConfigPlace::Lease),
+        McpDelivery::UserConfig => (locations.user_settings(), ConfigPlace::Lease),
         // The default; `check` has refused what is not known.
         _ => (
-            places.user_settings(),
-            ConfigPlace::PrivateHome(places.private_home()),
+            locations.user_settings(),
+            ConfigPlace::PrivateHome(locations.private_home()),
         ),
     };
     let in_place = place == ConfigPlace::Lease;
@@ -101,7 +101,7 @@ pub(super) fn deliver(params: &ExecuteParams, args: &mut Args) -> Result<Deliver
     });
     let entries = entries.collect();
     Ok(Delivered {
-        names_taken: places
+        names_taken: locations
             .over(params.mcp_delivery)
             .into_iter()
             .filter(|over| !in_place || *over != file)

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use teamster_core::{AgentError, Args, ExecuteParams, Launch, SessionOptions, Stdin};
 
-use super::places::Places;
+use super::locations::Locations;
 use super::{begin, check};
 
 /// With an MCP server it does not end when its input does, whatever it has still to do (measured, 20 s);
@@ -41,7 +41,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
 /// the id, also when it is to go on with that session. In the minute in which a session was begun that
 /// is the session's own file, and all that was said would be lost (measured).
 fn check_minute(params: &ExecuteParams, id: &str, now: SystemTime) -> Result<(), AgentError> {
-    let Ok(places) = Places::of(params) else {
+    let Ok(locations) = Locations::of(params) else {
         return Ok(());
     };
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -49,7 +49,7 @@ fn check_minute(params: &ExecuteParams, id: &str, now: SystemTime) -> Result<(),
     let begin = id.get(..8).unwrap_or(id);
     let end = format!("-{begin}.jsonl");
     let minute = minute(since.as_secs());
-    let folders = std::fs::read_dir(places.users_folder().join("tmp"));
+    let folders = std::fs::read_dir(locations.users_folder().join("tmp"));
     let folders = folders.into_iter().flatten().flatten();
     let is_its_minute =
         |folder: &Path| first_of(folder, &end).is_some_and(|name| name.contains(&minute));

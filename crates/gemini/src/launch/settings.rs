@@ -7,23 +7,23 @@ use serde_json::Value;
 use teamster_core::{AgentError, ExecuteParams, McpServer, McpTransport, PermissionMode};
 
 use super::is_changed_in_list;
+use super::locations::Locations;
 use super::mcp::refuse;
-use super::places::Places;
 use crate::command_line::Flags;
 
 /// Which servers the flag for it must name so that those of the run may be started: none if it is not
 /// needed. An error if the settings keep one of them from the agent whatever the flag says.
 pub(super) fn allowed_servers(
     params: &ExecuteParams,
-    places: &Places,
+    locations: &Locations,
 ) -> Result<Vec<String>, AgentError> {
-    check_disabled(params, places)?;
-    check_logins(params, places)?;
+    check_disabled(params, locations)?;
+    check_logins(params, locations)?;
     let servers = &params.mcp_servers;
     let mut allowed: Option<Vec<String>> = None;
     let mut excluded = Vec::new();
     let mut mode = None;
-    for file in places.settings() {
+    for file in locations.settings() {
         let Some(settings) = read(&file) else {
             continue;
         };
@@ -101,8 +101,8 @@ pub(super) fn allowed_servers(
 }
 
 /// Refuses a server of a name that the user has disabled: it would not be started.
-fn check_disabled(params: &ExecuteParams, places: &Places) -> Result<(), AgentError> {
-    let file = places.users_folder().join("mcp-server-enablement.json");
+fn check_disabled(params: &ExecuteParams, locations: &Locations) -> Result<(), AgentError> {
+    let file = locations.users_folder().join("mcp-server-enablement.json");
     let Some(states) = read(&file) else {
         return Ok(());
     };
@@ -123,8 +123,8 @@ fn check_disabled(params: &ExecuteParams, places: &Places) -> Result<(), AgentEr
 
 /// Refuses a server to which the CLI would send a token that the user has for another: it goes by the
 /// name alone. A header of the server's own takes its place.
-fn check_logins(params: &ExecuteParams, places: &Places) -> Result<(), AgentError> {
-    let logins = read(&places.users_folder().join("mcp-oauth-tokens.json"));
+fn check_logins(params: &ExecuteParams, locations: &Locations) -> Result<(), AgentError> {
+    let logins = read(&locations.users_folder().join("mcp-oauth-tokens.json"));
     let Some(Value::Array(logins)) = logins else {
         return Ok(());
     };

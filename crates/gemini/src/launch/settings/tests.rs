@@ -37,8 +37,8 @@ impl Machine {
     fn allowed_with(&self, change: impl FnOnce(&mut ExecuteParams)) -> Result<String, String> {
         let mut params = self.params();
         change(&mut params);
-        let places = Places::of(&params).unwrap();
-        match allowed_servers(&params, &places) {
+        let locations = Locations::of(&params).unwrap();
+        match allowed_servers(&params, &locations) {
             Ok(names) => Ok(names.join(" ")),
             Err(error) => {
                 assert_eq!(error.code, ErrorCode::InvalidParams);

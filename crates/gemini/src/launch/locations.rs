@@ -49,9 +49,9 @@ pub(crate) fn projects(params: &ExecuteParams) -> Option<PathBuf> {
     Some(here.join(home(params)?).join(FOLDER).join("tmp"))
 }
 
-/// The places of a run. What is named need not be there.
+/// The locations of a run. What is named need not be there.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct Locations {
     /// The user's home.
     home: PathBuf,
     /// Where the agent works.
@@ -59,7 +59,7 @@ pub(super) struct Places {
     system_settings: PathBuf,
 }
 
-impl Places {
+impl Locations {
     pub(super) fn of(params: &ExecuteParams) -> Result<Self, AgentError> {
         let home = home(params).ok_or_else(|| {
             AgentError::refused(
@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    fn places(dir: &Path) -> Places {
+    fn locations(dir: &Path) -> Locations {
         let mut params = ExecuteParams::new("hi");
         let text = |name: &str| dir.join(name).to_str().unwrap().to_owned();
         params.env.insert(HOME.into(), text("home"));
@@ -172,7 +172,7 @@ mod tests {
             .env
             .insert(SYSTEM.into(), text("system/settings.json"));
         params.working_directory = Some(dir.join("work"));
-        Places::of(&params).unwrap()
+        Locations::of(&params).unwrap()
     }
 
     #[test]
@@ -182,14 +182,14 @@ mod tests {
         params.env.insert("HOME".into(), "/home/me".into());
         params.env.insert("USERPROFILE".into(), "/home/me".into());
         params.env.insert(HOME.into(), String::new());
-        let home = |params: &ExecuteParams| Places::of(params).unwrap().home;
+        let home = |params: &ExecuteParams| Locations::of(params).unwrap().home;
         assert_eq!(home(&params), Path::new("/home/me"));
         params.env.insert(HOME.into(), "rel".into());
         assert_eq!(home(&params), Path::new("/work/rel"));
         params.env.insert(HOME.into(), String::new());
         params.env.insert("HOME".into(), String::new());
         params.env.insert("USERPROFILE".into(), String::new());
-        let error = Places::of(&params).unwrap_err();
+        let error = Locations::of(&params).unwrap_err();
         assert!(error.message.starts_with("mcp_servers: "), "{error}");
     }
 
@@ -201,14 +201,14 @@ mod tests {
             fs::create_dir_all(at(name).parent().unwrap()).unwrap();
             fs::write(at(name), text).unwrap();
         };
-        let places = places(dir.path());
+        let locations = locations(dir.path());
         let project = at("work/.gemini/settings.json");
         assert_eq!(
-            places.over(McpDelivery::Private),
+            locations.over(McpDelivery::Private),
             std::slice::from_ref(&project)
         );
         assert_eq!(
-            places.over(McpDelivery::ProjectConfig),
+            locations.over(McpDelivery::ProjectConfig),
             [""; 0].map(PathBuf::from)
         );
         put("system/settings.json", "{}");
@@ -225,10 +225,10 @@ mod tests {
             at("linked/gemini-extension.json"),
             at("system/settings.json"),
         ];
-        assert_eq!(places.over(McpDelivery::ProjectConfig), beside);
+        assert_eq!(locations.over(McpDelivery::ProjectConfig), beside);
         let mut all = beside.to_vec();
         all.push(project);
-        assert_eq!(places.over(McpDelivery::Private), all);
-        assert_eq!(places.over(McpDelivery::UserConfig), all);
+        assert_eq!(locations.over(McpDelivery::Private), all);
+        assert_eq!(locations.over(McpDelivery::UserConfig), all);
     }
 }
