@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: what no compiler checks.
 
 mod anatomy;
+mod names;
 mod sleeps;
 
 use std::fmt;
@@ -40,10 +41,11 @@ const CHECKS: &[Check] = &[
     links,
     sleeps::check,
     anatomy::check,
+    names::check,
 ];
 
 /// Check what no compiler checks: lengths of files, manifests, snapshots, links, white space, the files of
-/// provider crates.
+/// provider crates, names of CLIs outside of them.
 ///
 /// Rust files have at most 500 lines; provider crates have the files of the table "Provider anatomy" in
 /// docs/architecture.md; every crate

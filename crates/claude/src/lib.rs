@@ -4,7 +4,9 @@
 //! is in `docs/providers/claude.md`.
 #![warn(missing_docs)]
 
+mod agent_loop;
 mod command_line;
+mod credentials;
 mod decoder;
 mod launch;
 mod session;
@@ -22,16 +24,17 @@ pub use decoder::ClaudeDecoder;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Claude;
 
-static INFO: CliInfo = CliInfo {
-    id: "claude",
-    name: "Claude Code",
-    program: "claude",
-    version_args: &["--version"],
-    tested_versions: &["2.1.197", "2.1.330"],
-    oldest_version: Some("2.1.197"),
-    install: "npm install -g @anthropic-ai/claude-code",
-    login: "log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment",
-    choose_session_id: false,
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("claude", "Claude Code", "claude");
+    info.tested_versions = &["2.1.197", "2.1.330"];
+    info.oldest_version = Some("2.1.197");
+    info.install = "npm install -g @anthropic-ai/claude-code";
+    info.login =
+        "log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment";
+    info.credentials = credentials::CREDENTIALS;
+    info.instructions = &["CLAUDE.md"];
+    info.agent_loop = agent_loop::SUPPORT;
+    info
 };
 
 static CAPABILITIES: Capabilities = {

@@ -16,7 +16,7 @@ use teamster::agent_loop::{
 };
 use teamster::process::{LineObserver, StartObserver};
 use teamster::usage::{Places, TickMeter};
-use teamster::{ErrorCode, RuntimeConfig};
+use teamster::{CliInfo, ErrorCode, RuntimeConfig};
 use teamster_core::excerpt;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -123,7 +123,7 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
     let settings = Settings::read(
         &environment,
         file.as_ref().unwrap_or(&BTreeMap::new()),
-        &usual_name,
+        &agent_of,
     )?;
     let clock = Arc::new(SystemClock::new());
     let path = folder.path("agent-loop.log");
@@ -168,7 +168,7 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
         Some(value) => Some(value.into()),
         None => env::var_os(name),
     });
-    let meter = settings.runtime.parse().ok();
+    let meter = settings.agent.id.parse().ok();
     let meter = meter.map(|provider| TickMeter::new(provider, places));
     let guard = Guard::start(Some(folder.directory()));
     let agent_loop = AgentLoop::new(
@@ -188,8 +188,10 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
 
 /// The files that an agent of this runtime may have its instructions in.
 fn instruction_files(settings: &Settings) -> Vec<&'static str> {
-    let own = (settings.runtime == "gemini").then_some("GEMINI.md");
-    ["CLAUDE.md", "AGENTS.md"].into_iter().chain(own).collect()
+    let mut files = vec!["CLAUDE.md", "AGENTS.md"];
+    let own = settings.agent.instructions.iter();
+    files.extend(own.filter(|name| !["CLAUDE.md", "AGENTS.md"].contains(name)));
+    files
 }
 
 fn has_instructions(directory: &Path, settings: &Settings) -> bool {
@@ -244,13 +246,19 @@ fn read_env(path: &Path) -> io::Result<Vec<u8>> {
     })
 }
 
-/// The usual name of a runtime.
-pub(crate) fn usual_name(name: &str) -> Result<String, String> {
-    match crate::providers().get(name) {
-        Some(provider) => Ok(provider.info().id.to_owned()),
-        None => match crate::providers().runtime(name, RuntimeConfig::default()) {
+/// The CLI of a runtime's name; the usual one where none is set.
+pub(crate) fn agent_of(name: Option<&str>) -> Result<&'static CliInfo, String> {
+    let providers = crate::providers();
+    let provider = match name {
+        Some(name) => providers.get(name),
+        None => providers.usual(),
+    };
+    let name = name.unwrap_or_default();
+    match provider {
+        Some(provider) => Ok(provider.info()),
+        None => match providers.runtime(name, RuntimeConfig::default()) {
             Err(error) => Err(error.message),
-            Ok(runtime) => Ok(runtime.id().to_owned()),
+            Ok(_) => Err(format!("`{name}` cannot be used in a loop")),
         },
     }
 }
@@ -258,15 +266,11 @@ pub(crate) fn usual_name(name: &str) -> Result<String, String> {
 fn config(settings: &Settings, file: &BTreeMap<String, String>, log: &Log) -> RuntimeConfig {
     let mut config = params::base_config();
     config.spill_limit_bytes = WAITING_OUTPUT;
-    if let Some(provider) = crate::providers().get(&settings.runtime) {
-        let info = provider.info();
-        let of_file = || file.get(&params::program_variable_name(info));
-        let of_file = || of_file().filter(|path| !path.is_empty()).map(Into::into);
-        config.program = params::program_variable(info).or_else(of_file);
-    }
-    // Gemini CLI does not end at the end of its input (measured), so that would be waited for in vain.
-    let ends = settings.runtime != "gemini";
-    if settings.adapter_kind() == teamster::agent_loop::AdapterKind::Hot && ends {
+    let info = settings.agent;
+    let of_file = || file.get(&params::program_variable_name(info));
+    let of_file = || of_file().filter(|path| !path.is_empty()).map(Into::into);
+    config.program = params::program_variable(info).or_else(of_file);
+    if settings.adapter_kind() == teamster::agent_loop::AdapterKind::Hot {
         config.exit_grace = Some(EXIT_GRACE);
     }
     let before = format!("{} stderr: ", settings.name());

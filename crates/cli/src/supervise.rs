@@ -8,7 +8,7 @@ use teamster::agent_loop::supervisor::{Error, Event, Handle, Settings, Superviso
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::SuperviseArgs;
-use crate::loop_run::usual_name;
+use crate::loop_run::agent_of;
 use crate::{exit_code, tokio_runtime, words};
 
 /// Supervises until it is told to end; the exit code.
@@ -18,14 +18,14 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
     let mut settings = Settings::new(program, ["loop"]);
     settings.keep_agents = args.keep_agents;
     settings.policy.grace = args.grace;
-    settings.check_runtime = Some(|name| {
+    settings.agent_of = Some(|name| {
         // What follows `acp:` is a command.
         let name = if name.contains(':') {
             name.to_owned()
         } else {
             name.to_lowercase()
         };
-        usual_name(&name).err()
+        agent_of(Some(&name))
     });
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(async {

@@ -15,7 +15,7 @@ use teamster_core::{
 };
 
 use crate::{CAPABILITIES, INFO};
-pub(crate) use mcp::Servers;
+pub(crate) use mcp::{CONFIG_FILES, Servers};
 pub(crate) use session::{Answers, Start, check_prompt, launch_session};
 
 /// The CLI refuses a larger prompt, but only after it has begun a session (measured: "Input exceeds

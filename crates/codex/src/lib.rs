@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 mod command_line;
+mod credentials;
 mod decoder;
 mod launch;
 mod session;
@@ -23,16 +24,15 @@ pub use decoder::CodexDecoder;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Codex;
 
-static INFO: CliInfo = CliInfo {
-    id: "codex",
-    name: "Codex",
-    program: "codex",
-    version_args: &["--version"],
-    tested_versions: &["0.169.0"],
-    oldest_version: Some("0.159.3"),
-    install: "npm install -g @openai/codex",
-    login: "log in with `codex login`, or with a key: `printenv OPENAI_API_KEY | codex login --with-api-key`",
-    choose_session_id: false,
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("codex", "Codex", "codex");
+    info.tested_versions = &["0.169.0"];
+    info.oldest_version = Some("0.159.3");
+    info.install = "npm install -g @openai/codex";
+    info.login = "log in with `codex login`, or with a key: `printenv OPENAI_API_KEY | codex login --with-api-key`";
+    info.credentials = credentials::CREDENTIALS;
+    info.config_files = launch::CONFIG_FILES;
+    info
 };
 
 static CAPABILITIES: Capabilities = {

@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 mod command_line;
+mod credentials;
 mod decoder;
 mod dialect;
 mod launch;
@@ -24,17 +25,17 @@ pub use decoder::CopilotDecoder;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Copilot;
 
-static INFO: CliInfo = CliInfo {
-    id: "copilot",
-    name: "GitHub Copilot CLI",
-    program: "copilot",
-    version_args: &["--version"],
-    tested_versions: &["1.0.102", "1.0.92", "1.0.81"],
-    oldest_version: Some("1.0.92"),
-    install: "npm install -g @github/copilot",
-    login: "log in with `copilot login`, or set COPILOT_GITHUB_TOKEN (or COPILOT_PROVIDER_BASE_URL and \
-            its companions for a model of your own) in the environment",
-    choose_session_id: true,
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("copilot", "GitHub Copilot CLI", "copilot");
+    info.tested_versions = &["1.0.102", "1.0.92", "1.0.81"];
+    info.oldest_version = Some("1.0.92");
+    info.install = "npm install -g @github/copilot";
+    info.login = "log in with `copilot login`, or set COPILOT_GITHUB_TOKEN (or COPILOT_PROVIDER_BASE_URL and \
+            its companions for a model of your own) in the environment";
+    info.choose_session_id = true;
+    info.credentials = credentials::CREDENTIALS;
+    info.agent_loop.keeps_process = false;
+    info
 };
 
 static CAPABILITIES: Capabilities = {

@@ -231,17 +231,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    static INFO: CliInfo = CliInfo {
-        id: "x",
-        name: "X",
-        program: "x",
-        version_args: &[],
-        tested_versions: &[],
-        oldest_version: None,
-        install: "",
-        login: "",
-        choose_session_id: false,
-    };
+    static INFO: CliInfo = CliInfo::new("x", "X", "x");
 
     fn refused(can: &Capabilities, change: impl FnOnce(&mut ExecuteParams)) -> String {
         let mut params = ExecuteParams::new("hi");

@@ -32,6 +32,7 @@ mod assemble;
 mod capabilities;
 mod check;
 mod classify;
+mod cli_info;
 mod content;
 mod decoder;
 mod error;
@@ -60,6 +61,10 @@ pub use args::Args;
 pub use assemble::{Phase, RunAssembler};
 pub use capabilities::{Capabilities, SystemPromptSupport};
 pub use check::is_uuid;
+pub use cli_info::{
+    CliInfo, CredentialFile, Credentials, FileLocation, LoopContext, LoopSettings, LoopSupport,
+    Sign,
+};
 pub use content::{mcp_content, media_placeholder};
 pub use decoder::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary, Stop};
 pub use error::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, NotRetried};
@@ -80,9 +85,9 @@ pub use params::{
 pub use raw_json::RawJson;
 pub use result::{CostSource, Diagnostics, PermissionDenial, RunResult, RunStatus};
 pub use runtime::{
-    AgentRuntime, CliInfo, CliProvider, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable,
-    EventsOn, FilePlace, Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, SharedRuntime, Signal,
-    Stdin, StopStep,
+    AgentRuntime, CliProvider, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, EventsOn,
+    FilePlace, Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, SharedRuntime, Signal, Stdin,
+    StopStep,
 };
 pub use secrets::Secrets;
 pub use session::{

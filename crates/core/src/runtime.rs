@@ -1,4 +1,4 @@
-//! How an agent is run, and how one CLI is described.
+//! How an agent is run, and how one CLI is launched.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{AgentError, Capabilities, Decoder, EventStream, ExecuteParams, Timeouts};
+use crate::{AgentError, Capabilities, CliInfo, Decoder, EventStream, ExecuteParams, Timeouts};
 
 /// Something that runs an agent.
 pub trait AgentRuntime: Send + Sync {
@@ -108,50 +108,6 @@ impl<P: CliProvider + ?Sized> CliProvider for Arc<P> {
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
         (**self).decoder(params)
     }
-}
-
-/// What there is to know about a CLI before it runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CliInfo {
-    /// The provider's name in `teamster`, such as `claude`.
-    pub id: &'static str,
-    /// The CLI's own name, such as `Claude Code`.
-    pub name: &'static str,
-    /// The program to look for on `PATH`.
-    pub program: &'static str,
-    /// Arguments that make it print its version.
-    pub version_args: &'static [&'static str],
-    /// Versions whose real output the decoder is tested with.
-    pub tested_versions: &'static [&'static str],
-    /// The oldest version that works as the provider's page says; `None` where that is not known.
-    pub oldest_version: Option<&'static str>,
-    /// How to install it, as a command.
-    pub install: &'static str,
-    /// How to log in, as an order to a person: "log in with ...".
-    pub login: &'static str,
-    /// The CLI names a new session only at its end, but takes an id: the engine chooses one
-    /// ([`ExecuteParams::new_session_id`]) where the caller does not.
-    pub choose_session_id: bool,
-}
-
-impl CliInfo {
-    /// Whether a version is older than [`oldest_version`](Self::oldest_version). `false` for a text that
-    /// is no version.
-    pub fn is_too_old(&self, version: &str) -> bool {
-        let (Some(oldest), Some(version)) = (
-            self.oldest_version.and_then(version_numbers),
-            version_numbers(version),
-        ) else {
-            return false;
-        };
-        version < oldest
-    }
-}
-
-/// The numbers of a version such as `2.1.197` or `0.115.0-alpha.1`, without its pre-release.
-fn version_numbers(version: &str) -> Option<Vec<u64>> {
-    let core = version.split(['-', '+']).next().unwrap_or_default();
-    core.split('.').map(|number| number.parse().ok()).collect()
 }
 
 /// The environment variable by which the processes of a run are known as such: what is left of them when
@@ -335,39 +291,4 @@ pub enum Signal {
     Interrupt,
     /// SIGTERM.
     Terminate,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn older_versions_are_known_by_their_numbers() {
-        let mut info = CliInfo {
-            id: "x",
-            name: "X",
-            program: "x",
-            version_args: &[],
-            tested_versions: &["2.1.330"],
-            oldest_version: Some("2.1.197"),
-            install: "",
-            login: "",
-            choose_session_id: false,
-        };
-        for (version, too_old) in [
-            ("2.1.196", true),
-            ("2.1.20", true),
-            ("1.9.400", true),
-            ("2.1.197", false),
-            ("2.1.1000", false),
-            ("2.1.197-beta.1", false),
-            ("3.0", false),
-            ("", false),
-            ("nightly", false),
-        ] {
-            assert_eq!(info.is_too_old(version), too_old, "{version}");
-        }
-        info.oldest_version = None;
-        assert!(!info.is_too_old("0.0.1"));
-    }
 }

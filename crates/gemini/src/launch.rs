@@ -18,7 +18,7 @@ use teamster_core::{
 use crate::{CAPABILITIES, INFO};
 
 pub(crate) use locations::projects;
-pub(crate) use mcp::ALLOWED_SERVERS;
+pub(crate) use mcp::{ALLOWED_SERVERS, CONFIG_FILES};
 pub(crate) use policy::is_needed as needs_policy;
 pub(crate) use session::launch_session;
 

@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 mod command_line;
+mod credentials;
 mod decoder;
 mod dialect;
 mod launch;
@@ -22,16 +23,16 @@ pub use decoder::GeminiDecoder;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Gemini;
 
-static INFO: CliInfo = CliInfo {
-    id: "gemini",
-    name: "Gemini CLI",
-    program: "gemini",
-    version_args: &["--version"],
-    tested_versions: &["0.61.0", "0.54.4"],
-    oldest_version: Some("0.47.0"),
-    install: "npm install -g @google/gemini-cli",
-    login: "log in with `gemini`, or set GEMINI_API_KEY in the environment",
-    choose_session_id: false,
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("gemini", "Gemini CLI", "gemini");
+    info.tested_versions = &["0.61.0", "0.54.4"];
+    info.oldest_version = Some("0.47.0");
+    info.install = "npm install -g @google/gemini-cli";
+    info.login = "log in with `gemini`, or set GEMINI_API_KEY in the environment";
+    info.credentials = credentials::CREDENTIALS;
+    info.config_files = launch::CONFIG_FILES;
+    info.instructions = &["GEMINI.md", "AGENTS.md"];
+    info
 };
 
 static CAPABILITIES: Capabilities = {

@@ -80,11 +80,15 @@ impl Prompts {
 
 #[cfg(test)]
 mod tests {
+    use teamster_core::CliInfo;
+
     use super::*;
+
+    static INFO: CliInfo = CliInfo::new("a", "A", "a");
 
     #[test]
     fn the_usual_ones_name_every_duty() {
-        let prompts = Prompts::read(&Settings::default(), Path::new("/")).unwrap();
+        let prompts = Prompts::read(&Settings::new(&INFO), Path::new("/")).unwrap();
         for (prompt, words) in [
             (
                 Prompt::Full,
@@ -120,10 +124,8 @@ mod tests {
     fn files_take_their_place() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("light.md"), "go on").unwrap();
-        let mut settings = Settings {
-            light_prompt: Some("light.md".into()),
-            ..Settings::default()
-        };
+        let mut settings = Settings::new(&INFO);
+        settings.light_prompt = Some("light.md".into());
         let prompts = Prompts::read(&settings, directory.path()).unwrap();
         assert_eq!(prompts.text(Prompt::Light), "go on");
         assert_eq!(prompts.text(Prompt::Full), FULL);

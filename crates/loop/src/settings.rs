@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use teamster_core::{AgentError, ErrorDetail};
+use teamster_core::{AgentError, CliInfo, ErrorDetail};
 
 use crate::machine::Pace;
 
@@ -23,14 +23,14 @@ pub struct SettingsError(String);
 #[non_exhaustive]
 pub struct Settings {
     /// `RUNTIME`: which agent, such as `claude`.
-    pub runtime: String,
-    /// `ADAPTER`: whether its process stays. Unset, it does where the runtime can, except for Copilot.
+    pub agent: &'static CliInfo,
+    /// `ADAPTER`: whether its process stays. Unset, the agent decides ([`LoopSupport::keeps_process`](teamster_core::LoopSupport)).
     pub adapter: Option<AdapterKind>,
     /// `MIN_SLEEP`, `IDLE_STEP`, `MAX_SLEEP`, `CLEAR_MIN_GAP`.
     pub pace: Pace,
     /// `TIMEOUT_SECS`: how long one turn may take. 600 s.
     pub turn_limit: Duration,
-    /// `CHROME`: Claude is given `--chrome`.
+    /// `CHROME`: the agent gets a browser, if it has one.
     pub chrome: bool,
     /// `COPILOT_MODEL` and so on: the runtime's name in capitals before `_MODEL`, for a command `ACP`.
     pub model: Option<String>,
@@ -64,14 +64,6 @@ impl AdapterKind {
             Self::Cold => "cold",
         }
     }
-
-    /// What an agent has if nothing is said.
-    pub fn usual(runtime: &str) -> Self {
-        match runtime {
-            "copilot" => Self::Cold,
-            _ => Self::Hot,
-        }
-    }
 }
 
 impl fmt::Display for AdapterKind {
@@ -80,10 +72,11 @@ impl fmt::Display for AdapterKind {
     }
 }
 
-impl Default for Settings {
-    fn default() -> Self {
+impl Settings {
+    /// The settings of an agent where no variable is set.
+    pub fn new(agent: &'static CliInfo) -> Self {
         Self {
-            runtime: "claude".to_owned(),
+            agent,
             adapter: None,
             pace: Pace::default(),
             turn_limit: Duration::from_mins(10),
@@ -96,15 +89,14 @@ impl Default for Settings {
             log_max_bytes: 10 << 20,
         }
     }
-}
 
-impl Settings {
     /// Reads them: a variable of the environment goes before one of the agent's file. One that is empty is
-    /// not set. `name_of` gives the usual name of a runtime, or why there is none of this name.
+    /// not set. `agent_of` gives the agent of a name, the usual one where none is
+    /// set, or why there is none of this name.
     pub fn read(
         environment: &dyn Fn(&str) -> Option<String>,
         file: &BTreeMap<String, String>,
-        name_of: &dyn Fn(&str) -> Result<String, String>,
+        agent_of: &dyn Fn(Option<&str>) -> Result<&'static CliInfo, String>,
     ) -> Result<Self, SettingsError> {
         let variable = |name: &str| {
             let set = |value: &String| !value.trim().is_empty();
@@ -112,16 +104,14 @@ impl Settings {
             let value = value.or_else(|| file.get(name).cloned().filter(set))?;
             Some(value.trim().to_owned())
         };
-        let mut settings = Self::default();
-        if let Some(name) = variable("RUNTIME") {
+        let name = variable("RUNTIME").map(|name| match name.split_once(':') {
             // What follows `acp:` is a command.
-            let name = match name.split_once(':') {
-                Some(_) => name,
-                None => name.to_lowercase(),
-            };
-            settings.runtime =
-                name_of(&name).map_err(|why| SettingsError(format!("RUNTIME: {why}")))?;
-        }
+            Some(_) => name,
+            None => name.to_lowercase(),
+        });
+        let agent = agent_of(name.as_deref());
+        let agent = agent.map_err(|why| SettingsError(format!("RUNTIME: {why}")))?;
+        let mut settings = Self::new(agent);
         settings.adapter = match variable("ADAPTER").map(|it| it.to_lowercase()).as_deref() {
             None => None,
             Some("hot") => Some(AdapterKind::Hot),
@@ -178,12 +168,12 @@ impl Settings {
 
     /// The runtime for the eyes of others. Of a command this is the program: what it is given may be secret.
     pub fn name(&self) -> &str {
-        self.runtime.split_whitespace().next().unwrap_or_default()
+        self.agent.id.split_whitespace().next().unwrap_or_default()
     }
 
     /// What the names of its own variables begin with.
     fn prefix(&self) -> String {
-        let name = self.runtime.split(':').next().unwrap_or_default();
+        let name = self.agent.id.split(':').next().unwrap_or_default();
         name.to_uppercase()
     }
 
@@ -212,8 +202,12 @@ impl Settings {
 
     /// Whether the agent's process stays.
     pub fn adapter_kind(&self) -> AdapterKind {
-        self.adapter
-            .unwrap_or_else(|| AdapterKind::usual(&self.runtime))
+        let usual = if self.agent.agent_loop.keeps_process {
+            AdapterKind::Hot
+        } else {
+            AdapterKind::Cold
+        };
+        self.adapter.unwrap_or(usual)
     }
 }
 
@@ -238,15 +232,24 @@ fn number<T: FromStr>(
 mod tests {
     use super::*;
 
+    static CLAUDE: CliInfo = CliInfo::new("claude", "Claude Code", "claude");
+    static COMMAND: CliInfo = CliInfo::new("acp:My agent", "My agent", "My");
+    static COPILOT: CliInfo = {
+        let mut info = CliInfo::new("copilot", "GitHub Copilot CLI", "copilot");
+        info.agent_loop.keeps_process = false;
+        info
+    };
+
     fn read(environment: &[(&str, &str)], file: &str) -> Result<Settings, String> {
         let find = |name: &str| {
             let found = environment.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let known = |name: &str| match name {
-            "claude" | "copilot" | "acp:My agent" => Ok(name.to_owned()),
-            "claude-code" => Ok("claude".to_owned()),
-            _ => Err(format!("there is no `{name}`; there is: claude, copilot")),
+        let known = |name: Option<&str>| match name.unwrap_or("claude") {
+            "claude" | "claude-code" => Ok(&CLAUDE),
+            "copilot" => Ok(&COPILOT),
+            "acp:My agent" => Ok(&COMMAND),
+            name => Err(format!("there is no `{name}`; there is: claude, copilot")),
         };
         Settings::read(&find, &crate::dotenv::parse(file), &known).map_err(|e| e.to_string())
     }
@@ -254,7 +257,7 @@ mod tests {
     #[test]
     fn without_variables_they_are_the_defaults() {
         let settings = read(&[], "").unwrap();
-        assert_eq!(settings, Settings::default());
+        assert_eq!(settings, Settings::new(&CLAUDE));
         assert_eq!(settings.adapter_kind(), AdapterKind::Hot);
         assert_eq!(settings.pace.max_sleep, 3600);
     }
@@ -266,7 +269,7 @@ mod tests {
         let settings = read(&[("MIN_SLEEP", "0"), ("IDLE_STEP", " ")], file).unwrap();
         let pace = settings.pace;
         assert_eq!((pace.min_sleep, pace.idle_step, pace.max_sleep), (0, 6, 7));
-        assert_eq!(settings.runtime, "copilot");
+        assert_eq!(settings.agent, &COPILOT);
         assert_eq!(settings.adapter_kind(), AdapterKind::Cold);
         assert_eq!(settings.model.as_deref(), Some("gpt-5"));
         assert_eq!(settings.reasoning.as_deref(), Some("high"));
@@ -281,7 +284,7 @@ mod tests {
             ("COPILOT", "copilot"),
             ("acp:My agent", "acp:My agent"),
         ] {
-            assert_eq!(read(&[("RUNTIME", name)], "").unwrap().runtime, expected);
+            assert_eq!(read(&[("RUNTIME", name)], "").unwrap().agent.id, expected);
         }
         let agent = read(&[("RUNTIME", "acp:My agent"), ("ACP_MODEL", "m")], "").unwrap();
         assert_eq!(agent.model.as_deref(), Some("m"));

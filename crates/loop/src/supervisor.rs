@@ -16,6 +16,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
+use teamster_core::CliInfo;
+
 mod agent;
 mod client;
 mod config;
@@ -42,6 +44,9 @@ pub use offline::status as offline_status;
 pub use process::log_path;
 pub use task::{Handle, Supervisor};
 
+/// The CLI of a runtime's name, or why there is none.
+pub type AgentOf = fn(&str) -> Result<&'static CliInfo, String>;
+
 /// How a supervisor works.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -54,8 +59,8 @@ pub struct Settings {
     pub policy: Policy,
     /// At its own end the supervisor leaves the loops running, for the next one.
     pub keep_agents: bool,
-    /// Why there is no runtime of this name, if there is none. Without it each loop says so itself.
-    pub check_runtime: Option<fn(&str) -> Option<String>>,
+    /// The agent of a runtime's name, or why there is none. Without it each loop says so itself.
+    pub agent_of: Option<AgentOf>,
 }
 
 impl Settings {
@@ -69,14 +74,28 @@ impl Settings {
             args: args.into_iter().map(Into::into).collect(),
             policy: Policy::default(),
             keep_agents: false,
-            check_runtime: None,
+            agent_of: None,
         }
+    }
+
+    /// The CLI of this agent, if its runtime is known here.
+    fn cli_of(&self, agent: &AgentConfig) -> Option<Result<&'static CliInfo, String>> {
+        Some(self.agent_of?(agent.runtime.as_deref()?))
     }
 
     /// Why the runtime of this agent cannot be used.
     fn runtime_error(&self, agent: &AgentConfig) -> Option<String> {
-        let error = self.check_runtime?(agent.runtime.as_deref()?)?;
+        let error = self.cli_of(agent)?.err()?;
         Some(format!("runtime: {error}"))
+    }
+
+    /// Why this agent cannot be started.
+    fn obstacle(&self, agent: &AgentConfig) -> Option<String> {
+        match self.cli_of(agent) {
+            Some(Err(error)) => Some(format!("runtime: {error}")),
+            Some(Ok(info)) => agent.obstacle(info.instructions),
+            None => agent.obstacle(&[]),
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, CostSource, Done, ErrorCode, ErrorKind, EventStream, Id,
-    RunResult, RunStatus, Session, Usage,
+    AbortHandle, AgentError, AgentEvent, CliInfo, CostSource, Done, ErrorCode, ErrorKind,
+    EventStream, Id, RunResult, RunStatus, Session, Usage,
 };
 use teamster_loop::clock::TokioClock;
 use teamster_loop::{
@@ -22,6 +22,8 @@ use teamster_loop::{
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+
+static INFO: CliInfo = CliInfo::new("claude", "Claude Code", "claude");
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -216,7 +218,7 @@ impl Adapter for Agent {
 
 fn settings() -> Settings {
     // The usual ones, and a turn that is interrupted after 10 minutes.
-    Settings::default()
+    Settings::new(&INFO)
 }
 
 async fn day(directory: &Path, seed: u64, idle: bool) -> (Account, Vec<Duration>) {

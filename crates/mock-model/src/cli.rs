@@ -13,20 +13,60 @@ use serde_json::{Value, json};
 
 use crate::Part;
 
-/// A CLI that can be pointed at the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Cli {
+/// The one list of CLIs: what is particular to each is in the module of its name.
+macro_rules! clis {
+    ($($(#[$doc:meta])* $cli:ident in $module:ident,)*) => {
+        /// A CLI that can be pointed at the server.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Cli {
+            $($(#[$doc])* $cli,)*
+        }
+
+        impl Cli {
+            /// All of them.
+            pub const ALL: [Self; [$(stringify!($module)),*].len()] = [$(Self::$cli),*];
+
+            /// Its short name, which is that of its program.
+            pub fn id(self) -> &'static str {
+                match self {
+                    $(Self::$cli => stringify!($module),)*
+                }
+            }
+
+            /// How it is pointed at a server, whose address is `http://HOST:PORT` without a path.
+            pub fn point_at(self, url: &str) -> Pointing {
+                match self {
+                    $(Self::$cli => $module::point_at(url),)*
+                }
+            }
+
+            fn is_asking(self, user_agent: &str, tools: &[String]) -> bool {
+                match self {
+                    $(Self::$cli => $module::is_asking(user_agent, tools),)*
+                }
+            }
+
+            fn own_call(self, part: &Part, place: &Place<'_>) -> Option<Call> {
+                match self {
+                    $(Self::$cli => $module::call(part, place),)*
+                }
+            }
+        }
+    };
+}
+
+clis! {
     /// Claude Code.
-    Claude,
+    Claude in claude,
     /// Codex.
-    Codex,
+    Codex in codex,
     /// GitHub Copilot CLI.
-    Copilot,
+    Copilot in copilot,
     /// Gemini CLI.
-    Gemini,
+    Gemini in gemini,
     /// OpenCode.
-    OpenCode,
+    OpenCode in opencode,
 }
 
 /// How a CLI is made to ask this server and nobody else.
@@ -52,6 +92,14 @@ pub struct Pointing {
     /// Variables by which the CLI finds its folders where `HOME` has to stay as it is, and where in
     /// the home of the run each of them leads to. They win over [`elsewhere`](Self::elsewhere).
     pub folders: Vec<(&'static str, &'static str)>,
+    /// The subcommand that runs a prompt, behind which the model stands.
+    pub subcommand: Option<&'static str>,
+    /// Arguments before the prompt.
+    pub before_prompt: &'static [&'static str],
+    /// Where stdin is no terminal, it waits for its end.
+    pub waits_for_stdin: bool,
+    /// Variables without which it does not do for root what it does for others.
+    pub for_root: &'static [(&'static str, &'static str)],
 }
 
 /// Variables that lead any CLI elsewhere: to settings outside of its home, or to a proxy, which would
@@ -101,66 +149,23 @@ impl Pointing {
 }
 
 impl Cli {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Claude,
-        Self::Codex,
-        Self::Copilot,
-        Self::Gemini,
-        Self::OpenCode,
-    ];
-
-    /// Its short name, which is that of its program.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Copilot => "copilot",
-            Self::Gemini => "gemini",
-            Self::OpenCode => "opencode",
-        }
-    }
-
     /// The CLI with this short name.
     pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|cli| cli.id() == id)
     }
 
-    /// How it is pointed at a server, whose address is `http://HOST:PORT` without a path.
-    pub fn point_at(self, url: &str) -> Pointing {
-        match self {
-            Self::Claude => claude::point_at(url),
-            Self::Codex => codex::point_at(url),
-            Self::Copilot => copilot::point_at(url),
-            Self::Gemini => gemini::point_at(url),
-            Self::OpenCode => opencode::point_at(url),
-        }
-    }
-
     /// Whose request it is, by what it calls itself (the header `user-agent`) and by the names of
     /// the tools that it offers to the model.
     pub(crate) fn who(user_agent: &str, tools: &[String]) -> Option<Self> {
-        let asks = |cli: &Self| match cli {
-            Self::Claude => claude::is_asking(user_agent, tools),
-            Self::Codex => codex::is_asking(user_agent, tools),
-            Self::Copilot => copilot::is_asking(user_agent, tools),
-            Self::Gemini => gemini::is_asking(user_agent, tools),
-            Self::OpenCode => opencode::is_asking(user_agent, tools),
-        };
+        let asks = |cli: &Self| cli.is_asking(user_agent, tools);
         Self::ALL.into_iter().find(asks)
     }
 
     /// The call of its own tool that does what a part asks for, if that is a call.
     pub(crate) fn call(self, part: &Part, place: &Place<'_>) -> Option<Call> {
-        if let Part::Tool { name, input } = part {
-            return Some(Call::new(name, input.clone()));
-        }
-        match self {
-            Self::Claude => claude::call(part, place),
-            Self::Codex => codex::call(part, place),
-            Self::Copilot => copilot::call(part, place),
-            Self::Gemini => gemini::call(part, place),
-            Self::OpenCode => opencode::call(part, place),
+        match part {
+            Part::Tool { name, input } => Some(Call::new(name, input.clone())),
+            _ => self.own_call(part, place),
         }
     }
 }

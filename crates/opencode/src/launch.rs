@@ -18,7 +18,7 @@ use teamster_core::{
 use crate::{CAPABILITIES, INFO};
 
 use mcp::Servers;
-pub(crate) use mcp::known_servers;
+pub(crate) use mcp::{CONFIG_FILES, known_servers};
 pub(crate) use session::launch_session;
 use settings::Settings;
 pub(crate) use settings::Withheld;

@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 mod command_line;
+mod credentials;
 mod decoder;
 mod dialect;
 mod launch;
@@ -21,16 +22,16 @@ pub use decoder::OpenCodeDecoder;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenCode;
 
-static INFO: CliInfo = CliInfo {
-    id: "opencode",
-    name: "OpenCode",
-    program: "opencode",
-    version_args: &["--version"],
-    tested_versions: &["1.18.33"],
-    oldest_version: Some("1.18.17"),
-    install: "npm install -g opencode-ai",
-    login: "log in with `opencode auth login`, or set the model provider's key in the environment",
-    choose_session_id: false,
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("opencode", "OpenCode", "opencode");
+    info.tested_versions = &["1.18.33"];
+    info.oldest_version = Some("1.18.17");
+    info.install = "npm install -g opencode-ai";
+    info.login =
+        "log in with `opencode auth login`, or set the model provider's key in the environment";
+    info.credentials = credentials::CREDENTIALS;
+    info.config_files = launch::CONFIG_FILES;
+    info
 };
 
 static CAPABILITIES: Capabilities = {

@@ -49,8 +49,8 @@ pub struct RuntimeConfig {
     /// How long a process may live after SIGTERM before SIGKILL. 1.5 s.
     #[serde(with = "humantime_serde")]
     pub term_grace: Duration,
-    /// How long a process may live after the end of its turn or of its output. Unset, it is the
-    /// provider's, or else 3 s.
+    /// How long a process may live after the end of its turn or of its output. The
+    /// provider's own, if it has one that is shorter. Unset, it is the provider's, or else 3 s.
     #[serde(with = "humantime_serde")]
     pub exit_grace: Option<Duration>,
     /// How long a turn of a session may go on after it was interrupted, before its process is ended. 10 s.

@@ -151,10 +151,7 @@ pub(crate) async fn start<R: Reader + 'static>(
         stdin: stdin.map(|pipe| StdinWriter::new(pipe, input)),
         reader,
         ladder: ladder(&plan.launch, config),
-        exit_grace: config
-            .exit_grace
-            .or(plan.launch.exit_grace)
-            .unwrap_or(EXIT_GRACE),
+        exit_grace: exit_grace(config.exit_grace, plan.launch.exit_grace),
         term_grace: config.term_grace,
         drain_grace: config.drain_grace,
         keep_background: params.keep_background,
@@ -204,4 +201,33 @@ async fn on_disk(
             .map(|()| Err(RunAssembler::aborted_error())),
     })
     .await
+}
+
+/// How long a process may outlive its turn or its output. A CLI that is known not to end soon is not waited
+/// for longer than its provider says, however patient the runtime is.
+fn exit_grace(config: Option<Duration>, provider: Option<Duration>) -> Duration {
+    match (config, provider) {
+        (Some(config), Some(provider)) => config.min(provider),
+        (config, provider) => config.or(provider).unwrap_or(EXIT_GRACE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shorter_exit_grace_holds() {
+        let seconds = |it: u64| Some(Duration::from_secs(it));
+        for (config, provider, expected) in [
+            (None, None, Some(EXIT_GRACE)),
+            (seconds(30), None, seconds(30)),
+            (None, seconds(10), seconds(10)),
+            // A loop that would wait for any CLI, and one that never ends by itself.
+            (seconds(30), seconds(2), seconds(2)),
+            (seconds(1), seconds(10), seconds(1)),
+        ] {
+            assert_eq!(Some(exit_grace(config, provider)), expected);
+        }
+    }
 }

@@ -13,17 +13,11 @@ use teamster_core::{Decoder, Events, Exit, Launch, RunSummary};
 /// The CLI: it takes a prompt, and prints lines such as `{"say": "hello"}` and `{"end": "well"}`.
 struct MyAgent;
 
-static INFO: CliInfo = CliInfo {
-    id: "my-agent",
-    name: "My Agent",
-    // A shell plays it here.
-    program: "sh",
-    version_args: &["--version"],
-    tested_versions: &[],
-    oldest_version: None,
-    install: "cargo install my-agent",
-    login: "log in with `my-agent login`",
-    choose_session_id: false,
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("my-agent", "My Agent", "sh");
+    info.install = "cargo install my-agent";
+    info.login = "log in with `my-agent login`";
+    info
 };
 
 /// What it can honour: nothing but a prompt. Everything else is refused by name.

@@ -154,7 +154,7 @@ pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<
 /// ```
 pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> AgentReport {
     let info = provider.info();
-    let mut report = AgentReport::new(info, login(info.id));
+    let mut report = AgentReport::new(info, login(info));
     let path = match find(info, options) {
         Ok(path) => path,
         Err(problem) => {

@@ -14,7 +14,8 @@ use crate::Providers;
 /// use teamster::agent_loop::Settings;
 /// use teamster::{ExecuteParams, RuntimeConfig};
 ///
-/// let settings = Settings::default();
+/// let agent = teamster::provider("claude").expect("is in this build");
+/// let settings = Settings::new(agent.info());
 /// let params = ExecuteParams::new("");
 /// let agent = teamster::create_loop_adapter(&settings, params, RuntimeConfig::default())?;
 /// assert!(agent.keeps_context());
@@ -36,7 +37,7 @@ impl Providers {
         params: ExecuteParams,
         config: RuntimeConfig,
     ) -> Result<Box<dyn Adapter>, AgentError> {
-        let runtime = &settings.runtime;
+        let runtime = settings.agent.id;
         Ok(match settings.adapter_kind() {
             AdapterKind::Cold => Box::new(ColdAdapter::new(self.runtime(runtime, config)?, params)),
             _ => {

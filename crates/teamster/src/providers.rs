@@ -110,6 +110,11 @@ impl Providers {
         self.entries.iter().map(Entry::provider).collect()
     }
 
+    /// The provider that is meant where none is named: the first.
+    pub fn usual(&self) -> Option<Arc<dyn CliProvider>> {
+        self.entries.first().map(Entry::provider)
+    }
+
     /// Those that have sessions.
     pub fn all_with_sessions(&self) -> Vec<Arc<dyn SessionProvider>> {
         let entries = self.entries.iter();

@@ -65,16 +65,10 @@ pub use script::Script;
 pub use sessions::MockSessions;
 
 /// What the errors about parameters call it.
-static INFO: CliInfo = CliInfo {
-    id: "mock",
-    name: "the mock runtime",
-    program: "",
-    version_args: &[],
-    tested_versions: &[],
-    oldest_version: None,
-    install: "",
-    login: "",
-    choose_session_id: false,
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("mock", "the mock runtime", "");
+    info.version_args = &[];
+    info
 };
 
 /// An [`AgentRuntime`] that plays [`Script`]s. See the [module](self).

@@ -26,10 +26,17 @@ use serde_json::value::RawValue;
 use crate::accounts::Totals;
 use crate::lines::{self, Line};
 use crate::places::Places;
+use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object, is_jsonl};
 use crate::{Key, Provider, Record};
 use cost_state::Before;
 use wire::{AgentResult, Entry, Figures, Iteration, Timed, Typed};
+
+pub(crate) const TRAITS: Traits = Traits {
+    reads_on: true,
+    pays_searches: true,
+    ..Traits::NONE
+};
 
 /// What every line that counts has in it, and few others.
 static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));

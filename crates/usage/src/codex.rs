@@ -18,9 +18,17 @@ use teamster_core::Usage;
 
 use crate::lines::{self, Line};
 use crate::places::Places;
+use crate::prices::Vendor;
+use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, is_jsonl};
 use crate::{Key, Provider, Record};
 use wire::{Context, Count, Kind, Meta, Settings, Started, Tokens, Used, Wrapped};
+
+pub(crate) const TRAITS: Traits = Traits {
+    reads_on: true,
+    first_vendor: Some(Vendor::OpenAi),
+    ..Traits::NONE
+};
 
 /// Where rollouts lie in the CLI's home, and how deep: year, month, day.
 const FOLDERS: [(&str, usize); 2] = [("sessions", 4), ("archived_sessions", 4)];

@@ -18,8 +18,15 @@ use teamster_core::Usage;
 
 use crate::lines::{self, Line};
 use crate::places::Places;
+use crate::prices::Vendor;
+use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object, small_file};
 use crate::{Key, Provider, Record};
+
+pub(crate) const TRAITS: Traits = Traits {
+    first_vendor: Some(Vendor::Google),
+    ..Traits::NONE
+};
 
 /// What every message with figures has in it.
 static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\""));

@@ -72,7 +72,7 @@ impl TickMeter {
     fn mark_at(&mut self, session: Option<&str>, at: Timestamp) {
         self.at = at;
         self.lengths = match session {
-            Some(session) if self.provider.reads_on() => {
+            Some(session) if self.provider.traits().reads_on => {
                 let mut sources = Sources::new(None);
                 self.provider
                     .of_session(&self.places, session, &mut sources);

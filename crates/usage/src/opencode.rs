@@ -20,8 +20,11 @@ use serde::Deserialize;
 use teamster_core::Usage;
 
 use crate::places::Places;
+use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, small_file};
 use crate::{Key, Provider, Record};
+
+pub(crate) const TRAITS: Traits = Traits::NONE;
 
 /// What every message with figures has in it.
 static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\""));

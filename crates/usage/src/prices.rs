@@ -15,6 +15,7 @@ use teamster_core::Usage;
 
 use crate::{Provider, Record};
 use file::FilePrices;
+pub(crate) use table::Vendor;
 use table::{Model, Prices, Rates, Table};
 
 pub use file::PriceFileError;
@@ -245,10 +246,8 @@ impl Estimates {
             1.0
         };
         let tokens = tokens.map(|tokens| tokens * more);
-        let searches = match record.provider {
-            Provider::Claude => record.web_searches,
-            _ => None,
-        };
+        let searches = record.web_searches;
+        let searches = searches.filter(|_| record.provider.traits().pays_searches);
         #[expect(clippy::cast_precision_loss, reason = "to 15 digits")]
         let searches = searches.map(|searches| searches as f64 * surcharges::WEB_SEARCH);
         match (tokens, searches) {

@@ -5,57 +5,97 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::places::Places;
+use crate::prices::Vendor;
 use crate::source::{Sink, Source, Sources};
 use crate::{claude, codex, copilot, gemini, opencode};
 
-/// A CLI whose files are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Provider {
+/// The one list of readers: what is particular to each is in the module of its name.
+macro_rules! readers {
+    ($($(#[$doc:meta])* $provider:ident in $module:ident,)*) => {
+        /// A CLI whose files are read.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Provider {
+            $($(#[$doc])* $provider,)*
+        }
+
+        impl Provider {
+            /// All of them, in the order of their names.
+            pub const ALL: [Self; [$(stringify!($module)),*].len()] = [$(Self::$provider),*];
+
+            /// The name that the rest of the workspace uses, such as `claude`.
+            pub fn id(self) -> &'static str {
+                match self {
+                    $(Self::$provider => stringify!($module),)*
+                }
+            }
+
+            /// What this CLI has left in these places.
+            pub(crate) fn sources(self, places: &Places, found: &mut Sources) {
+                match self {
+                    $(Self::$provider => $module::sources(places, found),)*
+                }
+            }
+
+            fn sources_of_session(self, places: &Places, session: &str, found: &mut Sources) {
+                match self {
+                    $(Self::$provider => $module::of_session(places, session, found),)*
+                }
+            }
+
+            /// Reads a source from its start on.
+            pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> std::io::Result<()> {
+                match source.provider {
+                    $(Self::$provider => $module::read(source, sink),)*
+                }
+            }
+
+            /// What its files are like.
+            pub(crate) fn traits(self) -> Traits {
+                match self {
+                    $(Self::$provider => $module::TRAITS,)*
+                }
+            }
+        }
+    };
+}
+
+readers! {
     /// Claude Code.
-    Claude,
+    Claude in claude,
     /// Codex.
-    Codex,
+    Codex in codex,
     /// GitHub Copilot CLI.
-    Copilot,
+    Copilot in copilot,
     /// Gemini CLI.
-    Gemini,
+    Gemini in gemini,
     /// OpenCode.
-    OpenCode,
+    OpenCode in opencode,
+}
+
+/// What the files of a CLI are like, and what they are paid by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Traits {
+    /// What stands before a place in a file is not needed to read on from there.
+    pub(crate) reads_on: bool,
+    /// Whose model it most likely is where a name has no vendor.
+    pub(crate) first_vendor: Option<Vendor>,
+    /// Searches of the web are counted, and paid by the search.
+    pub(crate) pays_searches: bool,
+    /// It counts premium requests in the place of a cost.
+    pub(crate) premium_requests: bool,
+}
+
+impl Traits {
+    pub(crate) const NONE: Self = Self {
+        reads_on: false,
+        first_vendor: None,
+        pays_searches: false,
+        premium_requests: false,
+    };
 }
 
 impl Provider {
-    /// All of them, in the order of their names.
-    pub const ALL: [Self; 5] = [
-        Self::Claude,
-        Self::Codex,
-        Self::Copilot,
-        Self::Gemini,
-        Self::OpenCode,
-    ];
-
-    /// The name that the rest of the workspace uses: `claude`, `codex`, `copilot`, `gemini`, `opencode`.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Copilot => "copilot",
-            Self::Gemini => "gemini",
-            Self::OpenCode => "opencode",
-        }
-    }
-
-    /// What this CLI has left in these places.
-    pub(crate) fn sources(self, places: &Places, found: &mut Sources) {
-        match self {
-            Self::Claude => claude::sources(places, found),
-            Self::Codex => codex::sources(places, found),
-            Self::Copilot => copilot::sources(places, found),
-            Self::Gemini => gemini::sources(places, found),
-            Self::OpenCode => opencode::sources(places, found),
-        }
-    }
-
     /// What this CLI keeps of one session, its sub-agents included.
     pub(crate) fn of_session(self, places: &Places, session: &str, found: &mut Sources) {
         // An id comes from outside and becomes part of a path.
@@ -63,29 +103,7 @@ impl Provider {
             return;
         }
         found.session = Some(session.to_owned());
-        match self {
-            Self::Claude => claude::of_session(places, session, found),
-            Self::Codex => codex::of_session(places, session, found),
-            Self::Copilot => copilot::of_session(places, session, found),
-            Self::Gemini => gemini::of_session(places, session, found),
-            Self::OpenCode => opencode::of_session(places, session, found),
-        }
-    }
-
-    /// Whether what stands before a place in a file is not needed to read on from there.
-    pub(crate) fn reads_on(self) -> bool {
-        matches!(self, Self::Claude | Self::Codex)
-    }
-
-    /// Reads a source from its start on.
-    pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> std::io::Result<()> {
-        match source.provider {
-            Self::Claude => claude::read(source, sink),
-            Self::Codex => codex::read(source, sink),
-            Self::Copilot => copilot::read(source, sink),
-            Self::Gemini => gemini::read(source, sink),
-            Self::OpenCode => opencode::read(source, sink),
-        }
+        self.sources_of_session(places, session, found);
     }
 }
 
@@ -97,7 +115,7 @@ impl fmt::Display for Provider {
 
 /// A name that is none of the providers'.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown provider {0:?}: claude, codex, copilot, gemini or opencode")]
+#[error("unknown provider {0:?}: {known}", known = Provider::ALL.map(Provider::id).join(", "))]
 pub struct UnknownProvider(String);
 
 impl FromStr for Provider {

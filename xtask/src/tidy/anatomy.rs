@@ -54,10 +54,9 @@ fn of_crate(tree: &Tree, folder: &str, rows: &[Row], problems: &mut Vec<Problem>
     let has = |file: &str| tree.has(&format!("{folder}{file}"));
     for row in rows.iter().filter(|row| !has(&row.file)) {
         let why = match &row.need {
-            Need::Optional => continue,
             Need::Required => "every provider has it".to_owned(),
             Need::With(other) if has(other) => format!("it goes with {other}"),
-            Need::With(_) => continue,
+            Need::Optional | Need::With(_) => continue,
         };
         problems.push(Problem {
             path: format!("{folder}{}", row.file),

@@ -31,17 +31,13 @@ pub(super) fn of(words: &[String]) -> Result<&'static CliInfo, AgentError> {
     }
     let program = words.first().map_or("", String::as_str);
     let name = Path::new(program).file_name().unwrap_or_default();
-    let info: &'static CliInfo = Box::leak(Box::new(CliInfo {
-        id: leaked(&id),
-        name: leaked(&name.to_string_lossy()),
-        program: leaked(program),
-        version_args: &["--version"],
-        tested_versions: &[],
-        oldest_version: None,
-        install: "",
-        login: "log in with the agent's own program",
-        choose_session_id: false,
-    }));
+    let mut info = CliInfo::new(
+        leaked(&id),
+        leaked(&name.to_string_lossy()),
+        leaked(program),
+    );
+    info.login = "log in with the agent's own program";
+    let info: &'static CliInfo = Box::leak(Box::new(info));
     known.insert(id, info);
     Ok(info)
 }

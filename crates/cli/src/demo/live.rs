@@ -73,10 +73,9 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
         .context("cannot write into a temporary folder")?;
     let mut env: BTreeMap<String, String> = pointing.env.into_iter().collect();
     env.insert("HOME".to_owned(), home.display().to_string());
-    if cli == Cli::Claude {
-        // Without it, Claude Code does not do what root lets it do.
-        env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
-    }
+    // The script is harmless, whoever runs it.
+    let for_root = pointing.for_root.iter();
+    env.extend(for_root.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
 
     let found = match doctor::find(info) {
         Ok(found) => native_program(&*provider, found),

@@ -10,15 +10,6 @@ use teamster_mock_model::Cli;
 use crate::args::DemoArgs;
 use crate::{doctor, exit_code};
 
-/// In which order the CLIs are looked for.
-const ORDER: [Cli; 5] = [
-    Cli::Claude,
-    Cli::Codex,
-    Cli::Gemini,
-    Cli::OpenCode,
-    Cli::Copilot,
-];
-
 /// Plays; the exit code.
 pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     if args.recording {
@@ -38,7 +29,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
             }
             Some(cli)
         }
-        None => ORDER
+        None => Cli::ALL
             .into_iter()
             .find(|cli| live::info(*cli).is_some_and(|info| doctor::find(info).is_ok())),
     };

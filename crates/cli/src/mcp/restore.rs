@@ -152,38 +152,16 @@ fn places(directory: &Path) -> Vec<PathBuf> {
             places.push(file);
         }
     };
-    for file in known(directory) {
-        add(file);
-    }
     let mut params = ExecuteParams::new("x");
     params.working_directory = Some(directory.to_owned());
     for provider in crate::providers().all() {
+        let usual = provider.info().config_files.iter();
+        usual
+            .filter_map(|file| file.path(directory, &|name| env::var_os(name)))
+            .for_each(&mut add);
         leasable_files(&*provider, &params)
             .into_iter()
             .for_each(&mut add);
     }
     places
-}
-
-/// Where they usually are.
-fn known(directory: &Path) -> Vec<PathBuf> {
-    let set = |name: &str| {
-        env::var_os(name)
-            .filter(|it| !it.is_empty())
-            .map(PathBuf::from)
-    };
-    let home = env::home_dir();
-    let in_home = |path: &str| home.as_ref().map(|home| home.join(path));
-    let codex = set("CODEX_HOME").or_else(|| in_home(".codex"));
-    let config = set("XDG_CONFIG_HOME").or_else(|| in_home(".config"));
-    let opencode = config.map(|config| config.join("opencode"));
-    let mut files = vec![directory.join(".gemini/settings.json")];
-    files.extend(in_home(".gemini/settings.json"));
-    files.extend(codex.map(|codex| codex.join("config.toml")));
-    for name in ["opencode.jsonc", "opencode.json"] {
-        files.push(directory.join(name));
-        files.push(directory.join(".opencode").join(name));
-        files.extend(opencode.as_ref().map(|folder| folder.join(name)));
-    }
-    files
 }

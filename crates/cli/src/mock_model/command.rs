@@ -70,7 +70,7 @@ pub(super) fn main(
                 .map(|(_, pointing)| pointing);
             let mut command = Command::new(&found);
             command
-                .args(with_flags(itself, pointing, arguments))
+                .args(with_flags(pointing, arguments))
                 .envs(set)
                 .env(URL_VARIABLE, &pointed.url)
                 .kill_on_drop(true);
@@ -156,24 +156,16 @@ fn cli_of(program: &OsStr) -> Option<Cli> {
 }
 
 /// The CLI's arguments with the flags and the model that it needs.
-fn with_flags(
-    cli: Option<Cli>,
-    pointing: Option<&Pointing>,
-    arguments: &[OsString],
-) -> Vec<OsString> {
+fn with_flags(pointing: Option<&Pointing>, arguments: &[OsString]) -> Vec<OsString> {
     let mut all: Vec<OsString> = Vec::new();
     let Some(pointing) = pointing else {
         return arguments.to_vec();
     };
     all.extend(pointing.args.iter().map(OsString::from));
-    let subcommand = match cli {
-        Some(Cli::Codex) => "exec",
-        Some(Cli::OpenCode) => "run",
-        _ => "",
-    };
-    // These two take the model behind the subcommand.
     let (head, tail) = match arguments.split_first() {
-        Some((first, _)) if !subcommand.is_empty() && first == subcommand => arguments.split_at(1),
+        Some((first, _)) if pointing.subcommand.is_some_and(|it| first == it) => {
+            arguments.split_at(1)
+        }
         _ => (&[][..], arguments),
     };
     all.extend_from_slice(head);
@@ -211,21 +203,20 @@ mod tests {
         let mut pointing = Pointing::default();
         pointing.args = vec!["-c".into(), "a=1".into()];
         pointing.model = Some("m".into());
-        let words = |cli, line: &str| {
+        let words = |subcommand, line: &str| {
+            let mut pointing = pointing.clone();
+            pointing.subcommand = subcommand;
             let line: Vec<_> = line.split(' ').map(OsString::from).collect();
-            let all = with_flags(Some(cli), Some(&pointing), &line);
+            let all = with_flags(Some(&pointing), &line);
             all.join(OsStr::new(" ")).into_string().unwrap()
         };
-        assert_eq!(words(Cli::Codex, "exec hi"), "-c a=1 exec --model m hi");
-        assert_eq!(words(Cli::OpenCode, "run hi"), "-c a=1 run --model m hi");
-        assert_eq!(words(Cli::Claude, "-p hi"), "-c a=1 --model m -p hi");
-        assert_eq!(
-            words(Cli::Claude, "-p hi --model x"),
-            "-c a=1 -p hi --model x"
-        );
+        assert_eq!(words(Some("exec"), "exec hi"), "-c a=1 exec --model m hi");
+        assert_eq!(words(Some("run"), "run hi"), "-c a=1 run --model m hi");
+        assert_eq!(words(None, "-p hi"), "-c a=1 --model m -p hi");
+        assert_eq!(words(None, "-p hi --model x"), "-c a=1 -p hi --model x");
         for own in ["-m x", "-m=x", "-mx", "--model=x"] {
             let line = format!("exec {own} hi");
-            assert_eq!(words(Cli::Codex, &line), format!("-c a=1 {line}"));
+            assert_eq!(words(Some("exec"), &line), format!("-c a=1 {line}"));
         }
     }
 

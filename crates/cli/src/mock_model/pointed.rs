@@ -92,12 +92,6 @@ impl Pointed {
 
     /// The command line of a CLI itself; before its own arguments, `env` and what that sets.
     fn command_line(&self, cli: Cli, pointing: &Pointing) -> Vec<String> {
-        let (head, tail): (&[&str], &[&str]) = match cli {
-            Cli::Codex => (&["exec"], &["--skip-git-repo-check", PROMPT]),
-            Cli::OpenCode => (&["run"], &[PROMPT]),
-            Cli::Gemini => (&[], &["--skip-trust", "-p", PROMPT]),
-            _ => (&[], &["-p", PROMPT]),
-        };
         let own = |words: &[&str]| words.iter().copied().map(str::to_owned).collect::<Vec<_>>();
         let mut words = own(&["env"]);
         let elsewhere = pointing.elsewhere.iter();
@@ -111,9 +105,10 @@ impl Pointed {
         );
         words.push(cli.id().to_owned());
         words.extend(pointing.args.iter().cloned());
-        words.extend(own(head));
+        words.extend(own(pointing.subcommand.as_slice()));
         words.extend(model(pointing));
-        words.extend(own(tail));
+        words.extend(own(pointing.before_prompt));
+        words.push(PROMPT.to_owned());
         words
     }
 
@@ -148,8 +143,7 @@ impl Pointed {
             let directory = directory.display().to_string();
             line = format!("(cd {} && {line})", shell_words::quote(&directory));
         }
-        if matches!(cli, Cli::Codex | Cli::OpenCode) {
-            // Where stdin is no terminal, they wait for its end.
+        if pointing.waits_for_stdin {
             line.push_str(" </dev/null");
         }
         [line, shell_line(&self.run_line(cli, pointing))]

@@ -9,12 +9,16 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use teamster_core::{
-    AgentError, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams, McpDelivery,
-    McpServer, McpTransport, RUN_ID_VARIABLE, mcp_variable,
+    AgentError, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams, FileLocation,
+    McpDelivery, McpServer, McpTransport, RUN_ID_VARIABLE, mcp_variable,
 };
 
 use super::toml;
+use crate::credentials::in_home;
 use crate::transcript::home;
+
+/// The file that a run may lease.
+pub(crate) const CONFIG_FILES: &[FileLocation] = &[in_home("config.toml")];
 
 /// The table of the servers in the CLI's configuration.
 const TABLE: &str = "mcp_servers";

@@ -202,8 +202,9 @@ fn prompts(
     ticks: &[Played],
     killed: bool,
 ) -> anyhow::Result<()> {
-    let prompts =
-        Prompts::read(&Settings::default(), Path::new("/")).map_err(anyhow::Error::msg)?;
+    let provider = teamster::provider(stage.cli.id()).context("is not in this build")?;
+    let prompts = Prompts::read(&Settings::new(provider.info()), Path::new("/"))
+        .map_err(anyhow::Error::msg)?;
     // How each begins: a CLI may change white space.
     let begins = |prompt: Prompt| {
         let sentence = prompts.text(prompt).split(". ").next();

@@ -186,17 +186,7 @@ mod tests {
     use super::*;
     use crate::{Capabilities, ErrorCode, McpDelivery};
 
-    static INFO: CliInfo = CliInfo {
-        id: "x",
-        name: "X",
-        program: "x",
-        version_args: &[],
-        tested_versions: &[],
-        oldest_version: None,
-        install: "",
-        login: "",
-        choose_session_id: false,
-    };
+    static INFO: CliInfo = CliInfo::new("x", "X", "x");
 
     fn can() -> Capabilities {
         let mut can = Capabilities::none();

@@ -8,11 +8,18 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use teamster_core::{
     AgentError, Args, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams,
-    McpDelivery, McpServer, McpTransport, mcp_variable,
+    FileLocation, McpDelivery, McpServer, McpTransport, mcp_variable,
 };
 
 use super::locations::Locations;
 use super::settings;
+use crate::credentials::in_folder;
+
+/// The files that a run may lease.
+pub(crate) const CONFIG_FILES: &[FileLocation] = &[
+    FileLocation::Project(".gemini/settings.json"),
+    in_folder(".gemini/settings.json"),
+];
 
 /// The flag that names the servers which may be started. The rest are not.
 pub(crate) const ALLOWED_SERVERS: &str = "--allowed-mcp-server-names";

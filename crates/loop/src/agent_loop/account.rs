@@ -141,7 +141,7 @@ impl AgentLoop {
         session: Option<&Id>,
     ) -> Vec<UsageRecord> {
         let known = Known {
-            provider: self.settings.runtime.parse().ok(),
+            provider: self.settings.agent.id.parse().ok(),
             result,
             measured,
             session: session.map(|id| &**id),

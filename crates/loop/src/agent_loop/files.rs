@@ -4,7 +4,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Id};
 
 use super::AgentLoop;
 use super::trouble::Trouble;
-use crate::agent::{self, SESSION_SETTINGS, SKILLS};
+use crate::agent::{self, SESSION_SETTINGS};
 use crate::folder::{Flag, FolderError, append_json_lines_within};
 use crate::status::{SessionFile, SleepFile};
 use crate::tick_record::{TickBegin, TickRecord};
@@ -34,20 +34,20 @@ impl AgentLoop {
         }
     }
 
-    /// What an agent needs beside its parameters, where that is a file: Claude Code is told of it at each start.
+    /// Writes the settings file that the CLI is given at each start, if it takes one.
     pub(super) fn write_session_settings(&self) {
-        if self.settings.name() != "claude" {
+        let Some(file) = &self.settings.agent.agent_loop.settings else {
             return;
-        }
-        let skills = agent::skills(&self.folder).unwrap_or_else(|error| {
-            self.log.line(format!("{SKILLS}: {error}"));
+        };
+        let skills = agent::skills(&self.folder, file.skills).unwrap_or_else(|error| {
+            self.log.line(format!("{}: {error}", file.skills));
             Vec::new()
         });
         if !skills.is_empty() {
             let skills = skills.join(", ");
             self.log.line(format!("of the skills only these: {skills}"));
         }
-        if let Err(error) = agent::write_session_settings(&self.folder, &skills) {
+        if let Err(error) = agent::write_session_settings(&self.folder, file, &skills) {
             self.failed(SESSION_SETTINGS, &error);
         }
     }

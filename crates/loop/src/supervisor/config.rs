@@ -75,8 +75,9 @@ impl AgentConfig {
             && self.environment() == other.environment()
     }
 
-    /// Why it cannot be started as things are on the disk.
-    pub(crate) fn obstacle(&self) -> Option<String> {
+    /// Why it cannot be started as things are on the disk. `read` are the instruction files that its CLI
+    /// reads, as far as that is known.
+    pub(crate) fn obstacle(&self, read: &[&str]) -> Option<String> {
         let directory = self.working_dir.display();
         match fs::metadata(&self.working_dir) {
             Ok(found) if found.is_dir() => {}
@@ -89,7 +90,7 @@ impl AgentConfig {
             }
             Err(error) => return Some(format!("cannot look at {directory}: {error}")),
         }
-        let names = self.instruction_files();
+        let names = self.instruction_files(read);
         if names.iter().any(|it| self.working_dir.join(it).is_file()) {
             return None;
         }
@@ -103,16 +104,16 @@ impl AgentConfig {
 
     /// One of these has to be there. The first is the right one; agents of other runtimes may have been
     /// written for Claude.
-    fn instruction_files(&self) -> Vec<PathBuf> {
-        let first = match (&self.instructions_file, self.runtime.as_deref()) {
-            (Some(file), _) => file.clone(),
-            // By any of its names, such as `Claude-Code`.
-            (None, Some(name)) if name.to_lowercase().starts_with("claude") => CLAUDE_FILE.into(),
+    fn instruction_files(&self, read: &[&str]) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = match (&self.instructions_file, read) {
+            (Some(file), _) => vec![file.clone()],
+            (None, [_, ..]) => read.iter().map(PathBuf::from).collect(),
+            (None, []) if self.runtime.is_some() => vec![OTHERS_FILE.into()],
             // The runtime may be set where only the loop reads it.
-            (None, None) => return vec![CLAUDE_FILE.into(), OTHERS_FILE.into()],
-            (None, Some(_)) => OTHERS_FILE.into(),
+            (None, []) => vec![CLAUDE_FILE.into(), OTHERS_FILE.into()],
         };
-        vec![first, CLAUDE_FILE.into()]
+        files.push(CLAUDE_FILE.into());
+        files
     }
 }
 
@@ -301,7 +302,8 @@ fn slips(object: &str, line: usize, known: &[&str]) -> Vec<String> {
 /// What to write where the whole file has the wrong form.
 const ROOT: &str = r#"write an object such as {"agents": [{"id": "helper"}]}"#;
 /// The same for an agent.
-const AGENT: &str = r#"write an agent such as {"id": "pm-bot", "alias": "@pm-bot", "role": "Product Manager", "runtime": "claude"}"#;
+const AGENT: &str =
+    r#"write an agent such as {"id": "pm-bot", "alias": "@pm-bot", "role": "Product Manager"}"#;
 
 fn line(error: &serde_json::Error, before: usize) -> Option<usize> {
     (error.line() > 0).then(|| before + error.line())

@@ -284,8 +284,7 @@ impl Supervisor {
     /// Starts a loop. `again`: it could not run before, and is tried by itself.
     async fn start(&mut self, index: usize, again: bool) {
         let managed = &mut self.agents[index];
-        let obstacle =
-            (self.settings.runtime_error(&managed.config)).or_else(|| managed.config.obstacle());
+        let obstacle = self.settings.obstacle(&managed.config);
         if let Some(obstacle) = obstacle {
             managed.agent.not_started(true, Instant::now());
             let is_known = (managed.error.as_ref()).is_some_and(|it| it.message == obstacle);
@@ -393,7 +392,7 @@ impl Supervisor {
             let agent = managed.config.id.clone();
             self.event(Event::Stopped { agent });
         } else {
-            let obstacle = managed.config.obstacle();
+            let obstacle = self.settings.obstacle(&managed.config);
             let next = match managed.agent.phase() {
                 Phase::Failed { .. } if obstacle.is_some() => {
                     managed.agent.look_again(now);

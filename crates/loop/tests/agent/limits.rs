@@ -10,7 +10,7 @@ use teamster_loop::{Control, Settings, SleepFile};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, agent_loop, agent_loop_with, failed, read};
+use crate::agent::{Agent, INFO, agent_loop, agent_loop_with, failed, read};
 
 /// A turn that always has something to say, so that nobody who reads it ever waits.
 fn flood() -> EventStream {
@@ -34,7 +34,7 @@ fn flood() -> EventStream {
 
 /// A turn may take no time at all.
 fn no_time() -> Settings {
-    let mut settings = Settings::default();
+    let mut settings = Settings::new(&INFO);
     settings.turn_limit = Duration::from_millis(1);
     settings
 }

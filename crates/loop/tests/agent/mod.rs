@@ -12,9 +12,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use serde_json::json;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, CostSource, Done, EventStream, Id, RunResult, RunStatus,
-    Usage,
+    AbortHandle, AgentError, AgentEvent, CliInfo, CostSource, Done, EventStream, Id, LoopSettings,
+    RunResult, RunStatus, Usage,
 };
 use teamster_loop::clock::TokioClock;
 use teamster_loop::{
@@ -22,6 +23,17 @@ use teamster_loop::{
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+
+/// An agent that takes a file of settings.
+pub(crate) static INFO: CliInfo = {
+    let mut info = CliInfo::new("claude", "Claude Code", "claude");
+    info.agent_loop.settings = Some(LoopSettings {
+        argument: "--settings",
+        skills: ".claude/skills",
+        content: |context| json!({"skills": context.skills}),
+    });
+    info
+};
 
 /// A turn that takes so long, or until it is interrupted, and costs as many dollars.
 fn turn(seconds: u64, dollars: f64) -> EventStream {
@@ -129,7 +141,7 @@ impl Adapter for Agent {
 }
 
 fn agent_loop(directory: &Path, agent: Agent, control: Control) -> AgentLoop {
-    agent_loop_with(Settings::default(), directory, agent, control)
+    agent_loop_with(Settings::new(&INFO), directory, agent, control)
 }
 
 fn agent_loop_with(

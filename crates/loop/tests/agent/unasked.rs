@@ -6,7 +6,7 @@ use std::time::Duration;
 use teamster_loop::{Control, Settings};
 use tokio::time::sleep;
 
-use crate::agent::{Agent, agent_loop, agent_loop_with, costs, read, turn};
+use crate::agent::{Agent, INFO, agent_loop, agent_loop_with, costs, read, turn};
 
 #[tokio::test(start_paused = true)]
 async fn one_that_takes_too_long_is_interrupted_and_each_counts_once() {
@@ -35,7 +35,7 @@ async fn one_that_takes_too_long_is_interrupted_in_the_middle_of_a_sleep_too() {
     let agent = Agent::default();
     agent.unasked.lock().unwrap().push_back(turn(0, 0.25));
     let unasked = agent.unasked.clone();
-    let mut settings = Settings::default();
+    let mut settings = Settings::new(&INFO);
     settings.turn_limit = Duration::from_secs(10);
     tokio::spawn(async move {
         sleep(Duration::from_secs(5)).await;

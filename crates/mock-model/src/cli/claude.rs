@@ -34,6 +34,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
             "CLAUDECODE",
         ]),
         folders: [("CLAUDE_CONFIG_DIR", ".claude")].into(),
+        before_prompt: &["-p"],
+        for_root: &[("IS_SANDBOX", "1")],
         ..Pointing::default()
     }
 }

@@ -55,6 +55,9 @@ pub(super) fn point_at(url: &str) -> Pointing {
         }],
         elsewhere: elsewhere(&["CODEX_HOME"]),
         folders: [("CODEX_HOME", ".codex")].into(),
+        subcommand: Some("exec"),
+        before_prompt: &["--skip-git-repo-check"],
+        waits_for_stdin: true,
         ..Pointing::default()
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
             .into(),
         elsewhere: elsewhere(&["COPILOT_HOME"]),
         folders: [("COPILOT_HOME", ".copilot"), ("XDG_CACHE_HOME", ".cache")].into(),
+        before_prompt: &["-p"],
         ..Pointing::default()
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
             "GOOGLE_GENAI_USE_VERTEXAI",
         ]),
         folders: [("GEMINI_CLI_HOME", "")].into(),
+        before_prompt: &["--skip-trust", "-p"],
         ..Pointing::default()
     }
 }

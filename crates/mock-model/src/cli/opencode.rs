@@ -65,6 +65,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
             ("XDG_CACHE_HOME", ".cache"),
         ]
         .into(),
+        subcommand: Some("run"),
+        waits_for_stdin: true,
         ..Pointing::default()
     }
 }

@@ -11,11 +11,30 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use teamster_core::{
-    AgentError, ExecuteParams, FilePlace, McpServer, McpTransport, PrivateFile, mcp_variable,
+    AgentError, ExecuteParams, FileLocation, FilePlace, McpServer, McpTransport, PrivateFile,
+    mcp_variable,
 };
 
 use super::settings::configured_servers;
 use crate::decoder::in_tool_names;
+
+/// The files that a run may lease, or that the CLI reads beside those.
+pub(crate) const CONFIG_FILES: &[FileLocation] = &[
+    FileLocation::Project("opencode.jsonc"),
+    FileLocation::Project(".opencode/opencode.jsonc"),
+    in_config("opencode/opencode.jsonc"),
+    FileLocation::Project("opencode.json"),
+    FileLocation::Project(".opencode/opencode.json"),
+    in_config("opencode/opencode.json"),
+];
+
+const fn in_config(path: &'static str) -> FileLocation {
+    FileLocation::User {
+        variable: "XDG_CONFIG_HOME",
+        folder: ".config",
+        path,
+    }
+}
 
 /// How long the CLI gives a server to start, and a call of a tool, where nothing is set (measured).
 const STARTS_WITHIN: Duration = Duration::from_secs(30);

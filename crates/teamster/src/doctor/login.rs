@@ -4,11 +4,13 @@
 //! looked at.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
+use teamster_core::{CliInfo, CredentialFile, Credentials, Sign};
 
 /// What is known of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -41,114 +43,69 @@ impl Login {
     }
 }
 
-/// Finds out about the login of the CLI of this provider.
-pub(super) fn login(provider: &str) -> Login {
-    let variable = |name: &str| env::var(name).ok();
-    Surroundings {
-        variable: &variable,
+/// Finds out about the login of a CLI.
+pub(super) fn login(info: &CliInfo) -> Login {
+    let surroundings = Surroundings {
+        variable: &|name| env::var_os(name),
         keychain: cfg!(target_os = "macos"),
-    }
-    .login(provider)
+    };
+    surroundings.login(&info.credentials)
 }
 
 /// Where logins are looked for.
 struct Surroundings<'a> {
-    variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Claude Code and Codex keep logins in a keychain here.
+    variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// CLIs may keep logins in a keychain here.
     keychain: bool,
 }
 
 impl Surroundings<'_> {
-    fn login(&self, provider: &str) -> Login {
-        let (from, otherwise) = match provider {
-            "claude" => (self.claude(), LoginState::No),
-            "codex" => (self.codex(), self.codex_without()),
-            "gemini" => (self.gemini(), self.gemini_without()),
-            // A keychain or the login of `gh`.
-            "copilot" => (self.copilot(), LoginState::Unknown),
-            // Local and free models need no login.
-            "opencode" => (self.opencode(), LoginState::Unknown),
-            _ => (None, LoginState::Unknown),
-        };
-        let state = match (&from, otherwise) {
-            (Some(_), _) => LoginState::Yes,
-            (None, LoginState::No) if self.keychain => LoginState::Unknown,
-            (None, otherwise) => otherwise,
+    fn login(&self, places: &Credentials) -> Login {
+        let from = (self.first_set(places.variables)).or_else(|| self.first_shown(places.files));
+        let state = match from {
+            Some(_) => LoginState::Yes,
+            None if self.keychain || places.may_be_elsewhere => LoginState::Unknown,
+            None if self.first_set(places.elsewhere_variables).is_some() => LoginState::Unknown,
+            None if self.first_shown(places.elsewhere_files).is_some() => LoginState::Unknown,
+            None => LoginState::No,
         };
         Login { state, from }
     }
 
-    fn claude(&self) -> Option<String> {
-        let home = self.directory("CLAUDE_CONFIG_DIR", ".claude");
-        // Beside the folder, unless the variable says where that is.
-        let global = match self.set("CLAUDE_CONFIG_DIR") {
-            Some(_) => home.join(".claude.json"),
-            None => self.home().join(".claude.json"),
+    fn first_set(&self, names: &[&str]) -> Option<String> {
+        let is_set = |name: &&&str| {
+            let value = (self.variable)(name).filter(|value| !value.is_empty());
+            value.is_some_and(|value| value != "0" && value != "false")
         };
-        let settings = [
-            "/apiKeyHelper",
-            "/env/ANTHROPIC_API_KEY",
-            "/env/ANTHROPIC_AUTH_TOKEN",
-        ];
-        self.first_set(&[
-            "ANTHROPIC_API_KEY",
-            "ANTHROPIC_AUTH_TOKEN",
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "CLAUDE_CODE_USE_BEDROCK",
-            "CLAUDE_CODE_USE_VERTEX",
-            "CLAUDE_CODE_USE_FOUNDRY",
-        ])
-        .or_else(|| {
-            has(
-                &home.join(".credentials.json"),
-                &["/claudeAiOauth/accessToken"],
-            )
-        })
-        .or_else(|| has(&home.join("settings.json"), &settings))
-        .or_else(|| has(&global, &["/primaryApiKey"]))
+        names.iter().find(is_set).map(|name| (*name).to_owned())
     }
 
-    fn codex(&self) -> Option<String> {
-        let auth = self.directory("CODEX_HOME", ".codex").join("auth.json");
-        self.first_set(&["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"])
-            .or_else(|| has(&auth, &["/tokens/access_token", "/OPENAI_API_KEY"]))
+    fn first_shown(&self, files: &[CredentialFile]) -> Option<String> {
+        // Without a home, nothing is found. None of the files is in the working directory.
+        let paths = files.iter().filter_map(|file| {
+            let path = file.location.path(Path::new("/"), self.variable)?;
+            Some((path, file.sign))
+        });
+        let mut shown = paths.filter(|(path, sign)| shows(path, *sign).unwrap_or(false));
+        shown.next().map(|(path, _)| path.display().to_string())
     }
+}
 
-    /// A provider of the user's own may need no login or have a variable of its own, and the login may
-    /// be in a keyring.
-    fn codex_without(&self) -> LoginState {
-        let config = self.directory("CODEX_HOME", ".codex").join("config.toml");
-        let config = read(&config).unwrap_or_default();
-        let other = ["model_provider", "cli_auth_credentials_store"];
-        if other.iter().any(|name| config.contains(name)) || self.set("OPENAI_API_KEY").is_some() {
-            LoginState::Unknown
-        } else {
-            LoginState::No
+/// Whether a file shows a login. `None` if it cannot be read as what it should be.
+fn shows(file: &Path, sign: Sign) -> Option<bool> {
+    Some(match sign {
+        Sign::Json(pointers) => {
+            let value = json(file)?;
+            let is_there = |value: &Value| match value {
+                Value::String(text) => !text.is_empty(),
+                Value::Object(_) => true,
+                _ => false,
+            };
+            let mut pointers = pointers.iter();
+            pointers.any(|pointer| value.pointer(pointer).is_some_and(is_there))
         }
-    }
-
-    fn copilot(&self) -> Option<String> {
-        let config = self
-            .directory("COPILOT_HOME", ".copilot")
-            .join("config.json");
-        self.first_set(&[
-            "COPILOT_GITHUB_TOKEN",
-            "GH_TOKEN",
-            "GITHUB_TOKEN",
-            "COPILOT_PROVIDER_BASE_URL",
-        ])
-        .or_else(|| has(&config, &["/loggedInUsers/0", "/logged_in_users/0"]))
-    }
-
-    fn gemini(&self) -> Option<String> {
-        let names = [
-            "GEMINI_API_KEY",
-            "GOOGLE_API_KEY",
-            "GOOGLE_GENAI_USE_VERTEXAI",
-        ];
-        let folder = self.gemini_folder();
-        let sets = |file: &Path| {
-            let text = read(file)?;
+        Sign::AnyObject => json(file)?.as_object()?.values().any(Value::is_object),
+        Sign::Variables(names) => {
             let set = |line: &str| {
                 let line = line.trim().trim_start_matches("export ");
                 let value = line
@@ -156,79 +113,14 @@ impl Surroundings<'_> {
                     .filter(|(name, _)| names.contains(&name.trim()));
                 value.is_some_and(|(_, value)| !value.trim().is_empty())
             };
-            text.lines().any(set).then(|| file.display().to_string())
-        };
-        self.first_set(&names)
-            .or_else(|| {
-                has(
-                    &folder.join("oauth_creds.json"),
-                    &["/refresh_token", "/access_token"],
-                )
-            })
-            .or_else(|| sets(&folder.join(".env")))
-            .or_else(|| sets(&self.home().join(".env")))
-    }
-
-    /// A way to log in was chosen, and the key may be in a keychain or an encrypted file.
-    fn gemini_without(&self) -> LoginState {
-        let settings = self.gemini_folder().join("settings.json");
-        let chosen = ["/security/auth/selectedType", "/selectedAuthType"];
-        match has(&settings, &chosen) {
-            Some(_) => LoginState::Unknown,
-            None => LoginState::No,
+            read(file)?.lines().any(set)
         }
-    }
-
-    fn gemini_folder(&self) -> PathBuf {
-        self.set("GEMINI_CLI_HOME")
-            .map_or_else(|| self.home(), PathBuf::from)
-            .join(".gemini")
-    }
-
-    fn opencode(&self) -> Option<String> {
-        let data = self.directory("XDG_DATA_HOME", ".local/share");
-        let auth = data.join("opencode/auth.json");
-        let any = json(&auth)?.as_object()?.values().any(Value::is_object);
-        any.then(|| auth.display().to_string())
-    }
-
-    /// A variable that is set to something.
-    fn set(&self, name: &str) -> Option<String> {
-        (self.variable)(name).filter(|value| !value.is_empty())
-    }
-
-    fn first_set(&self, names: &[&str]) -> Option<String> {
-        let name = names.iter().find(|name| {
-            self.set(name)
-                .is_some_and(|value| !["0", "false"].contains(&&*value))
-        })?;
-        Some((*name).to_owned())
-    }
-
-    fn home(&self) -> PathBuf {
-        // Without one, nothing is found.
-        self.set("HOME").map_or_else(|| "/".into(), PathBuf::from)
-    }
-
-    /// The folder that the variable names, else the one in the home.
-    fn directory(&self, variable: &str, in_home: &str) -> PathBuf {
-        self.set(variable)
-            .map_or_else(|| self.home().join(in_home), PathBuf::from)
-    }
-}
-
-/// The file's name if something is at one of these places in it.
-fn has(file: &Path, pointers: &[&str]) -> Option<String> {
-    let value = json(file)?;
-    let is_there = |value: &Value| match value {
-        Value::String(text) => !text.is_empty(),
-        Value::Object(_) => true,
-        _ => false,
-    };
-    pointers
-        .iter()
-        .any(|pointer| value.pointer(pointer).is_some_and(is_there))
-        .then(|| file.display().to_string())
+        Sign::Words(words) => {
+            let text = read(file)?;
+            words.iter().any(|word| text.contains(word))
+        }
+        _ => return None,
+    })
 }
 
 fn json(file: &Path) -> Option<Value> {
@@ -259,14 +151,16 @@ mod tests {
         }
         let here = home.path().to_str().unwrap();
         let variable = |name: &str| match name {
-            "HOME" => Some(here.to_owned()),
+            "HOME" => Some(here.into()),
             _ => (set.iter().find(|(known, _)| *known == name)).map(|(_, value)| (*value).into()),
         };
+        let provider = crate::provider(provider);
+        let places = provider.map_or(Credentials::unknown(), |it| it.info().credentials);
         let login = Surroundings {
             variable: &variable,
             keychain: false,
         }
-        .login(provider);
+        .login(&places);
         let from = login.from.map(|from| from.replace(&format!("{here}/"), ""));
         (login.state, from)
     }

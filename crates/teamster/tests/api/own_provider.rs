@@ -6,16 +6,11 @@ use teamster_core::{Decoder, Events, Exit, Launch, RunSummary};
 
 pub(crate) struct MyProvider;
 
-static INFO: CliInfo = CliInfo {
-    id: "my-agent",
-    name: "My Agent",
-    program: "my-agent",
-    version_args: &["--version"],
-    tested_versions: &[],
-    oldest_version: None,
-    install: "cargo install my-agent",
-    login: "log in with `my-agent login`",
-    choose_session_id: false,
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("my-agent", "My Agent", "my-agent");
+    info.install = "cargo install my-agent";
+    info.login = "log in with `my-agent login`";
+    info
 };
 
 static CAPABILITIES: Capabilities = Capabilities::none();

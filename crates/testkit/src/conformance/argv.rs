@@ -14,6 +14,26 @@ pub enum Parser {
     Clap,
     /// `yargs`, of JavaScript (Gemini CLI, OpenCode).
     Yargs,
+    /// `getopt_long`, of C and of shells.
+    Getopt,
+    /// `argparse`, of Python.
+    Argparse,
+    /// `pflag`, of Go (`cobra`).
+    Pflag,
+    /// No flags at all: every word is what it is.
+    Plain,
+}
+
+impl Parser {
+    /// `-x=VALUE` is the value of `-x`, without the `=`.
+    fn takes_equals_after_short(self) -> bool {
+        !matches!(self, Self::Commander | Self::Getopt)
+    }
+
+    /// A flag with any number of values, or whose value may be missing, takes the words that follow.
+    fn takes_following_words(self) -> bool {
+        !matches!(self, Self::Getopt | Self::Pflag)
+    }
 }
 
 /// How one CLI reads its command line: its flags, its sub-commands and its library's rules.
@@ -22,11 +42,12 @@ pub enum Parser {
 /// might understand in another way is an error here, so that no provider comes to depend on it.
 ///
 /// - A flag that is not in the table is an error. So is a text that became a flag.
-/// - A value may be joined to its flag by `=`; not to a short one with `commander`, which would take
-///   the `=` for a part of it. As a word of its own it must not begin with `-`: the real parsers
+/// - A value may be joined to its flag by `=`; not to a short one with `commander` and `getopt`, which
+///   would take the `=` for a part of it. As a word of its own it must not begin with `-`: the real parsers
 ///   would fail, or take it for a flag.
 /// - A flag with any number of values ([`many`](Self::many)) swallows the words that follow, up to
-///   the next one that begins with `-`; with `yargs` also after a value that is joined by `=`.
+///   the next one that begins with `-`; with `yargs` also after a value that is joined by `=`. With
+///   `getopt` and `pflag` no flag does, and a value that may be missing is always joined.
 /// - A word that is the name of a sub-command begins it, wherever it stands before `--`; from there
 ///   on that command's table holds.
 /// - What follows `--` is positional; for CLIs where it is not, see
@@ -161,7 +182,9 @@ impl ArgvModel {
         let mut words = args.iter().peekable();
         while let Some(word) = words.next() {
             let text = word.as_bytes();
-            if text == b"--" {
+            if self.parser == Parser::Plain {
+                parsed.positionals.push(word.clone());
+            } else if text == b"--" {
                 if !level.double_dash {
                     return Err("there is `--`, which does not protect what follows".into());
                 }
@@ -174,8 +197,13 @@ impl ArgvModel {
                         .next_if(|word| !word.as_bytes().starts_with(b"-"))
                         .cloned()
                 };
-                parsed.add(flag, joined, || follows(&mut words))?;
-                let swallows = joined.is_none() || self.parser == Parser::Yargs;
+                let takes_next =
+                    flag.arity != Arity::Optional || self.parser.takes_following_words();
+                parsed.add(flag, joined, || {
+                    takes_next.then(|| follows(&mut words)).flatten()
+                })?;
+                let swallows = self.parser.takes_following_words()
+                    && (joined.is_none() || self.parser == Parser::Yargs);
                 while flag.arity == Arity::Many
                     && swallows
                     && let Some(value) = follows(&mut words)
@@ -205,7 +233,7 @@ impl ArgvModel {
         let bytes = word.as_bytes();
         let short = !bytes.starts_with(b"--");
         match bytes.iter().position(|b| *b == b'=') {
-            Some(at) if !short || (at == 2 && self.parser != Parser::Commander) => (
+            Some(at) if !short || (at == 2 && self.parser.takes_equals_after_short()) => (
                 OsStr::from_bytes(&bytes[..at]),
                 Some(OsStr::from_bytes(&bytes[at + 1..])),
             ),

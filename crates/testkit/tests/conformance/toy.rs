@@ -67,16 +67,10 @@ pub(crate) enum Fault {
 
 pub(crate) struct Toy(pub(crate) Fault);
 
-static INFO: CliInfo = CliInfo {
-    id: "toy",
-    name: "Toy",
-    program: "toy",
-    version_args: &[],
-    tested_versions: &[],
-    oldest_version: None,
-    install: "",
-    login: "",
-    choose_session_id: false,
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("toy", "Toy", "toy");
+    info.version_args = &[];
+    info
 };
 
 static CAPABILITIES: Capabilities = capabilities();

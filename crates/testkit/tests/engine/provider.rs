@@ -10,24 +10,20 @@ use teamster_core::{
     RecordFiles, RunSummary, Session, Text, ToolKind, ToolResult, ToolUse, TurnEnd, Usage,
 };
 
-const INFO: CliInfo = CliInfo {
-    id: "fake",
-    name: "Fake Agent",
-    program: "teamster-fake-agent",
-    version_args: &["--version"],
-    tested_versions: &[],
-    oldest_version: None,
-    install: "cargo install fake",
-    login: "log in with `fake`",
-    choose_session_id: false,
+const INFO: CliInfo = {
+    let mut info = CliInfo::new("fake", "Fake Agent", "teamster-fake-agent");
+    info.install = "cargo install fake";
+    info.login = "log in with `fake`";
+    info
 };
 
 static PLAIN: CliInfo = INFO;
 
 /// A CLI that names its session only at the end.
-static LATE: CliInfo = CliInfo {
-    choose_session_id: true,
-    ..INFO
+static LATE: CliInfo = {
+    let mut info = INFO;
+    info.choose_session_id = true;
+    info
 };
 
 /// Launches what it was told to.

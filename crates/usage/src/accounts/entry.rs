@@ -106,9 +106,10 @@ impl Entry {
             record.cache_write_1h_tokens,
         ];
         let directory = record.directory.as_ref();
-        let cost = match record.provider {
-            Provider::Copilot => record.premium_requests,
-            _ => record.cost_usd,
+        let cost = if record.provider.traits().premium_requests {
+            record.premium_requests
+        } else {
+            record.cost_usd
         };
         let mut entry = Self {
             at: record.at.as_millisecond(),
@@ -185,9 +186,10 @@ impl Entry {
         let session = names.name(self.session).cloned();
         let [model, vendor] = names.model(self.model);
         let cost = (!self.cost.is_nan()).then_some(self.cost);
-        let (premium_requests, cost_usd) = match self.provider {
-            Provider::Copilot => (cost, None),
-            _ => (None, cost),
+        let (premium_requests, cost_usd) = if self.provider.traits().premium_requests {
+            (cost, None)
+        } else {
+            (None, cost)
         };
         // Every entry has a session, and its time came from a timestamp.
         let at = Timestamp::from_millisecond(self.at).unwrap_or_default();

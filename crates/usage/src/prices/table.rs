@@ -46,7 +46,7 @@ struct Vendors {
 
 /// A vendor of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Vendor {
+pub(crate) enum Vendor {
     Anthropic,
     OpenAi,
     Google,
@@ -163,11 +163,9 @@ fn vendors(provider: Provider, path: &str) -> Option<Vec<Vendor>> {
             | "vertex",
             _,
         ) => MAKERS.to_vec(),
-        ("", _) => match provider {
-            Provider::Claude | Provider::OpenCode => ALL_MAKERS.to_vec(),
-            Provider::Codex => first_of(OpenAi, &ALL_MAKERS),
-            Provider::Gemini => first_of(Google, &ALL_MAKERS),
-            Provider::Copilot => first_of(Copilot, &ALL_MAKERS),
+        ("", _) => match provider.traits().first_vendor {
+            Some(vendor) => first_of(vendor, &ALL_MAKERS),
+            None => ALL_MAKERS.to_vec(),
         },
         _ => return None,
     })

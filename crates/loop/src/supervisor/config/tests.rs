@@ -49,7 +49,7 @@ fn a_configuration_as_others_have_it() {
     );
     assert_eq!(qa.working_dir, Path::new("/company/../qa"));
     assert_eq!(
-        qa.instruction_files(),
+        qa.instruction_files(&["AGENTS.md"]),
         [Path::new("docs/QA.md"), Path::new("CLAUDE.md")]
     );
     assert_eq!(config.agent("qa").map(|it| &it.id), Some(&"qa".to_owned()));
@@ -176,31 +176,33 @@ fn an_agent_without_its_directory_or_its_instructions_has_an_obstacle() {
         config.agents.into_iter().next().unwrap()
     };
     let folder = dir.path().join("a");
-    let obstacle = agent("").obstacle().unwrap();
+    let obstacle = agent("").obstacle(&[]).unwrap();
     assert!(obstacle.contains("is missing: create it"), "{obstacle}");
     fs::write(&folder, "").unwrap();
-    assert!(agent("").obstacle().unwrap().contains("is no directory"));
+    assert!(agent("").obstacle(&[]).unwrap().contains("is no directory"));
     fs::remove_file(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
 
-    for (more, file) in [
-        ("", "CLAUDE.md"),
-        (r#", "runtime": "claude""#, "CLAUDE.md"),
-        (r#", "runtime": "Claude-Code""#, "CLAUDE.md"),
-        (r#", "runtime": "copilot""#, "AGENTS.md"),
-        (r#", "instructionsFile": "TASK.md""#, "TASK.md"),
+    let claude: &[&str] = &["CLAUDE.md"];
+    for (more, read, file) in [
+        ("", &[][..], "CLAUDE.md"),
+        (r#", "runtime": "claude""#, claude, "CLAUDE.md"),
+        (r#", "runtime": "x""#, &["X.md", "AGENTS.md"], "X.md"),
+        // Nobody knows what it reads.
+        (r#", "runtime": "copilot""#, &[], "AGENTS.md"),
+        (r#", "instructionsFile": "TASK.md""#, claude, "TASK.md"),
     ] {
-        let obstacle = agent(more).obstacle().unwrap();
+        let obstacle = agent(more).obstacle(read).unwrap();
         assert!(
             obstacle.contains(&format!("the instructions file {file} is missing")),
             "{more}: {obstacle}"
         );
         fs::write(folder.join(file), "").unwrap();
-        assert_eq!(agent(more).obstacle(), None, "{more}");
+        assert_eq!(agent(more).obstacle(read), None, "{more}");
         fs::remove_file(folder.join(file)).unwrap();
     }
     // Where only the loop knows the runtime, either will do.
     fs::write(folder.join("AGENTS.md"), "").unwrap();
-    assert_eq!(agent("").obstacle(), None);
-    assert!(agent(r#", "runtime": "claude""#).obstacle().is_some());
+    assert_eq!(agent("").obstacle(&[]), None);
+    assert!(agent(r#", "runtime": "claude""#).obstacle(claude).is_some());
 }

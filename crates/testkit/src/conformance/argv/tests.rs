@@ -148,3 +148,51 @@ fn the_words_of_a_command_line_are_those_of_its_sub_commands_too() {
         assert!(words.contains(&word), "{word}: {words:?}");
     }
 }
+
+/// After the documentation of `getopt_long`, `argparse` and `pflag`.
+fn small(parser: Parser) -> ArgvModel {
+    ArgvModel::new(parser)
+        .switches(&["--verbose|-v"])
+        .one(&["--model|-m"])
+        .optional(&["--color"])
+        .many(&["--file"])
+}
+
+#[test]
+fn an_equals_sign_after_a_short_flag_is_part_of_the_value_with_getopt() {
+    assert!(small(Parser::Getopt).parse_words(&["-m=x"]).is_err());
+    for parser in [Parser::Argparse, Parser::Pflag] {
+        let parsed = small(parser).parse_words(&["-m=x"]).unwrap();
+        assert_eq!(parsed.text("--model").as_deref(), Some("x"), "{parser:?}");
+    }
+}
+
+#[test]
+fn only_some_parsers_swallow_the_words_that_follow() {
+    for (parser, swallows) in [
+        (Parser::Argparse, true),
+        (Parser::Getopt, false),
+        (Parser::Pflag, false),
+    ] {
+        let parsed = small(parser)
+            .parse_words(&["--file", "a", "PROMPT"])
+            .unwrap();
+        assert_eq!(parsed.positionals.is_empty(), swallows, "{parser:?}");
+        let parsed = small(parser).parse_words(&["--color", "PROMPT"]).unwrap();
+        assert_eq!(parsed.positionals.is_empty(), swallows, "{parser:?}");
+        let parsed = small(parser)
+            .parse_words(&["--color=red", "--", "-v"])
+            .unwrap();
+        assert_eq!(parsed.text("--color").as_deref(), Some("red"));
+        assert_eq!(parsed.positionals, ["-v"], "{parser:?}");
+    }
+}
+
+#[test]
+fn a_plain_command_line_has_words_only() {
+    let parsed = ArgvModel::new(Parser::Plain)
+        .parse_words(&["-m", "--", "x=y"])
+        .unwrap();
+    assert_eq!(parsed.positionals, ["-m", "--", "x=y"]);
+    assert!(parsed.flags.is_empty());
+}

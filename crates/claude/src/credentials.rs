@@ -1,0 +1,45 @@
+//! Where a login of Claude Code shows.
+
+use teamster_core::{CredentialFile, Credentials, FileLocation, Sign};
+
+pub(crate) const CREDENTIALS: Credentials = Credentials::in_places(
+    &[
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "CLAUDE_CODE_USE_VERTEX",
+        "CLAUDE_CODE_USE_FOUNDRY",
+    ],
+    &[
+        CredentialFile {
+            location: in_folder(".credentials.json"),
+            sign: Sign::Json(&["/claudeAiOauth/accessToken"]),
+        },
+        CredentialFile {
+            location: in_folder("settings.json"),
+            sign: Sign::Json(&[
+                "/apiKeyHelper",
+                "/env/ANTHROPIC_API_KEY",
+                "/env/ANTHROPIC_AUTH_TOKEN",
+            ]),
+        },
+        // Beside the folder, unless the variable says where that is.
+        CredentialFile {
+            location: FileLocation::User {
+                variable: "CLAUDE_CONFIG_DIR",
+                folder: "",
+                path: ".claude.json",
+            },
+            sign: Sign::Json(&["/primaryApiKey"]),
+        },
+    ],
+);
+
+const fn in_folder(path: &'static str) -> FileLocation {
+    FileLocation::User {
+        variable: "CLAUDE_CONFIG_DIR",
+        folder: ".claude",
+        path,
+    }
+}

@@ -1,0 +1,30 @@
+//! Where a login of Codex shows.
+
+use teamster_core::{CredentialFile, Credentials, FileLocation, Sign};
+
+pub(crate) const CREDENTIALS: Credentials = {
+    let mut places = Credentials::in_places(
+        &["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"],
+        &[CredentialFile {
+            location: in_home("auth.json"),
+            sign: Sign::Json(&["/tokens/access_token", "/OPENAI_API_KEY"]),
+        }],
+    );
+    // A model provider of the user's own may need no login or have a variable of its own, and the login
+    // may be in a keyring.
+    places.elsewhere_variables = &["OPENAI_API_KEY"];
+    places.elsewhere_files = &[CredentialFile {
+        location: in_home("config.toml"),
+        sign: Sign::Words(&["model_provider", "cli_auth_credentials_store"]),
+    }];
+    places
+};
+
+/// A file in the CLI's home.
+pub(crate) const fn in_home(path: &'static str) -> FileLocation {
+    FileLocation::User {
+        variable: "CODEX_HOME",
+        folder: ".codex",
+        path,
+    }
+}

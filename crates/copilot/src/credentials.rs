@@ -1,0 +1,25 @@
+//! Where a login of GitHub Copilot CLI shows.
+
+use teamster_core::{CredentialFile, Credentials, FileLocation, Sign};
+
+pub(crate) const CREDENTIALS: Credentials = {
+    let mut places = Credentials::in_places(
+        &[
+            "COPILOT_GITHUB_TOKEN",
+            "GH_TOKEN",
+            "GITHUB_TOKEN",
+            "COPILOT_PROVIDER_BASE_URL",
+        ],
+        &[CredentialFile {
+            location: FileLocation::User {
+                variable: "COPILOT_HOME",
+                folder: ".copilot",
+                path: "config.json",
+            },
+            sign: Sign::Json(&["/loggedInUsers/0", "/logged_in_users/0"]),
+        }],
+    );
+    // A keychain, or the login of `gh`.
+    places.may_be_elsewhere = true;
+    places
+};

@@ -1,0 +1,193 @@
+//! Facts about a CLI that need no run: names, versions, files, what a loop can ask of it.
+
+mod agent_loop;
+mod credentials;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+pub use agent_loop::{LoopContext, LoopSettings, LoopSupport};
+pub use credentials::{CredentialFile, Credentials, Sign};
+
+/// What is known about a CLI before it runs.
+///
+/// ```
+/// use teamster_core::CliInfo;
+///
+/// static INFO: CliInfo = {
+///     let mut info = CliInfo::new("my-agent", "My Agent", "my-agent");
+///     info.install = "cargo install my-agent";
+///     info
+/// };
+/// assert_eq!(INFO.version_args, ["--version"]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CliInfo {
+    /// The provider's name in `teamster`, such as `claude`.
+    pub id: &'static str,
+    /// The CLI's own name, such as `Claude Code`.
+    pub name: &'static str,
+    /// The program to look for on `PATH`.
+    pub program: &'static str,
+    /// Arguments that make it print its version; `--version` unless set.
+    pub version_args: &'static [&'static str],
+    /// Versions whose real output the decoder is tested with.
+    pub tested_versions: &'static [&'static str],
+    /// The oldest version that works as the provider's page says; `None` where that is not known.
+    pub oldest_version: Option<&'static str>,
+    /// How to install it, as a command.
+    pub install: &'static str,
+    /// How to log in, as an order to a person: "log in with ...".
+    pub login: &'static str,
+    /// Where a login shows on the disk and in the environment.
+    pub credentials: Credentials,
+    /// The CLI names a new session only at its end, but takes an id: the engine chooses one
+    /// ([`ExecuteParams::new_session_id`](crate::ExecuteParams::new_session_id)) where the caller does not.
+    pub choose_session_id: bool,
+    /// Files with instructions that it reads in its working directory, its own first; `AGENTS.md` unless set.
+    pub instructions: &'static [&'static str],
+    /// Configuration files of the user's that a run may lease, or that the CLI reads beside those.
+    pub config_files: &'static [FileLocation],
+    /// What an agent loop can ask of it.
+    pub agent_loop: LoopSupport,
+}
+
+impl CliInfo {
+    /// A CLI with this id, name and program, of which nothing else is known.
+    pub const fn new(id: &'static str, name: &'static str, program: &'static str) -> Self {
+        Self {
+            id,
+            name,
+            program,
+            version_args: &["--version"],
+            tested_versions: &[],
+            oldest_version: None,
+            install: "",
+            login: "",
+            credentials: Credentials::unknown(),
+            choose_session_id: false,
+            instructions: &["AGENTS.md"],
+            config_files: &[],
+            agent_loop: LoopSupport::new(),
+        }
+    }
+
+    /// Whether a version is older than [`oldest_version`](Self::oldest_version). `false` for a text that
+    /// is no version.
+    pub fn is_too_old(&self, version: &str) -> bool {
+        let (Some(oldest), Some(version)) = (
+            self.oldest_version.and_then(version_numbers),
+            version_numbers(version),
+        ) else {
+            return false;
+        };
+        version < oldest
+    }
+}
+
+/// The numbers of a version such as `2.1.197` or `0.115.0-alpha.1`, without its pre-release.
+fn version_numbers(version: &str) -> Option<Vec<u64>> {
+    let core = version.split(['-', '+']).next().unwrap_or_default();
+    core.split('.').map(|number| number.parse().ok()).collect()
+}
+
+/// Where a CLI keeps a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileLocation {
+    /// At this path in the working directory.
+    Project(&'static str),
+    /// In a folder of the user's.
+    User {
+        /// The environment variable that names the folder; an empty name stands for none.
+        variable: &'static str,
+        /// The folder in the user's home without that variable; empty for the home itself.
+        folder: &'static str,
+        /// The file's path in the folder.
+        path: &'static str,
+    },
+}
+
+impl FileLocation {
+    /// The path of the file for a run in this directory, with these variables of the environment. `None`
+    /// where neither the variable nor `HOME` says where it is.
+    pub fn path(
+        &self,
+        directory: &Path,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Option<PathBuf> {
+        let set = |name: &str| {
+            let value = variable(name).filter(|value| !value.is_empty());
+            value.filter(|_| !name.is_empty()).map(PathBuf::from)
+        };
+        match *self {
+            Self::Project(path) => Some(directory.join(path)),
+            Self::User {
+                variable,
+                folder,
+                path,
+            } => {
+                let folder = set(variable).or_else(|| Some(set("HOME")?.join(folder)))?;
+                Some(folder.join(path))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_versions_are_known_by_their_numbers() {
+        let mut info = CliInfo::new("x", "X", "x");
+        info.oldest_version = Some("2.1.197");
+        for (version, too_old) in [
+            ("2.1.196", true),
+            ("2.1.20", true),
+            ("1.9.400", true),
+            ("2.1.197", false),
+            ("2.1.1000", false),
+            ("2.1.197-beta.1", false),
+            ("3.0", false),
+            ("", false),
+            ("nightly", false),
+        ] {
+            assert_eq!(info.is_too_old(version), too_old, "{version}");
+        }
+        info.oldest_version = None;
+        assert!(!info.is_too_old("0.0.1"));
+    }
+
+    #[test]
+    fn a_file_is_where_its_variable_says_or_in_the_home() {
+        let path = |location: FileLocation, set: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            location.path(Path::new("/work"), &variable)
+        };
+        let user = FileLocation::User {
+            variable: "X_HOME",
+            folder: ".x",
+            path: "config.toml",
+        };
+        let home = ("HOME", "/home/a");
+        assert_eq!(
+            path(FileLocation::Project(".x/c"), &[]),
+            Some("/work/.x/c".into())
+        );
+        assert_eq!(path(user, &[home]), Some("/home/a/.x/config.toml".into()));
+        assert_eq!(
+            path(user, &[home, ("X_HOME", "/x")]),
+            Some("/x/config.toml".into())
+        );
+        assert_eq!(
+            path(user, &[home, ("X_HOME", "")]),
+            Some("/home/a/.x/config.toml".into())
+        );
+        assert_eq!(path(user, &[]), None);
+    }
+}

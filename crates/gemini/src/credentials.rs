@@ -1,0 +1,48 @@
+//! Where a login of Gemini CLI shows.
+
+use teamster_core::{CredentialFile, Credentials, FileLocation, Sign};
+
+const VARIABLES: &[&str] = &[
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GENAI_USE_VERTEXAI",
+];
+
+pub(crate) const CREDENTIALS: Credentials = {
+    let mut places = Credentials::in_places(
+        VARIABLES,
+        &[
+            CredentialFile {
+                location: in_folder(".gemini/oauth_creds.json"),
+                sign: Sign::Json(&["/refresh_token", "/access_token"]),
+            },
+            CredentialFile {
+                location: in_folder(".gemini/.env"),
+                sign: Sign::Variables(VARIABLES),
+            },
+            CredentialFile {
+                location: FileLocation::User {
+                    variable: "",
+                    folder: "",
+                    path: ".env",
+                },
+                sign: Sign::Variables(VARIABLES),
+            },
+        ],
+    );
+    // A way to log in was chosen, and the key may be in a keychain or an encrypted file.
+    places.elsewhere_files = &[CredentialFile {
+        location: in_folder(".gemini/settings.json"),
+        sign: Sign::Json(&["/security/auth/selectedType", "/selectedAuthType"]),
+    }];
+    places
+};
+
+/// A file in the folder that holds the CLI's own.
+pub(crate) const fn in_folder(path: &'static str) -> FileLocation {
+    FileLocation::User {
+        variable: "GEMINI_CLI_HOME",
+        folder: "",
+        path,
+    }
+}

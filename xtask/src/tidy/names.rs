@@ -1,0 +1,131 @@
+//! No CLI is asked for by its name outside of its provider's crate.
+
+use super::{File, Problem, Tree};
+
+/// The file with the one list of CLIs.
+const LIST: &str = "crates/teamster/src/providers.rs";
+
+/// Where names may stand beside the list and the providers' crates, and why.
+const EXEMPT: &[&str] = &[
+    // The readers of the CLIs' own files, one list of them, and names of vendors and folders.
+    "crates/usage/src/",
+    // How each CLI asks a model, one file each.
+    "crates/mock-model/src/cli/",
+    // A recording of one of them.
+    "crates/cli/src/demo/recording.rs",
+    // What tests the CLIs themselves.
+    "crates/conformance/",
+    "crates/testkit/",
+    "xtask/",
+];
+
+/// Names are fine in tests, docs, examples and attributes (features).
+pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
+    let Some(list) = tree.files.iter().find(|file| file.path == LIST) else {
+        return;
+    };
+    let names: Vec<&str> = list.text.lines().filter_map(name_of_entry).collect();
+    if names.is_empty() {
+        problems.push(list.problem(0, "has no list of CLIs: `\"ID\" => crate::ID::Provider,`"));
+    }
+    for file in tree.with(".rs").filter(|file| is_looked_at(file, &names)) {
+        let code = file.lines().take_while(|(_, line)| !begins_tests(line));
+        for (number, line) in code {
+            let trimmed = line.trim_start();
+            if trimmed.starts_with("//") || trimmed.starts_with("#[") {
+                continue;
+            }
+            let found = |name: &&&str| line.contains(&format!("\"{name}\""));
+            for name in names.iter().filter(found) {
+                let message = format!(
+                    "asks for `{name}` by name: make it a field of `CliInfo` or `Capabilities`, which the \
+                     provider fills in"
+                );
+                problems.push(file.problem(number, message));
+            }
+        }
+    }
+}
+
+/// The id in an entry of the list: `"id" | "alias" => crate::id::Provider,`.
+fn name_of_entry(line: &str) -> Option<&str> {
+    let (names, provider) = line.trim().split_once(" => ")?;
+    let is_entry = provider.starts_with("crate::") && provider.ends_with(',');
+    let name = names.strip_prefix('"')?.split('"').next()?;
+    is_entry.then_some(name)
+}
+
+fn is_looked_at(file: &File, names: &[&str]) -> bool {
+    let path = &file.path;
+    let of_provider = |name: &&str| path.starts_with(&format!("crates/{name}/"));
+    let is_beside = ["/tests/", "/examples/", "/benches/"]
+        .iter()
+        .any(|folder| path.contains(folder));
+    path != LIST
+        && !is_beside
+        && !path.ends_with("tests.rs")
+        && !path.ends_with("/testing.rs")
+        && !names.iter().any(of_provider)
+        && !EXEMPT.iter().any(|exempt| path.starts_with(exempt))
+}
+
+/// By custom, the tests of a file are at its end.
+fn begins_tests(line: &str) -> bool {
+    line.trim_start().starts_with("#[cfg(test)]") || line.contains("#[cfg(all(test")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::problems_of;
+    use super::*;
+
+    const ENTRIES: &str =
+        "builtin! {\n    \"claude\" | \"claude-code\" => crate::claude::Claude,\n}\n";
+
+    #[test]
+    fn a_name_in_code_is_found() {
+        let code = "//! `\"claude\"`\nfn a() {\n    b(id == \"claude\");\n}\n\n#[cfg(test)]\nmod tests {\n    \
+                    const A: &str = \"claude\";\n}\n";
+        let files = [(LIST, ENTRIES), ("crates/loop/src/agent.rs", code)];
+        assert_eq!(
+            problems_of(&[check], &files),
+            [
+                "crates/loop/src/agent.rs:3: asks for `claude` by name: make it a field of `CliInfo` or \
+                 `Capabilities`, which the provider fills in"
+            ]
+        );
+    }
+
+    #[test]
+    fn names_may_stand_where_they_belong() {
+        let name = "const A: &str = \"claude\";\n";
+        let none: [&str; 0] = [];
+        let files = [
+            (LIST, ENTRIES),
+            ("crates/claude/src/lib.rs", name),
+            ("crates/loop/tests/day.rs", name),
+            ("crates/loop/src/settings/tests.rs", name),
+            ("crates/teamster/examples/a.rs", name),
+            ("crates/mock-model/src/cli/claude.rs", name),
+            (
+                "crates/teamster/src/lib.rs",
+                "#[cfg(feature = \"claude\")]\npub use a;\n",
+            ),
+            (
+                "crates/loop/src/other.rs",
+                "const A: &str = \"claudette\";\n",
+            ),
+        ];
+        assert_eq!(problems_of(&[check], &files), none);
+    }
+
+    #[test]
+    fn a_list_without_entries_is_a_problem() {
+        assert_eq!(
+            problems_of(&[check], &[(LIST, "")]),
+            [
+                "crates/teamster/src/providers.rs: has no list of CLIs: `\"ID\" => crate::ID::Provider,`"
+            ]
+        );
+    }
+}
