@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use anyhow::Context as _;
 use serde_json::{Value, json};
 use teamster::agent_loop::machine::Prompt;
 use teamster::agent_loop::{Prompts, Settings};

@@ -1,0 +1,39 @@
+//! How a run ends, and what it used.
+
+use teamster_core::{
+    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, RunSummary, TurnEnd, Usage,
+};
+
+use super::errors;
+
+/// The CLI's own end of the run, once it was printed.
+#[derive(Debug, Default)]
+pub(super) struct End(Option<(bool, Usage)>);
+
+impl End {
+    pub(super) fn line(
+        &mut self,
+        error: Option<String>,
+        input: u64,
+        output: u64,
+        out: &mut Events,
+    ) {
+        let usage = Usage::default().input_tokens(input).output_tokens(output);
+        let failed = error.is_some();
+        if let Some(message) = error {
+            let kind = errors::kind_of(&message).unwrap_or(ErrorKind::Internal);
+            out.error(AgentError::new(ErrorCode::CliError, kind, message));
+        }
+        let end = TurnEnd::new(failed).usage(usage);
+        out.push(AgentEvent::TurnEnd(Box::new(end)));
+        self.0 = Some((failed, usage));
+    }
+
+    pub(super) fn summary(&self) -> RunSummary {
+        RunSummary {
+            ended_with_error: self.0.map(|(failed, _)| failed),
+            usage: self.0.map(|(_, usage)| usage),
+            ..RunSummary::default()
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Error kinds of Magpie's own messages.
+
+use teamster_core::ErrorKind;
+
+/// The kind of a message: the CLI's own words first, then those of model services.
+pub(super) fn kind_of(message: &str) -> Option<ErrorKind> {
+    if message.contains("MAGPIE_KEY") {
+        return Some(ErrorKind::Auth);
+    }
+    ErrorKind::of_message(message)
+}

@@ -1,0 +1,93 @@
+//! From the lines of `magpie ask` to events.
+
+mod end;
+mod errors;
+
+use serde::Deserialize;
+use serde_json::json;
+use teamster_core::{
+    AgentEvent, Decoder, ErrorKind, Events, ExecuteParams, Exit, RunSummary, Session, Text,
+    ToolKind, ToolResult, ToolUse,
+};
+
+use end::End;
+
+/// Decodes the output of one run.
+#[derive(Debug, Default)]
+pub struct MagpieDecoder {
+    model: Option<String>,
+    end: End,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line {
+    Session {
+        id: String,
+    },
+    Say {
+        text: String,
+    },
+    Run {
+        id: String,
+        command: String,
+    },
+    Ran {
+        id: String,
+        output: String,
+        code: i32,
+    },
+    End {
+        error: Option<String>,
+        input: u64,
+        output: u64,
+    },
+}
+
+impl MagpieDecoder {
+    /// A decoder for a run with these parameters.
+    pub fn for_run(params: &ExecuteParams) -> Self {
+        Self {
+            model: params.model.clone(),
+            end: End::default(),
+        }
+    }
+}
+
+impl Decoder for MagpieDecoder {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        let Ok(line) = serde_json::from_slice(line) else {
+            return out.unknown(line);
+        };
+        match line {
+            Line::Session { id } => {
+                let mut session = Session::new(id);
+                session.model.clone_from(&self.model);
+                out.push(AgentEvent::Session(Box::new(session)));
+            }
+            Line::Say { text } => out.push(AgentEvent::Text(Text::new(text))),
+            Line::Run { id, command } => {
+                let input = json!({ "command": command });
+                let call = ToolUse::new("shell", id, ToolKind::Execute, input);
+                out.push(AgentEvent::ToolUse(Box::new(call)));
+            }
+            Line::Ran { id, output, code } => {
+                let result = ToolResult::new(id, output).is_error(code != 0);
+                out.push(AgentEvent::ToolResult(Box::new(result)));
+            }
+            Line::End {
+                error,
+                input,
+                output,
+            } => self.end.line(error, input, output, out),
+        }
+    }
+
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+        self.end.summary()
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        errors::kind_of(stderr)
+    }
+}

@@ -1,0 +1,38 @@
+//! How Magpie is started.
+
+use teamster_core::{AgentError, Args, ExecuteParams, Launch, PermissionMode, Stdin};
+
+use crate::{CAPABILITIES, INFO};
+
+/// The longest prompt that the CLI takes, in bytes.
+const LONGEST_PROMPT: usize = 1 << 20;
+
+pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
+    params.check(&INFO, &CAPABILITIES)?;
+    let mut args = Args::new();
+    args.add("ask");
+    if let Some(id) = &params.session_id {
+        args.value("--session", id);
+    }
+    if let Some(model) = &params.model {
+        args.value("--model", model);
+    }
+    if params.permission == PermissionMode::Bypass {
+        args.add("--yes");
+    }
+    params.extra_args.iter().for_each(|arg| args.add(arg));
+    let stdin = if params.prompt_on_stdin(&params.prompt, &INFO, LONGEST_PROMPT)? {
+        Stdin::Bytes(params.prompt.clone().into_bytes())
+    } else {
+        args.add("--");
+        args.add(&params.prompt);
+        Stdin::Closed
+    };
+    let (args, private_files) = args.into_parts();
+    Ok(Launch {
+        args,
+        private_files,
+        stdin,
+        ..Launch::default()
+    })
+}

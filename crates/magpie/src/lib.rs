@@ -1,0 +1,70 @@
+//! Magpie, a CLI that does not exist, as a `teamster` provider.
+//!
+//! It proves that a provider is one crate and one registration: nothing else in the workspace knows of it.
+#![warn(missing_docs)]
+
+mod decoder;
+mod launch;
+
+use teamster_core::{
+    AgentError, Capabilities, CliInfo, CliProvider, CredentialFile, Credentials, Decoder,
+    ExecuteParams, FileLocation, Launch, PermissionMode, Sign,
+};
+
+pub use decoder::MagpieDecoder;
+
+/// Magpie, run with `magpie ask`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Magpie;
+
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("magpie", "Magpie", "magpie");
+    info.tested_versions = &["1.0"];
+    info.install = "cargo install magpie";
+    info.login = "set MAGPIE_KEY in the environment";
+    info.credentials = Credentials::in_places(
+        &["MAGPIE_KEY"],
+        &[CredentialFile {
+            location: FileLocation::User {
+                variable: "MAGPIE_HOME",
+                folder: ".magpie",
+                path: "login.json",
+            },
+            sign: Sign::Json(&["/key"]),
+        }],
+    );
+    info.instructions = &["MAGPIE.md"];
+    info.agent_loop.keeps_process = false;
+    info.agent_loop.model = Some("patient");
+    info
+};
+
+static CAPABILITIES: Capabilities = {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.model = true;
+    can.permission_modes = &[PermissionMode::Default, PermissionMode::Bypass];
+    can.prompt_on_stdin = true;
+    can.text_deltas = true;
+    can.usage = true;
+    can.announces_tools = true;
+    can
+};
+
+impl CliProvider for Magpie {
+    fn info(&self) -> &'static CliInfo {
+        &INFO
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        launch::launch(params)
+    }
+
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(MagpieDecoder::for_run(params))
+    }
+}

@@ -1,0 +1,11 @@
+//! Everything that a provider has without a word of it elsewhere.
+#![cfg(all(test, unix))]
+#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
+
+mod by_name;
+mod conformance;
+
+teamster_testkit::snapshot_tests!(
+    teamster_magpie::Magpie,
+    concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures")
+);
