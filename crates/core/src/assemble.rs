@@ -80,6 +80,14 @@ impl RunAssembler {
         self
     }
 
+    /// Keeps no text for the result: its `text` stays empty, and its `final_message` is only there if the CLI
+    /// itself says it.
+    #[must_use]
+    pub fn without_text(mut self) -> Self {
+        self.text = TextLedger::without_text();
+        self
+    }
+
     /// The process is there already and has shown that it works.
     #[must_use]
     pub fn started(mut self) -> Self {
@@ -381,9 +389,9 @@ impl RunAssembler {
     }
 
     fn into_result(self, exit: Exit, summary: RunSummary, duration_ms: u64) -> RunResult {
+        let empty = self.text.is_blank() && summary.structured_output.is_none();
         let final_message = summary.final_message.or_else(|| self.text.last_message());
         let text = self.text.into_text();
-        let empty = text.trim().is_empty() && summary.structured_output.is_none();
         let status = match (&exit.stop, summary.ended_with_error) {
             (Some(Stop::Aborted), _) => RunStatus::Aborted,
             (Some(Stop::Timeout(_)), _) => RunStatus::TimedOut,

@@ -4,20 +4,50 @@ use std::collections::HashMap;
 
 use crate::{AgentEvent, Id};
 
-/// The text of the main agent, with what can still be retracted.
+/// The messages of the main agent, with what can still be retracted.
 ///
-/// A message is a run of text with one id. Text without an id is one message until a tool is used or ends.
-/// The end of a turn parts no message: some CLIs go on with it.
+/// A message is a run of text with one id, or with none. A call of a tool, its end and the end of a turn end
+/// it, so what comes after them is shown after them.
 #[derive(Debug, Clone, Default)]
 pub struct TextLedger {
     text: String,
-    /// Message and end of each run of text of one message.
-    pieces: Vec<(Option<Id>, usize)>,
-    /// A tool was called or has ended since the last text.
+    /// Only where the messages end is kept, and not what they say.
+    without_text: bool,
+    pieces: Vec<Piece>,
+    /// The last message is over.
     interrupted: bool,
 }
 
+#[derive(Debug, Clone)]
+struct Piece {
+    message: Option<Id>,
+    /// Where it ends in the whole text.
+    end: usize,
+    /// It is white space alone.
+    is_blank: bool,
+}
+
 impl TextLedger {
+    /// A ledger that keeps where each message ends, and not the text: for who has that elsewhere
+    /// ([`pieces_of`](Self::pieces_of)).
+    pub fn without_text() -> Self {
+        Self {
+            without_text: true,
+            ..Self::default()
+        }
+    }
+
+    /// Lets go of the text; where the messages end is still known.
+    pub fn forget_text(&mut self) {
+        self.text = String::new();
+        self.without_text = true;
+    }
+
+    /// Whether what the messages say is kept.
+    pub fn keeps_text(&self) -> bool {
+        !self.without_text
+    }
+
     /// Takes an event into account.
     pub fn event(&mut self, event: &AgentEvent) {
         match event {
@@ -27,68 +57,151 @@ impl TextLedger {
             AgentEvent::Retract(e) => self.retract(&e.message_id),
             AgentEvent::ToolUse(e) => self.interrupted |= e.parent_tool_id.is_none(),
             AgentEvent::ToolResult(e) => self.interrupted |= e.parent_tool_id.is_none(),
+            AgentEvent::TurnEnd(_) => self.interrupted = true,
             _ => {}
         }
     }
 
-    fn push(&mut self, message: Option<&Id>, text: &str) {
-        self.text.push_str(text);
-        let end = self.text.len();
+    /// Adds text of a message.
+    pub fn push(&mut self, message: Option<&Id>, text: &str) {
+        if !self.without_text {
+            self.text.push_str(text);
+        }
+        let end = self.len() + text.len();
         match self.pieces.last_mut() {
-            Some((last, last_end))
-                if last.as_ref() == message && (message.is_some() || !self.interrupted) =>
-            {
-                *last_end = end;
+            Some(last) if !self.interrupted && last.message.as_ref() == message => {
+                last.end = end;
+                last.is_blank = last.is_blank && text.trim().is_empty();
             }
-            _ => self.pieces.push((message.cloned(), end)),
+            _ => self.pieces.push(Piece {
+                message: message.cloned(),
+                end,
+                is_blank: text.trim().is_empty(),
+            }),
         }
         self.interrupted = false;
     }
 
-    /// Removes the text of a message.
-    pub fn retract(&mut self, message: &Id) {
-        if !(self.pieces.iter()).any(|(id, _)| id.as_ref() == Some(message)) {
-            return;
-        }
-        let mut kept = Self::default();
-        for (id, text) in self.pieces() {
-            if id != Some(message) {
-                kept.text.push_str(text);
-                kept.pieces.push((id.cloned(), kept.text.len()));
-            }
-        }
-        *self = kept;
+    /// Ends the message that goes on, if any.
+    pub fn end_message(&mut self) {
+        self.interrupted = true;
     }
 
-    /// All of it.
+    /// Removes the text of a message.
+    pub fn retract(&mut self, message: &Id) {
+        self.retract_after(0, message);
+    }
+
+    /// Removes the text of a message from all but the first `kept` pieces.
+    pub fn retract_after(&mut self, kept: usize, message: &Id) {
+        let is_it = |piece: &Piece| piece.message.as_ref() == Some(message);
+        if !self.pieces.iter().skip(kept).any(is_it) {
+            return;
+        }
+        // What follows it is another message.
+        let interrupted = self.interrupted || self.pieces.last().is_some_and(is_it);
+        let (mut start, mut text) = (0, String::new());
+        let mut pieces = Vec::new();
+        let mut len = 0;
+        for (index, piece) in self.pieces.iter().enumerate() {
+            if index < kept || !is_it(piece) {
+                if let Some(piece) = self.text.get(start..piece.end) {
+                    text.push_str(piece);
+                }
+                len += piece.end - start;
+                pieces.push(Piece {
+                    end: len,
+                    ..piece.clone()
+                });
+            }
+            start = piece.end;
+        }
+        (self.text, self.pieces, self.interrupted) = (text, pieces, interrupted);
+    }
+
+    /// Removes all but the first `kept` pieces.
+    pub fn truncate(&mut self, kept: usize) {
+        self.pieces.truncate(kept);
+        let len = self.len();
+        self.text.truncate(len);
+        self.interrupted = true;
+    }
+
+    /// The length of all of it, in bytes.
+    pub fn len(&self) -> usize {
+        self.pieces.last().map_or(0, |last| last.end)
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is nothing but white space.
+    pub fn is_blank(&self) -> bool {
+        self.pieces.iter().all(|piece| piece.is_blank)
+    }
+
+    /// All of it; empty in a ledger [without text](Self::without_text).
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// All of it, without a copy.
+    /// The same, without a copy.
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// The runs of text of one message, in order.
-    pub fn pieces(&self) -> impl Iterator<Item = (Option<&Id>, &str)> {
+    /// How many messages there are.
+    pub fn count(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// How many of them are over.
+    pub fn count_over(&self) -> usize {
+        let goes_on = !self.interrupted && !self.pieces.is_empty();
+        self.count() - usize::from(goes_on)
+    }
+
+    /// The messages, in order.
+    pub fn pieces(&self) -> impl ExactSizeIterator<Item = (Option<&Id>, &str)> {
+        self.pieces_of(&self.text)
+    }
+
+    /// The messages as they are in `text`, which is what all of them say: of a ledger that has not kept it.
+    pub fn pieces_of<'a>(
+        &'a self,
+        text: &'a str,
+    ) -> impl ExactSizeIterator<Item = (Option<&'a Id>, &'a str)> {
         let mut start = 0;
-        self.pieces.iter().map(move |(id, end)| {
-            let text = &self.text[start..*end];
-            start = *end;
-            (id.as_ref(), text)
+        self.pieces.iter().map(move |piece| {
+            let said = text.get(start..piece.end).unwrap_or_default();
+            start = piece.end;
+            (piece.message.as_ref(), said)
         })
     }
 
-    /// The last message, whole.
+    /// The last message, whole: with what has the same id before it.
     pub fn last_message(&self) -> Option<String> {
-        let (last, _) = self.pieces.last()?;
+        self.last_message_after(0)
+    }
+
+    /// The same of all but the first `skipped` pieces.
+    pub fn last_message_after(&self, skipped: usize) -> Option<String> {
+        if self.without_text {
+            return None;
+        }
         let count = self.pieces.len();
+        let last = &self.pieces[skipped.min(count)..].last()?.message;
         let of_last = |(index, (id, text)): (usize, (Option<&Id>, _))| {
-            let is_last = id == last.as_ref() && (id.is_some() || index + 1 == count);
+            let is_last = index + 1 == count || (id.is_some() && id == last.as_ref());
             is_last.then_some(text)
         };
-        Some(self.pieces().enumerate().filter_map(of_last).collect())
+        Some(
+            (self.pieces().enumerate().skip(skipped))
+                .filter_map(of_last)
+                .collect(),
+        )
     }
 }
 
@@ -188,9 +301,40 @@ mod tests {
                 (Some(&m), "re"),
             ]
         );
+        assert_eq!((ledger.count(), ledger.count_over()), (5, 4));
         assert_eq!(ledger.last_message().as_deref(), Some("more"));
         ledger.event(&AgentEvent::Retract(Retract { message_id: m }));
         assert_eq!(ledger.text(), "I look.Done.other");
         assert_eq!(ledger.last_message().as_deref(), Some("other"));
+    }
+
+    #[test]
+    fn a_turn_that_ends_ends_the_message() {
+        let mut ledger = TextLedger::default();
+        say(&mut ledger, Some("m"), "one");
+        let end = crate::TurnEnd::new(false);
+        ledger.event(&AgentEvent::TurnEnd(Box::new(end)));
+        assert_eq!((ledger.count(), ledger.count_over()), (1, 1));
+        say(&mut ledger, Some("m"), "two");
+        assert_eq!((ledger.count(), ledger.count_over()), (2, 1));
+        assert_eq!(ledger.last_message().as_deref(), Some("onetwo"));
+        assert_eq!(ledger.last_message_after(1).as_deref(), Some("two"));
+    }
+
+    #[test]
+    fn without_the_text_its_pieces_are_known() {
+        let mut ledger = TextLedger::without_text();
+        say(&mut ledger, Some("a"), " \n");
+        assert!(ledger.is_blank() && !ledger.is_empty());
+        say(&mut ledger, Some("b"), "one");
+        say(&mut ledger, Some("c"), "é");
+        ledger.retract(&Id::from("b"));
+        say(&mut ledger, Some("c"), "!");
+        assert!(!ledger.is_blank());
+        assert_eq!((ledger.text(), ledger.len()), ("", 5));
+        let pieces: Vec<_> = ledger.pieces_of(" \né!").map(|(_, text)| text).collect();
+        assert_eq!(pieces, [" \n", "é!"]);
+        ledger.truncate(1);
+        assert_eq!((ledger.len(), ledger.count()), (2, 1));
     }
 }

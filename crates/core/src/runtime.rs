@@ -29,6 +29,13 @@ pub trait AgentRuntime: Send + Sync {
     /// Nothing happens before the stream is polled; dropping it stops the run. A Tokio runtime that
     /// polls it must have its drivers on (`enable_all`); outside of Tokio any executor will do.
     fn execute(&self, params: ExecuteParams) -> EventStream;
+
+    /// Like [`execute`](Self::execute), for a caller that keeps the `text` events itself: the result may lack
+    /// [`text`](crate::RunResult::text), and `final_message` where it only repeats that. So a long answer is
+    /// not in memory twice.
+    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
+        self.execute(params)
+    }
 }
 
 /// A runtime of any provider.
@@ -49,6 +56,10 @@ impl<R: AgentRuntime + ?Sized> AgentRuntime for Arc<R> {
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
         (**self).execute(params)
+    }
+
+    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
+        (**self).execute_without_text(params)
     }
 }
 

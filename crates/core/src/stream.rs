@@ -1,12 +1,14 @@
 //! The stream of events of one run.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use pin_project::{pin_project, pinned_drop};
+use pin_project::pin_project;
 use tokio_util::sync::CancellationToken;
 
 use crate::time::epoch_ms;
@@ -15,13 +17,21 @@ use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry, RunResult, R
 /// The events of one run. See the [crate] docs for what it guarantees.
 ///
 /// It starts when it is first polled. Dropping it before `done` stops the run.
-#[pin_project(PinnedDrop)]
 pub struct EventStream {
-    #[pin]
-    entries: Pin<Box<dyn Stream<Item = LogEntry> + Send>>,
+    source: Source,
+    /// What was read and not yet given.
+    ready: VecDeque<LogEntry>,
     abort: AbortHandle,
     seq: u64,
     done: bool,
+}
+
+type Entries<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
+
+/// Where the entries come from.
+enum Source {
+    One(Entries<LogEntry>),
+    Many(Entries<Vec<LogEntry>>),
 }
 
 impl EventStream {
@@ -32,8 +42,21 @@ impl EventStream {
         events: impl Stream<Item = E> + Send + 'static,
         abort: AbortHandle,
     ) -> Self {
+        Self::over(Source::One(Box::pin(OfEvents { events })), abort)
+    }
+
+    /// The same of entries that come together, which costs less for each.
+    pub fn of_batches(
+        batches: impl Stream<Item = Vec<LogEntry>> + Send + 'static,
+        abort: AbortHandle,
+    ) -> Self {
+        Self::over(Source::Many(Box::pin(batches)), abort)
+    }
+
+    fn over(source: Source, abort: AbortHandle) -> Self {
         Self {
-            entries: Box::pin(Entries { events }),
+            source,
+            ready: VecDeque::new(),
             abort,
             seq: 0,
             done: false,
@@ -53,27 +76,67 @@ impl EventStream {
     /// The entries of a stream are numbered from 1 without gaps; those that
     /// [`next`](Self::next) gave are counted.
     pub async fn next_entry(&mut self) -> Option<LogEntry> {
-        poll_fn(|cx| Pin::new(&mut *self).poll_entry(cx)).await
+        poll_fn(|cx| self.poll_entry(cx)).await
     }
 
-    fn poll_entry(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<LogEntry>> {
-        let this = self.project();
-        if *this.done {
-            return Poll::Ready(None);
+    /// The entries that are there, waiting for the next if there are none; empty after `done`. Cancel-safe.
+    pub async fn next_batch(&mut self) -> Vec<LogEntry> {
+        poll_fn(|cx| {
+            self.poll_ready(cx).map(|any| {
+                if !any {
+                    return Vec::new();
+                }
+                let mut batch = Vec::from(mem::take(&mut self.ready));
+                if let Some(last) = batch.iter().position(is_last) {
+                    batch.truncate(last + 1);
+                    self.done = true;
+                }
+                let mut now_ms = 0;
+                for entry in &mut batch {
+                    self.seq += 1;
+                    number(entry, self.seq, &mut now_ms);
+                }
+                batch
+            })
+        })
+        .await
+    }
+
+    fn poll_entry(&mut self, cx: &mut Context<'_>) -> Poll<Option<LogEntry>> {
+        self.poll_ready(cx).map(|any| {
+            // After `done` there may be more that nobody gets.
+            let mut entry = self.ready.pop_front().filter(|_| any)?;
+            self.done = is_last(&entry);
+            self.seq += 1;
+            number(&mut entry, self.seq, &mut 0);
+            Some(entry)
+        })
+    }
+
+    /// Waits until there are entries; `false` if there will be no more.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        while !self.done && self.ready.is_empty() {
+            let more = match &mut self.source {
+                Source::One(entries) => match entries.as_mut().poll_next(cx) {
+                    Poll::Ready(Some(entry)) => {
+                        self.ready.push_back(entry);
+                        true
+                    }
+                    Poll::Ready(None) => false,
+                    Poll::Pending => return Poll::Pending,
+                },
+                Source::Many(batches) => match batches.as_mut().poll_next(cx) {
+                    Poll::Ready(Some(batch)) => {
+                        self.ready = batch.into();
+                        true
+                    }
+                    Poll::Ready(None) => false,
+                    Poll::Pending => return Poll::Pending,
+                },
+            };
+            self.done = !more;
         }
-        let Poll::Ready(entry) = this.entries.poll_next(cx) else {
-            return Poll::Pending;
-        };
-        let is_last = |entry: &LogEntry| matches!(entry.event, AgentEvent::Done(_));
-        *this.done = entry.as_ref().is_none_or(is_last);
-        Poll::Ready(entry.map(|mut entry| {
-            *this.seq += 1;
-            entry.seq = *this.seq;
-            if entry.at_ms == 0 {
-                entry.at_ms = epoch_ms();
-            }
-            entry
-        }))
+        Poll::Ready(!self.done)
     }
 
     /// Stops the run: first in the way that lets the CLI clean up, then by force.
@@ -128,20 +191,35 @@ impl IntoFuture for EventStream {
 impl Stream for EventStream {
     type Item = AgentEvent;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
         self.poll_entry(cx)
             .map(|entry| entry.map(|entry| entry.event))
     }
 }
 
+fn is_last(entry: &LogEntry) -> bool {
+    matches!(entry.event, AgentEvent::Done(_))
+}
+
+/// Gives an entry its number, and the present time if it has none. `now_ms` is that time, once it was read.
+fn number(entry: &mut LogEntry, seq: u64, now_ms: &mut u64) {
+    entry.seq = seq;
+    if entry.at_ms == 0 {
+        if *now_ms == 0 {
+            *now_ms = epoch_ms();
+        }
+        entry.at_ms = *now_ms;
+    }
+}
+
 /// Events of any form as entries.
 #[pin_project]
-struct Entries<S> {
+struct OfEvents<S> {
     #[pin]
     events: S,
 }
 
-impl<S: Stream<Item: Into<LogEntry>>> Stream for Entries<S> {
+impl<S: Stream<Item: Into<LogEntry>>> Stream for OfEvents<S> {
     type Item = LogEntry;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<LogEntry>> {
@@ -150,9 +228,8 @@ impl<S: Stream<Item: Into<LogEntry>>> Stream for Entries<S> {
     }
 }
 
-#[pinned_drop]
-impl PinnedDrop for EventStream {
-    fn drop(self: Pin<&mut Self>) {
+impl Drop for EventStream {
+    fn drop(&mut self) {
         if !self.done {
             self.abort.abort();
         }
@@ -219,7 +296,7 @@ impl AbortHandle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Done;
+    use crate::{Done, NoticeLevel, NoticeSource};
 
     fn stream(abort: AbortHandle) -> EventStream {
         EventStream::new(
@@ -237,6 +314,35 @@ mod tests {
         assert_eq!(events.next().await.unwrap().type_name(), "done");
         assert_eq!(events.next().await, None);
         assert_eq!(events.result().await.errors.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn batches_are_numbered_as_single_events_and_end_with_done() {
+        let notice = || AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "x");
+        let done = || AgentEvent::Done(Done::new(RunResult::default()));
+        let batches = async_stream::stream! {
+            yield vec![notice().into(), notice().into()];
+            yield Vec::new();
+            yield vec![notice().into(), done().into(), notice().into()];
+        };
+        let mut stream = EventStream::of_batches(batches, AbortHandle::default());
+        let first = stream.next_entry().await.unwrap();
+        assert_eq!(first.seq, 1);
+        let rest = stream.next_batch().await;
+        assert_eq!(rest.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [2]);
+        let last = stream.next_batch().await;
+        let names: Vec<_> = last.iter().map(|e| (e.seq, e.event.type_name())).collect();
+        assert_eq!(names, [(3, "notice"), (4, "done")]);
+        assert!(last.iter().all(|entry| entry.at_ms > 0));
+        assert_eq!(stream.next_batch().await, []);
+        assert_eq!(stream.next().await, None);
+
+        let batches = async_stream::stream! {
+            yield vec![done().into(), notice().into()];
+        };
+        let mut stream = EventStream::of_batches(batches, AbortHandle::default());
+        assert_eq!(stream.next().await, Some(done()));
+        assert_eq!(stream.next().await, None);
     }
 
     #[tokio::test]

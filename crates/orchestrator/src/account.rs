@@ -8,11 +8,11 @@ use std::mem;
 
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, Decision, ErrorKind, ExecuteParams, FileChange, Id,
-    RunResult, Text, ToolUse, Usage, excerpt,
+    RunResult, Text, TextLedger, ToolUse, Usage, excerpt,
 };
 
 use crate::policy::SideEffects;
-use crate::{Attempt, Payload, RunEvent};
+use crate::{Attempt, RunEvent};
 
 use ended::how;
 pub(crate) use ended::{Ended, broken_off};
@@ -30,7 +30,8 @@ pub(crate) struct Account {
     /// Also make events of what the agents' own events say: text and tools.
     details: bool,
     started: bool,
-    payloads: Vec<Payload>,
+    /// What the agents have said, as far as it stands.
+    said: TextLedger,
     log: Vec<Attempt>,
     /// What of finished attempts counts against the budget.
     spent: Spent,
@@ -55,12 +56,10 @@ struct Current {
     /// The prompt may have been taken for a command, which changes things without a tool.
     commands: bool,
     began_ms: u64,
-    /// Where its messages begin.
-    first_payload: usize,
-    /// The message that is being written.
-    message: Option<(Option<Id>, String)>,
-    /// Ids of the messages since `first_payload`, to take back those that are retracted.
-    message_ids: Vec<Option<Id>>,
+    /// How many messages there were before it.
+    messages_before: usize,
+    /// How many messages of all were told.
+    told: usize,
     tools: Vec<OpenTool>,
     /// Uses of tools that count, until they turn out to have been denied.
     changes: Vec<(Id, String)>,
@@ -93,7 +92,7 @@ impl Account {
             side_effects,
             details,
             started: false,
-            payloads: Vec::new(),
+            said: TextLedger::default(),
             log: Vec::new(),
             spent: Spent::default(),
             changed: None,
@@ -124,7 +123,8 @@ impl Account {
             runs_calls_after_answer: capabilities.runs_calls_after_answer,
             commands: params.slash_commands,
             began_ms: now_ms,
-            first_payload: self.payloads.len(),
+            messages_before: self.said.count(),
+            told: self.said.count(),
             ..Current::default()
         };
     }
@@ -158,8 +158,13 @@ impl Account {
             }
             AgentEvent::Thinking(thinking) if thinking.parent_tool_id.is_none() => self.turn(),
             AgentEvent::Retract(retract) => self.retract(&retract.message_id),
-            AgentEvent::ToolUse(tool) => self.tool_use(tool, now_ms, out),
+            AgentEvent::ToolUse(tool) => {
+                self.said.event(event);
+                self.tool_use(tool, now_ms, out);
+            }
             AgentEvent::ToolResult(result) => {
+                self.said.event(event);
+                self.messages(out);
                 if result.parent_tool_id.is_none() {
                     self.now.turn_open = false;
                 }
@@ -186,7 +191,8 @@ impl Account {
             AgentEvent::TurnEnd(end) => {
                 self.now.turn_open = false;
                 self.now.cost_usd = end.cost_usd.or(self.now.cost_usd);
-                self.message(out);
+                self.said.event(event);
+                self.messages(out);
             }
             _ => {}
         }
@@ -273,13 +279,18 @@ impl Account {
 
     /// After the end of an attempt: its last message stands, as what the agent said.
     pub(crate) fn keep(&mut self, out: &mut Vec<RunEvent>) {
-        self.message(out);
+        self.said.end_message();
+        self.messages(out);
     }
 
     /// After the end of an attempt: the prompt is sent anew, and what the agent said is void.
     pub(crate) fn discard(&mut self) {
-        self.now.message = None;
-        self.payloads.truncate(self.now.first_payload);
+        self.said.truncate(self.now.messages_before);
+    }
+
+    /// The last message of the attempt.
+    pub(crate) fn last_message(&self) -> Option<String> {
+        self.said.last_message_after(self.now.messages_before)
     }
 
     /// The number of the attempt that goes on; between two, of the next.
@@ -303,55 +314,40 @@ impl Account {
     }
 
     fn text(&mut self, text: &Text, out: &mut Vec<RunEvent>) {
-        let same = (self.now.message.as_ref()).is_some_and(|(id, _)| *id == text.message_id);
-        if !same {
-            self.message(out);
-        }
+        self.said.push(text.message_id.as_ref(), &text.text);
         if self.details {
+            self.messages(out);
             out.push(RunEvent::Chunk {
                 run_id: self.run_id.clone(),
                 content: text.text.clone(),
             });
         }
-        self.now
-            .message
-            .get_or_insert_with(|| (text.message_id.clone(), String::new()))
-            .1
-            .push_str(&text.text);
     }
 
-    /// The message that was being written is whole.
-    fn message(&mut self, out: &mut Vec<RunEvent>) {
-        if let Some((id, content)) = self.now.message.take() {
-            self.now.message_ids.push(id);
-            if self.details {
-                out.push(RunEvent::Message {
-                    run_id: self.run_id.clone(),
-                    content: content.clone(),
-                });
-            }
-            self.payloads.push(Payload::new(content));
+    /// Tells the messages that are whole.
+    fn messages(&mut self, out: &mut Vec<RunEvent>) {
+        let over = self.said.count_over();
+        if self.details && self.now.told < over {
+            let messages = self.said.pieces().take(over).skip(self.now.told);
+            out.extend(messages.map(|(_, content)| RunEvent::Message {
+                run_id: self.run_id.clone(),
+                content: content.to_owned(),
+            }));
+            self.now.told = over;
         }
     }
 
     fn retract(&mut self, retracted: &Id) {
         let now = &mut self.now;
-        if (now.message.as_ref()).is_some_and(|(id, _)| id.as_ref() == Some(retracted)) {
-            now.message = None;
-        }
-        let first = now.first_payload;
-        for index in (0..now.message_ids.len()).rev() {
-            if now.message_ids[index].as_ref() == Some(retracted) {
-                now.message_ids.remove(index);
-                self.payloads.remove(first + index);
-            }
-        }
+        let told = (self.said.pieces().take(now.told)).skip(now.messages_before);
+        now.told -= told.filter(|(id, _)| *id == Some(retracted)).count();
+        self.said.retract_after(now.messages_before, retracted);
     }
 
     fn tool_use(&mut self, tool: &ToolUse, now_ms: u64, out: &mut Vec<RunEvent>) {
         if tool.parent_tool_id.is_none() {
             self.turn();
-            self.message(out);
+            self.messages(out);
         }
         let mut call = None;
         if self.side_effects.counts(tool) {
@@ -475,9 +471,9 @@ impl Account {
         self.spent
     }
 
-    /// The messages, and the attempts.
-    pub(crate) fn into_parts(self) -> (Vec<Payload>, Vec<Attempt>) {
-        (self.payloads, self.log)
+    /// What the agents have said, and the attempts.
+    pub(crate) fn into_parts(self) -> (TextLedger, Vec<Attempt>) {
+        (self.said, self.log)
     }
 }
 

@@ -45,6 +45,12 @@ pub(crate) struct Driver {
     account: Account,
     /// The agents' events are wanted too.
     agents: bool,
+    /// Events of the run's own are wanted of text and tools.
+    details: bool,
+    /// The last attempt ended without a result.
+    broke_off: bool,
+    /// The end of the run was reported.
+    ended: bool,
     /// What was not sent to the consumer of the log yet.
     reports: Vec<Report>,
     accepted: Instant,
@@ -75,13 +81,14 @@ impl Driver {
         request: &RunRequest,
         wanted: Wanted,
     ) -> Self {
+        let details = wanted.details || request.on_event.is_some();
+        let side_effects = request.retry.side_effects.clone();
         Self {
-            account: Account::new(
-                run_id.clone(),
-                request.retry.side_effects.clone(),
-                wanted.details || request.on_event.is_some(),
-            ),
+            account: Account::new(run_id.clone(), side_effects, details),
             agents: wanted.agents,
+            details,
+            broke_off: false,
+            ended: false,
             reports: Vec::new(),
             accepted_ms: (config.clock)(),
             run_id,

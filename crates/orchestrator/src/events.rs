@@ -1,5 +1,6 @@
 //! The way of events from a run to its consumer.
 
+use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::vec;
@@ -9,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::log::Report;
 
-/// A way on which this many events may wait before the run waits for its consumer.
+/// A way on which this many events may wait before the run waits for its consumer, or fewer long ones.
 pub(crate) fn channel(most: usize) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let room = Arc::new(Semaphore::new(most));
@@ -22,14 +23,21 @@ pub(crate) fn channel(most: usize) -> (Sender, Receiver) {
         Receiver {
             events: receiver,
             batch: Vec::new().into_iter(),
+            taken: 0,
             room,
         },
     )
 }
 
+/// An event takes as much room again for each of these bytes.
+const BYTES: usize = 1024;
+
+/// Events, and the room that they take.
+type Batch = (Vec<Report>, usize);
+
 /// The end of the run.
 pub(crate) struct Sender {
-    events: mpsc::UnboundedSender<Vec<Report>>,
+    events: mpsc::UnboundedSender<Batch>,
     room: Arc<Semaphore>,
     most: usize,
 }
@@ -37,9 +45,11 @@ pub(crate) struct Sender {
 /// The end of the consumer.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    events: mpsc::UnboundedReceiver<Vec<Report>>,
+    events: mpsc::UnboundedReceiver<Batch>,
     /// What was received and not yet read.
     batch: vec::IntoIter<Report>,
+    /// The room that its batch took.
+    taken: usize,
     room: Arc<Semaphore>,
 }
 
@@ -48,22 +58,35 @@ impl Sender {
     ///
     /// A run that was told to stop waits for nobody: else one whose consumer has fallen asleep could
     /// not be stopped, and would keep its slot for ever.
-    pub(crate) async fn send(&self, events: Vec<Report>, abort: &AbortHandle) {
+    pub(crate) async fn send(&self, events: &mut Vec<Report>, abort: &AbortHandle) {
         if events.is_empty() {
             return;
         }
-        let room = u32::try_from(events.len().min(self.most)).unwrap_or(u32::MAX);
+        let mut room = 0;
+        for report in events.iter() {
+            let (count, bytes) = report.size();
+            room += count + bytes / BYTES;
+        }
+        let room = room.min(self.most);
         tokio::select! {
             biased;
-            room = self.room.acquire_many(room) => if let Ok(room) = room {
-                // It comes back when the events are read.
-                room.forget();
-            },
+            taken = self.room.acquire_many(u32::try_from(room).unwrap_or(u32::MAX)) => {
+                if let Ok(taken) = taken {
+                    // It comes back when the events are read.
+                    taken.forget();
+                }
+            }
             () = abort.aborted() => {}
         }
-        if self.events.send(events).is_err() {
+        if self.events.send((mem::take(events), room)).is_err() {
             abort.abort();
         }
+    }
+
+    /// Sends events without waiting for room.
+    pub(crate) fn send_at_once(&self, events: Vec<Report>) {
+        // Without a consumer they are for nobody.
+        let _ = self.events.send((events, 0));
     }
 }
 
@@ -72,16 +95,25 @@ impl Receiver {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Report>> {
         loop {
             if let Some(event) = self.batch.next() {
-                // More than was taken if the event was sent after an abort, when nobody waits any more.
-                self.room.add_permits(1);
                 return Poll::Ready(Some(event));
             }
-            match self.events.poll_recv(cx) {
+            match self.poll_batch(cx) {
                 Poll::Ready(Some(events)) => self.batch = events.into_iter(),
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,
             }
         }
+    }
+
+    /// The next events that were sent together; `None` when there will be no more.
+    pub(crate) fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<Report>>> {
+        // More than was taken if the events were sent after an abort, when nobody waits any more.
+        self.room.add_permits(mem::take(&mut self.taken));
+        self.events.poll_recv(cx).map(|batch| {
+            let (events, room) = batch?;
+            self.taken = room;
+            Some(events)
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The log of a run: the events of its agents and of the run itself, in one order.
 
 use std::collections::VecDeque;
+use std::{mem, vec};
 
 use serde::{Serialize, Serializer};
 use teamster_core::{AbortHandle, Id, LogEntry};
@@ -20,10 +21,46 @@ pub(crate) struct Wanted {
 /// What the task of a run reports, in order.
 #[derive(Debug)]
 pub(crate) enum Report {
-    /// An event of the attempt that goes on.
-    Agent(LogEntry),
+    /// Events of the attempt that goes on.
+    Agents(Vec<LogEntry>),
     /// An event of the run itself.
     Run(LifecycleEntry),
+    /// What the agents have said, as far as it stands: before the end of the run, and the last report of a run
+    /// whose task is gone.
+    Said(Said),
+}
+
+/// What the agents have said.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) text: String,
+    /// Their last message, if the last attempt broke off without a result that has it.
+    pub(crate) last_message: Option<String>,
+}
+
+impl Report {
+    /// It is the end of the run.
+    pub(crate) fn is_end(&self) -> bool {
+        matches!(self, Self::Run(entry) if matches!(entry.event, RunEvent::End { .. }))
+    }
+
+    /// How many events it has, and about how many bytes of memory they hold.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let bytes = match self {
+            Self::Agents(entries) => {
+                let bytes = entries.iter().map(LogEntry::approximate_bytes);
+                return (entries.len(), bytes.sum());
+            }
+            Self::Run(entry) => match &entry.event {
+                RunEvent::Chunk { content, .. } | RunEvent::Message { content, .. } => {
+                    content.len()
+                }
+                _ => 0,
+            },
+            Self::Said(_) => 0,
+        };
+        (1, bytes)
+    }
 }
 
 /// An event of a run itself as an entry of the run's log.
@@ -118,11 +155,19 @@ impl RunLogEntry {
 pub struct RunLog {
     run: Run,
     merge: Merge,
-    merged: Vec<LogEntry>,
-    ready: VecDeque<RunLogEntry>,
+    parts: VecDeque<Part>,
+    /// What is left of the last part.
+    agents: vec::IntoIter<LogEntry>,
     seq: u64,
     at_ms: u64,
     ended: bool,
+}
+
+/// Some of a log.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Agents(Vec<LogEntry>),
+    Run(LifecycleEntry),
 }
 
 impl RunLog {
@@ -130,8 +175,8 @@ impl RunLog {
         Self {
             run,
             merge,
-            merged: Vec::new(),
-            ready: VecDeque::new(),
+            parts: VecDeque::new(),
+            agents: Vec::new().into_iter(),
             seq: 0,
             at_ms: 0,
             ended: false,
@@ -151,49 +196,81 @@ impl RunLog {
     /// The next entry; `None` after `done`. Cancel-safe.
     pub async fn next(&mut self) -> Option<RunLogEntry> {
         loop {
-            if let Some(mut entry) = self.ready.pop_front() {
-                self.seq += 1;
-                match &mut entry {
-                    RunLogEntry::Agent(entry) => entry.seq = self.seq,
-                    RunLogEntry::Run(entry) => entry.seq = self.seq,
-                }
-                return Some(entry);
+            if let Some(entry) = self.agents.next() {
+                return Some(RunLogEntry::Agent(entry));
+            }
+            match self.next_part().await? {
+                Part::Agents(entries) => self.agents = entries.into_iter(),
+                Part::Run(entry) => return Some(RunLogEntry::Run(entry)),
+            }
+        }
+    }
+
+    /// What comes next; `None` after `done`. Cancel-safe.
+    pub(crate) async fn next_part(&mut self) -> Option<Part> {
+        loop {
+            if let Some(part) = self.parts.pop_front() {
+                return Some(part);
             }
             if self.ended {
                 return None;
             }
-            let report = self.run.next_report().await;
-            self.take(report);
+            match self.run.next_reports().await {
+                Some(reports) => self.take(reports),
+                None => self.lost(),
+            }
         }
     }
 
-    /// Adds what follows from a report of the run's task.
-    fn take(&mut self, report: Option<Report>) {
-        let attempt = self.merge.attempt();
-        match report {
-            Some(Report::Agent(entry)) => self.merge.agent(entry, &mut self.merged),
-            Some(Report::Run(mut entry)) => {
-                self.at_ms = self.at_ms.max(entry.at_ms);
-                entry.at_ms = self.at_ms;
-                self.ended = matches!(entry.event, RunEvent::End { .. });
-                self.merge.lifecycle(&entry.event, &mut self.merged);
-                self.ready.push_back(RunLogEntry::Run(entry));
-            }
-            // Only when the run's task is gone: the Tokio runtime shuts down, or has no clock.
-            None => {
-                self.ended = true;
-                let aborted = self.run.abort_handle().is_aborted();
-                self.merge.lost(aborted, &mut self.merged);
+    /// Adds what follows from reports of the run's task.
+    fn take(&mut self, reports: Vec<Report>) {
+        let mut merged = Vec::new();
+        for report in reports {
+            match report {
+                Report::Agents(entries) => self.merge.agents(entries, &mut merged),
+                Report::Said(said) => self.merge.said(said),
+                Report::Run(mut entry) => {
+                    let attempt = self.merge.attempt();
+                    self.add(mem::take(&mut merged), attempt);
+                    self.at_ms = self.at_ms.max(entry.at_ms);
+                    self.seq += 1;
+                    (entry.seq, entry.at_ms) = (self.seq, self.at_ms);
+                    self.ended = matches!(entry.event, RunEvent::End { .. });
+                    self.merge.lifecycle(&entry.event, &mut merged);
+                    self.parts.push_back(Part::Run(entry));
+                    // What ends an attempt belongs to it.
+                    self.add(mem::take(&mut merged), attempt);
+                }
             }
         }
-        for mut entry in self.merged.drain(..) {
+        let attempt = self.merge.attempt();
+        self.add(merged, attempt);
+    }
+
+    /// The run's task is gone: the Tokio runtime shuts down, or has no clock.
+    fn lost(&mut self) {
+        self.ended = true;
+        let aborted = self.run.abort_handle().is_aborted();
+        let attempt = self.merge.attempt();
+        let mut merged = Vec::new();
+        self.merge.lost(aborted, &mut merged);
+        self.add(merged, attempt);
+    }
+
+    /// Adds events of an attempt.
+    fn add(&mut self, mut entries: Vec<LogEntry>, attempt: u32) {
+        if entries.is_empty() {
+            return;
+        }
+        for entry in &mut entries {
+            self.seq += 1;
+            entry.seq = self.seq;
             entry.run_id = Some(self.run.id().clone());
-            // What ends an attempt belongs to it.
             entry.attempt = attempt;
             // An error that was held back is told at this time.
             self.at_ms = self.at_ms.max(entry.at_ms);
             entry.at_ms = self.at_ms;
-            self.ready.push_back(RunLogEntry::Agent(entry));
         }
+        self.parts.push_back(Part::Agents(entries));
     }
 }

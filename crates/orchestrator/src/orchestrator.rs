@@ -199,25 +199,26 @@ impl Run {
                     entry.seq = self.seq;
                     return Poll::Ready(Some(entry));
                 }
-                Poll::Ready(Some(Report::Agent(_))) => {}
+                Poll::Ready(Some(Report::Agents(_) | Report::Said(_))) => {}
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,
             }
         }
     }
 
-    /// The next report of the run's task. Cancel-safe.
-    pub(crate) async fn next_report(&mut self) -> Option<Report> {
-        std::future::poll_fn(|cx| self.poll_report(cx)).await
+    /// The next reports of the run's task; `None` when there will be no more. Cancel-safe.
+    pub(crate) async fn next_reports(&mut self) -> Option<Vec<Report>> {
+        let reports = std::future::poll_fn(|cx| self.events.poll_batch(cx)).await;
+        self.ended |= reports
+            .as_ref()
+            .is_none_or(|all| all.iter().any(Report::is_end));
+        reports
     }
 
     fn poll_report(&mut self, cx: &mut Context<'_>) -> Poll<Option<Report>> {
         let report = self.events.poll(cx);
-        let is_last = |entry: &LifecycleEntry| matches!(entry.event, RunEvent::End { .. });
-        match &report {
-            Poll::Ready(Some(Report::Run(entry))) if is_last(entry) => self.ended = true,
-            Poll::Ready(None) => self.ended = true,
-            _ => {}
+        if let Poll::Ready(report) = &report {
+            self.ended |= report.as_ref().is_none_or(Report::is_end);
         }
         report
     }

@@ -251,6 +251,11 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Whether there is a limit that an agent's event can go over.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.tokens.is_some() || self.usd.is_some() || self.turns.is_some()
+    }
+
     /// Whether this candidate can be held to it; if not, why.
     pub(crate) fn check(&self, candidate: &Candidate) -> Result<(), AgentError> {
         let capabilities = candidate.runtime.capabilities();

@@ -10,10 +10,8 @@ use teamster_core::{
 };
 use tokio::runtime::Handle;
 
-use crate::log::Wanted;
-use crate::{
-    Action, Candidate, Orchestrator, RetryPolicy, RunEvent, RunLog, RunLogEntry, RunRequest,
-};
+use crate::log::{Part, Wanted};
+use crate::{Action, Candidate, Orchestrator, RetryPolicy, RunEvent, RunLog, RunRequest};
 pub(crate) use merge::Merge;
 
 impl Orchestrator {
@@ -70,20 +68,18 @@ impl Orchestrator {
                 Handle::try_current().err().map(|_| no_tokio())
             };
             if let Some(error) = cannot {
-                for event in RunAssembler::refuse(error) {
-                    yield event.into();
-                }
+                yield RunAssembler::refuse(error).map(Into::into).into();
                 return;
             }
             let mut log = orchestrator.log_stopped_by(request, order, false);
-            while let Some(entry) = log.next().await {
-                match entry {
-                    RunLogEntry::Agent(entry) => yield entry,
-                    RunLogEntry::Run(entry) => observe(&entry.event),
+            while let Some(part) = log.next_part().await {
+                match part {
+                    Part::Agents(entries) => yield entries,
+                    Part::Run(entry) => observe(&entry.event),
                 }
             }
         };
-        EventStream::new(events, abort)
+        EventStream::of_batches(events, abort)
     }
 
     /// Begins a run and gives its whole log: the agents' events as [`execute`](Self::execute) gives them, and

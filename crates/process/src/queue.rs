@@ -215,6 +215,13 @@ impl Consumer {
     }
 }
 
+impl Consumer {
+    /// About how many bytes of memory the events hold that were pulled last.
+    pub(crate) fn taken_bytes(&self) -> usize {
+        lock(&self.0).taken_bytes
+    }
+}
+
 impl Drop for Consumer {
     fn drop(&mut self) {
         let mut state = lock(&self.0);

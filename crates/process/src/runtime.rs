@@ -1,10 +1,11 @@
 //! The runtime of any CLI.
 
 use std::sync::Arc;
+use std::{mem, vec};
 
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, Decoder, EventStream,
-    ExecuteParams, RunAssembler, Secrets,
+    ExecuteParams, LogEntry, RunAssembler, Secrets,
 };
 use uuid::Uuid;
 
@@ -16,6 +17,9 @@ use crate::queue::{Consumer, queue};
 use crate::reading::Reading;
 use crate::spill::Spill;
 use crate::start::{self, Refused};
+
+/// About how many bytes of entries the stream hands on together.
+const HANDFUL_BYTES: usize = 128 << 10;
 
 /// Runs the CLI that a [`CliProvider`] describes. One value can run any number of agents at once.
 #[derive(Debug, Clone)]
@@ -72,7 +76,18 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
         self.provider.launch(&params).map(drop)
     }
 
-    fn execute(&self, mut params: ExecuteParams) -> EventStream {
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        self.stream(params, true)
+    }
+
+    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
+        self.stream(params, false)
+    }
+}
+
+impl<P: CliProvider> CliRuntime<P> {
+    /// The events of a run, whose result has its text or not.
+    fn stream(&self, mut params: ExecuteParams, with_text: bool) -> EventStream {
         make_absolute(&mut params);
         let new_session = params.session_id.is_none() || params.fork;
         if self.provider.info().choose_session_id && new_session {
@@ -85,15 +100,12 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
         let provider = self.provider.clone();
         let config = self.config.clone();
         let events = async_stream::stream! {
-            let queue = match start(&*provider, &config, &params, &run_abort).await {
+            let queue = match start(&*provider, &config, &params, with_text, &run_abort).await {
                 Ok(queue) => queue,
                 Err(Refused { notices, error }) => {
-                    for notice in notices {
-                        yield notice.event().into();
-                    }
-                    for event in RunAssembler::refuse(error) {
-                        yield event.into();
-                    }
+                    let notices = notices.into_iter().map(crate::notice::Notice::event);
+                    let refused = RunAssembler::refuse(error);
+                    yield notices.chain(refused).map(Into::into).collect();
                     return;
                 }
             };
@@ -101,13 +113,30 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
             drop(params);
             let mut batch = Vec::new();
             while queue.pull(&mut batch).await {
-                for entry in batch.drain(..) {
-                    yield entry;
+                if queue.taken_bytes() <= HANDFUL_BYTES {
+                    yield mem::take(&mut batch);
+                    continue;
+                }
+                let mut entries = mem::take(&mut batch).into_iter();
+                while let Some(some) = handful(&mut entries) {
+                    yield some;
                 }
             }
         };
-        EventStream::new(events, abort)
+        EventStream::of_batches(events, abort)
     }
+}
+
+/// The next of these entries: not so many that who handles them together keeps much of the queue in memory.
+fn handful(entries: &mut vec::IntoIter<LogEntry>) -> Option<Vec<LogEntry>> {
+    let mut bytes = 0;
+    let is_room = |entry: &&LogEntry| {
+        let is_room = bytes < HANDFUL_BYTES;
+        bytes += entry.approximate_bytes();
+        is_room
+    };
+    let count = entries.as_slice().iter().take_while(is_room).count();
+    (count > 0).then(|| entries.by_ref().take(count).collect())
 }
 
 /// Starts the process and the task that drives it.
@@ -115,6 +144,7 @@ async fn start(
     provider: &impl CliProvider,
     config: &RuntimeConfig,
     params: &ExecuteParams,
+    with_text: bool,
     abort: &AbortHandle,
 ) -> Result<Consumer, Refused> {
     if abort.is_aborted() {
@@ -126,8 +156,11 @@ async fn start(
     // Before the process: it may change what the decoder reads of the session that is resumed.
     let (decoder, panicked) = Guarded::new(provider.decoder(params));
     let record = decoder.record_files();
-    let assembler = RunAssembler::new(Box::new(decoder), params.include_native)
+    let mut assembler = RunAssembler::new(Box::new(decoder), params.include_native)
         .hide(Secrets::of(&params.mcp_servers));
+    if !with_text {
+        assembler = assembler.without_text();
+    }
     start::start(provider, config, params, launch, record, abort, |limits| {
         Reading::new(assembler, panicked, producer, Orders::new(abort), limits)
     })

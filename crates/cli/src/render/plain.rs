@@ -6,32 +6,39 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use teamster::{AgentEvent, Id, RunResult, Text};
+use teamster_core::TextLedger;
 
 use super::line::Line;
 use super::{Before, Narrator, Sink, structured_answer};
 use crate::words;
+
+/// How much text is held back; of more only where its messages end.
+const HELD_BYTES: usize = 1 << 20;
 
 /// Writes the agent's text to `out` and the rest to `err`.
 ///
 /// What is written to a pipe or a file cannot be taken back. So a message is written when it is whole,
 /// and one that is retracted before is not written at all. Text of a CLI that never retracts any is
 /// written as it comes. Where another attempt may make void all that this one has said, nothing is
-/// written before the end of the run, or before it has gone on with its session.
+/// written before the end of the run, or before it has gone on with its session; of a long text, only at the
+/// end, where the result has it.
 #[derive(Debug)]
 pub(crate) struct Plain<O, E> {
     out: O,
     err: E,
     narrator: Narrator,
     terminal: bool,
-    /// The message that is not whole yet, as far as it is not written.
-    pending: String,
-    message: Option<Id>,
+    /// What is not written yet.
+    said: TextLedger,
+    /// Whole messages may still become void.
+    holds: bool,
     /// Text is written as it comes.
     streams: bool,
+    /// Of text that is: its message, and what of it is not written.
+    message: Option<Id>,
+    pending: String,
     /// The beginning of the message is written.
     open: bool,
-    /// Whole messages that may still become void; nothing if none can.
-    held: Option<Vec<(Option<Id>, String)>>,
     /// Whether anything was written to `out`.
     written: bool,
     /// The message that was written last, to tell if it is withdrawn.
@@ -49,11 +56,12 @@ impl<O: Write, E: Write> Plain<O, E> {
             err,
             narrator,
             terminal,
-            pending: String::new(),
-            message: None,
+            said: TextLedger::default(),
+            holds: false,
             streams: false,
+            message: None,
+            pending: String::new(),
             open: false,
-            held: None,
             written: false,
             last_written: None,
         }
@@ -61,7 +69,7 @@ impl<O: Write, E: Write> Plain<O, E> {
 
     /// The same for a run whose attempts can be made void by another.
     pub(crate) fn holding_back(mut self) -> Self {
-        self.held = Some(Vec::new());
+        self.holds = true;
         self
     }
 
@@ -75,16 +83,39 @@ impl<O: Write, E: Write> Plain<O, E> {
         self.narrator.view().quiet
     }
 
-    fn text(&mut self, event: &Text) -> io::Result<()> {
+    /// Takes an event of the main agent's text into account.
+    fn said(&mut self, event: &AgentEvent) -> io::Result<()> {
+        match event {
+            _ if self.quiet() => Ok(()),
+            _ if !self.streams => {
+                self.said.event(event);
+                if self.holds {
+                    if self.said.len() > HELD_BYTES {
+                        self.said.forget_text();
+                    }
+                    return Ok(());
+                }
+                self.write_messages()
+            }
+            AgentEvent::Text(text) if text.parent_tool_id.is_none() => self.stream_text(text),
+            AgentEvent::Retract(retract) => {
+                if self.message.as_ref() == Some(&retract.message_id) {
+                    self.pending.clear();
+                }
+                Ok(())
+            }
+            AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_) => self.end_stream(),
+            _ => Ok(()),
+        }
+    }
+
+    fn stream_text(&mut self, event: &Text) -> io::Result<()> {
         if self.message != event.message_id {
-            self.write_message()?;
+            self.end_stream()?;
             self.message.clone_from(&event.message_id);
         }
         self.pending.push_str(&event.text);
-        if self.streams && self.held.is_none() && !self.quiet() {
-            return self.stream();
-        }
-        Ok(())
+        self.stream()
     }
 
     /// Writes what there is of the message, but for empty lines that may turn out to be its end.
@@ -114,31 +145,39 @@ impl<O: Write, E: Write> Plain<O, E> {
         Ok(())
     }
 
-    fn write_message(&mut self) -> io::Result<()> {
-        let text = std::mem::take(&mut self.pending);
+    /// Ends the message that is written as it comes.
+    fn end_stream(&mut self) -> io::Result<()> {
+        self.pending.clear();
         if std::mem::take(&mut self.open) {
             self.out.write_all(b"\n")?;
             return self.out.flush();
         }
-        if self.quiet() || text.trim().is_empty() {
+        Ok(())
+    }
+
+    /// Writes the messages that are whole.
+    fn write_messages(&mut self) -> io::Result<()> {
+        let whole = self.said.count_over();
+        if whole == 0 {
             return Ok(());
         }
-        if let Some(held) = &mut self.held {
-            held.push((self.message.clone(), text));
-        } else {
-            self.last_written.clone_from(&self.message);
-            self.write(&text)?;
+        let said = std::mem::take(&mut self.said);
+        for (index, (message, text)) in said.pieces().enumerate() {
+            if index < whole {
+                self.write_message(message, text)?;
+            } else {
+                self.said.push(message, text);
+            }
         }
         Ok(())
     }
 
-    /// What was said so far cannot become void any more, nor what comes.
-    fn write_held(&mut self) -> io::Result<()> {
-        self.write_message()?;
-        for (_, text) in self.held.take().into_iter().flatten() {
-            self.write(&text)?;
+    fn write_message(&mut self, message: Option<&Id>, text: &str) -> io::Result<()> {
+        if text.trim().is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.last_written = message.cloned();
+        self.write(text)
     }
 
     /// Writes a paragraph.
@@ -158,7 +197,17 @@ impl<O: Write, E: Write> Plain<O, E> {
     }
 
     fn end(&mut self, result: &RunResult) -> io::Result<()> {
-        self.write_held()?;
+        if self.streams {
+            self.end_stream()?;
+        }
+        self.said.end_message();
+        if self.said.keeps_text() {
+            self.write_messages()?;
+        } else {
+            for (message, text) in std::mem::take(&mut self.said).pieces_of(&result.text) {
+                self.write_message(message, text)?;
+            }
+        }
         if let Some(answer) = structured_answer(result) {
             return self.write(&answer);
         }
@@ -179,30 +228,25 @@ impl<O: Write, E: Write> Plain<O, E> {
 
 impl<O: Write, E: Write> Sink<AgentEvent> for Plain<O, E> {
     fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()> {
+        self.said(event)?;
         match event {
-            AgentEvent::Text(text) if text.parent_tool_id.is_none() => self.text(text)?,
-            AgentEvent::Retract(retract) => {
-                if self.message.as_ref() == Some(&retract.message_id) {
-                    self.pending.clear();
-                }
-                if let Some(held) = &mut self.held {
-                    held.retain(|(id, _)| id.as_ref() != Some(&retract.message_id));
-                }
+            AgentEvent::Retract(retract)
                 if self.last_written.as_ref() == Some(&retract.message_id)
                     && !self.quiet()
-                    && self.narrator.view().current.before().is_none()
-                {
-                    self.lines(&[Line::aside(
-                        "(that message was withdrawn, the agent asks again)",
-                    )]);
-                }
+                    && self.narrator.view().current.before().is_none() =>
+            {
+                self.lines(&[Line::aside(
+                    "(that message was withdrawn, the agent asks again)",
+                )]);
             }
-            AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_) => self.write_message()?,
             // Once a session had to go on, because of what was done in it, nothing is started over.
             AgentEvent::Retry(_)
-                if self.narrator.view().current.before() == Some(Before::Stands) =>
+                if self.narrator.view().current.before() == Some(Before::Stands)
+                    && self.said.keeps_text() =>
             {
-                self.write_held()?;
+                self.holds = false;
+                self.said.end_message();
+                self.write_messages()?;
             }
             AgentEvent::Done(done) => self.end(&done.result)?,
             _ => {}

@@ -38,7 +38,7 @@ impl AgentLoop {
         let clock = self.clock.clone();
         let mut limit = clock.sleep(self.settings.turn_limit);
         let control = self.control.clone();
-        let mut said = TextLedger::default();
+        let mut said = TextLedger::without_text();
         let result = loop {
             tokio::select! {
                 biased;
@@ -66,7 +66,7 @@ impl AgentLoop {
                 },
             }
         };
-        for (_, text) in said.pieces() {
+        for (_, text) in said.pieces_of(&result.text) {
             self.log.lines("> ", text);
         }
         played.result = result;

@@ -25,7 +25,7 @@ use crate::request::Candidate;
 /// the service counts nothing.
 const SILENT_TURNS: u32 = 10;
 
-/// How many reports go to the consumer together at most, or a few more.
+/// How many events go to the consumer together at most, unless they came together.
 const TOGETHER: usize = 64;
 
 const YEAR: Duration = Duration::from_hours(24 * 365);
@@ -57,6 +57,7 @@ impl Driver {
         });
         let (result, stop) = self.watch(candidate, params, registration).await;
         let cut_off = result.is_none();
+        self.broke_off = cut_off;
         let begun = !matches!(stop, Stop::NotBegun);
 
         let mut out = Vec::new();
@@ -117,17 +118,26 @@ impl Driver {
         registration: &Registration,
     ) -> (Option<Box<RunResult>>, Stop) {
         let runtime = &candidate.runtime;
-        let Ok(mut stream) = catch_unwind(AssertUnwindSafe(|| runtime.execute(params))) else {
+        let execute = || {
+            if self.agents {
+                runtime.execute_without_text(params)
+            } else {
+                runtime.execute(params)
+            }
+        };
+        let Ok(mut stream) = catch_unwind(AssertUnwindSafe(execute)) else {
             return (None, Stop::NotBegun);
         };
+        let limited = self.budget.is_limited();
+        let mut is_first = true;
         let mut stop = Stop::None;
         let mut deadline = None;
         let mut killed = false;
         let mut running = None;
         let mut out = Vec::new();
         loop {
-            let event = {
-                let next = pin!(caught(stream.next_entry()));
+            let batch = {
+                let next = pin!(caught(stream.next_batch()));
                 tokio::select! {
                     biased;
                     () = self.abort.killed(), if !killed => {
@@ -136,10 +146,10 @@ impl Driver {
                     }
                     () = self.abort.aborted(), if deadline.is_none() => None,
                     () = until(deadline) => return (None, stop),
-                    event = next => Some(event),
+                    batch = next => Some(batch),
                 }
             };
-            let Some(event) = event else {
+            let Some(batch) = batch else {
                 if killed {
                     stream.abort_handle().kill();
                 }
@@ -148,55 +158,82 @@ impl Driver {
                 registration.update(Update::Phase(RunPhase::Stopping));
                 continue;
             };
-            match event {
+            match batch {
                 None => return (None, Stop::Panicked),
-                Some(None) => return (None, stop),
-                Some(Some(entry)) => {
-                    let mut next = Some(entry);
+                Some(batch) if batch.is_empty() => return (None, stop),
+                Some(batch) => {
+                    let mut next = Some(batch);
                     let mut result = None;
+                    let mut count = 0;
                     // What is there at this moment is reported together.
-                    while let Some(mut entry) = next.take() {
-                        (self.account).event(&entry.event, self.elapsed_ms(), &mut out);
-                        if let AgentEvent::Done(done) = &mut entry.event {
-                            result = Some(if self.agents {
-                                without_text(&mut done.result)
-                            } else {
-                                mem::take(&mut done.result)
-                            });
-                        }
-                        self.report_with(entry, &mut out);
-                        if result.is_some() {
-                            break;
-                        }
-                        if deadline.is_none() {
-                            self.phase(&mut running, registration);
-                            if let Some(error) = self.over_now(candidate) {
-                                stop = Stop::Budget(error);
-                                stream.abort();
-                                deadline = Some(self.patience());
-                                registration.update(Update::Phase(RunPhase::Stopping));
+                    while let Some(batch) = next.take() {
+                        let now_ms = self.elapsed_ms();
+                        let mut left = batch.len();
+                        let mut told = Vec::with_capacity(if self.agents { left } else { 0 });
+                        for mut entry in batch {
+                            left -= 1;
+                            let at_ms = entry.at_ms;
+                            (self.account).event(&entry.event, now_ms, &mut out);
+                            if let AgentEvent::Done(done) = &mut entry.event {
+                                result = Some(self.take_result(&mut done.result));
+                            }
+                            let is_news = matches!(entry.event, AgentEvent::Session(_))
+                                || mem::take(&mut is_first);
+                            count += 1;
+                            if self.agents {
+                                told.push(entry);
+                            }
+                            if !out.is_empty() || is_news || left == 0 {
+                                self.report_with(at_ms, &mut told, &mut out);
+                            }
+                            if deadline.is_none() && result.is_none() {
+                                self.phase(&mut running, registration);
+                                if limited && let Some(error) = self.over_now(candidate) {
+                                    stop = Stop::Budget(error);
+                                    stream.abort();
+                                    deadline = Some(self.patience());
+                                    registration.update(Update::Phase(RunPhase::Stopping));
+                                }
+                            }
+                            if is_news {
+                                self.send_reports().await;
+                                self.tell_session(candidate.provider(), registration).await;
                             }
                         }
-                        let goes_on = deadline.is_none()
-                            && self.reports.len() < TOGETHER
-                            && !self.has_new_session()
+                        let goes_on = result.is_none()
+                            && deadline.is_none()
+                            && count < TOGETHER
                             && !self.abort.is_aborted();
                         if goes_on {
                             // The end and a panic come again when the stream is polled again.
-                            next = at_once(caught(stream.next_entry()))
+                            next = at_once(caught(stream.next_batch()))
                                 .await
                                 .flatten()
-                                .flatten();
+                                .filter(|batch| !batch.is_empty());
                         }
                     }
                     self.send_reports().await;
-                    self.tell_session(candidate.provider(), registration).await;
                     if result.is_some() {
                         return (result, stop);
                     }
                 }
             }
         }
+    }
+
+    /// What the run keeps of an attempt's result, whose text the consumer of the log gets in `done`.
+    fn take_result(&self, result: &mut RunResult) -> Box<RunResult> {
+        if !self.agents {
+            return Box::new(mem::take(result));
+        }
+        if result.text.is_empty() && result.final_message.is_none() {
+            result.final_message = self.account.last_message();
+        }
+        result.text = String::new();
+        let final_message = result.final_message.take();
+        let rest = Box::new(result.clone());
+        result.final_message = final_message;
+        rest
     }
 }
 
@@ -272,16 +309,6 @@ enum Stop {
     Panicked,
     /// It panicked before there was a stream.
     NotBegun,
-}
-
-/// The result without its text, which may be long, and which the consumer of the log has in `done`.
-fn without_text(result: &mut RunResult) -> Box<RunResult> {
-    let text = mem::take(&mut result.text);
-    let final_message = result.final_message.take();
-    let rest = Box::new(result.clone());
-    result.text = text;
-    result.final_message = final_message;
-    rest
 }
 
 /// What the future gives at once, if it does.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use teamster_core::{AgentError, LogEntry};
 
 use super::{Driver, millis};
-use crate::log::{LifecycleEntry, Report};
+use crate::log::{LifecycleEntry, Report, Said};
 use crate::{Next, RunEvent, RunRequest};
 
 impl Driver {
@@ -77,15 +77,21 @@ impl Driver {
         }
     }
 
-    /// Adds an agent's event and what follows from it to the reports. The start of the run comes before.
-    pub(super) fn report_with(&mut self, entry: LogEntry, events: &mut Vec<RunEvent>) {
-        let (at_ms, attempt) = (entry.at_ms, self.account.current_attempt());
+    /// Adds agents' events and what follows from the last of them, at this time, to the reports. The start of
+    /// the run comes before.
+    pub(super) fn report_with(
+        &mut self,
+        at_ms: u64,
+        entries: &mut Vec<LogEntry>,
+        events: &mut Vec<RunEvent>,
+    ) {
+        let attempt = self.account.current_attempt();
         if matches!(events.first(), Some(RunEvent::Start { .. })) {
             let start = events.remove(0);
             self.report(at_ms, attempt, &mut vec![start]);
         }
-        if self.agents {
-            self.reports.push(Report::Agent(entry));
+        if self.agents && !entries.is_empty() {
+            self.reports.push(Report::Agents(mem::take(entries)));
         }
         self.report(at_ms, attempt, events);
     }
@@ -104,7 +110,21 @@ impl Driver {
 
     /// Sends the reports to the consumer of the log.
     pub(super) async fn send_reports(&mut self) {
-        let reports = mem::take(&mut self.reports);
-        self.sender.send(reports, &self.abort).await;
+        self.sender.send(&mut self.reports, &self.abort).await;
+    }
+}
+
+impl Drop for Driver {
+    /// Where the run's task is gone before its end, the consumer of the log still gets what was reported.
+    fn drop(&mut self) {
+        if self.agents && !self.ended {
+            let (said, _) = self.take_account().into_parts();
+            let mut reports = mem::take(&mut self.reports);
+            reports.push(Report::Said(Said {
+                text: said.into_text(),
+                last_message: None,
+            }));
+            self.sender.send_at_once(reports);
+        }
     }
 }

@@ -1,15 +1,17 @@
 //! The streams of all attempts of a run as one. Pure.
 
 use std::mem;
+use std::sync::Arc;
 
 use teamster_core::{
     AgentError, AgentEvent, CostSource, Decision, Done, ErrorCode, ErrorDetail, ErrorKind, Id,
     LogEntry, NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult,
-    RunStatus, Text, TextLedger, Usage,
+    RunStatus, Text, ToolLedger, Usage,
 };
 
 use super::ids::Ids;
 use super::total::Total;
+use crate::log::Said;
 use crate::{Next, Outcome, OutcomeStatus, RunEvent};
 
 /// Makes one stream of the events of a run.
@@ -19,8 +21,10 @@ pub(crate) struct Merge {
     may_repeat: bool,
     tools: Ids,
     messages: Ids,
-    said: TextLedger,
-    open: Vec<Id>,
+    /// What the agents have said: known at the end.
+    said: Said,
+    /// The tools of all attempts, by the names that they have in the stream.
+    calls: ToolLedger,
     /// Who works.
     provider: String,
     /// Attempts that were made and followed by another.
@@ -97,6 +101,11 @@ impl Merge {
         }
     }
 
+    /// What the agents have said, which `done` says again.
+    pub(crate) fn said(&mut self, said: Said) {
+        self.said = said;
+    }
+
     /// The end of a stream whose run is gone without an end.
     pub(crate) fn lost(&mut self, aborted: bool, out: &mut Vec<LogEntry>) {
         let error = if aborted {
@@ -120,8 +129,34 @@ impl Merge {
         self.done(result, Some(error), out);
     }
 
-    /// An event of the attempt that goes on.
-    pub(crate) fn agent(&mut self, mut entry: LogEntry, out: &mut Vec<LogEntry>) {
+    /// Events of the attempt that goes on.
+    pub(crate) fn agents(&mut self, mut entries: Vec<LogEntry>, out: &mut Vec<LogEntry>) {
+        let mut passed = 0;
+        if self.now.held.is_empty() {
+            for entry in &mut entries {
+                if matches!(entry.event, AgentEvent::Done(_) | AgentEvent::Error(_)) {
+                    break;
+                }
+                self.rename(&mut entry.event);
+                self.observe(&entry.event);
+                passed += 1;
+            }
+        }
+        if passed == entries.len() && out.is_empty() {
+            // Mostly all of them go on as they are.
+            *out = entries;
+            return;
+        }
+        for (index, entry) in entries.into_iter().enumerate() {
+            if index < passed {
+                out.push(entry);
+            } else {
+                self.agent(entry, out);
+            }
+        }
+    }
+
+    fn agent(&mut self, mut entry: LogEntry, out: &mut Vec<LogEntry>) {
         self.rename(&mut entry.event);
         self.observe(&entry.event);
         let now = &mut self.now;
@@ -204,12 +239,12 @@ impl Merge {
     /// Keeps account of the stream.
     fn observe(&mut self, event: &AgentEvent) {
         let now = &mut self.now;
-        self.said.event(event);
         match event {
             AgentEvent::Text(e) => {
                 if let Some(id) = &e.message_id
                     // A delta is mostly of the last message.
-                    && !now.messages.iter().rev().any(|known| known == id)
+                    && !now.messages.last().is_some_and(|last| Arc::ptr_eq(last, id))
+                    && !now.messages.contains(id)
                 {
                     now.messages.push(id.clone());
                 }
@@ -219,11 +254,11 @@ impl Merge {
             }
             AgentEvent::ToolUse(e) => {
                 now.unnamed.take_if(|_| e.parent_tool_id.is_none());
-                self.open.push(e.tool_id.clone());
+                self.calls.start(&e.tool_id, &e.tool_name);
             }
             AgentEvent::ToolResult(e) => {
                 now.unnamed.take_if(|_| e.parent_tool_id.is_none());
-                self.open.retain(|id| *id != e.tool_id);
+                self.calls.end(&e.tool_id);
             }
             AgentEvent::Permission(e) if e.decision == Decision::Denied => {
                 now.denials.push(
@@ -270,7 +305,6 @@ impl Merge {
         if next.resumes.is_none() {
             self.last.final_message = None;
             for message_id in now.messages {
-                self.said.retract(&message_id);
                 out.push(AgentEvent::Retract(Retract::new(message_id)).into());
             }
         }
@@ -350,7 +384,7 @@ impl Merge {
             result.model = result.model.or_else(|| meta.model.clone());
         }
         if attempted && !whole {
-            result.final_message = outcome.answer().map(str::to_owned);
+            result.final_message = self.said.last_message.take();
         }
         self.done(result, own, out);
     }
@@ -368,8 +402,8 @@ impl Merge {
         total.add(&mut result);
         total.put(&mut result);
         result.aborted = result.status == RunStatus::Aborted;
-        result.text = mem::take(&mut self.said).into_text();
-        result.open_tool_ids = mem::take(&mut self.open);
+        result.text = mem::take(&mut self.said.text);
+        result.open_tool_ids = mem::take(&mut self.calls).into_open();
         let mut errors = mem::take(&mut self.told);
         errors.append(&mut result.errors);
         if let Some(error) = own {

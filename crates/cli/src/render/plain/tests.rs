@@ -274,3 +274,29 @@ fn what_stands_is_written_when_the_session_goes_on() {
     assert_eq!(shown[5].0, "Done so far.\n\nAnd more.\n");
     assert!(!shown[5].1.contains("void"), "{}", shown[5].1);
 }
+
+#[test]
+fn a_long_text_is_held_back_by_nothing_but_its_bounds() {
+    let long = "x".repeat(HELD_BYTES);
+    let whole = format!("Void.{long}{long}And more.");
+    let done = done(&whole["Void.".len()..]);
+    let (out, err) = (Screen::default(), Screen::default());
+    let view = view();
+    let current = view.current.clone();
+    let mut plain = Plain::new(out.clone(), err, Narrator::new(view), false).holding_back();
+    let mut show = |event: &AgentEvent| {
+        plain.event(event, Duration::ZERO).unwrap();
+        plain.said.text().len()
+    };
+    show(&text("m0", "Void."));
+    show(&text("m1", &long));
+    assert_eq!(show(&text("m1", &long)), 0);
+    show(&tool("t1", None, "Bash", json!({})));
+    show(&retract("m0"));
+    current.observe(&retried(Some("s-1")));
+    show(&retry());
+    assert_eq!(show(&text("m2", "And more.")), 0);
+    assert_eq!(out.raw(), "");
+    show(&done);
+    assert_eq!(out.raw(), format!("{long}{long}\n\nAnd more.\n"));
+}
