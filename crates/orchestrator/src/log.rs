@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::{mem, vec};
 
-use serde::{Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use teamster_core::{AbortHandle, Id, LogEntry};
 
 use crate::runtime::Merge;
@@ -117,7 +119,42 @@ impl Serialize for LifecycleEntry {
     }
 }
 
+impl<'de> Deserialize<'de> for LifecycleEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Position {
+            seq: u64,
+            at_ms: u64,
+            #[serde(default)]
+            attempt: Option<u32>,
+        }
+        // Two events have an `attempt` of their own, so each part reads the whole line.
+        let line = Value::deserialize(deserializer)?;
+        let position = Position::deserialize(&line).map_err(D::Error::custom)?;
+        let event = RunEvent::deserialize(line).map_err(D::Error::custom)?;
+        let attempt = match &event {
+            // It belongs to the attempt before the one that comes, if there was any.
+            RunEvent::Retry { attempt, .. } | RunEvent::Fallback { attempt, .. } => {
+                attempt.saturating_sub(1).max(1)
+            }
+            _ => position.attempt.unwrap_or(1),
+        };
+        Ok(Self {
+            seq: position.seq,
+            at_ms: position.at_ms,
+            attempt,
+            event,
+        })
+    }
+}
+
 /// An entry of a run's log.
+///
+/// The `type` of an event of the run itself has a colon in it on the wire, and that of an agent's has none. An
+/// event that only a newer version knows is read as [`RunEvent::Newer`] or [`AgentEvent::Newer`].
+///
+/// [`AgentEvent::Newer`]: teamster_core::AgentEvent::Newer
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -126,6 +163,19 @@ pub enum RunLogEntry {
     Agent(LogEntry),
     /// An event of the run itself.
     Run(LifecycleEntry),
+}
+
+impl<'de> Deserialize<'de> for RunLogEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = Value::deserialize(deserializer)?;
+        let name = line.get("type").and_then(Value::as_str);
+        if name.is_some_and(|name| name.contains(':')) {
+            LifecycleEntry::deserialize(line).map(Self::Run)
+        } else {
+            LogEntry::deserialize(line).map(Self::Agent)
+        }
+        .map_err(D::Error::custom)
+    }
 }
 
 impl RunLogEntry {

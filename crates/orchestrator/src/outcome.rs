@@ -10,8 +10,9 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, RunResult, Usage};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The agent's messages, in order. Those of an attempt after which the prompt was sent anew are
-    /// not among them.
+    /// The agent's messages, in order: text of one message id, up to a tool call, its end, or the end of a
+    /// turn. Those of an attempt after which the prompt was sent again are not among them. Empty where
+    /// [`execute_observed`](crate::Orchestrator::execute_observed) gives it, whose `done` has the text.
     pub payloads: Vec<Payload>,
     /// What all attempts used together.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! The events, word for word.
 
 use serde_json::{Value, json};
-use teamster_core::{ErrorKind, ToolKind};
+use teamster_core::{AgentEvent, ErrorKind, ToolKind};
 use teamster_orchestrator::{Orchestrator, RunEvent, RunLogEntry, RunRequest};
 use teamster_testkit::mock_runtime::Script;
 
@@ -259,4 +259,63 @@ async fn the_callback_gets_what_the_stream_gets() {
         called.push(event);
     }
     assert_eq!(called, read);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_entry_of_a_log_is_read_again() {
+    let claude = mock(
+        "claude",
+        [
+            fails(ErrorKind::Overloaded),
+            Script::new()
+                .session("s1")
+                .text("let me look")
+                .tool_use("Read", "t1", ToolKind::Read, json!({"path": "x"}))
+                .tool_result("t1", "y")
+                .failed(error(ErrorKind::ContextWindow)),
+        ],
+    );
+    let codex = mock("codex", [fails(ErrorKind::Auth)]);
+    let mut log = orchestrator().log(request(&[&claude, &codex]));
+    let mut names = Vec::new();
+    while let Some(mut entry) = log.next().await {
+        let line = serde_json::to_string(&entry).unwrap();
+        let back: RunLogEntry = serde_json::from_str(&line).unwrap();
+        if let RunLogEntry::Run(entry) = &mut entry {
+            names.push(entry.event.type_name());
+            if let RunEvent::End { result, .. } = &mut entry.event {
+                // It is not on the wire.
+                result.last_result = None;
+            }
+        }
+        assert_eq!(back, entry, "{line}");
+    }
+    for name in [
+        "run:start",
+        "run:retry",
+        "run:fallback",
+        "run:error",
+        "run:end",
+        "tool:end",
+    ] {
+        assert!(names.contains(&name), "{name} is not in {names:?}");
+    }
+}
+
+#[test]
+fn an_entry_of_a_newer_version_is_read_all_the_same() {
+    let entry = |name: &str| {
+        let line = json!({"seq": 3, "atMs": 5, "attempt": 2, "type": name, "of": ["it", 1]});
+        serde_json::from_value::<RunLogEntry>(line).unwrap()
+    };
+    let RunLogEntry::Run(of_run) = entry("run:paused") else {
+        panic!("it is one of the run");
+    };
+    assert_eq!((of_run.seq, of_run.at_ms, of_run.attempt), (3, 5, 2));
+    assert_eq!(of_run.event, RunEvent::Newer);
+    let RunLogEntry::Agent(of_agent) = entry("hologram") else {
+        panic!("it is one of an agent");
+    };
+    assert_eq!((of_agent.seq, of_agent.attempt), (3, 2));
+    assert_eq!(of_agent.event, AgentEvent::Newer);
 }
