@@ -3,12 +3,17 @@
 //! Every session has a file `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` in the CLI's home, to
 //! which a resumed run appends. It is only read: its end before a run, and what it gains while the run goes
 //! on. Each request to the model leaves lines with the total so far.
+//!
+//! A sub-agent is a session with a file of its own. Its records of usage name the session of the main agent,
+//! whoever in between started it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use teamster_core::{ExecuteParams, RecordFiles, Usage, is_uuid};
+use teamster_core::{ExecuteParams, OtherRecordFiles, RecordFiles, Usage, is_uuid};
 
 use crate::decoder::wire::Object;
 use crate::decoder::{Baseline, Totals};
@@ -68,21 +73,37 @@ fn find(sessions: &Path, id: &str) -> Option<PathBuf> {
 /// after the local day, which may be the one before or after.
 fn folders(id: &str) -> Option<[String; 3]> {
     let day = day_of(id)?;
-    Some([day, day.checked_sub(1)?, day + 1].map(|day| {
-        let (year, month, day) = date(day);
-        format!("{year:04}/{month:02}/{day:02}")
-    }))
+    Some([day, day.checked_sub(1)?, day + 1].map(folder_of))
 }
 
-/// The files of a session, for the engine to read while the CLI writes them.
-pub(crate) fn files(home: &Path, id: &str) -> Option<RecordFiles> {
+/// The folder of a day counted from 1970-01-01.
+fn folder_of(day: u64) -> String {
+    let (year, month, day) = date(day);
+    format!("{year:04}/{month:02}/{day:02}")
+}
+
+/// The files of a session and of its sub-agents of a run that began on this day, for the engine to read
+/// while the CLI writes them.
+pub(crate) fn files(home: &Path, id: &str, begun: Option<u64>) -> Option<RecordFiles> {
     let id = id.to_ascii_lowercase();
     let paths = folders(&id)?.map(|folder| format!("{folder}/rollout-*-{id}.jsonl"));
-    Some(RecordFiles {
-        folder: home.join("sessions"),
-        paths: paths.into(),
-        containing: FIGURES,
-    })
+    let mut files = RecordFiles::new(home.join("sessions"), paths.into(), FIGURES);
+    files.others = begun.map(|day| OtherRecordFiles {
+        paths: (day.saturating_sub(1)..=day + 2)
+            .map(|day| format!("{}/rollout-*.jsonl", folder_of(day)))
+            .collect(),
+        containing: vec![
+            "\"token_usage_record\"".to_owned(),
+            format!("\"session_id\":\"{id}\""),
+        ],
+    });
+    Some(files)
+}
+
+/// Today, counted from 1970-01-01.
+pub(crate) fn today() -> Option<u64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    Some(since.as_secs() / 86_400)
 }
 
 /// The day on which an id was made, counted from 1970-01-01. Only ids of version 7 tell.
@@ -141,7 +162,9 @@ fn last_total(path: &Path) -> Option<Totals> {
 
 /// What a line says of the use of tokens: a record of usage, or an event that reports it.
 struct Figures {
-    /// Of the session.
+    /// The thread that used them and the session that it works for, where the line says so.
+    thread: Option<(String, String)>,
+    /// Of the thread.
     total: Totals,
     /// Of the last request.
     last: Option<Totals>,
@@ -156,11 +179,17 @@ impl Figures {
         let text = String::from_utf8_lossy(line);
         let line = Object::parse(&text)?;
         let payload = line.object("payload")?;
+        let mut thread = None;
         let (total, last) = match &*line.text("type")? {
-            "token_usage_record" => (
-                payload.object("thread_token_usage")?,
-                payload.object("usage"),
-            ),
+            "token_usage_record" => {
+                thread = (payload.text("thread_id"))
+                    .zip(payload.text("session_id"))
+                    .map(|(thread, session)| (thread.into_owned(), session.into_owned()));
+                (
+                    payload.object("thread_token_usage")?,
+                    payload.object("usage"),
+                )
+            }
             "event_msg" => {
                 let info = payload.object("info")?;
                 (
@@ -171,20 +200,27 @@ impl Figures {
             _ => return None,
         };
         Some(Self {
+            thread,
             total: Totals::of(&total),
             last: last.map(|last| Totals::of(&last)),
         })
     }
 }
 
-/// What a run has used, by the lines that its session's file gains.
+/// What a run has used, by the lines that the files of its session and of its sub-agents gain.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
+    /// The session, once it is known.
+    session: Option<String>,
     /// The total of the session before the run.
     before: Baseline,
     total: Option<Totals>,
     /// The requests of the run: all that is known where the total before is not.
     requests: Option<Totals>,
+    /// The last total of each sub-agent.
+    sub_agents: BTreeMap<String, Totals>,
+    /// The requests of all of them.
+    by_sub_agents: Option<Totals>,
 }
 
 impl Recorded {
@@ -195,22 +231,49 @@ impl Recorded {
         }
     }
 
+    /// Sub-agents are told apart by the session.
+    pub(crate) fn session_known(&mut self, id: &str) {
+        self.session = Some(id.to_ascii_lowercase());
+    }
+
     /// Takes a line: what the run has used so far, if that has changed. A total is often repeated.
     pub(crate) fn line(&mut self, line: &str) -> Option<Usage> {
         let figures = Figures::in_line(line.as_bytes())?;
         // So it is where the context was too small.
-        if figures.total.is_zero() || self.total == Some(figures.total) {
+        if figures.total.is_zero() {
+            return None;
+        }
+        if let (Some(session), Some((thread, works_for))) = (&self.session, figures.thread)
+            && thread != *session
+        {
+            let last = self.sub_agents.get(&thread);
+            let is_later = last
+                .is_none_or(|last| figures.total != *last && figures.total.less(last).is_some());
+            if works_for != *session || !is_later {
+                return None;
+            }
+            self.sub_agents.insert(thread, figures.total);
+            self.by_sub_agents = sum(self.by_sub_agents, figures.last);
+            return self.usage();
+        }
+        if self.total == Some(figures.total) {
             return None;
         }
         self.total = Some(figures.total);
-        if let Some(last) = figures.last {
-            self.requests = Some(self.requests.map_or(last, |sum| sum.plus(&last)));
-        }
+        self.requests = sum(self.requests, figures.last);
         self.usage()
     }
 
     /// What the run has used.
     pub(crate) fn usage(&self) -> Option<Usage> {
+        match (self.main_usage(), self.sub_agent_usage()) {
+            (Some(main), Some(others)) => Some(main.plus(others)),
+            (main, others) => main.or(others),
+        }
+    }
+
+    /// What its main agent has used.
+    pub(crate) fn main_usage(&self) -> Option<Usage> {
         let used = match &self.before {
             Baseline::Known(before) => self.total?.less(before),
             Baseline::Unknown => self.requests,
@@ -218,9 +281,21 @@ impl Recorded {
         used.filter(|used| !used.is_zero()).map(Usage::from)
     }
 
-    /// What the session has used.
+    /// What its sub-agents have used.
+    pub(crate) fn sub_agent_usage(&self) -> Option<Usage> {
+        self.by_sub_agents.map(Usage::from)
+    }
+
+    /// What the session has used, without its sub-agents.
     pub(crate) fn session_usage(&self) -> Option<Usage> {
         self.total.map(Usage::from)
+    }
+}
+
+fn sum(so_far: Option<Totals>, more: Option<Totals>) -> Option<Totals> {
+    match (so_far, more) {
+        (Some(so_far), Some(more)) => Some(so_far.plus(&more)),
+        (so_far, more) => so_far.or(more),
     }
 }
 

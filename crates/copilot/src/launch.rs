@@ -177,11 +177,8 @@ pub(crate) fn record(params: &ExecuteParams) -> Option<RecordFiles> {
         None => variable("HOME")?.join(".copilot"),
     };
     let here = params.working_directory.as_deref().unwrap_or(Path::new(""));
-    Some(RecordFiles {
-        folder: here.join(home).join("session-state").join(id),
-        paths: vec![EVENTS.to_owned()],
-        containing: FIGURES,
-    })
+    let folder = here.join(home).join("session-state").join(id);
+    Some(RecordFiles::new(folder, vec![EVENTS.to_owned()], FIGURES))
 }
 
 /// Whether there is a session with the id that was asked for.

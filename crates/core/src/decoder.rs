@@ -87,6 +87,33 @@ pub struct RecordFiles {
     pub paths: Vec<String>,
     /// Only lines that hold one of these texts are given.
     pub containing: &'static [&'static str],
+    /// Other files in the folder, which may belong to other sessions.
+    pub others: Option<OtherRecordFiles>,
+}
+
+/// Files of which only single lines belong to a run, such as those of its sub-agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherRecordFiles {
+    /// Their paths, like [`RecordFiles::paths`]. A file that those name is none of these.
+    pub paths: Vec<String>,
+    /// Only lines that hold all of these texts are given.
+    pub containing: Vec<String>,
+}
+
+impl RecordFiles {
+    /// These files in a folder, and no others.
+    pub fn new(
+        folder: impl Into<PathBuf>,
+        paths: Vec<String>,
+        containing: &'static [&'static str],
+    ) -> Self {
+        Self {
+            folder: folder.into(),
+            paths,
+            containing,
+            others: None,
+        }
+    }
 }
 
 /// Where a decoder puts its events.

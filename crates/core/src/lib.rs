@@ -66,7 +66,9 @@ pub use cli_info::{
     Sign,
 };
 pub use content::{mcp_content, media_placeholder};
-pub use decoder::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary, Stop};
+pub use decoder::{
+    Activity, Decoder, Events, Exit, OtherRecordFiles, RecordFiles, RunSummary, Stop,
+};
 pub use error::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, NotRetried};
 pub use event::{
     AgentEvent, ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool,

@@ -24,14 +24,11 @@ pub(crate) fn files(projects: &Path, session: &str) -> Option<RecordFiles> {
         return None;
     }
     let short = &session[..SHORT];
-    Some(RecordFiles {
-        folder: projects.to_owned(),
-        paths: vec![
-            format!("*/chats/session-*-{short}.jsonl"),
-            format!("*/chats/{session}/*.jsonl"),
-        ],
-        containing: FIGURES,
-    })
+    let paths = vec![
+        format!("*/chats/session-*-{short}.jsonl"),
+        format!("*/chats/{session}/*.jsonl"),
+    ];
+    Some(RecordFiles::new(projects, paths, FIGURES))
 }
 
 /// What a run has used, by the lines that its session's files gain.

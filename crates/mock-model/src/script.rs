@@ -67,6 +67,16 @@ pub struct SubAgent {
     pub turns: Vec<Turn>,
 }
 
+impl SubAgent {
+    /// The model's answers to a sub-agent that is asked this.
+    pub fn new(prompt: impl Into<String>, turns: Vec<Turn>) -> Self {
+        Self {
+            prompt: prompt.into(),
+            turns,
+        }
+    }
+}
+
 /// One answer of the model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,7 +138,7 @@ pub enum Part {
         #[serde(default = "empty_object")]
         arguments: Value,
     },
-    /// Call the CLI's tool that starts a sub-agent. Codex has none that takes only a prompt.
+    /// Call the CLI's tool that starts a sub-agent.
     Agent {
         /// What the sub-agent is asked; an `[[agent]]` of the script has its answers.
         prompt: String,

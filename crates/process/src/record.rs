@@ -30,7 +30,7 @@ impl Record {
             begun: None,
             offsets: BTreeMap::new(),
         };
-        for path in record.paths() {
+        for (path, _) in record.paths() {
             let length = length(&path);
             record.offsets.insert(path, length);
         }
@@ -51,7 +51,11 @@ impl Record {
     /// newline only if the CLI is `gone`. A file that is not there, or was cut, has none. Blocks.
     pub(crate) fn lines(&mut self, gone: bool) -> Vec<String> {
         let mut lines = Vec::new();
-        for path in self.paths() {
+        for (path, is_other) in self.paths() {
+            // There may be many of others, and few of them grow.
+            if self.offsets.get(&path) == Some(&length(&path)) {
+                continue;
+            }
             let Ok(file) = File::open(&path) else {
                 continue;
             };
@@ -66,16 +70,27 @@ impl Record {
                 });
                 old.map_or(0, |data| data.len())
             });
-            read(file, offset, gone, self.files.containing, &mut lines);
+            let is_asked_for = |line: &str| match &self.files.others {
+                Some(others) if is_other => others.containing.iter().all(|it| line.contains(&**it)),
+                _ => self.files.containing.iter().any(|it| line.contains(it)),
+            };
+            read(file, offset, gone, is_asked_for, &mut lines);
         }
         lines
     }
 
-    /// The files that are there.
-    fn paths(&self) -> Vec<PathBuf> {
-        let mut paths = Vec::new();
-        for path in &self.files.paths {
-            find(&self.files.folder, path, &mut paths);
+    /// The files that are there, each once, and whether it is one of the others.
+    fn paths(&self) -> BTreeMap<PathBuf, bool> {
+        let others = self.files.others.iter().flat_map(|others| &others.paths);
+        let all = (self.files.paths.iter().map(|path| (path, false)))
+            .chain(others.map(|path| (path, true)));
+        let mut paths = BTreeMap::new();
+        for (path, is_other) in all {
+            let mut found = Vec::new();
+            find(&self.files.folder, path, &mut found);
+            for path in found {
+                paths.entry(path).or_insert(is_other);
+            }
         }
         paths
     }
@@ -116,7 +131,7 @@ fn read(
     mut file: File,
     offset: &mut u64,
     gone: bool,
-    containing: &[&str],
+    is_asked_for: impl Fn(&str) -> bool,
     lines: &mut Vec<String>,
 ) {
     let length = file.metadata().map_or(0, |data| data.len());
@@ -145,7 +160,7 @@ fn read(
         *offset += bytes;
         if !long
             && let Ok(text) = std::str::from_utf8(&line)
-            && containing.iter().any(|part| text.contains(part))
+            && is_asked_for(text)
         {
             lines.push(text.to_owned());
         }
@@ -157,12 +172,10 @@ mod tests {
     use super::*;
     use std::io::Write;
 
+    use teamster_core::OtherRecordFiles;
+
     fn files(folder: &Path, path: &str) -> RecordFiles {
-        RecordFiles {
-            folder: folder.to_owned(),
-            paths: vec![path.to_owned()],
-            containing: &["\"usage\"", "\"end\""],
-        }
+        RecordFiles::new(folder, vec![path.to_owned()], &["\"usage\"", "\"end\""])
     }
 
     fn append(path: &Path, text: &str) {
@@ -221,6 +234,44 @@ mod tests {
         assert_eq!(record.lines(false), [r#"{"usage":1}"#]);
         append(&dir.path().join("b/chats/s-2-id.jsonl"), "{\"usage\":4}\n");
         assert_eq!(record.lines(false), [r#"{"usage":4}"#]);
+    }
+
+    #[test]
+    fn of_other_files_only_lines_with_all_texts_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut files = files(dir.path(), "own.jsonl");
+        files.others = Some(OtherRecordFiles {
+            paths: vec!["*.jsonl".to_owned()],
+            containing: vec!["\"figure\"".to_owned(), "\"own\"".to_owned()],
+        });
+        append(
+            &dir.path().join("old.jsonl"),
+            "{\"figure\":1,\"of\":\"own\"}\n",
+        );
+        let mut record = Record::begin(files);
+        append(
+            &dir.path().join("own.jsonl"),
+            "{\"usage\":2}\n{\"figure\":3,\"of\":\"own\"}\n",
+        );
+        append(
+            &dir.path().join("new.jsonl"),
+            "{\"usage\":4}\n{\"figure\":5,\"of\":\"own\"}\n{\"figure\":6,\"of\":\"another\"}\n",
+        );
+        append(
+            &dir.path().join("old.jsonl"),
+            "{\"figure\":7,\"of\":\"own\"}\n",
+        );
+        let mut lines = record.lines(false);
+        lines.sort();
+        assert_eq!(
+            lines,
+            [
+                r#"{"figure":5,"of":"own"}"#,
+                r#"{"figure":7,"of":"own"}"#,
+                r#"{"usage":2}"#
+            ]
+        );
+        assert_eq!(record.lines(true), [""; 0]);
     }
 
     #[test]

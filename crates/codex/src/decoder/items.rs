@@ -27,6 +27,8 @@ pub(crate) struct Items {
     /// Tool calls without a result, in order.
     open: Vec<Open>,
     plan: Vec<PlanEntry>,
+    /// Sub-agents were started, spoken to or waited for.
+    pub(crate) used_sub_agents: bool,
 }
 
 /// A tool call without a result.
@@ -85,6 +87,7 @@ impl Items {
             }
             kind => {
                 let call = Call::of(kind, item)?;
+                self.used_sub_agents |= call.kind == ToolKind::Task && item.text("tool").is_some();
                 self.tool(stage, kind, item, call, out);
             }
         }

@@ -38,6 +38,8 @@ pub struct CodexDecoder {
     turns: Turns,
     /// The CLI's home.
     home: Option<PathBuf>,
+    /// The day of the run, counted from 1970-01-01: sub-agents' files are in its folder.
+    begun: Option<u64>,
     recorded: Recorded,
     /// Reconnects of this turn.
     retries: u32,
@@ -63,9 +65,14 @@ impl CodexDecoder {
             None if command_line::resumed(&params.extra_args).is_some() => Baseline::Unknown,
             None => Baseline::default(),
         };
+        let mut recorded = Recorded::new(baseline);
+        if let Some(id) = params.session_id.as_deref().filter(|_| !params.fork) {
+            recorded.session_known(id);
+        }
         Self {
             home: transcript::home(params),
-            recorded: Recorded::new(baseline),
+            begun: transcript::today(),
+            recorded,
             resumed: params.session_id.clone().filter(|_| !params.fork),
             structured: params.output_schema.is_some(),
             model: params.model.clone(),
@@ -131,6 +138,7 @@ impl CodexDecoder {
             self.recorded = Recorded::default();
             out.error(error);
         }
+        self.recorded.session_known(&id);
         self.session = Some(id.clone());
         out.push(AgentEvent::Session(Box::new(
             Session::new(id).model(self.model.clone()),
@@ -230,7 +238,18 @@ impl Decoder for CodexDecoder {
             summary.structured_output = answer.and_then(|text| serde_json::from_str(text).ok());
         }
         // A turn that did not come to its end printed no figures.
-        summary.usage = summary.usage.or_else(|| self.recorded.usage());
+        summary.usage = summary.usage.or_else(|| self.recorded.main_usage());
+        match (self.recorded.sub_agent_usage(), &mut summary.usage) {
+            (Some(used), Some(usage)) => *usage = usage.plus(used),
+            (Some(used), none) => *none = Some(used),
+            (None, _) if self.items.used_sub_agents => out.notice(
+                NoticeLevel::Warning,
+                NoticeSource::Runtime,
+                "Codex has not recorded what its sub-agents used: the figures of this run are the \
+                 main agent's",
+            ),
+            (None, _) => {}
+        }
         summary.session_usage = (summary.session_usage).or_else(|| self.recorded.session_usage());
         summary.session_id.clone_from(&self.session);
         summary.model.clone_from(&self.model);
@@ -239,7 +258,7 @@ impl Decoder for CodexDecoder {
 
     fn record_files(&self) -> Option<RecordFiles> {
         let id = self.session.as_deref().or(self.resumed.as_deref())?;
-        transcript::files(self.home.as_deref()?, id)
+        transcript::files(self.home.as_deref()?, id, self.begun)
     }
 
     fn record_line(&mut self, line: &str) -> Option<Usage> {

@@ -187,12 +187,62 @@ fn what_a_resumed_run_used_is_what_came_after_the_total_before() {
 
 #[test]
 fn the_files_of_a_session_have_its_id() {
-    let found = files(Path::new("/home/me/.codex"), &SESSION.to_uppercase()).unwrap();
+    let home = Path::new("/home/me/.codex");
+    let found = files(home, &SESSION.to_uppercase(), Some(20_780)).unwrap();
     let expected = ["2026/11/22", "2026/11/21", "2026/11/23"];
     assert_eq!(
         found.paths,
         expected.map(|day| format!("{day}/rollout-*-{SESSION}.jsonl"))
     );
     assert_eq!(found.folder, Path::new("/home/me/.codex/sessions"));
-    assert_eq!(files(Path::new("/tmp"), "../../etc"), None);
+    let others = found.others.unwrap();
+    assert_eq!(
+        others.paths,
+        ["22", "23", "24", "25"].map(|day| format!("2026/11/{day}/rollout-*.jsonl"))
+    );
+    assert_eq!(
+        others.containing,
+        [
+            "\"token_usage_record\"".to_owned(),
+            format!("\"session_id\":\"{SESSION}\"")
+        ]
+    );
+    assert_eq!(files(Path::new("/tmp"), "../../etc", None), None);
+}
+
+/// The lines of a recorded run in which the main agent (first) starts a sub-agent (last).
+fn with_sub_agent() -> [String; 2] {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../usage/tests/data/codex/0.169.0");
+    let folder = data.join("subagent/home/.codex/sessions/2026/11/22");
+    [MAIN, "01a204a2-8ac6-7841-975e-a6728408b5e4"].map(|id| {
+        let name = format!("rollout-2026-11-22T19-01-30-{id}.jsonl");
+        fs::read_to_string(folder.join(name)).unwrap()
+    })
+}
+
+const MAIN: &str = "01a204a2-8a43-7641-82f2-394682115de0";
+
+#[test]
+fn what_sub_agents_use_is_counted_with_the_run() {
+    let [main, sub_agent] = with_sub_agent();
+    let files = files(Path::new("/home"), MAIN, Some(20_779)).unwrap();
+    let texts = files.others.unwrap().containing;
+    let is_given = |line: &&str| texts.iter().all(|text| line.contains(&**text));
+    let given: Vec<_> = sub_agent.lines().filter(is_given).collect();
+    assert_eq!(given.len(), 2);
+    for order in [[&given[..], &main.lines().collect::<Vec<_>>()].concat(), {
+        [&main.lines().collect::<Vec<_>>(), &given[..], &given[..]].concat()
+    }] {
+        let mut run = Recorded::default();
+        run.session_known(MAIN);
+        let last = totals(&mut run, order.into_iter()).pop();
+        assert_eq!(last, Some(13_028 + 8712));
+        assert_eq!(run.main_usage().unwrap().total_tokens(), Some(13_028));
+        assert_eq!(run.sub_agent_usage().unwrap().total_tokens(), Some(8712));
+        assert_eq!(run.session_usage().unwrap().total_tokens(), Some(13_028));
+    }
+    // Another session's.
+    let mut run = Recorded::default();
+    run.session_known(SESSION);
+    assert_eq!(totals(&mut run, given.into_iter()), [0; 0]);
 }

@@ -11,10 +11,11 @@ pub(crate) enum Case {
     ReadOnlyRetry,
     Abort,
     Limit,
+    SubAgentLimit,
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::NoDoubleSideEffects,
         Self::KilledInATool,
         Self::CutAfterACall,
@@ -23,6 +24,7 @@ impl Case {
         Self::ReadOnlyRetry,
         Self::Abort,
         Self::Limit,
+        Self::SubAgentLimit,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Case {
             Self::ReadOnlyRetry => "read_only_retry",
             Self::Abort => "abort",
             Self::Limit => "limit",
+            Self::SubAgentLimit => "sub_agent_limit",
         }
     }
 
@@ -59,6 +62,9 @@ impl Case {
             Self::Abort => "The run is aborted while a command runs",
             Self::Limit => {
                 "The agent runs one command after another: a limit of tokens ends the run soon after it is met"
+            }
+            Self::SubAgentLimit => {
+                "A sub-agent runs one command after another: a limit of tokens ends the run soon after it is met"
             }
         }
     }

@@ -18,5 +18,6 @@ pub(crate) async fn play(bench: &Bench, cli: Cli, case: Case) -> anyhow::Result<
         Case::ReadOnlyRetry => anew::after_reading(bench, cli).await,
         Case::Abort => abort::play(bench, cli).await,
         Case::Limit => limit::play(bench, cli).await,
+        Case::SubAgentLimit => limit::with_sub_agent(bench, cli).await,
     }
 }

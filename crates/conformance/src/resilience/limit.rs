@@ -1,12 +1,13 @@
 //! An agent that never ends has a limit.
 
 use teamster::ErrorKind;
-use teamster_mock_model::{Cli, Turn};
+use teamster_mock_model::{Cli, Part, Script, SubAgent, Turn};
 use teamster_orchestrator::{OutcomeStatus, RunRequest};
 
 use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
 use super::case::Case;
 use super::checks::{Findings, tell};
+use super::facts::{SUB_AGENTS_AT_THE_END, SUB_AGENTS_NOT_COUNTED};
 use super::stage::{Stage, nothing, orchestrator, perform};
 use crate::play::Bench;
 
@@ -49,6 +50,82 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let used = usage.total_tokens().unwrap_or_default();
     findings.must(used > LIMIT, || format!("the result has {used} tokens"));
     // Nothing counts twice, and what was seen is in the result. What was asked for last may not be.
+    let most = ran.asked(0).len() as u64 * (INPUT + OUTPUT);
+    findings.must(used <= most, || {
+        format!("the result has {used} tokens, and the model told of {most}")
+    });
+    Ok(findings)
+}
+
+/// What the main agent asks its sub-agent.
+const HELPER: &str = "Count for me, helper.";
+
+/// A model to which Codex gives tools for sub-agents.
+const CODEX_MODEL: &str = "gpt-6.1-sol";
+
+/// How many answers the sub-agent's model gives where nothing stops it.
+const HELPER_ANSWERS: usize = 12;
+
+/// The sub-agent uses what the main agent may.
+pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+    let mut findings = Findings::default();
+    let case = Case::SubAgentLimit;
+    let at_the_end = findings.knows(&SUB_AGENTS_AT_THE_END, cli, case);
+    let never = findings.knows(&SUB_AGENTS_NOT_COUNTED, cli, case);
+    let answers = if at_the_end || never {
+        HELPER_ANSWERS
+    } else {
+        ANSWERS
+    };
+    let begin = Turn::new(vec![Part::Agent {
+        prompt: HELPER.to_owned(),
+        background: None,
+    }]);
+    // One whose sub-agent goes on beside it has something else to do meanwhile.
+    let wait = || runs("sleep 20");
+    let mut main = vec![counted(begin)];
+    if cli == Cli::Codex {
+        main.extend([wait(), wait(), wait()]);
+    }
+    main.push(counted(says(ANSWER)));
+    let mut script = Script::new(main)?;
+    let command = |number: usize| format!("echo {number} >> {EFFECTS}");
+    let mut turns: Vec<_> = (0..answers).map(|it| counted(runs(&command(it)))).collect();
+    turns.push(counted(says("I have counted.")));
+    script.agents.push(SubAgent::new(HELPER, turns));
+    let stage = Stage::of_script(bench, cli, case.name(), script, None).await?;
+    let mut candidate = stage.candidate(PROMPT)?;
+    if cli == Cli::Codex {
+        // The model of the other cases gets no tool for it.
+        candidate.params.model = Some(CODEX_MODEL.to_owned());
+    }
+    let mut request = RunRequest::new(candidate.runtime, candidate.params);
+    request.budget.tokens = Some(LIMIT);
+    let ran = perform(&orchestrator()?, request, &[&stage], nothing()).await?;
+    findings.lifecycle(&ran);
+    tell(&mut findings, &ran, &[&stage]);
+    let meta = &ran.outcome.meta;
+    let commands = stage.file(EFFECTS).lines().count();
+    let usage = ran.outcome.usage.unwrap_or_default();
+    let used = usage.total_tokens().unwrap_or_default();
+    if never {
+        findings.same("the status", meta.status, OutcomeStatus::Success);
+        findings.same("commands", commands, HELPER_ANSWERS);
+        findings.same("tokens", used, 2 * (INPUT + OUTPUT));
+        return Ok(findings);
+    }
+    findings.same("the status", meta.status, OutcomeStatus::Error);
+    let error = meta.error.as_ref().map(|error| error.kind);
+    findings.same("the error", error, Some(ErrorKind::Budget));
+    findings.same("attempts", meta.attempts, 1);
+    if at_the_end {
+        findings.same("commands", commands, HELPER_ANSWERS);
+    } else {
+        findings.must((3..SOON).contains(&commands), || {
+            format!("the sub-agent ran {commands} commands before it was stopped")
+        });
+    }
+    findings.must(used > LIMIT, || format!("the result has {used} tokens"));
     let most = ran.asked(0).len() as u64 * (INPUT + OUTPUT);
     findings.must(used <= most, || {
         format!("the result has {used} tokens, and the model told of {most}")

@@ -43,12 +43,23 @@ impl Stage {
         turns: Vec<Turn>,
         directory: Option<PathBuf>,
     ) -> anyhow::Result<Self> {
+        Self::of_script(bench, cli, name, Script::new(turns)?, directory).await
+    }
+
+    /// With what sub-agents' models say, too.
+    pub(crate) async fn of_script(
+        bench: &Bench,
+        cli: Cli,
+        name: &str,
+        script: Script,
+        directory: Option<PathBuf>,
+    ) -> anyhow::Result<Self> {
         let place = Place::new(bench, cli, name)?;
         let directory = directory.unwrap_or_else(|| place.directory());
         let mut settings = Settings::default();
         settings.directory = Some(directory.clone());
         settings.cli = Some(cli);
-        let model = MockModel::start_with(Script::new(turns)?, settings).await?;
+        let model = MockModel::start_with(script, settings).await?;
         let mut pointing = cli.point_at(&model.url());
         failures::impatient(cli, &mut pointing)?;
         pointing.write_files(&place.home())?;

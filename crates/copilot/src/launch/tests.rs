@@ -125,11 +125,11 @@ fn the_record_is_where_the_cli_keeps_its_sessions() {
     );
     assert_eq!(
         record(&params).unwrap(),
-        RecordFiles {
-            folder: format!("/tmp/ws/state/session-state/{SESSION}").into(),
-            paths: vec!["events.jsonl".into()],
-            containing: &["session.usage_record", "session.start", "session.shutdown"],
-        }
+        RecordFiles::new(
+            format!("/tmp/ws/state/session-state/{SESSION}"),
+            vec!["events.jsonl".into()],
+            &["session.usage_record", "session.start", "session.shutdown"],
+        )
     );
 }
 

@@ -23,6 +23,12 @@ const SHELL: &str = "exec_command";
 /// The tool that runs a program in JavaScript, which then calls the other tools.
 const CODE: &str = "exec";
 
+/// The tool that starts a sub-agent.
+const SPAWN_AGENT: &str = "spawn_agent";
+
+/// Where it is in the second version of these tools, in which sub-agents have names.
+const COLLABORATION: &str = "collaboration";
+
 pub(super) fn point_at(url: &str) -> Pointing {
     let provider = format!(
         r#"{{name="mock model",base_url="{url}/v1",wire_api="responses",env_key="{KEY}",{RETRIES}}}"#
@@ -69,6 +75,9 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
 
 pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
     let is_offered = |name: &str| place.tools.iter().any(|tool| tool == name);
+    if let Part::Agent { prompt, .. } = part {
+        return Some(spawn_agent(prompt, place));
+    }
     if place.offered(&[SHELL, CODE]) == CODE {
         return program(part).map(|program| Call::new(CODE, program.into()));
     }
@@ -107,6 +116,23 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
         ),
         _ => return None,
     })
+}
+
+/// No program is needed for it in code mode. Which namespace the tool is in, and with it what it is given,
+/// depends on the model; some models have none.
+fn spawn_agent(prompt: &str, place: &Place<'_>) -> Call {
+    let mut offered = (place.tools.iter()).filter_map(|tool| tool.strip_suffix(SPAWN_AGENT));
+    let namespace = offered.find_map(|head| head.strip_suffix("__"));
+    let input = match namespace {
+        Some(COLLABORATION) => {
+            json!({"task_name": "helper", "message": prompt, "fork_turns": "none"})
+        }
+        _ => json!({"message": prompt}),
+    };
+    Call {
+        namespace: namespace.map(str::to_owned),
+        ..Call::new(SPAWN_AGENT, input)
+    }
 }
 
 fn shell(command: &str) -> Call {

@@ -332,7 +332,7 @@ impl OpenCodeDecoder {
         if call.sub_agent && !self.told_about_sub_agents {
             self.told_about_sub_agents = true;
             out.notice(
-                NoticeLevel::Info,
+                NoticeLevel::Warning,
                 NoticeSource::Runtime,
                 "OpenCode does not report what its sub-agents use: the figures of this run are \
                  those of the main agent alone",

@@ -97,11 +97,9 @@ impl Run {
 
     /// With a record of lines with figures in this file.
     fn record(mut self, file: &Path) -> Self {
-        self.provider.record = Some(RecordFiles {
-            folder: file.parent().unwrap().to_owned(),
-            paths: vec![file.file_name().unwrap().to_str().unwrap().to_owned()],
-            containing: &["\"figure\""],
-        });
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        let folder = file.parent().unwrap();
+        self.provider.record = Some(RecordFiles::new(folder, vec![name], &["\"figure\""]));
         self
     }
 

@@ -198,3 +198,28 @@ fn the_file_says_what_the_arguments_say() {
         }
     }
 }
+
+#[test]
+fn a_sub_agent_is_started_by_the_tool_that_the_model_has() {
+    let part = Part::Agent {
+        prompt: "Count.".into(),
+        background: None,
+    };
+    for (tools, namespace, input) in [
+        (
+            &["exec", "collaboration__spawn_agent"][..],
+            Some("collaboration"),
+            json!({"task_name": "helper", "message": "Count.", "fork_turns": "none"}),
+        ),
+        (
+            &["exec_command", "spawn_agent"],
+            None,
+            json!({"message": "Count."}),
+        ),
+    ] {
+        let call = call_with(tools, &part);
+        assert_eq!(call.name, "spawn_agent");
+        assert_eq!(call.namespace.as_deref(), namespace);
+        assert_eq!(call.input, input);
+    }
+}
