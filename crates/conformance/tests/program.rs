@@ -72,7 +72,8 @@ fn the_cases_are_listed_with_what_they_show() {
             "failover",
             "read_only_retry",
             "abort",
-            "limit"
+            "limit",
+            "sub_agent_limit"
         ]
     );
     assert!(list.lines().all(|line| line.len() > 40), "{list}");
