@@ -1,5 +1,6 @@
 //! Recorded sessions of the real program through the protocol.
 
+use serde_json::Value;
 use teamster_acp::replay::{Replay, in_any_order};
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, Order, PermissionAnswer,
@@ -196,6 +197,36 @@ fn errors_end_a_turn_and_not_the_session() {
     assert_eq!(result(&events).stop_reason.as_deref(), Some("end_turn"));
     let events = replay.turn("x");
     assert_eq!(result(&events).text, HELLO);
+}
+
+#[test]
+fn a_prompt_that_a_hook_holds_back() {
+    let mut replay = replay_of(include_str!("sessions/hook/stdout.ndjson"), |params| {
+        params.working_directory = Some("/tmp/ws".into());
+        params.permission = PermissionMode::Bypass;
+    });
+    let events = replay.turn("Are you ready?");
+    assert_eq!(result(&events).status, RunStatus::Completed);
+    assert_eq!(result(&events).text, "Ready.");
+
+    // The CLI says that the turn has ended, and nothing else.
+    let events = replay.turn("Do what is forbidden.");
+    let done = result(&events);
+    assert_eq!(names(&events), ["error", "turn_end", "done"]);
+    assert_eq!(done.status, RunStatus::Failed);
+    assert_eq!(done.errors.len(), 1);
+    assert_eq!(done.errors[0].kind, ErrorKind::Permission);
+    assert!(!done.errors[0].retryable);
+    assert_eq!(done.text, "");
+    assert_eq!(done.usage, None);
+
+    let mut written = replay.written();
+    let lines = include_str!("sessions/hook/stdin.ndjson").lines();
+    let mut recorded: Vec<Value> = lines.map(|it| serde_json::from_str(it).unwrap()).collect();
+    for messages in [&mut written, &mut recorded] {
+        messages[0]["params"]["clientInfo"]["version"] = Value::Null;
+    }
+    assert_eq!(written, recorded);
 }
 
 #[test]
