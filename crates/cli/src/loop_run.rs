@@ -180,9 +180,9 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
         control,
         log.clone(),
     )
-    .with_variables(file)
-    .with_meter(meter)
-    .with_ticks_limit(ticks);
+    .variables(file)
+    .meter(meter)
+    .ticks_limit(ticks);
     Ok((agent_loop, log, guard))
 }
 

@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(
             params.mcp_servers,
             [
-                McpServer::stdio("b", "x", Vec::<String>::new()).with_env("V", "1"),
+                McpServer::stdio("b", "x", Vec::<String>::new()).env("V", "1"),
                 McpServer::http("c", "https://example.com/mcp"),
             ]
         );

@@ -16,8 +16,8 @@ use serde::Serialize;
 ///
 /// let mut params = ExecuteParams::new("Which issues are open?");
 /// params.mcp_servers = vec![
-///     McpServer::stdio("tracker", "tracker-mcp", ["--read-only"]).with_env("TRACKER_TOKEN", "secret"),
-///     McpServer::http("docs", "https://mcp.example.com/docs").with_header("Authorization", "Bearer x"),
+///     McpServer::stdio("tracker", "tracker-mcp", ["--read-only"]).env("TRACKER_TOKEN", "secret"),
+///     McpServer::http("docs", "https://mcp.example.com/docs").header("Authorization", "Bearer x"),
 /// ];
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,18 +82,18 @@ impl McpServer {
         Self::new(name, transport)
     }
 
-    /// With an environment variable. Only a stdio server has them; of others this changes nothing.
+    /// Adds an environment variable. Only a stdio server has them; of others this changes nothing.
     #[must_use]
-    pub fn with_env(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn env(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         if let McpTransport::Stdio { env, .. } = &mut self.transport {
             env.insert(key.into(), value.into());
         }
         self
     }
 
-    /// With an HTTP header. A stdio server has none; of that this changes nothing.
+    /// Adds an HTTP header. A stdio server has none; of that this changes nothing.
     #[must_use]
-    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let McpTransport::Http { headers, .. } | McpTransport::Sse { headers, .. } =
             &mut self.transport
         {
@@ -308,9 +308,8 @@ mod tests {
     #[test]
     fn what_may_be_secret_is_not_shown() {
         let servers = [
-            McpServer::stdio("a", "cmd", ["x"]).with_env("TOKEN", "sk-1"),
-            McpServer::http("b", "https://me:sk-2@example.com/mcp?key=sk-3")
-                .with_header("X", "sk-4"),
+            McpServer::stdio("a", "cmd", ["x"]).env("TOKEN", "sk-1"),
+            McpServer::http("b", "https://me:sk-2@example.com/mcp?key=sk-3").header("X", "sk-4"),
             McpServer::sse("c", "sk-5"),
         ];
         let shown = format!("{servers:?}");

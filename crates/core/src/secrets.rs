@@ -12,7 +12,7 @@ const SHORTEST: usize = 6;
 /// ```
 /// use teamster_core::{McpServer, Secrets};
 ///
-/// let server = McpServer::stdio("tracker", "tracker-mcp", ["-v"]).with_env("TOKEN", "sk-123456");
+/// let server = McpServer::stdio("tracker", "tracker-mcp", ["-v"]).env("TOKEN", "sk-123456");
 /// let secrets = Secrets::of(&[server]);
 /// assert_eq!(secrets.hide("sk-123456 is no token".to_owned()), "… is no token");
 /// ```
@@ -81,11 +81,10 @@ mod tests {
     fn values_and_addresses_are_not_shown_and_short_words_are() {
         let secrets = Secrets::of(&[
             McpServer::stdio("a", "cmd", ["x"])
-                .with_env("A", "secret-1")
-                .with_env("B", "secret-1-and-more")
-                .with_env("C", "true"),
-            McpServer::http("b", "https://h/p?pat=1")
-                .with_header("Authorization", "Bearer secret-2"),
+                .env("A", "secret-1")
+                .env("B", "secret-1-and-more")
+                .env("C", "true"),
+            McpServer::http("b", "https://h/p?pat=1").header("Authorization", "Bearer secret-2"),
         ]);
         let hide = |text: &str| secrets.hide(text.to_owned());
         assert_eq!(hide("secret-1-and-more, secret-1, true"), "…, …, true");

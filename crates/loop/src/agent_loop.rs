@@ -136,21 +136,21 @@ impl AgentLoop {
     /// Looks at the files that the agent's [parameters](crate::params) come from before each start of a
     /// process, and tells the log what in them has no effect. `variables` are those of the agent's file.
     #[must_use]
-    pub fn with_variables(mut self, variables: BTreeMap<String, String>) -> Self {
+    pub fn variables(mut self, variables: BTreeMap<String, String>) -> Self {
         self.variables = Some(variables);
         self
     }
 
     /// Reads what ticks used from the CLI's own files.
     #[must_use]
-    pub fn with_meter(mut self, meter: Option<TickMeter>) -> Self {
+    pub fn meter(mut self, meter: Option<TickMeter>) -> Self {
         self.meter = meter;
         self
     }
 
     /// Ends after so many ticks.
     #[must_use]
-    pub fn with_ticks_limit(mut self, ticks: Option<u64>) -> Self {
+    pub fn ticks_limit(mut self, ticks: Option<u64>) -> Self {
         self.ticks_limit = ticks;
         self
     }

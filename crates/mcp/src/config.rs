@@ -16,7 +16,7 @@
 //! }"#;
 //! let parsed = config::parse(text, &|name| (name == "TRACKER_TOKEN").then(|| "secret".into()))?;
 //! let tracker = McpServer::stdio("tracker", "tracker-mcp", ["--read-only"]);
-//! assert_eq!(parsed.servers, [tracker.with_env("TRACKER_TOKEN", "secret")]);
+//! assert_eq!(parsed.servers, [tracker.env("TRACKER_TOKEN", "secret")]);
 //! # Ok::<(), config::ConfigError>(())
 //! ```
 //!

@@ -51,7 +51,7 @@
 //!
 //! A session is found by a [`Conversation`] (channel, user, thread) and a provider, because the session of
 //! one CLI means nothing to another: when a run falls back, each provider keeps its own. It is
-//! forgotten 7 days after its last use ([`Store::with_session_ttl`]). CLIs keep their sessions by
+//! forgotten 7 days after its last use ([`Store::session_ttl`]). CLIs keep their sessions by
 //! directory, so [`SessionRecord::working_directory`] tells where it can be resumed.
 //!
 //! # Runs

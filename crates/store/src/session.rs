@@ -149,7 +149,7 @@ impl Store {
         key.check()?;
         check_given("session id", &session.session_id)?;
         let now = known_at.unwrap_or_else(|| self.now());
-        let ttl = session.ttl.unwrap_or(self.session_ttl());
+        let ttl = session.ttl.unwrap_or(self.ttl());
         let ttl = millis(ttl);
         let [channel, user, thread] = key.conversation.columns();
         let query = sqlx::query(

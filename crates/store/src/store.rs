@@ -114,7 +114,7 @@ impl Store {
 
     /// How long a session is kept after its last use [default: [`DEFAULT_SESSION_TTL`]].
     #[must_use]
-    pub fn with_session_ttl(mut self, ttl: Duration) -> Self {
+    pub fn session_ttl(mut self, ttl: Duration) -> Self {
         self.session_ttl = ttl;
         self
     }
@@ -122,7 +122,7 @@ impl Store {
     /// Tell the time by this clock, in milliseconds since the Unix epoch, and not by that of the
     /// system. For tests.
     #[must_use]
-    pub fn with_clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+    pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
@@ -168,7 +168,7 @@ impl Store {
         (self.clock)()
     }
 
-    pub(crate) fn session_ttl(&self) -> Duration {
+    pub(crate) fn ttl(&self) -> Duration {
         self.session_ttl
     }
 

@@ -114,7 +114,7 @@ fn servers_and_directories_are_told_by_the_protocol() {
     let params = &mut options.params;
     params.working_directory = Some("/work".into());
     params.add_dirs = vec!["/other".into(), "sub".into()];
-    params.mcp_servers = vec![McpServer::stdio("s", "cmd", ["a"]).with_env("K", "secret")];
+    params.mcp_servers = vec![McpServer::stdio("s", "cmd", ["a"]).env("K", "secret")];
     let launch = agent("x").launch_session(&options).unwrap();
     assert!(launch.args.is_empty());
 

@@ -151,8 +151,8 @@ mod tests {
         assert_eq!(
             server("a=A=1 _B='2 3' cmd C=4"),
             McpServer::stdio("a", "cmd", ["C=4"])
-                .with_env("A", "1")
-                .with_env("_B", "2 3")
+                .env("A", "1")
+                .env("_B", "2 3")
         );
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn variables_come_after_the_splitting() {
         assert_eq!(
             server("a=TOKEN=${TOKEN} cmd ${TOKEN}"),
-            McpServer::stdio("a", "cmd", ["sk 1"]).with_env("TOKEN", "sk 1")
+            McpServer::stdio("a", "cmd", ["sk 1"]).env("TOKEN", "sk 1")
         );
         assert_eq!(
             error(&[], &["a=X=${NOT_SET} cmd"]),

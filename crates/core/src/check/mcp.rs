@@ -214,8 +214,8 @@ mod tests {
     fn what_is_right_is_taken() {
         let mut params = ExecuteParams::new("hi");
         params.mcp_servers = vec![
-            McpServer::stdio("a", "cmd", ["", "-x"]).with_env("K", ""),
-            McpServer::http("b_-1", "http://[::1]:80?x").with_header("X-Y", "z"),
+            McpServer::stdio("a", "cmd", ["", "-x"]).env("K", ""),
+            McpServer::http("b_-1", "http://[::1]:80?x").header("X-Y", "z"),
         ];
         assert_eq!(params.check(&INFO, &can()), Ok(()));
         params.mcp_servers.clear();
@@ -243,20 +243,17 @@ mod tests {
                 McpServer::stdio("a", " ", NO_ARGS),
                 "mcp_servers: a: command: ",
             ),
-            (
-                stdio("a").with_env("A=B", ""),
-                "mcp_servers: a: env: \"A=B\"",
-            ),
-            (stdio("a").with_env("K", "\0"), "mcp_servers: a: env.K: "),
+            (stdio("a").env("A=B", ""), "mcp_servers: a: env: \"A=B\""),
+            (stdio("a").env("K", "\0"), "mcp_servers: a: env.K: "),
             (McpServer::http("a", "example.com"), "mcp_servers: a: url: "),
             (McpServer::http("a", "https:///x"), "mcp_servers: a: url: "),
             (McpServer::http("a", "http://x/ y"), "mcp_servers: a: url: "),
             (
-                McpServer::http("a", "http://x").with_header("A:", ""),
+                McpServer::http("a", "http://x").header("A:", ""),
                 "mcp_servers: a: headers: ",
             ),
             (
-                McpServer::http("a", "http://x").with_header("A", "b\nc"),
+                McpServer::http("a", "http://x").header("A", "b\nc"),
                 "mcp_servers: a: headers.A: ",
             ),
             (

@@ -51,7 +51,7 @@ async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
         sleep(Duration::from_millis(121_500)).await;
         fs::remove_dir_all(removed).unwrap();
     });
-    agent_loop.with_ticks_limit(Some(3)).run().await.unwrap();
+    agent_loop.ticks_limit(Some(3)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
     let made = ".orchestrator was gone and is made again";
     assert!(log.contains(made), "{log}");
@@ -69,7 +69,7 @@ async fn an_agent_whose_skills_cannot_be_read_has_its_settings() {
     fs::create_dir(directory.path().join(".claude")).unwrap();
     fs::write(directory.path().join(".claude/skills"), "").unwrap();
     let agent_loop = agent_loop(directory.path(), Agent::default(), Control::new());
-    agent_loop.with_ticks_limit(Some(1)).run().await.unwrap();
+    agent_loop.ticks_limit(Some(1)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
     assert!(log.contains("] .claude/skills: "), "{log}");
     let settings = read(directory.path(), "session-settings.json");
@@ -87,7 +87,7 @@ async fn whenever_the_process_goes_between_two_ticks_the_second_one_tells_everyt
         };
         let (begun, full) = (agent.begun.clone(), agent.full.clone());
         let agent_loop = agent_loop(directory.path(), agent, Control::new());
-        agent_loop.with_ticks_limit(Some(3)).run().await.unwrap();
+        agent_loop.ticks_limit(Some(3)).run().await.unwrap();
         let (begun, full) = (begun.lock().unwrap().clone(), full.lock().unwrap().clone());
         // After so many ticks it was begun again: the next one is another process's.
         if let [0, ticks] = begun[..]
@@ -160,7 +160,7 @@ async fn a_session_that_can_go_on_later_is_waited_for() {
     let resumed = agent.resumed.clone();
     let begun = Instant::now();
     let agent_loop = agent_loop(directory.path(), agent, Control::new());
-    agent_loop.with_ticks_limit(Some(1)).run().await.unwrap();
+    agent_loop.ticks_limit(Some(1)).run().await.unwrap();
     assert_eq!(
         *resumed.lock().unwrap(),
         [Some("s".into()), Some("s".into())]
@@ -182,7 +182,7 @@ async fn a_session_in_which_all_is_refused_is_left_though_its_process_lives() {
         };
         let (resumed, begun) = (agent.resumed.clone(), agent.begun.clone());
         let agent_loop = agent_loop(directory.path(), agent, Control::new());
-        agent_loop.with_ticks_limit(Some(4)).run().await.unwrap();
+        agent_loop.ticks_limit(Some(4)).run().await.unwrap();
         assert_eq!(*begun.lock().unwrap(), [0, 2]);
         assert_eq!(*resumed.lock().unwrap(), [None, None]);
         let log = read(directory.path(), "agent-loop.log");

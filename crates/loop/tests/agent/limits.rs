@@ -48,7 +48,7 @@ async fn a_turn_that_always_has_something_to_say_is_interrupted() {
         ..Agent::default()
     };
     let agent_loop = agent_loop_with(no_time(), directory.path(), agent, Control::new());
-    agent_loop.with_ticks_limit(Some(1)).run().await.unwrap();
+    agent_loop.ticks_limit(Some(1)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
     assert!(log.contains("tick 1 interrupted after "), "{log}");
 }
@@ -59,7 +59,7 @@ async fn so_is_one_that_the_agent_has_begun_by_itself() {
     let agent = Agent::default();
     agent.unasked.lock().unwrap().push_back(flood());
     let agent_loop = agent_loop_with(no_time(), directory.path(), agent, Control::new());
-    agent_loop.with_ticks_limit(Some(1)).run().await.unwrap();
+    agent_loop.ticks_limit(Some(1)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
     assert!(log.contains("interrupting a turn that"), "{log}");
 }
@@ -101,7 +101,7 @@ async fn a_limit_of_the_service_is_waited_for_if_it_says_how_long() {
         ..Agent::default()
     };
     let agent_loop = agent_loop(directory.path(), agent, Control::new());
-    agent_loop.with_ticks_limit(Some(4)).run().await.unwrap();
+    agent_loop.ticks_limit(Some(4)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
     let sleeps: Vec<_> = log
         .lines()

@@ -20,7 +20,7 @@ async fn one_that_takes_too_long_is_interrupted_and_each_counts_once() {
         unasked.extend([turn(0, 0.25), turn(9999, 0.5)]);
     });
     let agent_loop = agent_loop(directory.path(), agent, Control::new());
-    agent_loop.with_ticks_limit(Some(2)).run().await.unwrap();
+    agent_loop.ticks_limit(Some(2)).run().await.unwrap();
     assert_eq!(*ticks.lock().unwrap(), 2);
     assert_eq!(costs(directory.path()), [1.0, 0.25, 0.5, 1.0]);
     let log = read(directory.path(), "agent-loop.log");
@@ -42,7 +42,7 @@ async fn one_that_takes_too_long_is_interrupted_in_the_middle_of_a_sleep_too() {
         unasked.lock().unwrap().push_back(turn(9999, 0.5));
     });
     let agent_loop = agent_loop_with(settings, directory.path(), agent, Control::new());
-    agent_loop.with_ticks_limit(Some(2)).run().await.unwrap();
+    agent_loop.ticks_limit(Some(2)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
     // 1 s for the tick, seen after 30 s of a sleep of 120 s.
     let interrupted = "[2026-11-21T00:00:41Z] interrupting a turn that the agent plays by itself";

@@ -107,7 +107,7 @@ fn every_field_is_read() {
         "command": "x", "environment": {"A": "1"}, "cwd": "/w", "enabled": true, "disabled": false,
         "startup_timeout_sec": 1.5, "timeout": 2500, "tools": ["a"], "disabled_tools": ["b"],
         "trust": true, "description": "what it is for""#);
-    let mut expected = McpServer::stdio("s", "x", NO_ARGS).with_env("A", "1");
+    let mut expected = McpServer::stdio("s", "x", NO_ARGS).env("A", "1");
     if let McpTransport::Stdio { cwd, .. } = &mut expected.transport {
         *cwd = Some("/w".into());
     }
@@ -119,7 +119,7 @@ fn every_field_is_read() {
 
     let server = one(r#""type": "sse", "url": "https://h/x", "headers": {"X-A": "1"}"#);
     let expected = McpServer::sse("s", "https://h/x");
-    assert_eq!(server, expected.with_header("X-A", "1"));
+    assert_eq!(server, expected.header("X-A", "1"));
 }
 
 #[test]
@@ -177,8 +177,8 @@ fn variables_are_replaced_where_claude_code_replaces_them() {
         "command": "${NOT_SET:-x}", "args": ["a${HOST}b${HOST}", "${EMPTY:-d}"], "cwd": "/${HOST}",
         "env": {"A": "${TOKEN}", "${TOKEN}": "${NOT_SET:-}"}"#);
     let mut expected = McpServer::stdio("s", "x", ["aexample.combexample.com", ""])
-        .with_env("A", "sk-1")
-        .with_env("${TOKEN}", "");
+        .env("A", "sk-1")
+        .env("${TOKEN}", "");
     if let McpTransport::Stdio { cwd, .. } = &mut expected.transport {
         *cwd = Some("/example.com".into());
     }
@@ -186,7 +186,7 @@ fn variables_are_replaced_where_claude_code_replaces_them() {
     let server =
         one(r#""url": "https://${HOST}/", "headers": {"Authorization": "Bearer ${TOKEN}"}"#);
     let expected = McpServer::http("s", "https://example.com/");
-    assert_eq!(server, expected.with_header("Authorization", "Bearer sk-1"));
+    assert_eq!(server, expected.header("Authorization", "Bearer sk-1"));
 }
 
 #[test]

@@ -136,7 +136,7 @@ impl Shown {
         for (name, value) in &plan.env.set {
             let name = name.to_string_lossy();
             if is_credential(&name) {
-                variables = variables.with_env(name, value.to_string_lossy());
+                variables = variables.env(name, value.to_string_lossy());
             }
         }
         let servers = params.mcp_servers.iter().chain([&variables]);

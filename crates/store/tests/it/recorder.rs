@@ -186,10 +186,10 @@ on_each_database! {
         // A clock that moves by a minute whenever it is asked: every beat is seen.
         let minutes = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&minutes);
-        let writer = database.open().await.with_clock(move || {
+        let writer = database.open().await.clock(move || {
             60_000 * count.fetch_add(1, Relaxed) as u64
         });
-        let reader = database.open().await.with_clock(|| 0);
+        let reader = database.open().await.clock(|| 0);
         let recorder = Recorder::new(writer).heartbeat(Duration::from_millis(5));
         let run_id = Id::from("r-1");
         accept(&recorder, &run_id, &params()).await;

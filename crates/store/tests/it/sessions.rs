@@ -45,7 +45,7 @@ on_each_database! {
         assert_eq!((&*found.session_id, found.created_at), ("s-2", 5000));
 
         // Another handle sees it.
-        let other = database.open().await.with_clock(|| 5000);
+        let other = database.open().await.clock(|| 5000);
         assert_eq!(other.session(&key).await.unwrap(), Some(found));
     }
 
@@ -88,7 +88,7 @@ on_each_database! {
 
     async fn an_expired_session_is_not_given_and_is_removed_by_expire(database) {
         let (store, clock) = database.open_at(0).await;
-        let store = store.with_session_ttl(Duration::from_millis(100));
+        let store = store.session_ttl(Duration::from_millis(100));
         let [short, long] = [key("a", "claude"), key("b", "claude")];
         store.put_session(&short, &NewSession::new("s")).await.unwrap();
         let hour = NewSession::new("l").ttl(Duration::from_hours(1));

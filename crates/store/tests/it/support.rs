@@ -61,7 +61,7 @@ impl Database {
         let store = self
             .open()
             .await
-            .with_clock(move || read.load(Ordering::Relaxed));
+            .clock(move || read.load(Ordering::Relaxed));
         (store, clock)
     }
 

@@ -36,9 +36,9 @@ const SECRET: &str = "5ecret0b9d41c7";
 /// One server of each kind, with a secret in it.
 fn servers() -> [McpServer; 3] {
     [
-        McpServer::stdio("files", "files-mcp", ["--root", "/srv", "-v"]).with_env("TOKEN", SECRET),
-        McpServer::http("web", "https://mcp.example.com/v1").with_header("Authorization", SECRET),
-        McpServer::sse("old", "http://127.0.0.1:9/sse").with_header("X-Key", SECRET),
+        McpServer::stdio("files", "files-mcp", ["--root", "/srv", "-v"]).env("TOKEN", SECRET),
+        McpServer::http("web", "https://mcp.example.com/v1").header("Authorization", SECRET),
+        McpServer::sse("old", "http://127.0.0.1:9/sse").header("X-Key", SECRET),
     ]
 }
 

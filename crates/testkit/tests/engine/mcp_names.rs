@@ -182,7 +182,7 @@ async fn secrets_of_servers_are_in_no_notice_error_or_stderr() {
     let script = format!("echo 'plain {SECRET}'; echo 'boom {SECRET}' >&2; exit 3");
     let story = shell(&script)
         .params(|params| {
-            let server = McpServer::stdio("leaky", "x", ["y"]).with_env("K", SECRET);
+            let server = McpServer::stdio("leaky", "x", ["y"]).env("K", SECRET);
             params.mcp_servers.push(server);
         })
         .finish()

@@ -331,8 +331,7 @@ async fn credentials_are_not_in_what_is_said_of_the_run() {
             env.insert("SOME_PROXY".into(), "http://me:secret-of-proxy@h".into());
             env.insert("SOME_MODE".into(), "fast".into());
             params.mcp_servers.push(
-                McpServer::stdio("tracker", "tracker-mcp", ["x"])
-                    .with_env("VALUE", "secret-of-server"),
+                McpServer::stdio("tracker", "tracker-mcp", ["x"]).env("VALUE", "secret-of-server"),
             );
         })
         .config(|config| {

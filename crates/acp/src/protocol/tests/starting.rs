@@ -118,8 +118,8 @@ fn what_was_said_before_is_not_told_again() {
 fn servers_are_told_as_far_as_the_agent_takes_them() {
     let mut with = settings();
     with.mcp_servers = vec![
-        McpServer::stdio("a", "srv", ["-x"]).with_env("TOKEN", "sk-123456"),
-        McpServer::http("b", "https://h/mcp").with_header("Authorization", "Bearer x"),
+        McpServer::stdio("a", "srv", ["-x"]).env("TOKEN", "sk-123456"),
+        McpServer::http("b", "https://h/mcp").header("Authorization", "Bearer x"),
     ];
     let mut talk = Talk::new(with.clone());
     talk.initialized(json!({"mcpCapabilities": {"http": true}}));

@@ -74,8 +74,8 @@ fn a_program_without_variables_is_started_as_it_is() {
 #[test]
 fn variables_of_a_program_are_given_by_a_shell_that_knows_their_names_only() {
     let server = McpServer::stdio("t", "srv", ["-x"])
-        .with_env("HTTP_PROXY", "s3cr3t")
-        .with_env("PATH", "");
+        .env("HTTP_PROXY", "s3cr3t")
+        .env("PATH", "");
     let params = params(vec![with_cwd(server, "/work dir")]);
     if cfg!(not(unix)) {
         assert!(refused(&params).starts_with("mcp_servers: t: env: "));
@@ -101,9 +101,9 @@ fn variables_of_a_program_are_given_by_a_shell_that_knows_their_names_only() {
 #[test]
 fn headers_are_named_by_variables_and_empty_ones_stand_as_they_are() {
     let server = McpServer::http("docs", "https://example.com/mcp?v=2")
-        .with_header("Authorization", "Bearer s3cr3t")
-        .with_header("X.Y", "z")
-        .with_header("X-None", "");
+        .header("Authorization", "Bearer s3cr3t")
+        .header("X.Y", "z")
+        .header("X-None", "");
     let params = params(vec![server]);
     assert_eq!(
         settings(&params),
@@ -242,7 +242,7 @@ fn the_users_file_is_in_the_home_of_the_cli() {
 #[test]
 fn a_lease_holds_the_same_definitions_and_no_secrets() {
     let mut params = params(vec![
-        McpServer::http("docs", "https://example.com").with_header("A", "s3cr3t"),
+        McpServer::http("docs", "https://example.com").header("A", "s3cr3t"),
         McpServer::stdio("t", "srv", ["x"]),
     ]);
     params.mcp_delivery = McpDelivery::UserConfig;
@@ -305,18 +305,18 @@ fn what_cannot_be_is_refused_by_server_and_field() {
             "t: url: ",
         ),
         (
-            McpServer::http("t", "https://example.com").with_header("A", "s3cr3t\u{7f}"),
+            McpServer::http("t", "https://example.com").header("A", "s3cr3t\u{7f}"),
             "t: headers.A: ",
         ),
     ];
     for name in ["A-B", "1A", "a.b", "é", "A B", "$(x)", "A;x"] {
-        cases.push((stdio("t").with_env(name, "s3cr3t"), "t: env: "));
+        cases.push((stdio("t").env(name, "s3cr3t"), "t: env: "));
     }
     for name in ["UID", "SHLVL", "_", "OPTIND", "BASHPID", "BASH_COMMAND"] {
-        cases.push((stdio("t").with_env(name, "s3cr3t"), "t: env: "));
+        cases.push((stdio("t").env(name, "s3cr3t"), "t: env: "));
     }
     if cfg!(unix) {
-        let server = McpServer::stdio("t", "-srv", ["x"]).with_env("A", "s3cr3t");
+        let server = McpServer::stdio("t", "-srv", ["x"]).env("A", "s3cr3t");
         cases.push((server, "t: command: "));
     }
     for (server, begins) in cases {
@@ -376,7 +376,7 @@ fn seen(shell: Option<&str>, server: McpServer) -> Vec<String> {
 fn seen_env(shell: Option<&str>, values: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut server = McpServer::stdio("t", "env", ["-0"]);
     for (name, value) in values {
-        server = server.with_env(*name, *value);
+        server = server.env(*name, *value);
     }
     let texts = seen(shell, server);
     let pairs = texts.iter().map(|text| text.split_once('=').unwrap());
@@ -437,8 +437,8 @@ proptest! {
         let mut program = McpServer::stdio(&server, "srv", ["x"]);
         let mut http = McpServer::http(format!("{server}h"), "https://example.com");
         for key in &keys {
-            program = program.with_env(key, &secret);
-            http = http.with_header(key, &secret);
+            program = program.env(key, &secret);
+            http = http.header(key, &secret);
         }
         let mut params = params(vec![program, http]);
         if in_file {
@@ -468,6 +468,6 @@ proptest! {
             prop_assert_eq!(seen_env.get(name), Some(value));
         }
         let server = McpServer::stdio("t", "printf", ["%s\\0", "first"].map(str::to_owned).into_iter().chain(args.clone()));
-        prop_assert_eq!(&seen(None, server.with_env("A", ""))[1..], args);
+        prop_assert_eq!(&seen(None, server.env("A", ""))[1..], args);
     }
 }

@@ -24,13 +24,13 @@ fn file(launch: &Launch) -> Value {
 }
 
 fn echo() -> McpServer {
-    McpServer::stdio("tiny", "tiny-mcp", ["-x", ""]).with_env("TOKEN", "sk-1")
+    McpServer::stdio("tiny", "tiny-mcp", ["-x", ""]).env("TOKEN", "sk-1")
 }
 
 #[test]
 fn servers_go_into_one_private_file_and_their_tools_are_allowed() {
     let mut docs = McpServer::http("docs", "https://example.com/mcp?a=b")
-        .with_header("Authorization", "Bearer sk-2");
+        .header("Authorization", "Bearer sk-2");
     docs.tool_timeout = Some(Duration::from_millis(2500));
     let old = McpServer::sse("old", "http://localhost:1/sse");
     let launch = launch(&run_with(vec![echo(), docs, old])).unwrap();
@@ -200,7 +200,7 @@ fn expanded(text: &str) -> String {
 
 #[test]
 fn a_value_that_the_cli_would_trim_is_refused() {
-    let server = |value: &str| McpServer::stdio("a", "cmd", ["x"]).with_env("K", value);
+    let server = |value: &str| McpServer::stdio("a", "cmd", ["x"]).env("K", value);
     for value in [" $HOME", "$\n", "a $x\u{feff}"] {
         let error = launch(&run_with(vec![server(value)])).unwrap_err();
         let begin = "mcp_servers: a: env.K: GitHub Copilot CLI drops white space";
@@ -220,9 +220,9 @@ proptest! {
         let value = format!("secret{secret}\"");
         let header: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         let servers = vec![
-            McpServer::stdio("a", "cmd$HOME", [arg.clone()]).with_env("KEY", value.clone()),
-            McpServer::http("b", "http://x/${HOME}").with_header("X-Key", header.clone()),
-            McpServer::sse("c", "http://x/$HOME").with_header("X-Key", header.clone()),
+            McpServer::stdio("a", "cmd$HOME", [arg.clone()]).env("KEY", value.clone()),
+            McpServer::http("b", "http://x/${HOME}").header("X-Key", header.clone()),
+            McpServer::sse("c", "http://x/$HOME").header("X-Key", header.clone()),
         ];
         let launch = launch(&run_with(servers)).unwrap();
         let file = file(&launch);

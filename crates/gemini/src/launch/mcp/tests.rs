@@ -41,8 +41,8 @@ fn refused(servers: Vec<McpServer>) -> String {
 }
 
 fn both() -> Vec<McpServer> {
-    let mut files = McpServer::stdio("files", "./files-mcp", ["--root", "$HOME"])
-        .with_env("API_TOKEN", "5ecret$1");
+    let mut files =
+        McpServer::stdio("files", "./files-mcp", ["--root", "$HOME"]).env("API_TOKEN", "5ecret$1");
     if let McpTransport::Stdio { cwd, .. } = &mut files.transport {
         *cwd = Some("/srv".into());
     }
@@ -50,7 +50,7 @@ fn both() -> Vec<McpServer> {
     files.tools.only = Some(vec!["read".into()]);
     files.tools.except = vec!["write".into()];
     let web = McpServer::http("my.web-1", "https://example.com/mcp?a=$b")
-        .with_header("Authorization", "Bearer 5ecret");
+        .header("Authorization", "Bearer 5ecret");
     vec![files, web]
 }
 
@@ -202,7 +202,7 @@ fn a_longer_limit_than_the_cli_s_timers_know_is_the_longest() {
 #[test]
 fn what_the_cli_would_silently_change_is_refused_by_server_and_field() {
     let stdio = |name: &str| McpServer::stdio(name, "cmd", NO_ARGS);
-    let http = |value: &str| McpServer::http("a", "http://x").with_header("X-A", value);
+    let http = |value: &str| McpServer::http("a", "http://x").header("X-A", value);
     let mut slow = stdio("a");
     slow.startup_timeout = Some(Duration::from_secs(1));
     for (server, begins) in [
@@ -214,11 +214,11 @@ fn what_the_cli_would_silently_change_is_refused_by_server_and_field() {
             "mcp_servers: abcdefghijklmnopqrstuvwxyz: name: ",
         ),
         (
-            stdio("a").with_env("PYTHONPATH", "/x"),
+            stdio("a").env("PYTHONPATH", "/x"),
             "mcp_servers: a: env.PYTHONPATH: ",
         ),
         (
-            stdio("a").with_env("ld_Preload", "/x"),
+            stdio("a").env("ld_Preload", "/x"),
             "mcp_servers: a: env.ld_Preload: ",
         ),
         (http("ж"), "mcp_servers: a: headers.X-A: "),
@@ -358,11 +358,11 @@ proptest! {
         prop_assume!(!secrets.contains_key("ENV"));
         let mut server = McpServer::stdio("srv", format!("c{arg}"), [&arg, "x"]);
         for (name, value) in &secrets {
-            server = server.with_env(name, format!("5ecret{value}"));
+            server = server.env(name, format!("5ecret{value}"));
         }
         let mut web = McpServer::http("web", "http://x/$HOME");
         for (name, value) in &secrets {
-            web = web.with_header(name, format!("5ecret{value}"));
+            web = web.header(name, format!("5ecret{value}"));
         }
         let mut params = params(vec![server, web]);
         if in_place {

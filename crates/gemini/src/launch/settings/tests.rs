@@ -166,7 +166,7 @@ fn a_server_never_gets_the_token_that_the_user_has_for_another_of_its_name() {
     let with = |server: McpServer| machine.allowed_with(|p| p.mcp_servers = vec![server]);
     for server in [
         McpServer::http("tiny", "https://y/mcp"),
-        McpServer::sse("tiny", "https://y/sse").with_header("X-Authorization", "a"),
+        McpServer::sse("tiny", "https://y/sse").header("X-Authorization", "a"),
     ] {
         let message = with(server).unwrap_err();
         assert!(
@@ -176,7 +176,7 @@ fn a_server_never_gets_the_token_that_the_user_has_for_another_of_its_name() {
     }
     for server in [
         McpServer::http("tiny", "https://x/mcp"),
-        McpServer::http("tiny", "https://y/mcp").with_header("authorization", "a"),
+        McpServer::http("tiny", "https://y/mcp").header("authorization", "a"),
         McpServer::http("other", "https://y/mcp"),
         McpServer::stdio("tiny", "cmd", [""; 0]),
     ] {

@@ -89,11 +89,11 @@ fn problem(server: McpServer) -> String {
 
 #[test]
 fn a_local_server_and_a_remote_one_as_the_cli_has_them() {
-    let mut local = McpServer::stdio("a-b_1", "python3", ["-x", ""]).with_env("TOKEN", "sk-1");
+    let mut local = McpServer::stdio("a-b_1", "python3", ["-x", ""]).env("TOKEN", "sk-1");
     if let McpTransport::Stdio { cwd, .. } = &mut local.transport {
         *cwd = Some("/d".into());
     }
-    let mut http = McpServer::http("web", "https://example.com/mcp").with_header("X-Key", "sk-2");
+    let mut http = McpServer::http("web", "https://example.com/mcp").header("X-Key", "sk-2");
     http.tool_timeout = Some(Duration::from_secs(90));
     let params = params([local, http, McpServer::sse("old", "http://[::1]:1/sse")]);
     assert_eq!(
@@ -140,10 +140,10 @@ fn a_local_server_and_a_remote_one_as_the_cli_has_them() {
 #[test]
 fn white_space_at_the_ends_stands_beside_what_the_cli_takes_it_off() {
     let server = McpServer::stdio("s", "x", NO_ARGS)
-        .with_env("A", " \t a b\n")
-        .with_env("B", " \n")
-        .with_env("C", "")
-        .with_env("D", "\u{feff}x\u{2028}");
+        .env("A", " \t a b\n")
+        .env("B", " \n")
+        .env("C", "")
+        .env("D", "\u{feff}x\u{2028}");
     let params = params([server]);
     assert_eq!(
         written(&params)["s"]["environment"],
@@ -388,7 +388,7 @@ fn a_name_that_the_cli_would_take_for_its_own_is_refused() {
         assert!(problem(McpServer::stdio(name, "x", NO_ARGS)).contains(": name: "));
     }
     for variable in ["{env:X}", "a{file:y}", "__proto__"] {
-        let message = problem(McpServer::stdio("s", "x", NO_ARGS).with_env(variable, "sk-1"));
+        let message = problem(McpServer::stdio("s", "x", NO_ARGS).env(variable, "sk-1"));
         assert!(message.starts_with("mcp_servers: s: env: "), "{message}");
         assert!(!message.contains("sk-1"), "{message}");
     }
@@ -413,7 +413,7 @@ fn servers_that_no_variable_can_hold_are_refused_and_say_what_to_do() {
 
 #[test]
 fn servers_for_a_file_are_not_in_the_variable_and_take_their_secrets_from_the_same_place() {
-    let server = McpServer::stdio("s", "x", NO_ARGS).with_env("TOKEN", "sk\"1");
+    let server = McpServer::stdio("s", "x", NO_ARGS).env("TOKEN", "sk\"1");
     let mut params = params([server]);
     let definition = written(&params)["s"].clone();
     params.mcp_delivery = McpDelivery::ProjectConfig;
@@ -463,8 +463,8 @@ proptest! {
         let mut local = McpServer::stdio("l", "x", [arg.clone()]);
         let mut remote = McpServer::http("r", "http://x/");
         for (index, value) in values.iter().enumerate() {
-            local = local.with_env(format!("K{index}"), secret(value, index));
-            remote = remote.with_header(format!("K{index}"), secret(&value.replace('\n', " "), index));
+            local = local.env(format!("K{index}"), secret(value, index));
+            remote = remote.header(format!("K{index}"), secret(&value.replace('\n', " "), index));
         }
         let mut params = params([local, remote]);
         if as_file {

@@ -34,7 +34,7 @@ fn what_is_called_like_a_credential_is_one() {
 
 #[test]
 fn credentials_inside_a_value_are_hidden_and_the_rest_stays() {
-    let shown = shown(McpServer::stdio("a", "x", [""; 0]).with_env("A", "se\"cret-1"));
+    let shown = shown(McpServer::stdio("a", "x", [""; 0]).env("A", "se\"cret-1"));
     for (text, expected) in [
         ("plain", "plain"),
         ("https://h:8080/v1", "https://h:8080/v1"),
