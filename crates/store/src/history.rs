@@ -19,7 +19,7 @@ use crate::{Store, StoreError};
 const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, conversation, \
     working_directory, status, started_at, ended_at, duration_ms, input_tokens, output_tokens, \
     cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd, num_turns, error_kind, \
-    error_message, error_retryable, attempts, attempt_log, host, process_space, pid, process_start, \
+    error_message, error_retryable, error, attempts, attempt_log, host, process_space, pid, process_start, \
     heartbeat_at";
 
 /// How many ids an error tells.
@@ -128,7 +128,7 @@ impl Store {
              output_tokens = $9, cache_read_tokens = $10, cache_write_tokens = $11, \
              reasoning_tokens = $12, cost_usd = NULLIF($13, -1.0), num_turns = $14, \
              error_kind = $15, error_message = $16, error_retryable = $17, attempts = $18, \
-             attempt_log = $19 \
+             attempt_log = $19, error = $20 \
              WHERE run_id = $1 AND status IN ('running', 'interrupted')",
         )
         .bind(text(&meta.run_id))
@@ -149,7 +149,8 @@ impl Store {
         .bind(error.map(|error| text(&error.message)))
         .bind(error.map(|error| i64::from(error.retryable)))
         .bind(i64::from(meta.attempts))
-        .bind(serde_json::to_string(&meta.attempt_log).ok());
+        .bind(serde_json::to_string(&meta.attempt_log).ok())
+        .bind(error.and_then(|error| serde_json::to_string(error).ok()));
         match self.execute("write down the end of a run", query).await? {
             0 => Err(StoreError::NotRunning {
                 run_id: meta.run_id.to_string(),
@@ -428,7 +429,9 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     let attempt_log: Vec<Attempt> = optional("attempt_log")?
         .and_then(|log| serde_json::from_str(&log).ok())
         .unwrap_or_default();
-    let error = error.map(|error| whole(error, &attempt_log));
+    let stored: Option<AgentError> =
+        optional("error")?.and_then(|error| serde_json::from_str(&error).ok());
+    let error = error.map(|error| whole(error, stored, &attempt_log));
     Ok(RunRecord {
         run_id: row.try_get("run_id")?,
         status,
@@ -453,12 +456,16 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     })
 }
 
-/// The error with its code and its details, which only the log of the attempts has.
-fn whole(error: AgentError, log: &[Attempt]) -> AgentError {
-    let last = log.last().and_then(|attempt| attempt.error.as_ref());
-    last.filter(|last| last.kind == error.kind && last.message == error.message)
-        .cloned()
-        .unwrap_or(error)
+/// The error with its code and its details: as it was stored, or from a run that an earlier version wrote
+/// down, of which only the log of the attempts has them.
+fn whole(error: AgentError, stored: Option<AgentError>, log: &[Attempt]) -> AgentError {
+    let last = log.last().and_then(|attempt| attempt.error.clone());
+    let same =
+        |whole: &AgentError| whole.kind == error.kind && *text(&whole.message) == *error.message;
+    match stored.into_iter().chain(last).find(same) {
+        Some(whole) => whole.message(error.message),
+        None => error,
+    }
 }
 
 fn small(figure: u64) -> u32 {

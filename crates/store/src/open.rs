@@ -15,11 +15,14 @@ use crate::error::{explain, explain_migration, is_busy};
 use crate::place::Place;
 
 /// Every version of the tables, oldest first. Both databases get the same text.
-const MIGRATIONS: &[(i64, &str, &str)] = &[(
-    1,
-    "sessions and runs",
-    include_str!("../migrations/0001_sessions_and_runs.sql"),
-)];
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (
+        1,
+        "sessions and runs",
+        include_str!("../migrations/0001_sessions_and_runs.sql"),
+    ),
+    (2, "errors", include_str!("../migrations/0002_errors.sql")),
+];
 
 /// Which migrations a database has had. A name of its own, because a PostgreSQL database may be shared
 /// with other programs that use sqlx.

@@ -44,7 +44,8 @@ on_each_database! {
 
         let newer = "INSERT INTO teamster_migrations \
             (version, description, success, checksum, execution_time) \
-            SELECT 99, description, success, checksum, execution_time FROM teamster_migrations";
+            SELECT 99, description, success, checksum, execution_time FROM teamster_migrations \
+            WHERE version = 1";
         database.execute(newer).await;
         let error = Store::open_existing(database.url()).await.unwrap_err();
         assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error:?}");

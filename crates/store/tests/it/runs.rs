@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Usage};
+use teamster_core::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, Usage};
 use teamster_orchestrator::{Attempt, Outcome, OutcomeStatus};
 use teamster_store::{
     NewRun, RunFilter, RunRecord, RunState, StoreError, check_run_id, prompt_hash,
@@ -58,7 +58,51 @@ fn full(run_id: &str) -> Outcome {
     outcome
 }
 
+/// An error that no attempt had: the run's own.
+fn budget_error() -> AgentError {
+    let cause = AgentError::new(ErrorCode::CliError, ErrorKind::Overloaded, "try later");
+    AgentError::new(
+        ErrorCode::BudgetExceeded,
+        ErrorKind::Budget,
+        "0.5 USD are spent",
+    )
+    .detail(ErrorDetail::budget(BudgetKind::Usd, Some(0.5)))
+    .resets_at(9_000)
+    .cause(cause.retry_after_ms(1_000))
+}
+
 on_each_database! {
+    async fn an_error_keeps_its_details(database) {
+        let store = database.open().await;
+        store.begin_run(&NewRun::new("r", "claude", "p")).await.unwrap();
+        let mut outcome = full("r");
+        outcome.meta.error = Some(budget_error());
+        store.end_run(&outcome).await.unwrap();
+        let run = store.run("r").await.unwrap().unwrap();
+        assert_eq!(run.error, Some(budget_error()));
+        let shown = serde_json::to_value(&run).unwrap();
+        assert_eq!(shown["error"]["detail"]["budget"], "usd");
+        assert_eq!(shown["error"]["cause"]["retryAfterMs"], 1_000);
+    }
+
+    async fn tables_of_the_version_before_get_the_column_of_errors(database) {
+        let store = database.open().await;
+        store.begin_run(&NewRun::new("r", "claude", "p")).await.unwrap();
+        store.end_run(&full("r")).await.unwrap();
+        store.close().await;
+        database.execute("ALTER TABLE teamster_runs DROP COLUMN error").await;
+        database.execute("DELETE FROM teamster_migrations WHERE version = 2").await;
+
+        let store = database.open().await;
+        let error = store.run("r").await.unwrap().unwrap().error.unwrap();
+        assert_eq!((error.code, error.kind), (ErrorCode::CliError, ErrorKind::RateLimit));
+        store.begin_run(&NewRun::new("s", "claude", "p")).await.unwrap();
+        let mut outcome = full("s");
+        outcome.meta.error = Some(budget_error());
+        store.end_run(&outcome).await.unwrap();
+        assert_eq!(store.run("s").await.unwrap().unwrap().error, Some(budget_error()));
+    }
+
     async fn a_run_is_told_as_it_was(database) {
         let (store, clock) = database.open_at(1000).await;
         let mut new = NewRun::new("r-1", "claude", "do it");
@@ -106,6 +150,7 @@ on_each_database! {
         let error = run.error.unwrap();
         assert_eq!((error.kind, error.retryable), (ErrorKind::RateLimit, true));
         assert_eq!(error.message, "too\u{fffd} many; 'quoted' \"ü\" \u{1f600}");
+        assert_eq!(error.code, ErrorCode::CliError);
 
         // What has ended stays as it is.
         let again = store.end_run(&ended("r-1", OutcomeStatus::Success)).await.unwrap_err();
