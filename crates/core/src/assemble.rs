@@ -287,7 +287,15 @@ impl RunAssembler {
 
     /// Remembers an event. `false` if it must not be in the stream.
     fn observe(&mut self, event: &AgentEvent) -> bool {
-        self.text.event(event);
+        let in_stream = self.note(event);
+        if in_stream {
+            self.text.event(event);
+        }
+        in_stream
+    }
+
+    /// The same, but for the text.
+    fn note(&mut self, event: &AgentEvent) -> bool {
         match event {
             AgentEvent::Text(Text { parent_tool_id, .. })
             | AgentEvent::Thinking(Thinking { parent_tool_id, .. })
