@@ -399,6 +399,7 @@ impl RunAssembler {
     fn into_result(self, exit: Exit, summary: RunSummary, duration_ms: u64) -> RunResult {
         let empty = self.text.is_blank() && summary.structured_output.is_none();
         let final_message = summary.final_message.or_else(|| self.text.last_message());
+        let pieces = self.text.text_pieces();
         let text = self.text.into_text();
         let status = match (&exit.stop, summary.ended_with_error) {
             (Some(Stop::Aborted), _) => RunStatus::Aborted,
@@ -414,6 +415,7 @@ impl RunAssembler {
         RunResult {
             status,
             text,
+            pieces,
             final_message,
             session_id: summary.session_id.or(self.session_id),
             model: summary.model.or(self.model),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{AgentEvent, Id};
+use crate::{AgentEvent, Id, TextPiece};
 
 /// The messages of the main agent, with what can still be retracted.
 ///
@@ -150,6 +150,17 @@ impl TextLedger {
     /// The same, without a copy.
     pub fn into_text(self) -> String {
         self.text
+    }
+
+    /// How the text is parted into messages.
+    pub fn text_pieces(&self) -> Vec<TextPiece> {
+        let mut start = 0;
+        let piece = |piece: &Piece| {
+            let bytes = (piece.end - start) as u64;
+            start = piece.end;
+            TextPiece::new(bytes).message_id(piece.message.clone())
+        };
+        self.pieces.iter().map(piece).collect()
     }
 
     /// How many messages there are.

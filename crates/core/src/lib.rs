@@ -85,7 +85,9 @@ pub use params::{
     ExecuteParams, Image, ImageSource, PermissionMode, PromptDelivery, SystemPrompt, Timeouts,
 };
 pub use raw_json::RawJson;
-pub use result::{CostSource, Diagnostics, PermissionDenial, RunResult, RunStatus};
+pub use result::{
+    CostSource, Diagnostics, Message, PermissionDenial, RunResult, RunStatus, TextPiece,
+};
 pub use runtime::{
     AgentRuntime, CliProvider, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, EventsOn,
     FilePlace, Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, SharedRuntime, Signal, Stdin,

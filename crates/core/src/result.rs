@@ -1,6 +1,7 @@
 //! How a run ended.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,8 +17,12 @@ use crate::{AgentError, ErrorCode, ErrorKind, Id, ModelUsage, Usage};
 pub struct RunResult {
     /// How it ended.
     pub status: RunStatus,
-    /// All text of the main agent that was not retracted.
+    /// All text of the main agent that was not retracted, as it came: nothing stands between two
+    /// messages. [`messages`](Self::messages) parts them, and [`answer`](Self::answer) is the last.
     pub text: String,
+    /// How `text` is parted into messages: its pieces, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<TextPiece>,
     /// The last message of the main agent: the answer, without what it said on the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_message: Option<String>,
@@ -93,11 +98,67 @@ impl RunResult {
         self.status == RunStatus::Completed
     }
 
-    /// Sets the [`text`](#structfield.text) field of this struct.
+    /// Sets the [`text`](#structfield.text) field of this struct, as one message.
     #[must_use]
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.text = text.into();
+        self.pieces = Vec::new();
         self
+    }
+
+    /// The messages of the main agent in the order in which they began, without what was retracted.
+    ///
+    /// A text whose parting is not known is one message without an id.
+    ///
+    /// ```
+    /// use teamster_core::{AgentEvent, RunResult, Text, TextLedger};
+    ///
+    /// let mut ledger = TextLedger::default();
+    /// for (id, text) in [("m1", "I write the file."), ("m2", "hello.txt is written.")] {
+    ///     ledger.event(&AgentEvent::Text(Text::new(text).message_id(id)));
+    /// }
+    /// let mut result = RunResult::default();
+    /// result.text = ledger.text().to_owned();
+    /// result.pieces = ledger.text_pieces();
+    /// let texts: Vec<_> = result.messages().into_iter().map(|message| message.text).collect();
+    /// assert_eq!(texts, ["I write the file.", "hello.txt is written."]);
+    /// ```
+    pub fn messages(&self) -> Vec<Message<'_>> {
+        let Some(pieces) = self.texts_of_pieces() else {
+            let whole = Message {
+                message_id: None,
+                text: Cow::Borrowed(&*self.text),
+            };
+            return Vec::from_iter((!self.text.is_empty()).then_some(whole));
+        };
+        let mut messages: Vec<Message<'_>> = Vec::with_capacity(pieces.len());
+        let mut known = HashMap::new();
+        for (id, text) in pieces {
+            let index = match id {
+                Some(id) => *known.entry(id).or_insert(messages.len()),
+                None => messages.len(),
+            };
+            match messages.get_mut(index) {
+                Some(message) => message.text.to_mut().push_str(text),
+                None => messages.push(Message {
+                    message_id: id,
+                    text: Cow::Borrowed(text),
+                }),
+            }
+        }
+        messages
+    }
+
+    /// The pieces with their texts, if they are those of `text`.
+    fn texts_of_pieces(&self) -> Option<Vec<(Option<&Id>, &str)>> {
+        let mut rest = self.text.as_str();
+        let mut texts = Vec::with_capacity(self.pieces.len());
+        for piece in &self.pieces {
+            let (text, after) = rest.split_at_checked(usize::try_from(piece.bytes).ok()?)?;
+            texts.push((piece.message_id.as_ref(), text));
+            rest = after;
+        }
+        rest.is_empty().then_some(texts)
     }
 
     /// The answer: the agent's last message, else all of its text.
@@ -159,6 +220,39 @@ impl RunResult {
         match self.failure() {
             None => Ok(self),
             Some(error) => Err(error),
+        }
+    }
+}
+
+/// A message of the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Message<'a> {
+    /// The id of its `text` events, where the CLI gives one.
+    pub message_id: Option<&'a Id>,
+    /// All of its text. Borrowed, unless text of another message came in between.
+    pub text: Cow<'a, str>,
+}
+
+/// A piece of a result's `text`: consecutive text of one message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TextPiece {
+    /// The message it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<Id>,
+    /// Its length in bytes of UTF-8. It begins where the piece before it ends.
+    pub bytes: u64,
+}
+
+impl TextPiece {
+    /// A piece of this length in bytes, without a message id.
+    pub fn new(bytes: u64) -> Self {
+        Self {
+            message_id: None,
+            bytes,
         }
     }
 }
@@ -238,6 +332,7 @@ setters! {
         usage_by_model: BTreeMap<String, ModelUsage>, aborted: bool, errors: Vec<AgentError>,
         permission_denials: Vec<PermissionDenial>, open_tool_ids: Vec<Id>, diagnostics: Diagnostics
     }
+    TextPiece { message_id: Id; bytes: u64 }
     PermissionDenial { tool_id: Id, reason: String }
     Diagnostics { ; lines: u64, malformed: u64, oversize: u64, unknown: u64 }
 }
@@ -250,5 +345,58 @@ impl PermissionDenial {
             tool_id: None,
             reason: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AgentEvent, Retract, Text, TextLedger};
+
+    fn texts(result: &RunResult) -> Vec<(Option<&str>, &str)> {
+        (result.messages().iter())
+            .map(|message| match &message.text {
+                Cow::Borrowed(text) => (message.message_id.map(|id| &**id), *text),
+                Cow::Owned(text) => panic!("copied: {text}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn messages_come_back_from_the_wire_without_what_was_retracted() {
+        let mut ledger = TextLedger::default();
+        for (id, text) in [("a", "I wr"), ("lost", "Hm"), ("a", "ite."), ("b", "Grüße")] {
+            ledger.event(&AgentEvent::Text(Text::new(text).message_id(id)));
+        }
+        let mut result = RunResult::default();
+        (result.text, result.pieces) = (ledger.text().to_owned(), ledger.text_pieces());
+        let read = |result: &RunResult| -> Vec<(String, String)> {
+            let wire = serde_json::to_string(result).unwrap();
+            let result: RunResult = serde_json::from_str(&wire).unwrap();
+            let pair = |m: &Message<'_>| (m.message_id.unwrap().to_string(), m.text.to_string());
+            result.messages().iter().map(pair).collect()
+        };
+        let pair = |id: &str, text: &str| (id.to_owned(), text.to_owned());
+        let (a, b) = (pair("a", "I write."), pair("b", "Grüße"));
+        assert_eq!(read(&result), [a.clone(), pair("lost", "Hm"), b.clone()]);
+
+        ledger.event(&AgentEvent::Retract(Retract::new("lost")));
+        (result.text, result.pieces) = (ledger.text().to_owned(), ledger.text_pieces());
+        assert_eq!(read(&result), [a, b]);
+        assert_eq!(result.text, "I write.Grüße");
+    }
+
+    #[test]
+    fn text_with_other_pieces_is_one_message() {
+        let mut result = RunResult::default();
+        assert_eq!(texts(&result), []);
+        result.pieces = vec![TextPiece::new(3).message_id("a")];
+        for text in ["", "ab", "abcd", "aé\u{e9}"] {
+            result.text = text.to_owned();
+            let whole = Vec::from_iter((!text.is_empty()).then_some((None, text)));
+            assert_eq!(texts(&result), whole);
+        }
+        result.text = "abc".to_owned();
+        assert_eq!(texts(&result), [(Some("a"), "abc")]);
     }
 }

@@ -61,12 +61,13 @@ pub use teamster_core::{
     CancellationToken, Capabilities, ChangeKind, CliInfo, CliProvider, CostSource, Decision,
     Diagnostics, Done, ErrorCode, ErrorDetail, ErrorEvent, ErrorKind, EventStream, ExecuteParams,
     FileChange, Id, Image, ImageSource, LogEntry, McpDelivery, McpServer, McpServerStatus,
-    McpSupport, McpTool, McpTools, McpTransport, ModelUsage, NotRetried, Notice, NoticeLevel,
-    NoticeSource, Permission, PermissionAnswer, PermissionDenial, PermissionMode, PermissionPolicy,
-    PermissionRequest, Plan, PlanEntry, PlanStatus, PromptDelivery, RateLimit, RawJson, Retract,
-    Retry, RunResult, RunStatus, Session, SessionCapabilities, SessionFuture, SessionOptions,
-    SessionProvider, SessionRuntime, SharedRuntime, SystemPrompt, SystemPromptSupport, Text,
-    Thinking, Timeouts, ToolKind, ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
+    McpSupport, McpTool, McpTools, McpTransport, Message, ModelUsage, NotRetried, Notice,
+    NoticeLevel, NoticeSource, Permission, PermissionAnswer, PermissionDenial, PermissionMode,
+    PermissionPolicy, PermissionRequest, Plan, PlanEntry, PlanStatus, PromptDelivery, RateLimit,
+    RawJson, Retract, Retry, RunResult, RunStatus, Session, SessionCapabilities, SessionFuture,
+    SessionOptions, SessionProvider, SessionRuntime, SharedRuntime, SystemPrompt,
+    SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind, ToolResult, ToolUse, Turn,
+    TurnEnd, Unknown, Usage, UsageReport,
 };
 #[cfg(feature = "mcp-files")]
 pub use teamster_mcp as mcp;

@@ -22,7 +22,7 @@ Examples:
   teamster chat claude --model opus --permission accept-edits -C ~/work/app
   teamster chat claude --resume 15a95919-ea0a-4b0d-a4a0-45e8d7697535
   printf '%s\\n' \"Run the tests\" \"Fix what fails\" | teamster chat claude --permission accept-edits
-  teamster chat claude --json < messages.txt | jq -c 'select(.type == \"done\") | .result.text'
+  teamster chat claude --json < messages.txt | jq -r 'select(.type == \"done\").result.finalMessage'
 
 At the prompt, Enter sends the message. A line that ends with `\\` goes on with the next one, and
 what is pasted stays one message. Ctrl-R searches earlier messages, Tab completes commands. /help

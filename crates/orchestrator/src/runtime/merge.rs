@@ -6,7 +6,7 @@ use std::sync::Arc;
 use teamster_core::{
     AgentError, AgentEvent, CostSource, Decision, Done, ErrorCode, ErrorDetail, ErrorKind, Id,
     LogEntry, NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult,
-    RunStatus, Text, ToolLedger, Usage,
+    RunStatus, Text, TextLedger, ToolLedger, Usage,
 };
 
 use super::ids::Ids;
@@ -23,6 +23,10 @@ pub(crate) struct Merge {
     messages: Ids,
     /// What the agents have said: known at the end.
     said: Said,
+    /// Where each of their messages ends, by the ids that they have in the stream.
+    pieces: TextLedger,
+    /// How many of them are of the attempts before.
+    pieces_before: usize,
     /// The tools of all attempts, by the names that they have in the stream.
     calls: ToolLedger,
     /// Who works.
@@ -50,7 +54,7 @@ struct Current {
     errors: Vec<AgentError>,
     /// How many of them were told.
     told: usize,
-    /// Messages with text that was not retracted.
+    /// Messages with text that was not retracted, those of sub-agents too.
     messages: Vec<Id>,
     /// The name of the message that has none, and how many there were.
     unnamed: Option<Id>,
@@ -65,6 +69,7 @@ impl Merge {
     pub(crate) fn new(may_repeat: bool) -> Self {
         Self {
             may_repeat,
+            pieces: TextLedger::without_text(),
             ..Self::default()
         }
     }
@@ -238,6 +243,7 @@ impl Merge {
 
     /// Keeps account of the stream.
     fn observe(&mut self, event: &AgentEvent) {
+        self.pieces.event(event);
         let now = &mut self.now;
         match event {
             AgentEvent::Text(e) => {
@@ -307,7 +313,10 @@ impl Merge {
             for message_id in now.messages {
                 out.push(AgentEvent::Retract(Retract::new(message_id)).into());
             }
+            self.pieces.truncate(self.pieces_before);
         }
+        self.pieces.end_message();
+        self.pieces_before = self.pieces.count();
         if fallback {
             let model = next
                 .model
@@ -404,6 +413,7 @@ impl Merge {
         result.aborted = result.status == RunStatus::Aborted;
         result.text = mem::take(&mut self.said.text);
         result.open_tool_ids = mem::take(&mut self.calls).into_open();
+        result.pieces = mem::take(&mut self.pieces).text_pieces();
         let mut errors = mem::take(&mut self.told);
         errors.append(&mut result.errors);
         if let Some(error) = own {

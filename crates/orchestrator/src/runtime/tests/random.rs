@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use teamster_core::{AgentRuntime, RunStatus, ToolKind};
+use teamster_core::{AgentRuntime, RunResult, RunStatus, TextLedger, ToolKind};
 
 use super::*;
 use crate::{Action, AfterSideEffects, OutcomeStatus, RunEvent};
@@ -212,6 +212,19 @@ async fn play(case: Case) {
     }
     // Two accounts of the same run.
     assert_eq!(result.text, texts, "{:#?}", short(&events));
+    // The messages are those of the stream, by its ids.
+    let mut ledger = TextLedger::default();
+    for event in &events {
+        ledger.event(event);
+    }
+    let mut of_stream = RunResult::default().text(ledger.text());
+    of_stream.pieces = ledger.text_pieces();
+    assert_eq!(
+        result.messages(),
+        of_stream.messages(),
+        "{:#?}",
+        short(&events)
+    );
     if let Some(usage) = usage {
         assert_eq!(
             result.usage.unwrap_or_default(),
