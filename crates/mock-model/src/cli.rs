@@ -168,6 +168,14 @@ impl Cli {
             _ => self.own_call(part, place),
         }
     }
+
+    /// Another call in the same answer, without which a CLI does not all that a part asks for.
+    pub(crate) fn call_beside(self, part: &Part, place: &Place<'_>) -> Option<Call> {
+        match self {
+            Self::Codex => codex::wait_for_agent(part, place),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Cli {

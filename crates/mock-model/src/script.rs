@@ -142,7 +142,8 @@ pub enum Part {
     Agent {
         /// What the sub-agent is asked; an `[[agent]]` of the script has its answers.
         prompt: String,
-        /// Go on at once, where the CLI has a choice.
+        /// Go on at once, where the CLI has a choice. With `false`, Codex is made to call the tool that
+        /// waits for it, too.
         #[serde(default)]
         background: Option<bool>,
     },

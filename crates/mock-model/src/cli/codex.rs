@@ -26,7 +26,10 @@ const CODE: &str = "exec";
 /// The tool that starts a sub-agent.
 const SPAWN_AGENT: &str = "spawn_agent";
 
-/// Where it is in the second version of these tools, in which sub-agents have names.
+/// The tool that waits until a sub-agent has something to say.
+const WAIT_AGENT: &str = "wait_agent";
+
+/// Where they are in the second version of these tools, in which sub-agents have names.
 const COLLABORATION: &str = "collaboration";
 
 pub(super) fn point_at(url: &str) -> Pointing {
@@ -133,6 +136,24 @@ fn spawn_agent(prompt: &str, place: &Place<'_>) -> Call {
         namespace: namespace.map(str::to_owned),
         ..Call::new(SPAWN_AGENT, input)
     }
+}
+
+/// A sub-agent works beside the one that started it, which has to wait where it wants the answer. In the
+/// first version of these tools a call of this one names the sub-agent, whose id the answer that starts it
+/// cannot know.
+pub(super) fn wait_for_agent(part: &Part, place: &Place<'_>) -> Option<Call> {
+    let in_foreground = matches!(
+        part,
+        Part::Agent {
+            background: Some(false),
+            ..
+        }
+    );
+    let name = format!("{COLLABORATION}__{WAIT_AGENT}");
+    (in_foreground && place.tools.contains(&name)).then(|| Call {
+        namespace: Some(COLLABORATION.to_owned()),
+        ..Call::new(WAIT_AGENT, json!({}))
+    })
 }
 
 fn shell(command: &str) -> Call {

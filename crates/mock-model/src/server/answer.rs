@@ -1,7 +1,7 @@
 //! From a request to its answer.
 
-use std::io;
 use std::time::Duration;
+use std::{io, iter};
 
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
@@ -225,10 +225,11 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         directory: shared.settings.directory.as_deref(),
         tools: &tools,
     };
+    let beside = |part| cli?.call_beside(part, &place).map(Say::Call).map(Some);
     let say: Option<Vec<_>> = answer
         .parts
         .iter()
-        .map(|part| say(part, cli, &place))
+        .flat_map(|part| iter::once(say(part, cli, &place)).chain(beside(part)))
         .collect();
     let Some(say) = say else {
         let message = "mock model: the request does not tell which CLI makes it, so its tools are \

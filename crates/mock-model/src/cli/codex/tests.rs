@@ -223,3 +223,25 @@ fn a_sub_agent_is_started_by_the_tool_that_the_model_has() {
         assert_eq!(call.input, input);
     }
 }
+
+#[test]
+fn an_answer_that_starts_a_sub_agent_waits_for_it_where_that_needs_no_id() {
+    let beside = |tools: &[&str], background| {
+        let tools: Vec<_> = tools.iter().map(ToString::to_string).collect();
+        let place = Place {
+            directory: None,
+            tools: &tools,
+        };
+        let prompt = "Count.".to_owned();
+        wait_for_agent(&Part::Agent { prompt, background }, &place)
+    };
+    let second = ["collaboration__spawn_agent", "collaboration__wait_agent"];
+    let call = beside(&second, Some(false)).unwrap();
+    assert_eq!(call.name, "wait_agent");
+    assert_eq!(call.namespace.as_deref(), Some("collaboration"));
+    assert_eq!(call.input, json!({}));
+    assert_eq!(beside(&second, Some(true)), None);
+    assert_eq!(beside(&second, None), None);
+    let first = ["multi_agent_v1__spawn_agent", "multi_agent_v1__wait_agent"];
+    assert_eq!(beside(&first, Some(false)), None);
+}
