@@ -39,6 +39,10 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
         "in a session: whether the process that played the turn was there before and lives on (`same`), was started for it (`new`), or is gone (`ended`)",
     ),
     (
+        "unasked",
+        "in a session: how many further turns, which the CLI began by itself, told the end of it",
+    ),
+    (
         "prompt",
         "whether the prompt reached the model byte for byte",
     ),

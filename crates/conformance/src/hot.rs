@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use serde_json::json;
 use teamster::process::{ProcessIdentity, children};
 use teamster::{
-    AgentSession, ExecuteParams, PermissionAnswer, PermissionPolicy, RunStatus, SessionOptions,
-    Turn,
+    AgentSession, EventStream, ExecuteParams, PermissionAnswer, PermissionPolicy, RunResult,
+    RunStatus, SessionOptions, Turn,
 };
 use teamster_mock_model::{Cli, Part, Script, Tokens, Turn as Answer};
 
@@ -152,13 +153,51 @@ async fn one(
     let stream = session.send(turn);
     let run = &scenario.test.run[number];
     let events = play::read(stream, run.abort.as_ref(), stage, now.asked).await?;
+    let asked = now.asked;
+    let begun = now.begun;
     let mut played = play::played(stage, scenario, number, now, events)?;
     played.which = which;
+    while matches!(which, Which::Run(_)) && is_to_go_on(scenario, number, &played.result) {
+        let stream = next_unasked(session, begun + play::LIMIT).await?;
+        let events = play::read(stream, None, stage, asked).await?;
+        played.go_on(events)?;
+        played.requests = stage.requests_from(asked);
+        played.time = begun.elapsed();
+    }
     played.process = became(&processes, &main_processes(&stage.place.home()));
     // What is told once, when the process starts, is told in the turn for which it does.
     played.warned_before =
         before.is_some_and(|before| before.warned_before || story::warned(&before.events));
     Ok(played)
+}
+
+/// Whether a turn has ended well while something goes on in the background, so that the model's last answer
+/// is still to come.
+fn is_to_go_on(scenario: &Scenario, run: usize, told: &RunResult) -> bool {
+    let last = scenario.answers(run).last().copied();
+    let is_told = |part: &Part| match part {
+        Part::Text(pieces) => told.text.ends_with(&pieces.whole()),
+        _ => true,
+    };
+    told.is_success()
+        && scenario.is_in_background()
+        && !last.is_some_and(|answer| answer.parts.iter().all(is_told))
+}
+
+/// The next turn that the CLI begins by itself.
+async fn next_unasked(
+    session: &dyn AgentSession,
+    deadline: Instant,
+) -> anyhow::Result<EventStream> {
+    loop {
+        if let Some(stream) = session.unasked() {
+            return Ok(stream);
+        }
+        if Instant::now() > deadline {
+            bail!("the CLI began no turn by itself when its work in the background had ended");
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// What became of the process. Nothing is known where there was none before and there is none now.
@@ -317,5 +356,21 @@ mod tests {
         assert_eq!(became(&one, &one), Some(Process::Same));
         assert_eq!(became(&one, &[id(7, 200)]), Some(Process::New));
         assert_eq!(became(&one, &[]), Some(Process::Ended));
+    }
+
+    #[test]
+    fn a_turn_goes_on_until_the_last_answer_is_told_where_something_is_in_the_background() {
+        let told = |status, text: &str| RunResult::default().status(status).text(text);
+        let goes_on = |name, status, text| is_to_go_on(&scenario(name), 0, &told(status, text));
+        let (completed, failed) = (RunStatus::Completed, RunStatus::Failed);
+        assert!(goes_on("background_command", completed, "It runs. "));
+        assert!(!goes_on(
+            "background_command",
+            completed,
+            "It runs. It is over."
+        ));
+        assert!(!goes_on("background_command", failed, "It runs. "));
+        assert!(goes_on("sub_agent_in_background", completed, ""));
+        assert!(!goes_on("sub_agent", completed, ""));
     }
 }

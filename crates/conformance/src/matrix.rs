@@ -151,8 +151,11 @@ pub(crate) fn page(
     let mut reasons: Vec<&str> = Vec::new();
     for scenario in scenarios {
         let cold_only = scenario.test.cold_only.iter().map(|one| one.why.as_str());
-        let only = scenario.test.only.iter().map(|one| one.why.as_str());
-        for why in cold_only.chain(only) {
+        let not_played = columns.iter().filter_map(|column| {
+            let version = versions.get(&column.cli)?;
+            scenario.not_played(column.cli, version)
+        });
+        for why in cold_only.chain(not_played) {
             if !reasons.contains(&why) {
                 reasons.push(why);
             }

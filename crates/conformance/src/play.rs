@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use teamster::{
     AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RunResult,
-    RuntimeConfig,
+    RunStatus, RuntimeConfig,
 };
 use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
 
@@ -57,6 +57,8 @@ pub(crate) struct Played {
     pub(crate) process: Option<Process>,
     /// Whether the turn was sent once more, because it had been refused for a time.
     pub(crate) sent_again: bool,
+    /// How many turns that the CLI began by itself are told as a part of this one.
+    pub(crate) unasked: u32,
     /// Whether a warning of an earlier turn of the session named the MCP server.
     pub(crate) warned_before: bool,
     pub(crate) events: Vec<AgentEvent>,
@@ -142,6 +144,9 @@ impl Stage {
         let mut pointing = cli.point_at(&url);
         let args = scenario.test.args.get(cli.id()).into_iter().flatten();
         pointing.args.extend(args.cloned());
+        if let Some(model) = scenario.test.models.get(cli.id()) {
+            pointing.model = Some(model.clone());
+        }
         pointing.write_files(&place.home())?;
         Ok(Self {
             place,
@@ -149,6 +154,12 @@ impl Stage {
             pointing,
             service: url.trim_start_matches("http://").to_owned(),
         })
+    }
+
+    /// What the model was asked after the first so many requests.
+    pub(crate) fn requests_from(&self, asked: usize) -> Vec<Request> {
+        let model = self.model.as_ref();
+        model.map_or_else(Vec::new, |model| model.requests_from(asked))
     }
 
     /// How often the model was asked until now.
@@ -344,12 +355,8 @@ pub(crate) fn played(
 ) -> anyhow::Result<Played> {
     let time = before.begun.elapsed();
     let run = &scenario.test.run[number];
-    let Some(AgentEvent::Done(done)) = events.last() else {
-        bail!("the stream has no end");
-    };
-    let result = (*done.result).clone();
-    let model = stage.model.as_ref();
-    let requests = model.map_or_else(Vec::new, |model| model.requests_from(before.asked));
+    let result = result_of(&events)?;
+    let requests = stage.requests_from(before.asked);
     let answers = scenario.answers(number);
     let texts: Vec<_> = answers
         .iter()
@@ -363,6 +370,7 @@ pub(crate) fn played(
         which: Which::Run(number),
         process: None,
         sent_again: false,
+        unasked: 0,
         warned_before: false,
         in_pieces: texts.iter().any(|pieces| pieces.0.len() > 1),
         messages: texts.len(),
@@ -383,6 +391,39 @@ pub(crate) fn played(
         time,
         service: stage.service.clone(),
     })
+}
+
+fn result_of(events: &[AgentEvent]) -> anyhow::Result<RunResult> {
+    match events.last() {
+        Some(AgentEvent::Done(done)) => Ok((*done.result).clone()),
+        _ => bail!("the stream has no end"),
+    }
+}
+
+impl Played {
+    /// Tells what came in a turn that the CLI began by itself after this one, as a part of it.
+    pub(crate) fn go_on(&mut self, events: Vec<AgentEvent>) -> anyhow::Result<()> {
+        let next = result_of(&events)?;
+        self.unasked += 1;
+        self.events.extend(events);
+        let all = &mut self.result;
+        if all.status == RunStatus::Completed {
+            all.status = next.status;
+        }
+        all.text.push_str(&next.text);
+        all.session_id = next.session_id.or(all.session_id.take());
+        all.usage = match (all.usage, next.usage) {
+            (Some(usage), Some(more)) => Some(usage.plus(more)),
+            (one, other) => one.or(other),
+        };
+        // A story says only whether it is known.
+        all.total_cost_usd = all.total_cost_usd.or(next.total_cost_usd);
+        all.errors.extend(next.errors);
+        all.permission_denials.extend(next.permission_denials);
+        all.diagnostics.unknown += next.diagnostics.unknown;
+        all.diagnostics.malformed += next.diagnostics.malformed;
+        Ok(())
+    }
 }
 
 async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: usize) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::Value;
-use teamster_mock_model::{Cli, Script, Turn};
+use teamster_mock_model::{Cli, Part, Script, Turn};
 
 /// One scenario.
 #[derive(Debug, Clone)]
@@ -35,6 +35,10 @@ pub(crate) struct Test {
     /// Arguments for a CLI, by its id.
     #[serde(default)]
     pub(crate) args: BTreeMap<String, Vec<String>>,
+    /// The model that a CLI is told to use in the place of its usual one, by the CLI's id: where it gives
+    /// its tools to some models only.
+    #[serde(default)]
+    pub(crate) models: BTreeMap<String, String>,
     /// Which CLIs do not play it as turns of one process.
     #[serde(default)]
     pub(crate) cold_only: Vec<ColdOnly>,
@@ -233,6 +237,7 @@ impl Scenario {
             only.providers.keys().try_for_each(is_provider)?;
         }
         self.test.args.keys().try_for_each(is_provider)?;
+        self.test.models.keys().try_for_each(is_provider)?;
         Ok(())
     }
 
@@ -247,6 +252,7 @@ impl Scenario {
                 files: BTreeMap::new(),
                 home: BTreeMap::new(),
                 args: BTreeMap::new(),
+                models: BTreeMap::new(),
                 cold_only: Vec::new(),
                 waits: false,
                 only: None,
@@ -276,6 +282,21 @@ impl Scenario {
     /// What it shows, for people.
     pub(crate) fn description(&self) -> &str {
         self.script.description.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it is about work that goes on in the background.
+    pub(crate) fn is_in_background(&self) -> bool {
+        let turns = self.script.turns.iter();
+        turns.flat_map(|turn| &turn.parts).any(|part| {
+            matches!(
+                part,
+                Part::BackgroundShell(_)
+                    | Part::Agent {
+                        background: Some(true),
+                        ..
+                    }
+            )
+        })
     }
 
     /// The model's answers to sub-agents, which belong to the first run.

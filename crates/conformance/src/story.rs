@@ -214,6 +214,9 @@ pub(crate) fn told(played: &Played, expected: &Story) -> Story {
     if let Some(process) = played.process {
         story.insert("process".into(), process.word().into());
     }
+    if played.unasked > 0 {
+        story.insert("unasked".into(), played.unasked.into());
+    }
     if let Some(arrived) = played.prompt_arrived {
         story.insert("prompt".into(), arrived.into());
     }
