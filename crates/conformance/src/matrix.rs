@@ -86,7 +86,8 @@ fn joined(own: &str, sections: [&str; KEPT.len()]) -> String {
     page
 }
 
-fn there() -> anyhow::Result<String> {
+/// The page that is there.
+pub(crate) fn there() -> anyhow::Result<String> {
     let path = path();
     std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }
@@ -103,12 +104,18 @@ pub(crate) fn with_section(section: &str) -> anyhow::Result<String> {
     Ok(joined(own, sections))
 }
 
-/// The rows of the page that is there, by scenario: for a run that plays only some. None, if the numbers
-/// in them no longer stand for the same declared differences.
-fn rows<'p>(page: &'p str, names: &[&str]) -> BTreeMap<String, Vec<&'p str>> {
-    let (page, _) = parts(page);
-    let numbered = page.lines().filter_map(|line| {
-        let (number, name) = line.strip_suffix("**")?.split_once(". **")?;
+/// One of the [`KEPT`] sections of a page, by its heading.
+pub(crate) fn section<'p>(page: &'p str, heading: &str) -> &'p str {
+    let at = KEPT.iter().position(|known| *known == heading);
+    at.map_or("", |at| parts(page).1[at])
+}
+
+/// The rows of a part of the page that is there, by the name of what they are about: for a run that plays
+/// only some. None, if the numbers in them no longer stand for the same declared differences.
+pub(crate) fn rows<'p>(part: &'p str, names: &[&str]) -> BTreeMap<String, Vec<&'p str>> {
+    let numbered = part.lines().filter_map(|line| {
+        let (number, rest) = line.split_once(". **")?;
+        let (name, _) = rest.split_once("**")?;
         Some((number.parse::<usize>().ok()?, name))
     });
     for (number, name) in numbered {
@@ -116,7 +123,7 @@ fn rows<'p>(page: &'p str, names: &[&str]) -> BTreeMap<String, Vec<&'p str>> {
             return BTreeMap::new();
         }
     }
-    page.lines()
+    part.lines()
         .filter_map(|line| {
             let row = line.strip_prefix("| `")?.strip_suffix(" |")?;
             let (name, cells) = row.split_once("` | ")?;
@@ -196,7 +203,7 @@ pub(crate) fn page(
     }
     writeln!(out, "\n|---|{}", "---|".repeat(columns.len()))?;
     let there = there()?;
-    let kept = rows(&there, &names);
+    let kept = rows(parts(&there).0, &names);
     for scenario in scenarios {
         write!(out, "| `{}` |", scenario.name)?;
         for (at, column) in columns.iter().enumerate() {
@@ -289,8 +296,7 @@ mod tests {
     #[test]
     fn rows_are_kept_as_long_as_their_numbers_mean_the_same() {
         let page = "| Scenario | a | b |\n|---|---|---|\n| `text` | same | same but for 1, 2 |\n\n\
-                    1. **one**\n   - a: why\n2. **two**\n\n\
-                    ## Agent loop\n\n| `text` | holds |\n";
+                    1. **one**\n   - a: why\n2. **two** (a): why\n";
         let wanted = BTreeMap::from([("text".to_owned(), vec!["same", "same but for 1, 2"])]);
         assert_eq!(rows(page, &["one", "two"]), wanted);
         assert_eq!(rows(page, &["one", "two", "three"]), wanted);

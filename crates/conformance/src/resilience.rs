@@ -57,6 +57,9 @@ pub(crate) struct Args {
     /// Write nothing: the section on it in docs/conformance.md must be as this run gives it
     #[arg(long)]
     check: bool,
+    /// Write the rows of the cases that are played, and keep the others that are there
+    #[arg(long, requires = "cases", conflicts_with_all = ["providers", "check"])]
+    merge: bool,
     #[command(flatten)]
     inner: crate::Inner,
 }
@@ -159,8 +162,11 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
         begun.elapsed().as_secs()
     ));
     let mut fine = failed == 0;
-    if args.providers.is_empty() && args.cases.is_empty() {
-        let page = matrix::with_section(&page::section(&cells)?)?;
+    let complete = args.providers.is_empty() && args.cases.is_empty();
+    if complete || args.merge {
+        let there = matrix::there()?;
+        let there = matrix::section(&there, matrix::RESILIENCE);
+        let page = matrix::with_section(&page::section(&cells, there)?)?;
         fine &= matrix::settle(&page, args.check, "cargo xtask resilience")?;
     }
     Ok(ExitCode::from(u8::from(!fine)))

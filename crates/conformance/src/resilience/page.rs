@@ -7,13 +7,14 @@ use teamster_mock_model::Cli;
 
 use super::case::Case;
 use super::facts;
-use crate::matrix::RESILIENCE;
+use crate::matrix::{self, RESILIENCE};
 
 /// What was found: the facts that were needed, or nothing where not all holds.
 pub(crate) type Cells = BTreeMap<(Case, Cli), Option<Vec<&'static str>>>;
 
-/// The section.
-pub(crate) fn section(cells: &Cells) -> Result<String, std::fmt::Error> {
+/// The section. What was not played now is as it is in the section that is there, where that can be.
+pub(crate) fn section(cells: &Cells, there: &str) -> Result<String, std::fmt::Error> {
+    let kept = matrix::rows(there, &facts::ALL.map(|fact| fact.name));
     let number = |name: &str| {
         let at = facts::ALL.iter().position(|fact| fact.name == name);
         at.map_or_else(String::new, |at| (at + 1).to_string())
@@ -35,10 +36,13 @@ pub(crate) fn section(cells: &Cells) -> Result<String, std::fmt::Error> {
     writeln!(out, "\n|---|{}", "---|".repeat(Cli::ALL.len()))?;
     for case in Case::ALL {
         write!(out, "| `{}` |", case.name())?;
-        for cli in Cli::ALL {
+        for (at, cli) in Cli::ALL.into_iter().enumerate() {
             let what = match (facts::cannot(cli, case), cells.get(&(case, cli))) {
                 (Some(fact), _) => format!("cannot: {}", number(fact.name)),
-                (None, None) => "not run".to_owned(),
+                (None, None) => kept
+                    .get(case.name())
+                    .and_then(|row| row.get(at))
+                    .map_or_else(|| "not run".to_owned(), |cell| (*cell).to_owned()),
                 (None, Some(None)) => "**fails**".to_owned(),
                 (None, Some(Some(facts))) if facts.is_empty() => "holds".to_owned(),
                 (None, Some(Some(facts))) => {
@@ -61,4 +65,32 @@ pub(crate) fn section(cells: &Cells) -> Result<String, std::fmt::Error> {
         writeln!(out, "{}. **{}** ({clis}): {}", at + 1, fact.name, fact.why)?;
     }
     Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn row<'p>(page: &'p str, case: &str) -> &'p str {
+        let head = format!("| `{case}` |");
+        page.lines().find(|line| line.starts_with(&head)).unwrap()
+    }
+
+    #[test]
+    fn a_row_that_was_not_played_is_kept_as_long_as_its_numbers_mean_the_same() {
+        let holds = |case| Cli::ALL.map(|cli| ((case, cli), Some(Vec::new())));
+        let abort = Cells::from([((Case::Abort, Cli::OpenCode), Some(vec![facts::ALL[1].name]))]);
+        let there = section(&abort, "").unwrap();
+        let kept = "| `abort` | not run | not run | not run | not run | holds, with 2 |";
+        assert_eq!(row(&there, "abort"), kept);
+        let page = section(&holds(Case::Limit).into(), &there).unwrap();
+        assert_eq!(row(&page, "abort"), kept);
+        let all = "| `limit` | holds | holds | holds | holds | holds |";
+        assert_eq!(row(&page, "limit"), all);
+        let renamed = there.replace(facts::ALL[1].name, "another");
+        let page = section(&holds(Case::Limit).into(), &renamed).unwrap();
+        assert!(!row(&page, "abort").contains("holds"));
+    }
 }
