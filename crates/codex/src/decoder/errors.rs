@@ -102,6 +102,15 @@ pub(crate) fn of_reconnect(reason: &str) -> AgentError {
     error
 }
 
+/// The turn ended before the model was asked; what the hook said of it, or nothing.
+pub(crate) fn held_back(why: &str) -> AgentError {
+    let mut message = "the model was not asked: a hook held the prompt back".to_owned();
+    if !why.trim().is_empty() {
+        message = format!("{message}: {}", why.trim());
+    }
+    AgentError::new(ErrorCode::CliError, ErrorKind::Permission, message)
+}
+
 /// Why the model stopped, where a failure says so.
 pub(crate) fn stop_reason(message: &str) -> Option<&str> {
     // An answer that a filter stopped is asked for again, as if the connection had broken.

@@ -197,11 +197,8 @@ impl CodexDecoder {
     /// The turn ended before the model was asked, which the CLI calls a success.
     fn held_back(&mut self, out: &mut Events) {
         self.failed = true;
-        out.error(AgentError::new(
-            ErrorCode::CliError,
-            ErrorKind::Permission,
-            "the model was not asked: a hook held the prompt back",
-        ));
+        // The CLI does not say why.
+        out.error(errors::held_back(""));
         self.turns.failed(None, out);
     }
 

@@ -4,7 +4,7 @@ use teamster_core::{AgentEvent, Events, NoticeLevel, NoticeSource, PlanEntry, Pl
 
 use super::errors::Failure;
 use super::protocol::CodexSession;
-use super::turn::{Ended, Playing};
+use super::turn::{Ended, Playing, Prompt};
 use crate::decoder::items::Stage;
 use crate::decoder::messages::Kind;
 use crate::decoder::wire::{Object, with_underscores};
@@ -15,7 +15,6 @@ const SILENT: &[&str] = &[
     "account/rateLimits/updated",
     "account/updated",
     "app/list/updated",
-    "hook/completed",
     "hook/started",
     "item/autoApprovalReview/completed",
     "item/autoApprovalReview/started",
@@ -91,6 +90,7 @@ impl CodexSession {
                     self.figures.reported(&report, of_turn)?;
                 }
             }
+            "hook/completed" => self.hook_ended(params)?,
             "item/started" => self.item(Stage::Started, params, out)?,
             "item/completed" => self.item(Stage::Completed, params, out)?,
             _ => self.told_of_turn(method, params, out)?,
@@ -244,6 +244,23 @@ impl CodexSession {
         Some(())
     }
 
+    /// A hook of the user's has ended. What it says of a tool or of the answer, the model is told.
+    fn hook_ended(&mut self, params: &Object<'_>) -> Option<()> {
+        let run = params.object("run")?;
+        let status = run.text("status")?;
+        if self.is_current(params)
+            && matches!(&*status, "blocked" | "stopped")
+            && let Some(playing) = &mut self.playing
+            && playing.prompt != Prompt::Taken
+        {
+            let said = run.objects("entries");
+            let said = said.iter().filter_map(|entry| entry.text("text"));
+            let why = said.collect::<Vec<_>>().join("\n");
+            playing.prompt = Prompt::HeldBack(why);
+        }
+        Some(())
+    }
+
     fn item(&mut self, stage: Stage, params: &Object<'_>, out: &mut Events) -> Option<()> {
         let item = params.object("item")?;
         let kind = item.text("type")?;
@@ -257,6 +274,11 @@ impl CodexSession {
             }
         }
         if kind == "userMessage" {
+            if self.is_current(params)
+                && let Some(playing) = &mut self.playing
+            {
+                playing.prompt = Prompt::Taken;
+            }
             if stage == Stage::Completed
                 && self.is_ours(params)
                 && let Some(thread) = &mut self.thread
@@ -362,6 +384,13 @@ impl Playing {
             return Ended {
                 is_error: true,
                 interrupted: true,
+                ..Ended::default()
+            };
+        }
+        if let Prompt::HeldBack(why) = &self.prompt {
+            out.error(errors::held_back(why));
+            return Ended {
+                is_error: true,
                 ..Ended::default()
             };
         }

@@ -18,6 +18,7 @@ pub(super) struct Playing {
     /// The CLI has said that it plays it. Before that it can be neither interrupted nor steered.
     pub(super) started: bool,
     pub(super) interrupt: Interrupt,
+    pub(super) prompt: Prompt,
     pub(super) items: Items,
     /// The parts of a summary of the model's reasoning, by the item that they are of.
     pub(super) parts: HashMap<String, u64>,
@@ -29,6 +30,17 @@ pub(super) struct Playing {
     pub(super) changes: HashMap<String, Value>,
     /// Another model that has answered.
     pub(super) model: Option<String>,
+}
+
+/// What became of a turn's prompt.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum Prompt {
+    #[default]
+    Given,
+    /// A hook does not let it through, and says this. The CLI calls such a turn completed.
+    HeldBack(String),
+    /// It is part of the conversation.
+    Taken,
 }
 
 /// Whether a turn is to be interrupted.

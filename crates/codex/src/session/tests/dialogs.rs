@@ -351,3 +351,25 @@ fn forked() {
     assert_eq!(input(result.session_usage), Some(3600));
     dialog.over();
 }
+
+#[test]
+fn held_back_by_a_hook() {
+    let mut dialog = Dialog::new("hook", &options(PermissionMode::Bypass));
+    let (_, result) = dialog.turn(3, "Are you ready?");
+    assert_eq!(result.text, "Ready.");
+    // The hook has looked at that prompt too. The CLI calls both turns completed.
+    let (events, result) = dialog.turn(4, "Do what is forbidden.");
+    let error = "the model was not asked: a hook held the prompt back: not this prompt";
+    assert_eq!(
+        events,
+        [
+            "session gpt-5.5".to_owned(),
+            format!("error Permission {error}"),
+            "turn_end true".to_owned(),
+            "done Failed".to_owned()
+        ]
+    );
+    assert_eq!(result.text, "");
+    assert_eq!(result.usage, None);
+    dialog.over();
+}

@@ -55,6 +55,35 @@ fn lines_of_another_turn_or_thread_are_not_of_this_one() {
     );
 }
 
+/// As those that speak of a tool or of the answer: the model is told, and the turn goes on.
+#[test]
+fn a_hook_that_blocks_something_else_than_the_prompt_is_no_error() {
+    let hook = |turn: &str, status: &str| {
+        notification(
+            "hook/completed",
+            json!({"turnId": turn, "run": {"eventName": "stop", "status": status,
+                   "entries": [{"kind": "feedback", "text": "go on"}]}}),
+        )
+    };
+    let taken = notification(
+        "item/completed",
+        json!({"turnId": "t1", "item": {"type": "userMessage", "id": "u1"}}),
+    );
+    assert_eq!(
+        turn_of(&[
+            hook("t0", "blocked"),
+            hook("t1", "completed"),
+            hook("t1", "failed"),
+            taken.clone(),
+            hook("t1", "blocked"),
+            hook("t1", "stopped"),
+        ]),
+        END
+    );
+    // Nor one that the CLI did not heed.
+    assert_eq!(turn_of(&[hook("t1", "blocked"), taken]), END);
+}
+
 /// The command of a turn before, which runs on in the background.
 #[test]
 fn what_comes_between_two_turns_begins_none() {
