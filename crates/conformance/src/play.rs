@@ -124,17 +124,12 @@ impl Stage {
         script: Script,
     ) -> anyhow::Result<Self> {
         let place = Place::new(bench, cli, name)?;
-        for (folder, files) in [
-            (place.directory(), &scenario.test.files),
-            (place.home(), &scenario.test.home),
-        ] {
-            for (name, content) in files {
-                let path = folder.join(name);
-                if let Some(folder) = path.parent() {
-                    std::fs::create_dir_all(folder)?;
-                }
-                std::fs::write(path, content)?;
+        for (name, content) in &scenario.test.files {
+            let path = place.directory().join(name);
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
             }
+            std::fs::write(path, content)?;
         }
         let mut settings = Settings::default();
         settings.directory = Some(place.directory());

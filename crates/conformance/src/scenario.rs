@@ -29,9 +29,6 @@ pub(crate) struct Test {
     /// Files that are in the working directory before.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
-    /// Files that are in the home folder before.
-    #[serde(default)]
-    pub(crate) home: BTreeMap<String, String>,
     /// Arguments for a CLI, by its id.
     #[serde(default)]
     pub(crate) args: BTreeMap<String, Vec<String>>,
@@ -250,7 +247,6 @@ impl Scenario {
                 run: vec![run],
                 service: Service::default(),
                 files: BTreeMap::new(),
-                home: BTreeMap::new(),
                 args: BTreeMap::new(),
                 models: BTreeMap::new(),
                 cold_only: Vec::new(),
