@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use teamster_claude::Claude;
-use teamster_core::{ErrorKind, RunStatus, SystemPrompt};
+use teamster_core::{ErrorKind, RunStatus, SystemPrompt, ToolKind};
 use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
 
 fn suite() -> Suite {
@@ -38,6 +38,10 @@ fn suite() -> Suite {
             "I will list it.The command worked.",
         )
         .text("mid_stream_disconnect_hard", "This will be cut ")
+        .call("tool_shell_ok", ToolKind::Execute)
+        .call("write_edit", ToolKind::Edit)
+        .call("conformance_mcp_tool_fails", ToolKind::Mcp)
+        .cut_off("sigterm_mid_tool", ToolKind::Execute)
         .tool(
             "tool_shell_ok",
             Tool::shell("printf 'a\\nb\\n'", "a\nb\n日本語 🙂"),

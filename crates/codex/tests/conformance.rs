@@ -1,9 +1,15 @@
 //! The suite of checks that every provider must pass.
 #![cfg(all(test, unix))]
 
+use std::path::Path;
+
 use teamster_codex::Codex;
 use teamster_core::{ErrorKind, RunStatus, SystemPrompt, ToolKind};
-use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
+use teamster_testkit::conformance::{
+    Announces, ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood,
+};
+use teamster_testkit::fixture::Fixture;
+use teamster_testkit::replay::calls as traced_calls;
 
 /// The command line of `codex`, from its `--help` and from what was tried.
 fn command_line() -> ArgvModel {
@@ -152,6 +158,13 @@ fn suite() -> Suite {
         // A server that is broken and not required leaves no trace.
         .status("mcpcfg_broken", RunStatus::Completed, None)
         .status("resume_2_second", RunStatus::Completed, None)
+        // A search on the web comes with its result, and changes nothing.
+        .announces(Announces::SideEffects)
+        .call("tool_shell_ok", ToolKind::Execute)
+        .call("cm_patch", ToolKind::Edit)
+        .call("mcp_ok", ToolKind::Mcp)
+        .call("agent_v1", ToolKind::Task)
+        .cut_off("sigkill_tool_tree_native", ToolKind::Execute)
         .tool(
             "tool_shell_ok",
             Tool::shell("printf 'alpha", "alpha\nbeta\nerr line\n"),
@@ -227,3 +240,16 @@ fn suite() -> Suite {
 }
 
 teamster_testkit::conformance_tests!(suite());
+
+/// The run started an agent, which asked the model; all that is told is that it was waited for.
+#[test]
+fn an_agent_of_the_newer_kind_is_not_told_before_it_is_waited_for() {
+    let names = |scenario: &str| -> Vec<String> {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/codex/0.169.0");
+        let fixture = Fixture::load(&Path::new(fixtures).join(scenario)).unwrap();
+        let calls = traced_calls(&fixture, &Codex).into_iter();
+        calls.map(|call| call.told.tool_name).collect()
+    };
+    assert_eq!(names("agent_v2"), ["wait"]);
+    assert_eq!(names("agent_v1"), ["spawn_agent", "wait", "close_agent"]);
+}

@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use teamster_copilot::Copilot;
-use teamster_core::{ErrorKind, RunStatus};
+use teamster_core::{ErrorKind, RunStatus, ToolKind};
 use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
 
 fn suite() -> Suite {
@@ -24,6 +24,11 @@ fn suite() -> Suite {
         )
         .text("record_max_tokens_once", "First half, second half.")
         .text("mid_stream_disconnect", "This answer breaks off in the mid")
+        .call("tool_shell_ok", ToolKind::Execute)
+        .call("record_tool_edit", ToolKind::Edit)
+        .call("mcp_ok", ToolKind::Mcp)
+        .call("record_subagent", ToolKind::Task)
+        .cut_off("record_sigkill_group_shell", ToolKind::Execute)
         .tool(
             "tool_shell_ok",
             Tool::shell(

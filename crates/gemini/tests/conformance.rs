@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use teamster_core::{ErrorKind, RunStatus, SystemPrompt};
+use teamster_core::{ErrorKind, RunStatus, SystemPrompt, ToolKind};
 use teamster_gemini::Gemini;
 use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
 
@@ -41,6 +41,10 @@ fn suite() -> Suite {
         // Nothing in the output tells which part was dropped.
         .text("drop_once", "PARTIAL-ONE PARTIAL-TWO FULL-ONE FULL-TWO.")
         .repeats(&["no_finish"])
+        .call("tool_id", ToolKind::Execute)
+        .call("auto_edit_write", ToolKind::Edit)
+        .call("mcp_ok", ToolKind::Mcp)
+        .cut_off("sigkill_tool_running", ToolKind::Execute)
         .tool(
             "tool_id",
             Tool::shell("echo with-server-id", "with-server-id"),

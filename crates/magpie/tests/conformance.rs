@@ -1,6 +1,6 @@
 //! The suite of the test kit. The runs are made up, as the CLI is.
 
-use teamster_core::{ErrorKind, RunStatus};
+use teamster_core::{ErrorKind, RunStatus, ToolKind};
 use teamster_magpie::Magpie;
 use teamster_testkit::conformance::{ArgvModel, Parser, Sent, Suite, Tool, Understood};
 
@@ -15,6 +15,7 @@ fn suite() -> Suite {
             understand,
         )
         .text("text", "Hello, world!")
+        .call("tool", ToolKind::Execute)
         .tool("tool", Tool::shell("echo a", "a\n"))
         .tool("tool", Tool::failed_shell("exit 3", "no"))
         .status("text", RunStatus::Completed, None)

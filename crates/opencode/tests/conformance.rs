@@ -4,9 +4,11 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use teamster_core::{CliProvider, ErrorKind, RunStatus, SystemPrompt};
+use teamster_core::{CliProvider, ErrorKind, RunStatus, SystemPrompt, ToolKind};
 use teamster_opencode::OpenCode;
-use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
+use teamster_testkit::conformance::{
+    Announces, ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood,
+};
 use teamster_testkit::fixture::Fixture;
 use teamster_testkit::replay::{Replay, ReplayOptions, replay};
 
@@ -34,6 +36,13 @@ fn suite() -> Suite {
         .text("mid_stream_disconnect", "")
         .text("broken_off_after_a_block", "First block whole again.After.")
         .text("text_after_a_call", "Before tool.After call text.End.")
+        // The first that is told of a tool comes with its result.
+        .announces(Announces::Nothing)
+        .call("tool_shell_ok", ToolKind::Execute)
+        .call("edits", ToolKind::Edit)
+        .call("mcp_ok", ToolKind::Mcp)
+        .call("task_subagent", ToolKind::Task)
+        .cut_off("sigkill_group_in_tool", ToolKind::Execute)
         .tool(
             "tool_shell_ok",
             Tool::shell("echo hello-from-shell", "hello-from-shell"),
@@ -234,7 +243,7 @@ fn system_prompt(sent: &Sent<'_>, config: &Value) -> Option<SystemPrompt> {
 
 // All but `reports`, which takes a message of two whole blocks [two_texts] for deltas; what it checks
 // beside that is checked below.
-teamster_testkit::conformance_tests!(@ suite(); grammar chunks cut_short text_once texts tools
+teamster_testkit::conformance_tests!(@ suite(); grammar chunks cut_short text_once texts tools calls
     statuses truths garbled parameters delivery prompts arguments mcp recorded);
 
 #[test]

@@ -2,7 +2,6 @@
 //! splitting, [`RunAssembler`] and the provider's decoder.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use teamster_core::{
     AgentError, AgentEvent, CliProvider, Decoder, ErrorCode, ErrorKind, Events, ExecuteParams,
@@ -11,7 +10,7 @@ use teamster_core::{
 use teamster_process::RuntimeConfig;
 use teamster_process::framing::{Frame, LineBuf};
 
-use crate::fixture::{Fixture, FixtureError, discover};
+use crate::fixture::Fixture;
 
 /// How to replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -110,19 +109,6 @@ impl TracedCall {
     pub fn was_announced(&self) -> bool {
         self.ended.is_none_or(|ended| self.line < ended)
     }
-}
-
-/// The [`calls`] of all recorded runs below a folder, each with the run's folder.
-pub fn calls_below(
-    folder: &Path,
-    provider: &dyn CliProvider,
-) -> Result<Vec<(PathBuf, TracedCall)>, FixtureError> {
-    let mut all = Vec::new();
-    for run in discover(folder).fixtures {
-        let calls = calls(&Fixture::load(&run)?, provider).into_iter();
-        all.extend(calls.map(|call| (run.clone(), call)));
-    }
-    Ok(all)
 }
 
 /// The calls of a recorded run, with the lines that told of them. What a decoder says at the end of a

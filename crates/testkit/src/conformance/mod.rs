@@ -34,6 +34,7 @@
 //! | [`Suite::text_once`] | no text is there twice; the answer is part of it |
 //! | [`Suite::texts`] | the text of a run is what the model said |
 //! | [`Suite::tools`] | calls and results: what was run, and whether it failed |
+//! | [`Suite::calls`] | calls of tools are told before their results, as the capabilities say |
 //! | [`Suite::statuses`] | how each run ended, and what its error means |
 //! | [`Suite::truths`] | what holds for the end of any run |
 //! | [`Suite::reports`] | capabilities that are about output are true of the fixtures |
@@ -50,6 +51,7 @@
 
 mod argv;
 mod asked;
+mod calls;
 mod garbled;
 mod launch;
 mod mcp;
@@ -70,6 +72,7 @@ use teamster_core::{
 use crate::fixture::{Fixture, discover};
 
 pub use argv::{ArgvModel, Parsed, Parser};
+pub use calls::Announces;
 pub use garbled::{Corpus, check_garbled};
 pub use sent::{Sent, Understood, toml_value};
 pub use verdict::{Failures, Verdict};
@@ -85,6 +88,9 @@ pub struct Suite {
     texts: Vec<(&'static str, &'static str)>,
     statuses: Vec<(&'static str, RunStatus, Option<ErrorKind>)>,
     tools: Vec<(&'static str, Tool)>,
+    announces: Announces,
+    calls: Vec<(&'static str, ToolKind)>,
+    cut_off: Vec<(&'static str, ToolKind)>,
     repeats: Vec<&'static str>,
     leaves_open: Vec<&'static str>,
     changed_prompts: Vec<&'static str>,
@@ -201,6 +207,9 @@ impl Suite {
             texts: Vec::new(),
             statuses: Vec::new(),
             tools: Vec::new(),
+            announces: Announces::Every,
+            calls: Vec::new(),
+            cut_off: Vec::new(),
             repeats: Vec::new(),
             leaves_open: Vec::new(),
             changed_prompts: Vec::new(),
@@ -269,6 +278,27 @@ impl Suite {
         self
     }
 
+    /// Which calls the CLI tells of before their results; without this: all.
+    #[must_use]
+    pub fn announces(mut self, announces: Announces) -> Self {
+        self.announces = announces;
+        self
+    }
+
+    /// A call of this kind, which can change things, ended in the fixtures of this name.
+    #[must_use]
+    pub fn call(mut self, scenario: &'static str, kind: ToolKind) -> Self {
+        self.calls.push((scenario, kind));
+        self
+    }
+
+    /// The only call in the fixtures of this name was of this kind and running when the run broke off.
+    #[must_use]
+    pub fn cut_off(mut self, scenario: &'static str, kind: ToolKind) -> Self {
+        self.cut_off.push((scenario, kind));
+        self
+    }
+
     /// Fixtures in which text is rightly there twice: because the model said it twice, or because
     /// nothing in the output tells that it is stale.
     #[must_use]
@@ -304,7 +334,7 @@ impl Suite {
 macro_rules! conformance_tests {
     ($suite:expr) => {
         $crate::conformance_tests!(@ $suite;
-            grammar chunks cut_short text_once texts tools statuses truths reports garbled
+            grammar chunks cut_short text_once texts tools calls statuses truths reports garbled
             recorded parameters delivery prompts arguments mcp);
     };
     (@ $suite:expr; $($check:ident)*) => {

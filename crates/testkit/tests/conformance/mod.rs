@@ -76,6 +76,18 @@ fn tools() {
 }
 
 #[test]
+fn calls() {
+    let late = Fault::CallWithResult;
+    finds(Suite::calls, late, "not told before its result");
+    let nothing = "expected the calls [(Execute, None)], got []";
+    finds(Suite::calls, late, nothing);
+    let hidden = "announces_tools: the suite says that all calls are";
+    finds(Suite::calls, Fault::HidesAnnouncing, hidden);
+    let kind = "there is no call of kind Execute";
+    finds(Suite::calls, Fault::NoToolKind, kind);
+}
+
+#[test]
 fn statuses() {
     let message = "expected (Failed, Some(Auth)), got (Failed, Some(Internal))";
     finds(Suite::statuses, Fault::ErrorKindOther, message);

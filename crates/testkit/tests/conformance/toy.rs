@@ -29,6 +29,7 @@ pub(crate) enum Fault {
     ResultWithoutOutput,
     FailureNotSeen,
     ResultDropped,
+    CallWithResult,
     ErrorKindOther,
     FailsWithoutError,
     CompletesWithError,
@@ -36,6 +37,7 @@ pub(crate) enum Fault {
     // The capabilities.
     SaysThinking,
     HidesCost,
+    HidesAnnouncing,
     SaysModel,
     HidesEffort,
     // The launch.
@@ -90,6 +92,7 @@ const fn capabilities() -> Capabilities {
     can.mcp.startup_timeout = true;
     can.text_deltas = true;
     can.usage = true;
+    can.announces_tools = true;
     can.live_usage = true;
     can.cost = true;
     can
@@ -125,6 +128,7 @@ impl CliProvider for Toy {
         match self.0 {
             Fault::SaysThinking => can.thinking = true,
             Fault::HidesCost => can.cost = false,
+            Fault::HidesAnnouncing => can.announces_tools = false,
             Fault::SaysModel => can.model = true,
             Fault::HidesEffort => can.effort = false,
             Fault::SaysTransport => can.mcp.transports = &["stdio", "http"],
@@ -212,6 +216,7 @@ impl CliProvider for Toy {
             fault: self.0,
             summary: RunSummary::default(),
             message: String::new(),
+            held: None,
         })
     }
 }
@@ -226,6 +231,8 @@ struct ToyDecoder {
     fault: Fault,
     summary: RunSummary,
     message: String,
+    /// A call that is told with its result.
+    held: Option<AgentEvent>,
 }
 
 #[derive(Deserialize)]
@@ -272,16 +279,24 @@ impl Decoder for ToyDecoder {
                     self.text(&id, &message, out);
                 }
             }
-            Line::Tool { id, command } => out.push(AgentEvent::ToolUse(Box::new(ToolUse::new(
-                "sh",
-                id,
-                match self.fault {
-                    Fault::NoToolKind => ToolKind::Other,
-                    _ => ToolKind::Execute,
-                },
-                json!({ "command": command }),
-            )))),
+            Line::Tool { id, command } => {
+                let call = AgentEvent::ToolUse(Box::new(ToolUse::new(
+                    "sh",
+                    id,
+                    match self.fault {
+                        Fault::NoToolKind => ToolKind::Other,
+                        _ => ToolKind::Execute,
+                    },
+                    json!({ "command": command }),
+                )));
+                if self.fault == Fault::CallWithResult {
+                    self.held = Some(call);
+                } else {
+                    out.push(call);
+                }
+            }
             Line::ToolEnd { id, output, exit } if self.fault != Fault::ResultDropped => {
+                self.held.take().into_iter().for_each(|call| out.push(call));
                 let result = ToolResult::new(
                     id,
                     match self.fault {
@@ -373,6 +388,11 @@ const RUNS: &[(&str, i32, &[&str])] = &[
             r#"{"type":"end"}"#,
         ],
     ),
+    (
+        "cut_off",
+        1,
+        &[r#"{"type":"tool","id":"t1","command":"sleep 9"}"#],
+    ),
     ("error", 1, &[r#"{"type":"end","error":"who are you?"}"#]),
 ];
 
@@ -409,6 +429,8 @@ pub(crate) fn suite(fault: Fault) -> Suite {
         .text("tool", "It failed.")
         .tool("tool", Tool::shell("echo \"a\"", "a\n"))
         .tool("tool", Tool::failed_shell("exit 3", "no"))
+        .call("tool", ToolKind::Execute)
+        .cut_off("cut_off", ToolKind::Execute)
         .status("text", teamster_core::RunStatus::Completed, None)
         .status(
             "error",

@@ -8,7 +8,6 @@ use super::CodexDecoder;
 
 mod any;
 mod mcp_results;
-mod side_effects;
 mod text;
 mod tools;
 mod turns;

@@ -1,56 +1,6 @@
-//! What of a run that broke off tells whether it may have changed something, in recorded runs.
+//! Which tools may have changed something, by their names.
 
-use std::path::{Path, PathBuf};
-
-use teamster_core::{CliProvider, ToolKind};
-use teamster_testkit::fixture::Fixture;
-use teamster_testkit::replay::{TracedCall, calls, calls_below};
-
-use crate::Gemini;
 use crate::decoder::tools::{is_own, kind};
-
-const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/gemini");
-
-/// The calls of a recorded run, with the lines that told of them.
-fn recorded(run: &str) -> Vec<TracedCall> {
-    calls(&Fixture::load(&Path::new(RUNS).join(run)).unwrap(), &Gemini)
-}
-
-/// The calls of all recorded runs, with the folder of the run.
-fn all_recorded() -> Vec<(PathBuf, TracedCall)> {
-    let all = calls_below(Path::new(RUNS), &Gemini).unwrap();
-    assert!(all.len() > 10, "only {} calls", all.len());
-    all
-}
-
-#[test]
-fn what_can_change_things_is_told_before_it_runs() {
-    assert!(Gemini.capabilities().announces_tools);
-    for (run, kind) in [
-        ("0.61.0/tool_id", ToolKind::Execute),
-        ("0.61.0/auto_edit_write", ToolKind::Edit),
-        ("0.61.0/mcp_ok", ToolKind::Mcp),
-    ] {
-        let calls = recorded(run);
-        let call = calls.iter().find(|call| call.told.kind == kind);
-        let call = call.unwrap_or_else(|| panic!("{run} has no call of {kind:?}"));
-        assert!(call.told.kind.has_side_effects(), "{run}");
-        let ended = call.ended.unwrap_or_else(|| panic!("{run}: no result"));
-        assert!(call.line < ended, "{run}: with its result");
-    }
-    for (run, call) in all_recorded() {
-        assert!(call.was_announced(), "{run:?}: {call:?}");
-    }
-}
-
-#[test]
-fn a_tool_that_was_cut_off_was_told() {
-    let calls = recorded("0.61.0/sigkill_tool_running");
-    let [call] = calls.as_slice() else {
-        panic!("{calls:?}")
-    };
-    assert_eq!((call.told.kind, call.ended), (ToolKind::Execute, None));
-}
 
 #[test]
 fn only_tools_that_leave_nothing_behind_have_a_kind_without_side_effects() {

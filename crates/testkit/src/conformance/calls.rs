@@ -1,0 +1,156 @@
+//! Checks of when calls of tools are told: of a run that broke off, that tells whether it may have
+//! changed something.
+
+use teamster_core::ToolKind;
+
+use super::output::place;
+use super::{Failures, Suite, Verdict};
+use crate::fixture::Fixture;
+use crate::replay::{TracedCall, calls};
+
+/// Which calls a CLI tells of before their results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Announces {
+    /// All of them.
+    Every,
+    /// Those that have a kind with side effects; the others come with their results.
+    SideEffects,
+    /// None: a call comes with its result, and one that was cut off not at all.
+    Nothing,
+}
+
+impl Announces {
+    /// What a call should have been, if it was told otherwise.
+    fn problem(self, call: &TracedCall) -> Option<&'static str> {
+        let before = match self {
+            Self::Every => true,
+            Self::SideEffects => call.told.kind.has_side_effects(),
+            Self::Nothing => false,
+        };
+        match before {
+            true if !call.was_announced() => Some("not told before its result"),
+            false if call.ended != Some(call.line) => Some("not told with its result"),
+            _ => None,
+        }
+    }
+}
+
+impl Suite {
+    /// Calls of tools are told when the suite says, in every fixture, and the capability
+    /// `announces_tools` is true of it. Each kind of tool that can change things is seen in a known
+    /// fixture, and has side effects; a call that was cut off is told if calls are.
+    pub fn calls(&self) -> Verdict {
+        let mut wrong = Failures::of("calls");
+        let can = self.provider.capabilities().announces_tools;
+        // Of agents that the CLI does not tell of there is nothing to see in the calls that it does.
+        if can && self.announces != Announces::Every {
+            wrong.add("announces_tools", "the suite says that not all calls are");
+        }
+        if !can && self.announces == Announces::Every {
+            wrong.add("announces_tools", "the suite says that all calls are");
+        }
+        for fixture in &self.fixtures {
+            for call in self.traced(fixture) {
+                if let Some(problem) = self.announces.problem(&call) {
+                    wrong.add(place(fixture), format!("{problem}: {call:?}"));
+                }
+            }
+        }
+        if self.calls.is_empty() {
+            wrong.add("the suite", "give at least one `call`");
+        }
+        for (scenario, kind) in &self.calls {
+            self.each_call_named(scenario, &mut wrong, |calls| has_call(calls, *kind));
+        }
+        for (scenario, kind) in &self.cut_off {
+            let told = match self.announces {
+                Announces::Nothing => vec![],
+                _ => vec![(*kind, None)],
+            };
+            self.each_call_named(scenario, &mut wrong, |calls| {
+                let seen: Vec<_> = calls.iter().map(|c| (c.told.kind, c.ended)).collect();
+                if seen == told {
+                    return Ok(());
+                }
+                Err(format!("expected the calls {told:?}, got {seen:?}"))
+            });
+        }
+        wrong.verdict()
+    }
+
+    fn each_call_named(
+        &self,
+        scenario: &str,
+        wrong: &mut Failures,
+        check: impl Fn(&[TracedCall]) -> Result<(), String>,
+    ) {
+        let fixtures = self.named(scenario);
+        if fixtures.is_empty() {
+            wrong.add(scenario, "there is no fixture of this name");
+        }
+        for fixture in fixtures {
+            wrong.add_if_err(place(fixture), check(&self.traced(fixture)));
+        }
+    }
+
+    fn traced(&self, fixture: &Fixture) -> Vec<TracedCall> {
+        calls(fixture, &*self.provider)
+    }
+}
+
+/// A call of this kind that ended. When it was told is looked at in all calls.
+fn has_call(calls: &[TracedCall], kind: ToolKind) -> Result<(), String> {
+    let Some(call) = calls.iter().find(|call| call.told.kind == kind) else {
+        return Err(format!("there is no call of kind {kind:?}"));
+    };
+    if !kind.has_side_effects() {
+        return Err(format!("{kind:?} has no side effects"));
+    }
+    match call.ended {
+        Some(_) => Ok(()),
+        None => Err(format!("the call of kind {kind:?} has no result")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use teamster_core::ToolUse;
+
+    use super::*;
+
+    fn call(kind: ToolKind, line: usize, ended: Option<usize>) -> TracedCall {
+        let told = ToolUse::new("tool", "id", kind, json!({}));
+        TracedCall { told, line, ended }
+    }
+
+    #[test]
+    fn a_call_that_is_told_at_the_wrong_time_is_found() {
+        use Announces::{Every, Nothing, SideEffects};
+        for (kind, ended, expected) in [
+            (ToolKind::Execute, Some(2), [true, true, false]),
+            (ToolKind::Execute, Some(1), [false, false, true]),
+            (ToolKind::Execute, None, [true, true, false]),
+            (ToolKind::Search, Some(2), [true, false, false]),
+            (ToolKind::Search, Some(1), [false, true, true]),
+        ] {
+            let call = call(kind, 1, ended);
+            let fine = [Every, SideEffects, Nothing].map(|it| it.problem(&call).is_none());
+            assert_eq!(fine, expected, "{call:?}");
+        }
+    }
+
+    #[test]
+    fn a_known_call_has_side_effects_and_a_result() {
+        let calls = [
+            call(ToolKind::Search, 1, Some(2)),
+            call(ToolKind::Edit, 3, None),
+        ];
+        for (kind, problem) in [
+            (ToolKind::Search, "Search has no side effects"),
+            (ToolKind::Edit, "the call of kind Edit has no result"),
+        ] {
+            assert_eq!(has_call(&calls, kind).unwrap_err(), problem);
+        }
+    }
+}
