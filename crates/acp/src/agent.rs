@@ -9,7 +9,7 @@ use teamster_core::{
 
 use crate::dialect::Plain;
 use crate::protocol::AcpProtocol;
-use crate::settings::{Approve, Settings};
+use crate::settings::{Approve, SESSION_CAPABILITIES, Settings};
 
 /// An agent of which nothing is known but the command that starts it, and that it then speaks the Agent
 /// Client Protocol on its stdin and stdout.
@@ -54,17 +54,6 @@ static CAPABILITIES: Capabilities = {
     can.slash_commands = true;
     // Whether it does is not known.
     can.file_mentions = true;
-    can
-};
-
-static SESSION_CAPABILITIES: SessionCapabilities = {
-    let mut can = SessionCapabilities::none();
-    can.interrupt = true;
-    can.clear = true;
-    can.set_model = true;
-    can.set_permission = true;
-    can.permissions = true;
-    can.images = true;
     can
 };
 

@@ -35,6 +35,6 @@ pub use dialect::{Chunk, Dialect, Figures, Next, Plain, Words};
 pub use errors::{During, RpcError};
 pub use one_turn::OneTurn;
 pub use protocol::AcpProtocol;
-pub use settings::{Approve, ModeSwitch, Settings};
+pub use settings::{Approve, ModeSwitch, SESSION_CAPABILITIES, Settings};
 pub use tool::{PermissionOption, Tool, ToolCall, ToolEnd};
 pub use turn::TurnSoFar;

@@ -11,11 +11,35 @@ use std::str::Lines;
 
 use serde_json::{Value, json};
 use teamster_core::{
-    AgentError, AgentEvent, Decision, Exchange, Exit, Order, OrderId, Permission, PermissionAnswer,
-    PermissionRequest, SessionAssembler, SessionProtocol, Turn,
+    AgentError, AgentEvent, Decision, Exchange, ExecuteParams, Exit, Order, OrderId, Permission,
+    PermissionAnswer, PermissionRequest, RunResult, SessionAssembler, SessionOptions,
+    SessionProtocol, SessionProvider, Turn, grammar,
 };
 
 pub use in_any_order::in_any_order;
+
+/// The result of a turn.
+///
+/// # Panics
+///
+/// If its events are no stream as it must be, or one of them is not known.
+pub fn result(events: &[AgentEvent]) -> &RunResult {
+    assert_eq!(grammar::check(events), Ok(()));
+    let is_unknown = |event: &&AgentEvent| matches!(event, AgentEvent::Unknown(_));
+    let unknown: Vec<_> = events.iter().filter(is_unknown).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    match events.last() {
+        Some(AgentEvent::Done(done)) => &done.result,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The names of the events' types, each once where several of one type follow one another.
+pub fn names(events: &[AgentEvent]) -> Vec<&'static str> {
+    let mut names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
+    names.dedup();
+    names
+}
 
 /// A recording that is being played.
 pub struct Replay<'a> {
@@ -43,6 +67,17 @@ impl<'a> Replay<'a> {
             answer: PermissionAnswer::Deny(None),
             grants_modes: false,
         }
+    }
+
+    /// The recording `stdout`, in a session of this provider's with changed parameters.
+    pub fn of(
+        provider: &dyn SessionProvider,
+        stdout: &'a str,
+        change: impl FnOnce(&mut ExecuteParams),
+    ) -> Self {
+        let mut params = ExecuteParams::new("");
+        change(&mut params);
+        Self::new(provider.protocol(&SessionOptions::new(params)), stdout)
     }
 
     /// The recording knows nothing of requests for a mode: they are granted once the agent has told its

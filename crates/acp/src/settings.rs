@@ -2,7 +2,19 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use teamster_core::{McpServer, PermissionMode, SessionOptions};
+use teamster_core::{McpServer, PermissionMode, SessionCapabilities, SessionOptions};
+
+/// What every session by the protocol can do.
+pub static SESSION_CAPABILITIES: SessionCapabilities = {
+    let mut can = SessionCapabilities::none();
+    can.interrupt = true;
+    can.clear = true;
+    can.set_model = true;
+    can.set_permission = true;
+    can.permissions = true;
+    can.images = true;
+    can
+};
 
 /// What a session is opened with, as far as the protocol tells it to the agent. What else there is, the
 /// agent's command line says.

@@ -1,6 +1,6 @@
 //! Sessions: one process of GitHub Copilot CLI for many turns, as an agent of the Agent Client Protocol.
 
-use teamster_acp::{AcpProtocol, Settings};
+use teamster_acp::{AcpProtocol, SESSION_CAPABILITIES, Settings};
 use teamster_core::{
     AgentError, Launch, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
 };
@@ -8,20 +8,9 @@ use teamster_core::{
 use crate::dialect::CopilotDialect;
 use crate::{Copilot, launch};
 
-static CAPABILITIES: SessionCapabilities = {
-    let mut can = SessionCapabilities::none();
-    can.interrupt = true;
-    can.clear = true;
-    can.set_model = true;
-    can.set_permission = true;
-    can.permissions = true;
-    can.images = true;
-    can
-};
-
 impl SessionProvider for Copilot {
     fn session_capabilities(&self) -> &SessionCapabilities {
-        &CAPABILITIES
+        &SESSION_CAPABILITIES
     }
 
     fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {

@@ -1,10 +1,10 @@
 //! Recorded sessions of the real program through the protocol.
 
 use serde_json::Value;
-use teamster_acp::replay::{Replay, in_any_order};
+use teamster_acp::replay::{Replay, in_any_order, names, result};
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, Order, PermissionAnswer,
-    PermissionMode, RunResult, RunStatus, SessionOptions, SessionProvider, ToolKind, grammar,
+    PermissionMode, RunStatus, SessionOptions, SessionProvider, ToolKind,
 };
 use teamster_gemini::Gemini;
 
@@ -13,29 +13,7 @@ fn replay(recording: &str) -> Replay<'_> {
 }
 
 fn replay_of(recording: &str, change: impl FnOnce(&mut ExecuteParams)) -> Replay<'_> {
-    let mut params = ExecuteParams::new("");
-    change(&mut params);
-    Replay::new(Gemini.protocol(&SessionOptions::new(params)), recording)
-}
-
-/// The result of a turn whose events are as they must be, all of them known.
-fn result(events: &[AgentEvent]) -> &RunResult {
-    assert_eq!(grammar::check(events), Ok(()));
-    let unknown: Vec<_> = events
-        .iter()
-        .filter(|e| matches!(e, AgentEvent::Unknown(_)))
-        .collect();
-    assert!(unknown.is_empty(), "{unknown:?}");
-    match events.last() {
-        Some(AgentEvent::Done(done)) => &done.result,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn names(events: &[AgentEvent]) -> Vec<&str> {
-    let mut names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
-    names.dedup();
-    names
+    Replay::of(&Gemini, recording, change)
 }
 
 /// Name, kind and input of the tools.

@@ -1,6 +1,6 @@
 //! Sessions: one process of OpenCode for many turns, as an agent of the Agent Client Protocol.
 
-use teamster_acp::{AcpProtocol, Approve, Settings};
+use teamster_acp::{AcpProtocol, Approve, SESSION_CAPABILITIES, Settings};
 use teamster_core::{
     AgentError, Launch, PermissionMode, SessionCapabilities, SessionOptions, SessionProtocol,
     SessionProvider,
@@ -9,20 +9,9 @@ use teamster_core::{
 use crate::dialect::OpenCodeDialect;
 use crate::{OpenCode, launch};
 
-static CAPABILITIES: SessionCapabilities = {
-    let mut can = SessionCapabilities::none();
-    can.interrupt = true;
-    can.clear = true;
-    can.set_model = true;
-    can.set_permission = true;
-    can.permissions = true;
-    can.images = true;
-    can
-};
-
 impl SessionProvider for OpenCode {
     fn session_capabilities(&self) -> &SessionCapabilities {
-        &CAPABILITIES
+        &SESSION_CAPABILITIES
     }
 
     fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {

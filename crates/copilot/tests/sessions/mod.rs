@@ -4,12 +4,11 @@ mod in_any_order;
 mod opening;
 mod permissions;
 
-use teamster_acp::replay::Replay;
+use teamster_acp::replay::{Replay, names, result};
 use teamster_copilot::Copilot;
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, Order, PermissionAnswer,
-    PermissionMode, RunResult, RunStatus, SessionOptions, SessionProvider, ToolKind, Usage,
-    grammar,
+    PermissionMode, RunStatus, ToolKind, Usage,
 };
 
 fn replay(recording: &str) -> Replay<'_> {
@@ -17,31 +16,11 @@ fn replay(recording: &str) -> Replay<'_> {
 }
 
 fn replay_of(recording: &str, change: impl FnOnce(&mut ExecuteParams)) -> Replay<'_> {
-    let mut params = ExecuteParams::new("");
-    change(&mut params);
-    Replay::new(Copilot.protocol(&SessionOptions::new(params)), recording)
+    Replay::of(&Copilot, recording, change)
 }
 
 fn with_server(params: &mut ExecuteParams) {
     params.mcp_servers = vec![McpServer::stdio("tiny", "tool", [""; 0])];
-}
-
-/// The result of a turn whose events are as they must be, all of them known.
-fn result(events: &[AgentEvent]) -> &RunResult {
-    assert_eq!(grammar::check(events), Ok(()));
-    let is_unknown = |event: &&AgentEvent| matches!(event, AgentEvent::Unknown(_));
-    let unknown: Vec<_> = events.iter().filter(is_unknown).collect();
-    assert!(unknown.is_empty(), "{unknown:?}");
-    match events.last() {
-        Some(AgentEvent::Done(done)) => &done.result,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn names(events: &[AgentEvent]) -> Vec<&str> {
-    let mut names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
-    names.dedup();
-    names
 }
 
 /// Names and kinds of the tools.
