@@ -8,6 +8,7 @@ mod prices;
 mod replay;
 mod schema;
 mod soak;
+mod surface;
 mod tidy;
 
 use std::io::{self, BufWriter, Write};
@@ -21,7 +22,7 @@ use clap::{Parser, Subcommand};
 #[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 all is well, 1 something was found, 2 the task could not run, \
-                  3 not run because the real CLIs cannot be installed."
+                  3 not run because what it needs (the real CLIs, a compiler) cannot be had here."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -52,6 +53,7 @@ enum Task {
     /// Let runs of the real CLIs fail and go on: never a side effect twice.
     Resilience(delegate::Args),
     Schema(schema::Args),
+    Surface(surface::Args),
     Tidy(tidy::Args),
 }
 
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Resilience(args) => delegate::run("resilience", &args),
         Task::Schema(args) => schema::run(args, &mut out),
+        Task::Surface(args) => surface::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),
     };
     let outcome = outcome.and_then(|outcome| {

@@ -135,6 +135,7 @@ mod launch;
 mod leftovers;
 mod live;
 #[cfg(not(feature = "mcp-files"))]
+#[allow(clippy::unused_self, reason = "called as those of `config_files` are")]
 mod no_config_files;
 mod notice;
 mod observe;
@@ -159,9 +160,10 @@ mod stop;
 mod trace;
 mod watchdog;
 
-/// The vocabulary, so that this crate and that of a provider are enough.
 #[cfg(not(feature = "mcp-files"))]
 use no_config_files as config_files;
+
+/// The vocabulary, so that this crate and that of a provider are enough.
 pub use teamster_core;
 
 pub use config::{EnvPolicy, RuntimeConfig};

@@ -1,0 +1,116 @@
+//! `cargo xtask surface`: what the libraries offer, as text.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use public_api::Builder;
+use serde::Deserialize;
+
+use crate::{Outcome, complain, generated, root};
+
+/// Where the lists are, from the root of the repository.
+const FOLDER: &str = "docs/surface";
+
+/// The version of rustdoc's JSON that is read here. It comes with the compiler, and 57 with Rust 1.95.
+const FORMAT: u32 = 57;
+
+/// List the public items of each library in docs/surface, so that a change of them is seen.
+///
+/// They are made from rustdoc's JSON, whose form is that of one compiler's version: with another one the
+/// task says so and exits with 3.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Args {
+    /// Write nothing; exit with 1 if what is there is not current
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // In a folder of its own: with `RUSTC_BOOTSTRAP`, cargo builds much of what others have built again.
+    let target = root().join("target/surface");
+    let status = Command::new(cargo)
+        .args(["doc", "--workspace", "--exclude", "xtask", "--lib"])
+        .args(["--no-deps", "--all-features", "--locked", "--target-dir"])
+        .arg(&target)
+        // JSON is not yet among what a stable compiler does without being asked like this.
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTDOCFLAGS", "-Zunstable-options --output-format=json")
+        .current_dir(root())
+        .status()
+        .context("cannot start cargo")?;
+    if !status.success() {
+        bail!("cargo doc failed");
+    }
+    let mut problems = false;
+    for library in libraries()? {
+        let json = target.join(format!("doc/{}.json", library.replace('-', "_")));
+        let format = format_of(&json)?;
+        if format != FORMAT {
+            complain(format_args!(
+                "this compiler writes version {format} of rustdoc's JSON, and version {FORMAT} is read"
+            ));
+            return Ok(Outcome::NotRun);
+        }
+        let api = Builder::from_rustdoc_json(&json)
+            .omit_blanket_impls(true)
+            .omit_auto_trait_impls(true)
+            .omit_auto_derived_impls(true)
+            .build()
+            .with_context(|| json.display().to_string())?;
+        let mut text = String::new();
+        for item in api.items() {
+            writeln!(text, "{item}")?;
+        }
+        let path = format!("{FOLDER}/{library}.txt");
+        problems |= !generated::bring(&path, &text, "surface", args.check, out)?;
+    }
+    Ok(Outcome::problems_if(problems))
+}
+
+/// The libraries that are published.
+fn libraries() -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    let folder = root().join("crates");
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let folder = entry?.path();
+        if folder.join("src/lib.rs").is_file() {
+            names.extend(published(&folder.join("Cargo.toml"))?);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The name of a package, if it is published.
+fn published(manifest: &Path) -> anyhow::Result<Option<String>> {
+    #[derive(Deserialize)]
+    struct Manifest {
+        package: Package,
+    }
+    #[derive(Deserialize)]
+    struct Package {
+        name: String,
+        publish: Option<bool>,
+    }
+    let text = fs::read_to_string(manifest).with_context(|| manifest.display().to_string())?;
+    let package = toml::from_str::<Manifest>(&text)
+        .with_context(|| manifest.display().to_string())?
+        .package;
+    Ok((package.publish != Some(false)).then_some(package.name))
+}
+
+fn format_of(json: &Path) -> anyhow::Result<u32> {
+    #[derive(Deserialize)]
+    struct Format {
+        format_version: u32,
+    }
+    let text = fs::read_to_string(json).with_context(|| json.display().to_string())?;
+    let format: Format = serde_json::from_str(&text).with_context(|| json.display().to_string())?;
+    Ok(format.format_version)
+}
