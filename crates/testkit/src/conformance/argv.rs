@@ -14,13 +14,13 @@ pub enum Parser {
     Clap,
     /// `yargs`, of JavaScript (Gemini CLI, OpenCode).
     Yargs,
-    /// `getopt_long`, of C and of shells.
+    /// `getopt_long`, of C and of shells. Tried with util-linux `getopt` 2.38.1.
     Getopt,
-    /// `argparse`, of Python.
+    /// `argparse`, of Python. Tried with scripts for Python 3.11.7, with and without sub-commands.
     Argparse,
-    /// `pflag`, of Go (`cobra`).
+    /// `pflag`, of Go (`cobra`). Tried with `kubectl create configmap` of version 1.32.4.
     Pflag,
-    /// No flags at all: every word is what it is.
+    /// No flags at all: every word is what it is. Tried with a Python script that prints `sys.argv`.
     Plain,
 }
 
@@ -50,10 +50,15 @@ impl Parser {
 ///   `getopt` and `pflag` no flag does, and a value that may be missing is always joined.
 /// - A word that is the name of a sub-command begins it, wherever it stands before `--`; from there
 ///   on that command's table holds.
+/// - With `getopt` flags and `--` come before all other words: POSIX and `POSIXLY_CORRECT` take what
+///   follows the first word for words. With `argparse` the other words stand together: those that a flag
+///   parts from the first are an error of its.
+/// - With `argparse` a command that has sub-commands has no other words, and no `--` before them.
 /// - What follows `--` is positional; for CLIs where it is not, see
 ///   [`without_double_dash`](Self::without_double_dash).
-/// - A flag with one value that is there twice is an error: `clap` refuses it and `yargs` makes a
-///   list of it. [`each`](Self::each) is for those that may be repeated.
+/// - A flag with one value that is there twice is an error: `clap` refuses it, `yargs` makes a
+///   list of it, and with `argparse` and `pflag` the last one holds, which with `argparse` is so for
+///   [`many`](Self::many) values as well. [`each`](Self::each) is for those that may be repeated.
 ///
 /// ```
 /// # use teamster_testkit::conformance::{ArgvModel, Parser};
@@ -180,6 +185,8 @@ impl ArgvModel {
         let mut parsed = Parsed::default();
         let mut level = self;
         let mut words = args.iter().peekable();
+        // A flag has come after another word.
+        let mut parted = false;
         while let Some(word) = words.next() {
             let text = word.as_bytes();
             if self.parser == Parser::Plain {
@@ -188,10 +195,13 @@ impl ArgvModel {
                 if !level.double_dash {
                     return Err("there is `--`, which does not protect what follows".into());
                 }
+                level.check_place(word, &parsed, parted)?;
                 parsed.positionals.extend(words.by_ref().cloned());
             } else if text.len() > 1 && text[0] == b'-' {
                 let (name, joined) = self.split(word);
                 let flag = level.flag(name)?;
+                level.check_flag(flag, &parsed)?;
+                parted |= !parsed.positionals.is_empty();
                 let follows = |words: &mut std::iter::Peekable<std::slice::Iter<'_, OsString>>| {
                     words
                         .next_if(|word| !word.as_bytes().starts_with(b"-"))
@@ -216,10 +226,44 @@ impl ArgvModel {
                 parsed.commands.push(name);
                 level = model;
             } else {
+                level.check_place(word, &parsed, parted)?;
                 parsed.positionals.push(word.clone());
             }
         }
         Ok(parsed)
+    }
+
+    /// Whether a word that is no flag, or `--`, may stand here. `parted` says that a flag has come after
+    /// another word.
+    fn check_place(&self, word: &OsStr, parsed: &Parsed, parted: bool) -> Result<(), String> {
+        let has_words = !parsed.positionals.is_empty();
+        match self.parser {
+            Parser::Argparse if !self.commands.is_empty() => {
+                Err(format!("{} is no sub-command", shown(word)))
+            }
+            Parser::Argparse if parted => Err(format!(
+                "a flag parts {} from the words before",
+                shown(word)
+            )),
+            Parser::Getopt if has_words && word == "--" => {
+                Err("`--` follows a word, after which it may be one itself".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a flag may stand here.
+    fn check_flag(&self, flag: &Flag, parsed: &Parsed) -> Result<(), String> {
+        let name = flag.name();
+        match self.parser {
+            Parser::Argparse if flag.arity == Arity::Many && parsed.has(&name) => {
+                Err(format!("{name} is there twice, and the last one holds"))
+            }
+            Parser::Getopt if !parsed.positionals.is_empty() => Err(format!(
+                "{name} follows a word, after which it may be one itself"
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// As [`parse`](Self::parse), of texts.

@@ -149,7 +149,9 @@ fn the_words_of_a_command_line_are_those_of_its_sub_commands_too() {
     }
 }
 
-/// After the documentation of `getopt_long`, `argparse` and `pflag`.
+/// Tried with `getopt -o vm: -l verbose,model:,color::,file:` (util-linux 2.38.1), a script of the same
+/// flags for Python's `argparse` (3.11.7) and those of `kubectl create configmap` (`pflag`, 1.32.4), as
+/// all that follows.
 fn small(parser: Parser) -> ArgvModel {
     ArgvModel::new(parser)
         .switches(&["--verbose|-v"])
@@ -195,4 +197,64 @@ fn a_plain_command_line_has_words_only() {
         .unwrap();
     assert_eq!(parsed.positionals, ["-m", "--", "x=y"]);
     assert!(parsed.flags.is_empty());
+}
+
+/// `POSIXLY_CORRECT=1 getopt -o v -- a -v` gives the words `a` and `-v`; without it, a flag and a word.
+#[test]
+fn with_getopt_flags_come_before_the_other_words() {
+    let model = small(Parser::Getopt);
+    let parsed = model.parse_words(&["-v", "--", "a", "--", "-v"]).unwrap();
+    assert_eq!(parsed.positionals, ["a", "--", "-v"]);
+    for args in [["a", "-v"], ["a", "--model=x"], ["a", "--"]] {
+        let error = model.parse_words(&args).unwrap_err();
+        assert!(error.contains("follows a word"), "{error}");
+    }
+    // `pflag` reads flags wherever they stand.
+    let parsed = small(Parser::Pflag).parse_words(&["a", "-v", "b"]).unwrap();
+    assert!(parsed.has("--verbose"));
+    assert_eq!(parsed.positionals, ["a", "b"]);
+}
+
+/// `a -v b`: "unrecognized arguments: b".
+#[test]
+fn with_argparse_the_other_words_stand_together() {
+    let model = small(Parser::Argparse);
+    for (args, words) in [
+        (["a", "--", "b"].as_slice(), ["a", "b"].as_slice()),
+        (&["a", "b", "-v"], &["a", "b"]),
+        (&["-v", "--", "a", "--", "b"], &["a", "--", "b"]),
+    ] {
+        let parsed = model.parse_words(args).unwrap();
+        assert_eq!(parsed.positionals, words, "{args:?}");
+    }
+    for args in [["a", "-v", "b"].as_slice(), &["a", "-v", "--", "b"]] {
+        let error = model.parse_words(args).unwrap_err();
+        assert!(error.starts_with("a flag parts "), "{error}");
+    }
+}
+
+/// Of `--file a --file b` only `b` is left.
+#[test]
+fn with_argparse_many_values_are_given_once() {
+    let twice = ["--file=a", "--file=b"];
+    let error = small(Parser::Argparse).parse_words(&twice).unwrap_err();
+    assert_eq!(error, "--file is there twice, and the last one holds");
+    let parsed = small(Parser::Pflag).parse_words(&twice).unwrap();
+    assert_eq!(parsed.texts("--file"), ["a", "b"]);
+}
+
+/// `hi` and `-- ask hi`: "invalid choice".
+#[test]
+fn with_argparse_a_command_that_has_sub_commands_has_no_other_words() {
+    let model = small(Parser::Argparse).command("ask", small(Parser::Argparse));
+    let parsed = model
+        .parse_words(&["-v", "ask", "--", "ask", "-m"])
+        .unwrap();
+    assert_eq!(parsed.commands, ["ask"]);
+    assert_eq!(parsed.positionals, ["ask", "-m"]);
+    for args in [["hi"].as_slice(), &["--", "ask", "hi"]] {
+        let error = model.parse_words(args).unwrap_err();
+        assert!(error.ends_with(" is no sub-command"), "{error}");
+    }
+    assert!(model.parse_words(&["ask", "--help"]).is_err());
 }
