@@ -1,4 +1,5 @@
-//! The version of the CLI, for a recorded run: the engine does not know it.
+//! The version of the CLI, for a recorded run: it is asked for when the run is over, so that no run
+//! begins later for it, and the engine cannot know it.
 
 use std::fs;
 use std::io::Write;

@@ -76,6 +76,9 @@ pub struct RuntimeConfig {
     /// one run. Unset, nothing is written.
     #[setters(into)]
     pub record_to: Option<PathBuf>,
+    /// The CLI's version, where it is known: a recording says it. The engine asks no program for it.
+    #[setters(into)]
+    pub cli_version: Option<String>,
 }
 
 impl Default for RuntimeConfig {
@@ -98,6 +101,7 @@ impl Default for RuntimeConfig {
             observer: None,
             on_start: None,
             record_to: None,
+            cli_version: None,
         }
     }
 }

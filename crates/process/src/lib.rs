@@ -100,7 +100,8 @@
 //! - `record.ndjson`, what the CLI added to its own record of the session, if the decoder asks for that;
 //! - `meta.json`, how the CLI was started and how it ended. Values of variables, arguments and settings
 //!   that are called like a credential (`…KEY`, `…TOKEN` and so on) or belong to an MCP server are
-//!   replaced by `…`, wherever they are repeated in it. `version` is left for whoever knows it.
+//!   replaced by `…`, wherever they are repeated in it. `version` is
+//!   [`cli_version`](RuntimeConfig::cli_version); whoever learns it later can fill it in.
 //!
 //! `cargo xtask replay DIR` in the repository of `teamster` gives the events again, less what the engine
 //! itself says: notices about files, and why it stopped the CLI (`stopped` in `meta.json`). What the

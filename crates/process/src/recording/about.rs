@@ -35,8 +35,7 @@ impl About {
     ) -> Self {
         let mut about = Self(Map::new());
         about.set("cli", cli);
-        // Who knows it can fill it in.
-        about.set("version", Value::Null);
+        about.set("version", config.cli_version.clone());
         about.set(
             "recorded_by",
             concat!("teamster ", env!("CARGO_PKG_VERSION")),

@@ -54,7 +54,8 @@ async fn every_byte_is_recorded_as_it_came_for_this_user_only() {
         .sleep(Duration::from_millis(20))
         .raw("1}\n{\"end\":false}\n{\"half")
         .exit(3);
-    let story = replayed(agent(&script), &place).await;
+    let run = agent(&script).config(|config| config.cli_version = Some("1.2.3".into()));
+    let story = replayed(run, &place).await;
     assert_eq!(story.result.exit_code, Some(3));
     assert_eq!(
         place.recorded(STDOUT),
@@ -75,7 +76,7 @@ async fn every_byte_is_recorded_as_it_came_for_this_user_only() {
     assert_eq!(names, [META, STDERR, STDOUT]);
     let meta = place.meta();
     assert_eq!(meta["cli"], "fake");
-    assert_eq!(meta["version"], Value::Null);
+    assert_eq!(meta["version"], "1.2.3");
     assert_eq!(meta["prompt"], "prompt");
     assert_eq!(meta["stdin"], "devnull");
     assert_eq!(meta["argv"][0], "teamster-fake-agent");
