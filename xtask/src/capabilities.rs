@@ -93,6 +93,10 @@ const ROWS: &[(&str, &str)] = &[
     ("liveUsage", "token figures while the run goes on"),
     ("liveCost", "cost while the run goes on"),
     (
+        "uncountedTools",
+        "tools in no figure, denied to a run with a limit of tokens or cost",
+    ),
+    (
         "announcesTools",
         "every tool that can change things is told before it runs",
     ),

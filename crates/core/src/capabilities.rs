@@ -62,6 +62,10 @@ pub struct Capabilities {
     pub live_usage: bool,
     /// The same for costs.
     pub live_cost: bool,
+    /// Tools whose use of tokens is in no figure, by the CLI's own names. The orchestrator denies them to
+    /// a run with a limit of tokens or cost, which could not hold with them, unless `allowed_tools` names
+    /// them.
+    pub uncounted_tools: &'static [&'static str],
     /// The stream tells every tool that can change things before it runs, by a `tool_use`.
     ///
     /// If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose
@@ -114,6 +118,7 @@ impl Capabilities {
             cost: false,
             live_usage: false,
             live_cost: false,
+            uncounted_tools: &[],
             announces_tools: false,
             runs_calls_after_answer: false,
             slash_commands: false,

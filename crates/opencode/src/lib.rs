@@ -67,6 +67,7 @@ static CAPABILITIES: Capabilities = {
     can.thinking = true;
     can.usage = true;
     can.live_usage = true;
+    can.uncounted_tools = &["task"];
     can.live_cost = true;
     can.cost = true;
     // A call is told with its result, when it has ended.

@@ -23,7 +23,7 @@ pub(crate) static ALL: [&Fact; 8] = [
     &CALL_MADE_TWICE,
     &WAIT_NOT_TOLD,
     &SUB_AGENTS_AT_THE_END,
-    &SUB_AGENTS_NOT_COUNTED,
+    &NO_SUB_AGENTS,
 ];
 
 static NO_READ_TOOL: Fact = Fact {
@@ -89,12 +89,12 @@ pub(crate) static SUB_AGENTS_AT_THE_END: Fact = Fact {
 };
 
 /// No line and no file has what sub-agents use.
-pub(crate) static SUB_AGENTS_NOT_COUNTED: Fact = Fact {
-    name: "sub-agents-not-counted",
+pub(crate) static NO_SUB_AGENTS: Fact = Fact {
+    name: "no-sub-agents",
     clis: &[Cli::OpenCode],
     cases: &[Case::SubAgentLimit],
-    why: "It tells nothing of what its sub-agents use: the limit holds for the main agent alone, and \
-          a notice says so.",
+    why: "It tells nothing of what its sub-agents use, so a run with a limit has none: the call fails, and \
+          the main agent goes on.",
 };
 
 impl Fact {

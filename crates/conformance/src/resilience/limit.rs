@@ -7,7 +7,7 @@ use teamster_orchestrator::{OutcomeStatus, RunRequest};
 use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
 use super::case::Case;
 use super::checks::{Findings, tell};
-use super::facts::{SUB_AGENTS_AT_THE_END, SUB_AGENTS_NOT_COUNTED};
+use super::facts::{NO_SUB_AGENTS, SUB_AGENTS_AT_THE_END};
 use super::stage::{Stage, nothing, orchestrator, perform};
 use crate::play::Bench;
 
@@ -71,8 +71,8 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
     let mut findings = Findings::default();
     let case = Case::SubAgentLimit;
     let at_the_end = findings.knows(&SUB_AGENTS_AT_THE_END, cli, case);
-    let never = findings.knows(&SUB_AGENTS_NOT_COUNTED, cli, case);
-    let answers = if at_the_end || never {
+    let none = findings.knows(&NO_SUB_AGENTS, cli, case);
+    let answers = if at_the_end || none {
         HELPER_ANSWERS
     } else {
         ANSWERS
@@ -108,9 +108,9 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
     let commands = stage.file(EFFECTS).lines().count();
     let usage = ran.outcome.usage.unwrap_or_default();
     let used = usage.total_tokens().unwrap_or_default();
-    if never {
+    if none {
         findings.same("the status", meta.status, OutcomeStatus::Success);
-        findings.same("commands", commands, HELPER_ANSWERS);
+        findings.same("commands", commands, 0);
         findings.same("tokens", used, 2 * (INPUT + OUTPUT));
         return Ok(findings);
     }

@@ -408,6 +408,31 @@ async fn only_a_run_with_a_budget_of_tokens_asks_for_figures_on_the_way() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_limit_takes_the_tools_that_no_figure_counts() {
+    for (limit, allowed, denied) in [
+        ("none", "", &["x"][..]),
+        ("tokens", "", &["x", "task"]),
+        ("usd", "", &["x", "task"]),
+        ("usd", "task", &["x"]),
+    ] {
+        let mut runtime = MockRuntime::new("claude");
+        runtime.add(Script::new().text("y"));
+        runtime.capabilities_mut().uncounted_tools = &["task"];
+        let runtime = Arc::new(runtime);
+        let mut request = request(&[&runtime]);
+        request.candidates[0].params.denied_tools = vec!["x".to_owned()];
+        request.candidates[0].params.allowed_tools = vec![allowed.to_owned()];
+        match limit {
+            "tokens" => request.budget.tokens = Some(1000),
+            "usd" => request.budget.usd = Some(1.0),
+            _ => {}
+        }
+        orchestrator().run(request).outcome().await;
+        assert_eq!(runtime.runs()[0].params.denied_tools, denied, "{limit}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_cannot_be_held_to_it_is_refused() {
     for what in ["usd", "tokens"] {
         let (good, mut bad) = (mock("good", [Script::new()]), MockRuntime::new("bad"));
