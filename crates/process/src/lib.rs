@@ -136,7 +136,6 @@ mod launch;
 mod leftovers;
 mod live;
 #[cfg(not(feature = "mcp-files"))]
-#[allow(clippy::unused_self, reason = "called as those of `config_files` are")]
 mod no_config_files;
 mod notice;
 mod observe;
