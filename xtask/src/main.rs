@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand};
 #[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 all is well, 1 something was found, 2 the task could not run, \
-                  3 not run because what it needs (the real CLIs, a compiler) cannot be had here."
+                  3 not run because what it needs (the real CLIs, a compiler) is missing here."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -167,7 +167,7 @@ mod tests {
                 let found = set.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| OsString::from(value))
             };
-            location.path(Path::new("/work"), &variable)
+            location.path(Path::new("/srv"), &variable)
         };
         let user = FileLocation::User {
             variable: "X_HOME",
@@ -177,7 +177,7 @@ mod tests {
         let home = ("HOME", "/home/a");
         assert_eq!(
             path(FileLocation::Project(".x/c"), &[]),
-            Some("/work/.x/c".into())
+            Some("/srv/.x/c".into())
         );
         assert_eq!(path(user, &[home]), Some("/home/a/.x/config.toml".into()));
         assert_eq!(

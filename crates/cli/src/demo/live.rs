@@ -73,7 +73,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
         .context("cannot write into a temporary folder")?;
     let mut env: BTreeMap<String, String> = pointing.env.into_iter().collect();
     env.insert("HOME".to_owned(), home.display().to_string());
-    // The script is harmless, whoever runs it.
+    // The script is harmless, also as root.
     let for_root = pointing.for_root.iter();
     env.extend(for_root.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
 

@@ -47,7 +47,7 @@ mkfifo done
 exec cat done >/dev/null
 "#;
 
-/// What is told of the agent by the next supervisor, with the process of the first one's loop. `None` where
+/// The agent's status from the next supervisor, and the process id of the first one's loop. `None` where
 /// no namespace can be made.
 #[expect(clippy::print_stderr, reason = "says why nothing was tested")]
 fn after(killed: &str) -> Option<(Value, u64)> {
@@ -79,14 +79,14 @@ fn after(killed: &str) -> Option<(Value, u64)> {
         .output()
         .unwrap();
     let stderr = String::from_utf8(ended.stderr).unwrap();
-    let told = fs::read_to_string(company.path("next.txt")).unwrap_or_default();
+    let status = fs::read_to_string(company.path("next.txt")).unwrap_or_default();
     let zombies = if killed == "both" { 2 } else { 1 };
     assert_eq!(
         stderr.matches("Z (zombie)").count(),
         zombies,
-        "{stderr}{told}"
+        "{stderr}{status}"
     );
-    assert!(!stderr.contains("left:"), "{stderr}{told}");
+    assert!(!stderr.contains("left:"), "{stderr}{status}");
     let found: Value = serde_json::from_slice(&ended.stdout).unwrap();
     Some((
         found["status"]["agents"][0].clone(),

@@ -359,7 +359,7 @@ fn a_pipe_into_which_nobody_writes_is_not_waited_for() {
         ended.stderr
     );
 
-    // One that somebody is slow to fill is as good as a file: it opens when it has a reader.
+    // A pipe that is filled late is read like a file; opening it to write waits for the reader.
     let mut running = Running::start(agent.command().args(["--ticks", "1"]));
     let mut writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     writer.write_all(b"MIN_SLEEP=7\n").unwrap();

@@ -74,7 +74,7 @@ fn an_answer_that_the_agent_cannot_take_is_a_denial_and_the_stream_says_why() {
             "Agent cannot run a tool with a changed input",
         ),
         (
-            // What the agent offers would be for ever.
+            // The only option offered allows the tool permanently.
             &ALL[..1],
             PermissionAnswer::Allow,
             json!({"outcome": "cancelled"}),
