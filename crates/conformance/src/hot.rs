@@ -173,15 +173,15 @@ async fn one(
 
 /// Whether a turn has ended well while something goes on in the background, so that the model's last answer
 /// is still to come.
-fn is_to_go_on(scenario: &Scenario, run: usize, told: &RunResult) -> bool {
+fn is_to_go_on(scenario: &Scenario, run: usize, result: &RunResult) -> bool {
     let last = scenario.answers(run).last().copied();
-    let is_told = |part: &Part| match part {
-        Part::Text(pieces) => told.text.ends_with(&pieces.whole()),
+    let is_said = |part: &Part| match part {
+        Part::Text(pieces) => result.text.ends_with(&pieces.whole()),
         _ => true,
     };
-    told.is_success()
+    result.is_success()
         && scenario.is_in_background()
-        && !last.is_some_and(|answer| answer.parts.iter().all(is_told))
+        && !last.is_some_and(|answer| answer.parts.iter().all(is_said))
 }
 
 /// The next turn that the CLI begins by itself.
@@ -360,8 +360,8 @@ mod tests {
 
     #[test]
     fn a_turn_goes_on_until_the_last_answer_is_told_where_something_is_in_the_background() {
-        let told = |status, text: &str| RunResult::default().status(status).text(text);
-        let goes_on = |name, status, text| is_to_go_on(&scenario(name), 0, &told(status, text));
+        let result = |status, text: &str| RunResult::default().status(status).text(text);
+        let goes_on = |name, status, text| is_to_go_on(&scenario(name), 0, &result(status, text));
         let (completed, failed) = (RunStatus::Completed, RunStatus::Failed);
         assert!(goes_on("background_command", completed, "It runs. "));
         assert!(!goes_on(

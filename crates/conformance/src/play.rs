@@ -396,7 +396,7 @@ fn result_of(events: &[AgentEvent]) -> anyhow::Result<RunResult> {
 }
 
 impl Played {
-    /// Tells what came in a turn that the CLI began by itself after this one, as a part of it.
+    /// Merges the result of a turn that the CLI started by itself after this one.
     pub(crate) fn go_on(&mut self, events: Vec<AgentEvent>) -> anyhow::Result<()> {
         let next = result_of(&events)?;
         self.unasked += 1;

@@ -38,7 +38,7 @@ impl Done {
 /// How many scenarios that mostly wait are played for each place of the others.
 const WAITING: usize = 3;
 
-/// Plays every scenario for every column that it has, so many at a time, and tells each as it is done. Those
+/// Plays every scenario for every column that it has, so many at a time, and reports each as it ends. Those
 /// that mostly wait begin first, and take none of the places.
 pub(crate) fn play_all(
     bench: &Bench,

@@ -28,7 +28,7 @@ struct Piece {
 }
 
 impl TextLedger {
-    /// A ledger that keeps where each message ends, and not the text: for who has that elsewhere
+    /// A ledger that keeps where each message ends, and not the text: for callers that keep it elsewhere
     /// ([`pieces_of`](Self::pieces_of)).
     pub fn without_text() -> Self {
         Self {
