@@ -223,7 +223,10 @@ struct Known {
 impl Known {
     /// What is new in a total, if all that was known can be in it.
     fn new_in(&self, total: &Self) -> Option<Self> {
-        let within = |(old, new): (Option<u64>, Option<u64>)| old.unwrap_or(0) <= new.unwrap_or(0);
+        // What the new sum does not tell says nothing about whether it goes on from the old one.
+        let within = |(old, new): (Option<u64>, Option<u64>)| {
+            new.is_none_or(|new| old.unwrap_or(0) <= new)
+        };
         let [old, new] = [self.tokens.figures(), total.tokens.figures()];
         let fits = old.into_iter().zip(new).all(within) && self.requests <= total.requests;
         fits.then(|| Self {
@@ -369,7 +372,9 @@ impl Reader {
                 premium: metrics.requests.cost,
             };
             let known = self.known.get(&model).copied().unwrap_or_default();
-            let new = match known.new_in(&total) {
+            let new = known.new_in(&total);
+            let goes_on = new.is_some();
+            let new = match new {
                 Some(new) => new,
                 // The requests themselves are counted, and the sum forgot some of them.
                 None if self.recorded => Known {
@@ -392,7 +397,12 @@ impl Reader {
                 record.sum = new.requests != 1;
                 sink.record(record);
             }
-            self.known.insert(model, total);
+            // Only of a sum that goes on are the figures that it does not tell those before it.
+            let tokens = match goes_on {
+                true => total.tokens.with(known.tokens, Option::or),
+                false => total.tokens,
+            };
+            self.known.insert(model, Known { tokens, ..total });
         }
         self.asked = false;
         Some(())

@@ -99,6 +99,31 @@ fn a_sum_that_began_anew_counts_as_it_is() {
 }
 
 #[test]
+fn a_sum_without_a_figure_goes_on_from_the_one_before() {
+    let (found, ..) = read(&[
+        begin("start"),
+        asked(),
+        shutdown(1, 115, 7),
+        begin("resume"),
+        asked(),
+        shutdown(3, 315, 17).replace(":315", ":null"),
+        begin("resume"),
+        asked(),
+        shutdown(4, 415, 20),
+    ]);
+    let figures: Vec<_> = found
+        .iter()
+        .map(|r| (r.requests, r.usage.input_tokens, r.usage.output_tokens))
+        .collect();
+    let expected = [
+        (1, Some(100), Some(7)),
+        (2, None, Some(10)),
+        (1, Some(300), Some(3)),
+    ];
+    assert_eq!(figures, expected);
+}
+
+#[test]
 fn what_the_records_tell_is_not_counted_again_with_the_sum() {
     let sum = shutdown(1, 20, 2).replace("\"cost\":1.5", "\"cost\":1");
     let (found, without, _) = read(&[begin("start"), asked(), record(20), sum]);
