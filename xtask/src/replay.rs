@@ -16,6 +16,10 @@ use teamster_testkit::snapshot;
 
 use crate::{Outcome, complain, root};
 
+/// The test that asserts the snapshots of the repository: with it, a snapshot that is accepted here has the
+/// header that insta would give it.
+pub(crate) const SNAPSHOT_SOURCE: &str = "fixtures/tests/it.rs";
+
 /// Replay recorded runs through their provider's decoder and compare the events with events.snap.
 ///
 /// A fixture is a folder with stdout.ndjson (what the CLI printed) and, if they are there, stderr.txt
@@ -219,14 +223,14 @@ fn judge(fixture: &Fixture, replay: &Replay, accept: bool) -> anyhow::Result<Ver
     }
     let path = fixture.snapshot_path();
     let actual = snapshot::render(&replay.events);
-    let expected = match fs::read_to_string(&path) {
+    let text = match fs::read_to_string(&path) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     };
-    let verdict = match expected {
+    let verdict = match text {
         None => Verdict::Missing,
-        Some(expected) => match snapshot::diff(&expected, &actual) {
+        Some(text) => match snapshot::diff(snapshot::without_header(&text), &actual) {
             None => return Ok(Verdict::Ok),
             Some(diff) => Verdict::Differs(diff),
         },
@@ -234,7 +238,8 @@ fn judge(fixture: &Fixture, replay: &Replay, accept: bool) -> anyhow::Result<Ver
     if !accept {
         return Ok(verdict);
     }
-    fs::write(&path, actual).with_context(|| path.display().to_string())?;
+    let text = snapshot::with_header(SNAPSHOT_SOURCE, &actual);
+    fs::write(&path, text).with_context(|| path.display().to_string())?;
     Ok(Verdict::Accepted)
 }
 

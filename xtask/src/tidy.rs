@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use teamster_testkit::fixture::{SNAPSHOT, STDOUT};
+use teamster_testkit::snapshot;
 
+use crate::replay::SNAPSHOT_SOURCE;
 use crate::{Outcome, root};
 
 /// Most lines of a Rust file. Longer ones are hard to find one's way in.
@@ -48,10 +50,10 @@ const CHECKS: &[Check] = &[
 /// provider crates, names of CLIs outside of them.
 ///
 /// Rust files have at most 500 lines; provider crates have the files of the table "Provider anatomy" in
-/// docs/architecture.md; every crate
-/// has a description, a license and the workspace's lints; every library asks for documentation;
-/// every fixture has a snapshot and every snapshot a fixture; links between files lead somewhere; no test
-/// sleeps in real time; no tabs, no spaces at the end of a line, nothing half-finished in code.
+/// docs/architecture.md; every crate has a description, a license and the workspace's lints; every library
+/// asks for documentation; every fixture has a snapshot, and every snapshot a fixture and no more than its
+/// test in its header; links between files lead somewhere; no test sleeps in real time; no tabs, no spaces
+/// at the end of a line, nothing half-finished in code.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The folder to check [default: this repository]
@@ -147,7 +149,7 @@ impl Tree {
                 self.read_folder(&entry.path())?;
             } else if kind.is_file() {
                 let path = entry.path();
-                let is_text = [".rs", ".md", ".toml"]
+                let is_text = [".rs", ".md", ".toml", SNAPSHOT]
                     .iter()
                     .any(|end| name.ends_with(end));
                 let text = if is_text {
@@ -243,10 +245,14 @@ fn documentation(tree: &Tree, problems: &mut Vec<Problem>) {
 }
 
 fn snapshots(tree: &Tree, problems: &mut Vec<Problem>) {
+    let header = snapshot::with_header(SNAPSHOT_SOURCE, "");
     for file in &tree.files {
         let Some((folder, name)) = file.path.rsplit_once('/') else {
             continue;
         };
+        if !folder.starts_with("fixtures/") {
+            continue;
+        }
         let (other, message) = match name {
             STDOUT => (
                 SNAPSHOT,
@@ -258,8 +264,12 @@ fn snapshots(tree: &Tree, problems: &mut Vec<Problem>) {
             ),
             _ => continue,
         };
-        if folder.starts_with("fixtures/") && !tree.has(&format!("{folder}/{other}")) {
+        if !tree.has(&format!("{folder}/{other}")) {
             problems.push(file.problem(0, message));
+        }
+        if name == SNAPSHOT && !file.text.starts_with(&header) {
+            let problem = format!("has another header than `source: {SNAPSHOT_SOURCE}` alone");
+            problems.push(file.problem(0, problem));
         }
     }
 }

@@ -226,7 +226,9 @@ fn write(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<(
                 fs::write(to.join(file), bytes)?;
             }
         }
-        fs::write(to.join(SNAPSHOT), events)?;
+        // A new one has a header with nothing but the test that asserts the snapshots.
+        let snapshot = snapshot::with_header("fixtures/tests/it.rs", &events);
+        fs::write(to.join(SNAPSHOT), snapshot)?;
     }
     Ok(())
 }
@@ -237,12 +239,13 @@ fn check(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<V
     for (number, from) in recorded.iter().enumerate() {
         let fixture = fixture(fixtures, &done.scenario, number);
         let path = fixture.join(SNAPSHOT);
-        let Ok(before) = fs::read_to_string(&path) else {
+        let Ok(text) = fs::read_to_string(&path) else {
             bail!("{} is not there", path.display());
         };
+        let before = snapshot::without_header(&text);
         let now = events_of(from)?;
-        let same = without_chance(&before) == without_chance(&now);
-        if let Some(diff) = snapshot::diff(&before, &now).filter(|_| !same) {
+        let same = without_chance(before) == without_chance(&now);
+        if let Some(diff) = snapshot::diff(before, &now).filter(|_| !same) {
             found.push(format!("{}\n{diff}", path.display()));
         }
     }

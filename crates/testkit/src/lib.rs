@@ -10,7 +10,8 @@
 //! - [`fixture`]: recorded runs of real CLIs, as folders.
 //! - [`replay`]: such a run, taken through the code that a live run goes through.
 //! - [`snapshot`]: its events as text, for people to read and for tests to compare.
-//! - `conformance` (feature `conformance`): the suite of checks that every provider must pass.
+//! - `conformance` (feature `conformance`): the suite of checks that every provider must pass. With it come
+//!   `snapshot_tests!` and `insta`, the crate that it asserts with.
 //!
 //! Processes, signals and pipes are Unix here, so the fake agent, the stand-ins, [`proc`] and the
 //! suite exist on Unix only.
@@ -29,3 +30,6 @@ pub mod replay;
 pub mod snapshot;
 #[cfg(unix)]
 pub mod stand_in;
+
+#[cfg(feature = "conformance")]
+pub use insta;

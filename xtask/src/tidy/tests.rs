@@ -35,7 +35,10 @@ fn what_is_in_order_is_not_mentioned() {
             ("crates/a/src/lib.rs", "#![warn(missing_docs)]\n"),
             ("crates/a/README.md", readme),
             ("fixtures/c/1/x/stdout.ndjson", "\t \n"),
-            ("fixtures/c/1/x/events.snap", ""),
+            (
+                "fixtures/c/1/x/events.snap",
+                "---\nsource: fixtures/tests/it.rs\n---\ndone\n",
+            ),
             ("target/x.rs", "\t"),
             ("target-musl/x.rs", "\t"),
         ]),
@@ -69,6 +72,7 @@ fn every_check_finds_what_it_is_for() {
             "crates/a/src/lib.rs: `#![warn(missing_docs)]` is missing",
             "fixtures/c/1/x/stdout.ndjson: has no snapshot: run `cargo xtask replay --accept`",
             "fixtures/c/1/y/events.snap: is the snapshot of nothing: there is no stdout.ndjson",
+            "fixtures/c/1/y/events.snap: has another header than `source: fixtures/tests/it.rs` alone",
             "README.md:3: the link to none.md is dead",
         ]
     );

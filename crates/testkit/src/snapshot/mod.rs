@@ -17,22 +17,20 @@
 //!
 //! Rendering takes every event and every type of field apart by name, so that a field that is
 //! added to the vocabulary and not here does not compile.
+//!
+//! The text is kept beside its recording as a snapshot of insta's: a header, then the lines.
 
+#[cfg(feature = "conformance")]
+mod check;
 mod quote;
 mod redact;
 mod render;
 mod result;
 
-use std::fmt::Write as _;
-use std::io;
-use std::path::Path;
-
 use similar::TextDiff;
-use teamster_core::CliProvider;
 
-use crate::fixture::{Fixture, discover};
-use crate::replay::{ReplayOptions, replay};
-
+#[cfg(feature = "conformance")]
+pub use check::check;
 pub use redact::{IdKind, Redactor};
 pub use render::render;
 
@@ -50,82 +48,19 @@ pub fn diff(expected: &str, actual: &str) -> Option<String> {
     )
 }
 
-/// The environment variable that has [`check`] write the snapshots that differ; any value but an empty one.
-pub const ACCEPT: &str = "TEAMSTER_ACCEPT_SNAPSHOTS";
-
-/// Replays all fixtures below a folder and compares them with their snapshots.
+/// The text of a snapshot file with these events, as insta writes it.
 ///
-/// The error is a report for a person: all differences as diffs, snapshots that are missing, and streams
-/// that break the grammar. With [`ACCEPT`] set, what differs is written instead of reported; a stream that
-/// breaks the grammar is never accepted.
-///
-/// [`snapshot_tests!`](crate::snapshot_tests) makes a test of it.
-pub fn check(provider: &dyn CliProvider, folder: &Path) -> Result<(), String> {
-    let accept = std::env::var_os(ACCEPT).is_some_and(|value| !value.is_empty());
-    check_with(provider, folder, accept)
+/// `source` is the file with the test that asserts it, from the root of its workspace.
+pub fn with_header(source: &str, events: &str) -> String {
+    format!("---\nsource: {source}\n---\n{events}")
 }
 
-fn check_with(provider: &dyn CliProvider, folder: &Path, accept: bool) -> Result<(), String> {
-    let found = discover(folder);
-    let mut report = String::new();
-    for error in &found.errors {
-        let _ = writeln!(report, "{error}");
-    }
-    if found.fixtures.is_empty() {
-        let _ = writeln!(report, "no fixtures in {}", folder.display());
-    }
-    for dir in &found.fixtures {
-        if let Err(problem) = check_one(provider, dir, accept) {
-            let _ = writeln!(report, "{}: {problem}", dir.display());
-        }
-    }
-    if report.is_empty() {
-        return Ok(());
-    }
-    Err(format!(
-        "{report}Read the differences; `{ACCEPT}=1 cargo test` accepts them."
-    ))
-}
-
-fn check_one(provider: &dyn CliProvider, dir: &Path, accept: bool) -> Result<(), String> {
-    let fixture = Fixture::load(dir).map_err(|error| error.to_string())?;
-    let replay = replay(&fixture, provider, ReplayOptions::default());
-    if let Err(violation) = &replay.grammar {
-        return Err(violation.to_string());
-    }
-    let path = fixture.snapshot_path();
-    let actual = render(&replay.events);
-    let difference = match std::fs::read_to_string(&path) {
-        Ok(expected) => match diff(&expected, &actual) {
-            None => return Ok(()),
-            Some(difference) => format!("the events differ\n{difference}"),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => format!("no {}", path.display()),
-        Err(error) => return Err(error.to_string()),
-    };
-    if !accept {
-        return Err(difference);
-    }
-    std::fs::write(&path, actual).map_err(|error| error.to_string())
-}
-
-/// A `#[test]` that replays all fixtures below a folder and compares their events with the snapshots beside
-/// them ([`snapshot::check`](crate::snapshot::check)).
-///
-/// ```ignore
-/// teamster_testkit::snapshot_tests!(MyProvider, concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"));
-/// ```
-#[macro_export]
-macro_rules! snapshot_tests {
-    ($provider:expr, $fixtures:expr $(,)?) => {
-        #[test]
-        fn snapshots() {
-            let fixtures = ::std::path::Path::new($fixtures);
-            if let Err(report) = $crate::snapshot::check(&$provider, fixtures) {
-                panic!("{report}");
-            }
-        }
-    };
+/// The events in the text of a snapshot file.
+pub fn without_header(text: &str) -> &str {
+    let header_and_events = text
+        .strip_prefix("---\n")
+        .and_then(|rest| rest.split_once("\n---\n"));
+    header_and_events.map_or(text, |(_, events)| events)
 }
 
 #[cfg(test)]

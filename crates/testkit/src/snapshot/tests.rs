@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use teamster_core::AgentEvent;
 
-use super::{diff, render};
+use super::{diff, render, with_header, without_header};
 
 /// Events from their wire form, which is shorter to write than their types.
 fn events(values: impl IntoIterator<Item = Value>) -> Vec<AgentEvent> {
@@ -225,4 +225,15 @@ fn differences() {
     +x
      d
     "#);
+}
+
+#[test]
+fn a_header_is_put_on_and_taken_off() {
+    let events = "text         - \"a\"\n---\ndone         completed\n";
+    let file = with_header("tests/it.rs", events);
+    assert_eq!(file, format!("---\nsource: tests/it.rs\n---\n{events}"));
+    assert_eq!(without_header(&file), events);
+    let more = file.replacen("\n---", "\nexpression: x\n---", 1);
+    assert_eq!(without_header(&more), events);
+    assert_eq!(without_header(events), events);
 }
