@@ -224,9 +224,8 @@ impl Known {
     /// What is new in a total, if all that was known can be in it.
     fn new_in(&self, total: &Self) -> Option<Self> {
         // What the new sum does not tell says nothing about whether it goes on from the old one.
-        let within = |(old, new): (Option<u64>, Option<u64>)| {
-            new.is_none_or(|new| old.unwrap_or(0) <= new)
-        };
+        let within =
+            |(old, new): (Option<u64>, Option<u64>)| new.is_none_or(|new| old.unwrap_or(0) <= new);
         let [old, new] = [self.tokens.figures(), total.tokens.figures()];
         let fits = old.into_iter().zip(new).all(within) && self.requests <= total.requests;
         fits.then(|| Self {
@@ -398,9 +397,10 @@ impl Reader {
                 sink.record(record);
             }
             // Only of a sum that goes on are the figures that it does not tell those before it.
-            let tokens = match goes_on {
-                true => total.tokens.with(known.tokens, Option::or),
-                false => total.tokens,
+            let tokens = if goes_on {
+                total.tokens.with(known.tokens, Option::or)
+            } else {
+                total.tokens
             };
             self.known.insert(model, Known { tokens, ..total });
         }
