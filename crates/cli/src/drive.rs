@@ -73,7 +73,7 @@ impl Feed for Run {
 
     fn exit_code(entry: &LifecycleEntry) -> Option<u8> {
         match &entry.event {
-            RunEvent::End { result, .. } => Some(exit_code::of_outcome(result)),
+            RunEvent::End(outcome) => Some(exit_code::of(&outcome.result)),
             _ => None,
         }
     }

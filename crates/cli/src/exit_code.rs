@@ -3,8 +3,7 @@
 use std::io;
 
 use anyhow::Context;
-use teamster::orchestrator::{Outcome, OutcomeStatus};
-use teamster::{AgentError, BudgetKind, ErrorCode, ErrorKind, RunResult, RunStatus};
+use teamster::{AgentError, BudgetKind, ErrorCode, RunResult, RunStatus};
 
 /// The run completed; the command did what it should.
 pub(crate) const SUCCESS: u8 = 0;
@@ -77,7 +76,7 @@ pub(crate) fn of_lost(error: io::Error) -> u8 {
     })
 }
 
-/// The exit code for a run that ended like this.
+/// The exit code for a run that ended like this, of perhaps several attempts.
 pub(crate) fn of(result: &RunResult) -> u8 {
     match result.status {
         RunStatus::Completed => SUCCESS,
@@ -99,26 +98,6 @@ pub(crate) fn of(result: &RunResult) -> u8 {
     }
 }
 
-/// The exit code for a run of perhaps several attempts that came to this.
-pub(crate) fn of_outcome(outcome: &Outcome) -> u8 {
-    let error = outcome.error();
-    if outcome.meta.status == OutcomeStatus::Error && error.is_some_and(out_of_time) {
-        return TIMEOUT;
-    }
-    let invalid = |error: &AgentError| error.kind == ErrorKind::Invalid;
-    match (outcome.meta.status, &outcome.last_result) {
-        (OutcomeStatus::Success, _) => SUCCESS,
-        (OutcomeStatus::Aborted, _) => ABORTED,
-        (_, Some(result)) => match of(result) {
-            // The run itself ended it: its budget was spent.
-            SUCCESS | ABORTED => AGENT_ERROR,
-            code => code,
-        },
-        (_, None) if error.is_some_and(invalid) => USAGE,
-        _ => AGENT_ERROR,
-    }
-}
-
 /// The time of the run's budget is over.
 fn out_of_time(error: &AgentError) -> bool {
     error.budget() == Some(BudgetKind::Time)
@@ -127,7 +106,7 @@ fn out_of_time(error: &AgentError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teamster::ErrorDetail;
+    use teamster::{ErrorDetail, ErrorKind};
 
     fn failed(code: ErrorCode) -> RunResult {
         RunResult::default().errors(vec![AgentError::new(code, ErrorKind::Internal, "x")])
@@ -145,26 +124,9 @@ mod tests {
         assert_eq!(of(&with(RunStatus::TimedOut)), 4);
         assert_eq!(of(&with(RunStatus::Incomplete)), 5);
         assert_eq!(of(&with(RunStatus::Aborted)), 130);
-    }
-
-    #[test]
-    fn every_outcome_has_its_code() {
-        let mut outcome = Outcome::new("r", "claude", OutcomeStatus::Success);
-        assert_eq!(of_outcome(&outcome), 0);
-        outcome.meta.status = OutcomeStatus::Aborted;
-        assert_eq!(of_outcome(&outcome), 130);
-        outcome.meta.status = OutcomeStatus::Error;
-        assert_eq!(of_outcome(&outcome), 1);
-        outcome.meta.error = Some(AgentError::invalid_params("x"));
-        assert_eq!(of_outcome(&outcome), 2);
-        outcome.last_result = Some(Box::new(failed(ErrorCode::CliNotFound)));
-        assert_eq!(of_outcome(&outcome), 3);
-        outcome.last_result = Some(Box::new(RunResult::default().status(RunStatus::Aborted)));
-        assert_eq!(of_outcome(&outcome), 1);
         let error = AgentError::new(ErrorCode::BudgetExceeded, ErrorKind::Budget, "x");
         let error = error.detail(ErrorDetail::budget(BudgetKind::Time, Some(2.0)));
-        outcome.meta.error = Some(error);
-        assert_eq!(of_outcome(&outcome), 4);
+        assert_eq!(of(&RunResult::default().errors(vec![error])), 4);
     }
 
     #[test]

@@ -226,7 +226,6 @@ impl Account {
                     .iter()
                     .filter_map(|denial| denial.tool_id.clone()),
             );
-            self.spent.reported_turns = sum(self.spent.reported_turns, result.num_turns);
             now.turns = result.num_turns.unwrap_or(now.turns);
         }
         let mut ended = match result {
@@ -453,7 +452,6 @@ impl Account {
             usage: self.spent.usage.plus(self.now.usage),
             cost_usd: sum(self.spent.cost_usd, self.now.cost_usd),
             turns: self.spent.turns.saturating_add(self.now.turns),
-            reported_turns: self.spent.reported_turns,
         }
     }
 
@@ -471,9 +469,14 @@ impl Account {
         self.spent
     }
 
-    /// What the agents have said, and the attempts.
-    pub(crate) fn into_parts(self) -> (TextLedger, Vec<Attempt>) {
-        (self.said, self.log)
+    /// What the agents have said, as far as it stands: at the end of the run.
+    pub(crate) fn take_said(&mut self) -> TextLedger {
+        mem::take(&mut self.said)
+    }
+
+    /// The attempts that are over.
+    pub(crate) fn attempts(&self) -> &[Attempt] {
+        &self.log
     }
 }
 

@@ -15,16 +15,18 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use teamster_core::time::millis;
-use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, RunResult};
+use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind, ExecuteParams, Id};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use crate::account::{Account, Ended};
 use crate::events::Sender;
-use crate::log::{Report, Wanted};
+use crate::log::{Part, Wanted};
+use crate::merge::Merge;
 use crate::observer::Accepted;
 use crate::plan::{Plan, Standing, Step, Who, wanted_wait};
 use crate::registry::{Key, Registration, Registry, Slot, Update};
 use crate::request::{Budget, Candidate, OnEvent};
+use crate::runtime::may_repeat;
 use crate::{OrchestratorConfig, RunObserver, RunRequest};
 use attempt::until;
 use caught::observed;
@@ -43,22 +45,23 @@ pub(crate) struct Driver {
     on_event: Option<OnEvent>,
     observer: Option<Arc<dyn RunObserver>>,
     account: Account,
+    merge: Merge,
     /// The agents' events are wanted too.
     agents: bool,
     /// Events of the run's own are wanted of text and tools.
     details: bool,
-    /// The last attempt ended without a result.
-    broke_off: bool,
     /// The end of the run was reported.
     ended: bool,
     /// What was not sent to the consumer of the log yet.
-    reports: Vec<Report>,
+    parts: Vec<Part>,
+    /// The number and the time of the log's last entry.
+    seq: u64,
+    at_ms: u64,
     accepted: Instant,
     accepted_ms: u64,
     budget: Budget,
     /// The time of the budget is over, and the run was aborted for it.
     out_of_time: Arc<AtomicBool>,
-    last_result: Option<Box<RunResult>>,
     told_session: Option<Id>,
     /// The sessions that this run knows to exist, each with its provider.
     sessions: HashSet<(String, Id)>,
@@ -85,11 +88,13 @@ impl Driver {
         let side_effects = request.retry.side_effects.clone();
         Self {
             account: Account::new(run_id.clone(), side_effects, details),
+            merge: Merge::new(may_repeat(request)),
             agents: wanted.agents,
             details,
-            broke_off: false,
             ended: false,
-            reports: Vec::new(),
+            parts: Vec::new(),
+            seq: 0,
+            at_ms: 0,
             accepted_ms: (config.clock)(),
             run_id,
             registry,
@@ -101,7 +106,6 @@ impl Driver {
             accepted: Instant::now(),
             budget: request.budget,
             out_of_time: Arc::default(),
-            last_result: None,
             told_session: None,
             sessions: HashSet::new(),
         }

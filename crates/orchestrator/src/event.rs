@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, Id};
 
-use crate::{Outcome, OutcomeStatus};
+use crate::Outcome;
+use crate::outcome::wire;
 
 /// One thing that happened to a run.
 ///
@@ -34,17 +35,16 @@ pub enum RunEvent {
         model: Option<String>,
     },
     /// The run is over.
+    ///
+    /// On the wire it has a form of its own: `runId`, `status` (`success`, `aborted`, `error`), `durationMs`
+    /// and `result`, with the messages as `payloads` and what else is known in `meta`. Read again, it has
+    /// what that form has.
     #[serde(rename = "run:end")]
-    End {
-        /// The run.
-        run_id: Id,
-        /// How it ended.
-        status: OutcomeStatus,
-        /// From its acceptance to its end, in milliseconds: waiting included.
-        duration_ms: u64,
-        /// What came of it.
-        result: Box<Outcome>,
-    },
+    End(
+        #[serde(with = "wire")]
+        #[cfg_attr(feature = "schema", schemars(with = "wire::End<'static>"))]
+        Box<Outcome>,
+    ),
     /// The run failed for good. What was tried again is told by [`Retry`](Self::Retry) and
     /// [`Fallback`](Self::Fallback) only.
     #[serde(rename = "run:error")]
@@ -134,7 +134,7 @@ impl RunEvent {
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Start { .. } => "run:start",
-            Self::End { .. } => "run:end",
+            Self::End(_) => "run:end",
             Self::Error { .. } => "run:error",
             Self::Retry { .. } => "run:retry",
             Self::Fallback { .. } => "run:fallback",
@@ -149,8 +149,8 @@ impl RunEvent {
     /// The run that it belongs to; of [`Newer`](Self::Newer) that is not known.
     pub fn run_id(&self) -> Option<&Id> {
         Some(match self {
+            Self::End(outcome) => &outcome.run_id,
             Self::Start { run_id, .. }
-            | Self::End { run_id, .. }
             | Self::Error { run_id, .. }
             | Self::Retry { run_id, .. }
             | Self::Fallback { run_id, .. }

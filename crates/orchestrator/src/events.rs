@@ -8,7 +8,7 @@ use std::vec;
 use teamster_core::AbortHandle;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::log::Report;
+use crate::log::Part;
 
 /// A way on which this many events may wait before the run waits for its consumer, or fewer long ones.
 pub(crate) fn channel(most: usize) -> (Sender, Receiver) {
@@ -33,7 +33,7 @@ pub(crate) fn channel(most: usize) -> (Sender, Receiver) {
 const BYTES: usize = 1024;
 
 /// Events, and the room that they take.
-type Batch = (Vec<Report>, usize);
+type Batch = (Vec<Part>, usize);
 
 /// The end of the run.
 pub(crate) struct Sender {
@@ -47,7 +47,7 @@ pub(crate) struct Sender {
 pub(crate) struct Receiver {
     events: mpsc::UnboundedReceiver<Batch>,
     /// What was received and not yet read.
-    batch: vec::IntoIter<Report>,
+    batch: vec::IntoIter<Part>,
     /// The room that its batch took.
     taken: usize,
     room: Arc<Semaphore>,
@@ -58,13 +58,13 @@ impl Sender {
     ///
     /// A run that was told to stop waits for nobody: else one whose consumer has fallen asleep could
     /// not be stopped, and would keep its slot for ever.
-    pub(crate) async fn send(&self, events: &mut Vec<Report>, abort: &AbortHandle) {
+    pub(crate) async fn send(&self, events: &mut Vec<Part>, abort: &AbortHandle) {
         if events.is_empty() {
             return;
         }
         let mut room = 0;
-        for report in events.iter() {
-            let (count, bytes) = report.size();
+        for part in events.iter() {
+            let (count, bytes) = part.size();
             room += count + bytes / BYTES;
         }
         let room = room.min(self.most);
@@ -84,15 +84,15 @@ impl Sender {
     }
 
     /// Sends events without waiting for room.
-    pub(crate) fn send_at_once(&self, events: Vec<Report>) {
+    pub(crate) fn send_at_once(&self, events: Vec<Part>) {
         // Without a consumer they are for nobody.
         let _ = self.events.send((events, 0));
     }
 }
 
 impl Receiver {
-    /// The next event; `None` when there will be no more.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Report>> {
+    /// What comes next; `None` when there will be no more.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Part>> {
         loop {
             if let Some(event) = self.batch.next() {
                 return Poll::Ready(Some(event));
@@ -105,8 +105,8 @@ impl Receiver {
         }
     }
 
-    /// The next events that were sent together; `None` when there will be no more.
-    pub(crate) fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<Report>>> {
+    /// What was sent together next; `None` when there will be no more.
+    pub(crate) fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<Part>>> {
         // More than was taken if the events were sent after an abort, when nobody waits any more.
         self.room.add_permits(mem::take(&mut self.taken));
         self.events.poll_recv(cx).map(|batch| {

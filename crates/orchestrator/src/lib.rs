@@ -31,8 +31,8 @@
 //!
 //! let outcome = run.outcome().await;
 //! assert_eq!(outcome.answer(), Some("Done."));
-//! assert_eq!(outcome.meta.provider, "codex");
-//! assert_eq!(outcome.meta.attempts, 2);
+//! assert_eq!(outcome.provider, "codex");
+//! assert_eq!(outcome.attempts.len(), 2);
 //! # Ok::<(), AgentError>(())
 //! # }).unwrap();
 //! ```
@@ -43,6 +43,7 @@ mod drive;
 mod event;
 mod events;
 mod log;
+mod merge;
 mod observer;
 mod orchestrator;
 mod outcome;
@@ -56,7 +57,7 @@ pub use event::{Next, RunEvent};
 pub use log::{LifecycleEntry, RunLog, RunLogEntry};
 pub use observer::{Accepted, Observed, RunObserver};
 pub use orchestrator::{Clock, Orchestrator, OrchestratorConfig, Run};
-pub use outcome::{Attempt, Outcome, OutcomeMeta, OutcomeStatus, Payload};
+pub use outcome::{Attempt, Outcome};
 pub use policy::{Action, AfterSideEffects, RetryPolicy, SideEffectRule, SideEffects};
 pub use registry::{ActiveRun, Held, Limits, RunPhase};
 pub use request::{Budget, Candidate, OnEvent, RunRequest};

@@ -1,14 +1,12 @@
 //! The log of a run: the events of its agents and of the run itself, in one order.
 
-use std::collections::VecDeque;
-use std::{mem, vec};
+use std::vec;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use teamster_core::{AbortHandle, Id, LogEntry};
 
-use crate::runtime::Merge;
 use crate::{Run, RunEvent};
 
 /// What the consumer of a run's log wants beside the events of the run itself.
@@ -20,48 +18,35 @@ pub(crate) struct Wanted {
     pub(crate) details: bool,
 }
 
-/// What the task of a run reports, in order.
+/// A part of a run's log.
 #[derive(Debug)]
-pub(crate) enum Report {
-    /// Events of the attempt that goes on.
+pub(crate) enum Part {
+    /// Events of an agent.
     Agents(Vec<LogEntry>),
     /// An event of the run itself.
     Run(LifecycleEntry),
-    /// What the agents have said, as far as it stands: before the end of the run, and the last report of a run
-    /// whose task is gone.
-    Said(Said),
 }
 
-/// What the agents have said.
-#[derive(Debug, Default)]
-pub(crate) struct Said {
-    pub(crate) text: String,
-    /// Their last message, if the last attempt broke off without a result that has it.
-    pub(crate) last_message: Option<String>,
-}
-
-impl Report {
+impl Part {
     /// It is the end of the run.
     pub(crate) fn is_end(&self) -> bool {
-        matches!(self, Self::Run(entry) if matches!(entry.event, RunEvent::End { .. }))
+        matches!(self, Self::Run(entry) if matches!(entry.event, RunEvent::End(_)))
     }
 
     /// How many events it has, and about how many bytes of memory they hold.
     pub(crate) fn size(&self) -> (usize, usize) {
-        let bytes = match self {
+        match self {
             Self::Agents(entries) => {
                 let bytes = entries.iter().map(LogEntry::approximate_bytes);
-                return (entries.len(), bytes.sum());
+                (entries.len(), bytes.sum())
             }
             Self::Run(entry) => match &entry.event {
                 RunEvent::Chunk { content, .. } | RunEvent::Message { content, .. } => {
-                    content.len()
+                    (1, content.len())
                 }
-                _ => 0,
+                _ => (1, 0),
             },
-            Self::Said(_) => 0,
-        };
-        (1, bytes)
+        }
     }
 }
 
@@ -79,17 +64,6 @@ pub struct LifecycleEntry {
     pub attempt: u32,
     /// What happened.
     pub event: RunEvent,
-}
-
-impl LifecycleEntry {
-    pub(crate) fn new(at_ms: u64, attempt: u32, event: RunEvent) -> Self {
-        Self {
-            seq: 0,
-            at_ms,
-            attempt,
-            event,
-        }
-    }
 }
 
 impl Serialize for LifecycleEntry {
@@ -204,32 +178,17 @@ impl RunLogEntry {
 #[derive(Debug)]
 pub struct RunLog {
     run: Run,
-    merge: Merge,
-    parts: VecDeque<Part>,
+    parts: vec::IntoIter<Part>,
     /// What is left of the last part.
     agents: vec::IntoIter<LogEntry>,
-    seq: u64,
-    at_ms: u64,
-    ended: bool,
-}
-
-/// Some of a log.
-#[derive(Debug)]
-pub(crate) enum Part {
-    Agents(Vec<LogEntry>),
-    Run(LifecycleEntry),
 }
 
 impl RunLog {
-    pub(crate) fn new(run: Run, merge: Merge) -> Self {
+    pub(crate) fn new(run: Run) -> Self {
         Self {
             run,
-            merge,
-            parts: VecDeque::new(),
+            parts: Vec::new().into_iter(),
             agents: Vec::new().into_iter(),
-            seq: 0,
-            at_ms: 0,
-            ended: false,
         }
     }
 
@@ -259,68 +218,10 @@ impl RunLog {
     /// What comes next; `None` after `done`. Cancel-safe.
     pub(crate) async fn next_part(&mut self) -> Option<Part> {
         loop {
-            if let Some(part) = self.parts.pop_front() {
+            if let Some(part) = self.parts.next() {
                 return Some(part);
             }
-            if self.ended {
-                return None;
-            }
-            match self.run.next_reports().await {
-                Some(reports) => self.take(reports),
-                None => self.lost(),
-            }
+            self.parts = self.run.next_parts().await?.into_iter();
         }
-    }
-
-    /// Adds what follows from reports of the run's task.
-    fn take(&mut self, reports: Vec<Report>) {
-        let mut merged = Vec::new();
-        for report in reports {
-            match report {
-                Report::Agents(entries) => self.merge.agents(entries, &mut merged),
-                Report::Said(said) => self.merge.said(said),
-                Report::Run(mut entry) => {
-                    let attempt = self.merge.attempt();
-                    self.add(mem::take(&mut merged), attempt);
-                    self.at_ms = self.at_ms.max(entry.at_ms);
-                    self.seq += 1;
-                    (entry.seq, entry.at_ms) = (self.seq, self.at_ms);
-                    self.ended = matches!(entry.event, RunEvent::End { .. });
-                    self.merge.lifecycle(&entry.event, &mut merged);
-                    self.parts.push_back(Part::Run(entry));
-                    // What ends an attempt belongs to it.
-                    self.add(mem::take(&mut merged), attempt);
-                }
-            }
-        }
-        let attempt = self.merge.attempt();
-        self.add(merged, attempt);
-    }
-
-    /// The run's task is gone: the Tokio runtime shuts down, or has no clock.
-    fn lost(&mut self) {
-        self.ended = true;
-        let aborted = self.run.abort_handle().is_aborted();
-        let attempt = self.merge.attempt();
-        let mut merged = Vec::new();
-        self.merge.lost(aborted, &mut merged);
-        self.add(merged, attempt);
-    }
-
-    /// Adds events of an attempt.
-    fn add(&mut self, mut entries: Vec<LogEntry>, attempt: u32) {
-        if entries.is_empty() {
-            return;
-        }
-        for entry in &mut entries {
-            self.seq += 1;
-            entry.seq = self.seq;
-            entry.run_id = Some(self.run.id().clone());
-            entry.attempt = attempt;
-            // An error that was held back is told at this time.
-            self.at_ms = self.at_ms.max(entry.at_ms);
-            entry.at_ms = self.at_ms;
-        }
-        self.parts.push_back(Part::Agents(entries));
     }
 }

@@ -3,20 +3,20 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use derive_setters::Setters;
 use futures_core::Stream;
 use teamster_core::time::epoch_ms;
-use teamster_core::{AbortHandle, AgentError, Id};
+use teamster_core::{AbortHandle, AgentError, Id, RunAssembler, RunResult, RunStatus};
 use uuid::Uuid;
 
 use crate::drive::Driver;
 use crate::events::{Receiver, channel};
-use crate::log::{LifecycleEntry, Report, Wanted};
+use crate::log::{LifecycleEntry, Part, Wanted};
 use crate::registry::Registry;
-use crate::{ActiveRun, Held, Limits, Outcome, OutcomeStatus, RunEvent, RunRequest};
+use crate::{ActiveRun, Held, Limits, Outcome, RunEvent, RunRequest};
 
 /// How many events may wait for a slow consumer before the run waits for it, unless it was told to
 /// stop. The agent itself never does: beyond this its events wait in memory and on disk.
@@ -128,7 +128,6 @@ impl Orchestrator {
             id,
             events,
             abort,
-            seq: 0,
             ended: false,
         }
     }
@@ -171,7 +170,6 @@ pub struct Run {
     id: Id,
     events: Receiver,
     abort: AbortHandle,
-    seq: u64,
     ended: bool,
 }
 
@@ -193,34 +191,21 @@ impl Run {
 
     fn poll_entry(&mut self, cx: &mut Context<'_>) -> Poll<Option<LifecycleEntry>> {
         loop {
-            match self.poll_report(cx) {
-                Poll::Ready(Some(Report::Run(mut entry))) => {
-                    self.seq += 1;
-                    entry.seq = self.seq;
-                    return Poll::Ready(Some(entry));
-                }
-                Poll::Ready(Some(Report::Agents(_) | Report::Said(_))) => {}
-                Poll::Ready(None) => return Poll::Ready(None),
-                Poll::Pending => return Poll::Pending,
+            let part = ready!(self.events.poll(cx));
+            self.ended |= part.as_ref().is_none_or(Part::is_end);
+            match part {
+                Some(Part::Run(entry)) => return Poll::Ready(Some(entry)),
+                Some(Part::Agents(_)) => {}
+                None => return Poll::Ready(None),
             }
         }
     }
 
-    /// The next reports of the run's task; `None` when there will be no more. Cancel-safe.
-    pub(crate) async fn next_reports(&mut self) -> Option<Vec<Report>> {
-        let reports = std::future::poll_fn(|cx| self.events.poll_batch(cx)).await;
-        self.ended |= reports
-            .as_ref()
-            .is_none_or(|all| all.iter().any(Report::is_end));
-        reports
-    }
-
-    fn poll_report(&mut self, cx: &mut Context<'_>) -> Poll<Option<Report>> {
-        let report = self.events.poll(cx);
-        if let Poll::Ready(report) = &report {
-            self.ended |= report.as_ref().is_none_or(Report::is_end);
-        }
-        report
+    /// The next parts of the run's log; `None` when there will be no more. Cancel-safe.
+    pub(crate) async fn next_parts(&mut self) -> Option<Vec<Part>> {
+        let parts = std::future::poll_fn(|cx| self.events.poll_batch(cx)).await;
+        self.ended |= (parts.as_ref()).is_none_or(|parts| parts.iter().any(Part::is_end));
+        parts
     }
 
     /// Stops the run, in the way that lets its CLI clean up. Its events still end with
@@ -237,12 +222,16 @@ impl Run {
     /// Reads the rest of the events and gives what came of the run.
     pub async fn outcome(mut self) -> Outcome {
         while let Some(event) = self.next().await {
-            if let RunEvent::End { result, .. } = event {
-                return *result;
+            if let RunEvent::End(outcome) = event {
+                return *outcome;
             }
         }
         // Only after `next` was already called to the end, or when the Tokio runtime shuts down.
-        Outcome::new(self.id.clone(), "", OutcomeStatus::Aborted)
+        let aborted = RunResult::default()
+            .status(RunStatus::Aborted)
+            .aborted(true)
+            .errors(vec![RunAssembler::aborted_error()]);
+        Outcome::new(self.id.clone(), "", aborted)
     }
 }
 

@@ -1,167 +1,73 @@
 //! What came of a run.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, RunResult, Usage};
+pub(crate) mod wire;
 
-/// What came of a run, over all its attempts. A figure that no CLI reported is absent, never 0.
+use serde::{Deserialize, Serialize};
+use teamster_core::{AgentError, Id, RunResult, Usage};
+
+/// What came of a run, over all its attempts: its result, and what only a run of several attempts has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The agent's messages, in order: text of one message id, up to a tool call, its end, or the end of a
-    /// turn. Those of an attempt after which the prompt was sent again are not among them. Empty where
-    /// [`execute_observed`](crate::Orchestrator::execute_observed) gives it, whose `done` has the text.
-    pub payloads: Vec<Payload>,
-    /// What all attempts used together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    /// The answer in the shape of `output_schema`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structured_output: Option<Value>,
-    /// How it went.
-    pub meta: OutcomeMeta,
-    /// The result of the last attempt, if there was one: whole, except in the log of a run, whose `done` has
-    /// the text. Not on the wire.
-    #[serde(skip)]
-    pub last_result: Option<Box<RunResult>>,
-}
-
-impl Outcome {
-    /// The outcome of a run of which nothing else is known: no attempt, no message, no figure.
-    pub fn new(run_id: impl Into<Id>, provider: impl Into<String>, status: OutcomeStatus) -> Self {
-        Self {
-            payloads: Vec::new(),
-            usage: None,
-            structured_output: None,
-            meta: OutcomeMeta {
-                run_id: run_id.into(),
-                status,
-                session_id: None,
-                provider: provider.into(),
-                model: None,
-                duration_ms: 0,
-                error: None,
-                attempts: 0,
-                attempt_log: Vec::new(),
-                cost_usd: None,
-                num_turns: None,
-            },
-            last_result: None,
-        }
-    }
-
-    /// The agent's last message.
-    pub fn answer(&self) -> Option<&str> {
-        self.payloads.last().map(|payload| payload.text.as_str())
-    }
-
-    /// Whether the agent finished well.
-    pub fn is_success(&self) -> bool {
-        self.meta.status == OutcomeStatus::Success
-    }
-
-    /// Why it did not.
-    pub fn error(&self) -> Option<&AgentError> {
-        self.meta.error.as_ref()
-    }
-
-    /// The outcome of a run that succeeded, else its error.
-    pub fn into_result(self) -> Result<Self, AgentError> {
-        if self.is_success() {
-            return Ok(self);
-        }
-        let status = self.meta.status;
-        Err(self.meta.error.unwrap_or_else(|| {
-            let (code, kind) = match status {
-                OutcomeStatus::Aborted => (ErrorCode::Aborted, ErrorKind::Aborted),
-                _ => (ErrorCode::Unknown, ErrorKind::Internal),
-            };
-            AgentError::new(
-                code,
-                kind,
-                "the run ended without success and without an error",
-            )
-        }))
-    }
-}
-
-/// One message of the agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Payload {
-    /// Its text.
-    pub text: String,
-}
-
-impl Payload {
-    /// A message.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into() }
-    }
-}
-
-/// How a run went.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct OutcomeMeta {
     /// The run.
     pub run_id: Id,
-    /// How it ended.
-    pub status: OutcomeStatus,
-    /// The session in which the last attempt worked, to go on with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<Id>,
-    /// The provider of the last attempt.
+    /// The provider of the last attempt; without an attempt, of the first candidate.
     pub provider: String,
     /// The model of the last attempt: as the agent says, else as it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The session to go on with: that of the last attempt, if it is known to exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Id>,
     /// From the run's acceptance to its end, in milliseconds: waiting included.
     pub duration_ms: u64,
-    /// Why it did not succeed.
+    /// Why it did not succeed: the cause, and why it was not tried again where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
-    /// How many attempts there were; 0 if none could begin.
-    pub attempts: u32,
-    /// Each of them, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attempt_log: Vec<Attempt>,
-    /// What all attempts cost together, in USD, of what was reported.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
-    /// Turns of all attempts, as the CLIs count them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub num_turns: Option<u32>,
+    /// The attempts, in order; none if none could begin.
+    pub attempts: Vec<Attempt>,
+    /// The result of all attempts together, the same that `done` has in the run's
+    /// [log](crate::Orchestrator::log). It has no text where
+    /// [`execute_observed`](crate::Orchestrator::execute_observed) gives it, whose `done` has that.
+    pub result: RunResult,
 }
 
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OutcomeStatus {
-    /// The agent finished well.
-    Success,
-    /// The caller stopped it.
-    Aborted,
-    /// It did not (the error says why), or what only a newer version knows.
-    #[serde(other)]
-    Error,
-}
+impl Outcome {
+    /// The outcome of a run with this result, of which nothing else is known.
+    pub fn new(run_id: impl Into<Id>, provider: impl Into<String>, result: RunResult) -> Self {
+        Self {
+            run_id: run_id.into(),
+            provider: provider.into(),
+            model: result.model.clone(),
+            session_id: result.session_id.clone(),
+            duration_ms: result.duration_ms,
+            error: result.failure(),
+            attempts: Vec::new(),
+            result,
+        }
+    }
 
-impl OutcomeStatus {
-    /// Its name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Error => "error",
-            Self::Aborted => "aborted",
+    /// The answer: the agent's last message.
+    pub fn answer(&self) -> Option<&str> {
+        self.result.answer()
+    }
+
+    /// Whether the agent finished well.
+    pub fn is_success(&self) -> bool {
+        self.result.is_success()
+    }
+
+    /// Why it did not.
+    pub fn error(&self) -> Option<&AgentError> {
+        self.error.as_ref()
+    }
+
+    /// The outcome of a run that succeeded, else its error.
+    pub fn into_result(self) -> Result<Self, AgentError> {
+        match self.result.failure() {
+            None => Ok(self),
+            Some(failure) => Err(self.error.unwrap_or(failure)),
         }
     }
 }

@@ -1,9 +1,5 @@
 //! An orchestrated run that looks like a plain one: a stream of the agent's events, and a runtime.
 
-mod ids;
-mod merge;
-mod total;
-
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream,
     ExecuteParams, RunAssembler,
@@ -12,7 +8,6 @@ use tokio::runtime::Handle;
 
 use crate::log::{Part, Wanted};
 use crate::{Action, Candidate, Orchestrator, RetryPolicy, RunEvent, RunLog, RunRequest};
-pub(crate) use merge::Merge;
 
 impl Orchestrator {
     /// Makes a run whose events are those of its agents, as one stream with the grammar of a single run
@@ -94,12 +89,11 @@ impl Orchestrator {
     }
 
     fn log_stopped_by(&self, request: RunRequest, abort: AbortHandle, details: bool) -> RunLog {
-        let merge = Merge::new(may_repeat(&request));
         let wanted = Wanted {
             agents: true,
             details,
         };
-        RunLog::new(self.run_stopped_by(request, abort, wanted), merge)
+        RunLog::new(self.run_stopped_by(request, abort, wanted))
     }
 }
 
@@ -112,7 +106,7 @@ fn no_tokio() -> AgentError {
 }
 
 /// Whether there can be more than one attempt.
-fn may_repeat(request: &RunRequest) -> bool {
+pub(crate) fn may_repeat(request: &RunRequest) -> bool {
     let policy = &request.retry;
     request.candidates.len() > 1 || policy.retries > 0 || may_wait(policy)
 }

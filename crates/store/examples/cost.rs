@@ -9,7 +9,8 @@
 
 use std::time::{Duration, Instant};
 
-use teamster_orchestrator::{Outcome, OutcomeStatus};
+use teamster_core::{RunResult, RunStatus};
+use teamster_orchestrator::Outcome;
 use teamster_store::{Conversation, NewRun, NewSession, Store};
 
 const TIMES: usize = 50;
@@ -51,7 +52,7 @@ async fn measure(name: &str, url: &str) {
         let session = NewSession::new(&*id);
         store.put_session(&key, &session).await.unwrap();
         figures[2].push(lap());
-        let outcome = Outcome::new(&*id, "claude", OutcomeStatus::Success);
+        let outcome = Outcome::new(&*id, "claude", completed());
         store.end_run(&outcome).await.unwrap();
         figures[3].push(lap());
         store.close().await;
@@ -67,4 +68,8 @@ async fn measure(name: &str, url: &str) {
 
 fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
+}
+
+fn completed() -> RunResult {
+    RunResult::default().status(RunStatus::Completed)
 }

@@ -111,14 +111,14 @@ impl Store {
     ///
     /// If it was never begun or has ended already, or the database fails.
     pub async fn end_run(&self, outcome: &Outcome) -> Result<(), StoreError> {
-        let meta = &outcome.meta;
-        let usage = outcome.usage.unwrap_or_default();
-        let error = meta.error.as_ref();
+        let result = &outcome.result;
+        let usage = result.usage.unwrap_or_default();
+        let error = outcome.error.as_ref();
         let now = to_column(self.now());
         // The drivers know a NULL for a DOUBLE PRECISION as one for a REAL, and a statement keeps the
         // types that it was first used with. So absence goes as a figure.
-        let cost = meta
-            .cost_usd
+        let cost = result
+            .total_cost_usd
             .filter(|cost| cost.is_finite() && *cost >= 0.0);
         let query = sqlx::query(
             "UPDATE teamster_runs SET status = $2, provider = $3, \
@@ -131,29 +131,29 @@ impl Store {
              attempt_log = $19, error = $20 \
              WHERE run_id = $1 AND status IN ('running', 'interrupted')",
         )
-        .bind(text(&meta.run_id))
-        .bind(RunState::of(meta.status).as_str())
-        .bind(text(&meta.provider))
-        .bind(meta.model.as_deref().map(text))
-        .bind(meta.session_id.as_deref().map(text))
+        .bind(text(&outcome.run_id))
+        .bind(RunState::of(result.status).as_str())
+        .bind(text(&outcome.provider))
+        .bind(outcome.model.as_deref().map(text))
+        .bind(outcome.session_id.as_deref().map(text))
         .bind(now)
-        .bind(to_column(meta.duration_ms))
+        .bind(to_column(outcome.duration_ms))
         .bind(usage.input_tokens.map(to_column))
         .bind(usage.output_tokens.map(to_column))
         .bind(usage.cache_read_tokens.map(to_column))
         .bind(usage.cache_write_tokens.map(to_column))
         .bind(usage.reasoning_tokens.map(to_column))
         .bind(cost.unwrap_or(-1.0))
-        .bind(meta.num_turns.map(i64::from))
+        .bind(result.num_turns.map(i64::from))
         .bind(error.and_then(|error| word(&error.kind)))
         .bind(error.map(|error| text(&error.message)))
         .bind(error.map(|error| i64::from(error.retryable)))
-        .bind(i64::from(meta.attempts))
-        .bind(serde_json::to_string(&meta.attempt_log).ok())
+        .bind(i64::try_from(outcome.attempts.len()).unwrap_or(i64::MAX))
+        .bind(serde_json::to_string(&outcome.attempts).ok())
         .bind(error.and_then(|error| serde_json::to_string(error).ok()));
         match self.execute("write down the end of a run", query).await? {
             0 => Err(StoreError::NotRunning {
-                run_id: meta.run_id.to_string(),
+                run_id: outcome.run_id.to_string(),
             }),
             _ => Ok(()),
         }

@@ -27,7 +27,8 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use teamster_orchestrator::{Accepted, Outcome, OutcomeStatus, RunObserver};
+//! use teamster_core::{RunResult, RunStatus};
+//! use teamster_orchestrator::{Accepted, Outcome, RunObserver};
 //! use teamster_store::{Recorder, RunState, Store};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), teamster_store::StoreError> {
@@ -39,7 +40,8 @@
 //! let params = teamster_core::ExecuteParams::new("What does this crate do?");
 //! recorder.accepted(Accepted::new(&run_id, "claude", &params, 1_700_000_000_000)).await;
 //! recorder.session(&run_id, "claude", &session_id).await;
-//! recorder.ended(&Outcome::new(run_id, "claude", OutcomeStatus::Success)).await;
+//! let completed = RunResult::default().status(RunStatus::Completed);
+//! recorder.ended(&Outcome::new(run_id, "claude", completed)).await;
 //!
 //! assert_eq!(recorder.take_errors(), []);
 //! let run = store.run("run").await?.expect("what its id begins with will do");

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use teamster_core::sync::lock;
-use teamster_core::{AgentError, ErrorKind, Id};
+use teamster_core::{AgentError, ErrorKind, Id, RunResult};
 use teamster_orchestrator::{Accepted, Observed, Outcome, RunObserver};
 
 use self::desk::{Desk, Note, Pace};
@@ -190,15 +190,14 @@ impl Recorder {
                 .as_ref()
                 .is_some_and(|error| error.kind == ErrorKind::SessionNotFound)
         };
-        let meta = &outcome.meta;
         let mut gone = Vec::new();
-        for attempt in &meta.attempt_log {
+        for attempt in &outcome.attempts {
             if not_found(&attempt.error) {
                 gone.push((&attempt.provider, attempt.session_id.as_deref()));
             }
         }
-        if gone.is_empty() && not_found(&meta.error) {
-            gone.push((&meta.provider, meta.session_id.as_deref()));
+        if gone.is_empty() && not_found(&outcome.error) {
+            gone.push((&outcome.provider, outcome.session_id.as_deref()));
         }
         let mut notes = Vec::new();
         for (provider, told) in gone {
@@ -238,6 +237,23 @@ impl Shared {
             errors.push(error);
         }
     }
+}
+
+/// What the history keeps of an outcome: no copy of a long answer waits for the database.
+fn without_text(outcome: &Outcome) -> Outcome {
+    let from = &outcome.result;
+    let result = RunResult::default()
+        .status(from.status)
+        .usage(from.usage)
+        .total_cost_usd(from.total_cost_usd)
+        .num_turns(from.num_turns);
+    let mut kept = Outcome::new(outcome.run_id.clone(), outcome.provider.clone(), result);
+    kept.model.clone_from(&outcome.model);
+    kept.session_id.clone_from(&outcome.session_id);
+    kept.duration_ms = outcome.duration_ms;
+    kept.error.clone_from(&outcome.error);
+    kept.attempts.clone_from(&outcome.attempts);
+    kept
 }
 
 impl RunObserver for Recorder {
@@ -283,21 +299,21 @@ impl RunObserver for Recorder {
 
     fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
         Box::pin(async move {
-            let meta = &outcome.meta;
-            let active = lock(&self.shared.runs).remove(&meta.run_id);
-            let mut notes = vec![Note::End(Box::new(outcome.clone()))];
-            let error = meta.error.as_ref().map(|error| error.kind);
-            if let Some(session_id) = &meta.session_id
+            let active = lock(&self.shared.runs).remove(&outcome.run_id);
+            let mut notes = vec![Note::End(Box::new(without_text(outcome)))];
+            let error = outcome.error.as_ref().map(|error| error.kind);
+            if let Some(session_id) = &outcome.session_id
                 && error != Some(ErrorKind::SessionNotFound)
             {
                 let directory = active
                     .as_ref()
                     .and_then(|active| active.new.working_directory.clone());
-                let model = meta.model.as_deref();
-                notes.extend(self.keep(&meta.provider, session_id, model, directory));
+                let model = outcome.model.as_deref();
+                notes.extend(self.keep(&outcome.provider, session_id, model, directory));
             }
             notes.extend(self.forget(outcome, active.as_ref()));
-            let desk = active.map_or_else(|| self.desk(&meta.run_id, false), |active| active.desk);
+            let desk =
+                active.map_or_else(|| self.desk(&outcome.run_id, false), |active| active.desk);
             desk.hand_in(notes).await;
         })
     }

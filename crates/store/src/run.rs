@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use teamster_core::{AgentError, ExecuteParams, Usage};
-use teamster_orchestrator::{Attempt, OutcomeStatus};
+use teamster_core::{AgentError, ExecuteParams, RunStatus, Usage};
+use teamster_orchestrator::Attempt;
 
 use crate::StoreError;
 
@@ -179,11 +179,10 @@ impl RunState {
             .unwrap_or_else(|_| Self::Other(Word::new(&shown)))
     }
 
-    pub(crate) fn of(status: OutcomeStatus) -> Self {
+    pub(crate) fn of(status: RunStatus) -> Self {
         match status {
-            OutcomeStatus::Success => Self::Success,
-            OutcomeStatus::Aborted => Self::Aborted,
-            // Also what only a newer orchestrator knows: it was no success.
+            RunStatus::Completed => Self::Success,
+            RunStatus::Aborted => Self::Aborted,
             _ => Self::Error,
         }
     }

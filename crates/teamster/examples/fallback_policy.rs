@@ -67,8 +67,8 @@ async fn main() -> Result<(), AgentError> {
                     next.provider
                 ));
             }
-            RunEvent::End { result, .. } => {
-                told.push(result.answer().unwrap_or("no answer").to_owned());
+            RunEvent::End(outcome) => {
+                told.push(outcome.answer().unwrap_or("no answer").to_owned());
             }
             _ => {}
         }

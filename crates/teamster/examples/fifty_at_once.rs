@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use teamster::orchestrator::{Limits, Orchestrator, OrchestratorConfig, OutcomeStatus, RunRequest};
-use teamster::{AgentError, ExecuteParams, PermissionMode, SharedRuntime};
+use teamster::orchestrator::{Limits, Orchestrator, OrchestratorConfig, RunRequest};
+use teamster::{AgentError, ExecuteParams, PermissionMode, RunStatus, SharedRuntime};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 use tokio::task::JoinSet;
 
@@ -43,8 +43,8 @@ async fn main() -> Result<(), AgentError> {
 
     let (mut done, mut aborted) = (0, 0);
     while let Some(Ok((module, outcome))) = runs.join_next().await {
-        match outcome.meta.status {
-            OutcomeStatus::Aborted => aborted += 1,
+        match outcome.result.status {
+            RunStatus::Aborted => aborted += 1,
             _ => done += 1,
         }
         if outcome.answer() == Some("FOUND") {

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use teamster::RunStatus;
 use teamster_mock_model::Cli;
-use teamster_orchestrator::{OutcomeStatus, RunEvent};
+use teamster_orchestrator::RunEvent;
 
 use super::answers::{ANSWER, EFFECTS, runs, says};
 use super::case::Case;
@@ -35,9 +36,9 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
         orchestrator.abort("stopped").await,
         false,
     );
-    let meta = &ran.outcome.meta;
-    findings.same("the status", meta.status, OutcomeStatus::Aborted);
-    findings.same("attempts", meta.attempts, 1);
+    let outcome = &ran.outcome;
+    findings.same("the status", outcome.result.status, RunStatus::Aborted);
+    findings.same("attempts", outcome.attempts.len(), 1);
     let tools: Vec<_> = ran
         .events
         .iter()

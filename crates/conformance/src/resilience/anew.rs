@@ -1,7 +1,8 @@
 //! Where nothing was changed, the prompt is sent anew.
 
+use teamster::RunStatus;
 use teamster_mock_model::{Cli, Part, Turn};
-use teamster_orchestrator::{OutcomeStatus, Payload, RetryPolicy, RunEvent};
+use teamster_orchestrator::{RetryPolicy, RunEvent};
 
 use super::answers::{ANSWER, PROMPT, says};
 use super::asked::{of_the_conversation, texts, times};
@@ -66,17 +67,18 @@ pub(crate) async fn after_reading(bench: &Bench, cli: Cli) -> anyhow::Result<Fin
 fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, said: &[&str]) {
     findings.lifecycle(ran);
     tell(findings, ran, &[stage]);
-    let meta = &ran.outcome.meta;
-    findings.same("the status", meta.status, OutcomeStatus::Success);
-    findings.same("attempts", meta.attempts, 2);
-    let said: Vec<_> = said.iter().map(|text| Payload::new(*text)).collect();
-    findings.same("the payloads", &ran.outcome.payloads, &said);
+    let outcome = &ran.outcome;
+    findings.same("the status", outcome.result.status, RunStatus::Completed);
+    findings.same("attempts", outcome.attempts.len(), 2);
+    let messages = outcome.result.messages();
+    let messages: Vec<_> = messages.iter().map(|message| &*message.text).collect();
+    findings.same("the messages", messages, said.to_vec());
     findings.must(
-        meta.attempt_log.iter().all(|attempt| !attempt.resumed),
+        outcome.attempts.iter().all(|attempt| !attempt.resumed),
         || "an attempt was resumed".to_owned(),
     );
-    let sessions: Vec<_> = meta
-        .attempt_log
+    let sessions: Vec<_> = outcome
+        .attempts
         .iter()
         .filter_map(|attempt| attempt.session_id.as_deref())
         .collect();

@@ -1,7 +1,8 @@
 //! What a case finds.
 
+use teamster::RunStatus;
 use teamster_mock_model::Cli;
-use teamster_orchestrator::{OutcomeStatus, RunEvent};
+use teamster_orchestrator::RunEvent;
 
 use super::asked;
 use super::case::Case;
@@ -80,7 +81,8 @@ impl Findings {
         let at = |event: Option<&RunEvent>| event.map_or("none", RunEvent::type_name);
         self.same("the first event", at(ran.events.first()), "run:start");
         self.same("the last event", at(ran.events.last()), "run:end");
-        let failed = ran.outcome.meta.status == OutcomeStatus::Error;
+        let outcome = &ran.outcome;
+        let failed = !outcome.is_success() && outcome.result.status != RunStatus::Aborted;
         self.same("run:error events", count("run:error"), usize::from(failed));
         let mut open = Vec::new();
         for event in &ran.events {
@@ -95,7 +97,7 @@ impl Findings {
                         open.remove(at);
                     }
                 }
-                RunEvent::Retry { .. } | RunEvent::Fallback { .. } | RunEvent::End { .. } => {
+                RunEvent::Retry { .. } | RunEvent::Fallback { .. } | RunEvent::End(_) => {
                     let open = std::mem::take(&mut open);
                     self.must(open.is_empty(), || {
                         format!("no tool:end of {open:?} before {}", event.type_name())
@@ -118,7 +120,7 @@ pub(crate) fn tell(findings: &mut Findings, ran: &Ran, stages: &[&Stage]) {
             findings.told.push(format!("{} {line}", stage.cli));
         }
     }
-    for attempt in &ran.outcome.meta.attempt_log {
+    for attempt in &ran.outcome.attempts {
         findings.told.push(format!("attempt: {attempt:?}"));
     }
 }

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use teamster::ErrorKind;
+use teamster::RunStatus;
 use teamster_mock_model::Cli;
 use teamster_orchestrator::{
-    Clock, Orchestrator, OrchestratorConfig, OutcomeStatus, RunEvent, RunPhase, RunRequest,
+    Clock, Orchestrator, OrchestratorConfig, RunEvent, RunPhase, RunRequest,
 };
 
 use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
@@ -79,12 +80,12 @@ fn request(first: &Stage, second: &Stage) -> anyhow::Result<RunRequest> {
 }
 
 fn waited_and_fell_back(findings: &mut Findings, ran: &Ran, cli: Cli, other: Cli) {
-    let meta = &ran.outcome.meta;
-    findings.same("the status", meta.status, OutcomeStatus::Success);
-    findings.same("attempts", meta.attempts, 3);
-    findings.same("the provider", meta.provider.as_str(), other.id());
+    let outcome = &ran.outcome;
+    findings.same("the status", outcome.result.status, RunStatus::Completed);
+    findings.same("attempts", outcome.attempts.len(), 3);
+    findings.same("the provider", outcome.provider.as_str(), other.id());
     findings.same("the answer", ran.outcome.answer(), Some(ANSWER));
-    findings.same("messages", ran.outcome.payloads.len(), 1);
+    findings.same("messages", ran.outcome.result.messages().len(), 1);
     let delay = told_wait(cli).unwrap_or(millis(OWN_DELAY));
     let mut course = Vec::new();
     for event in &ran.events {
@@ -124,14 +125,14 @@ fn waited_and_fell_back(findings: &mut Findings, ran: &Ran, cli: Cli, other: Cli
         ("fallback", 3, limit, 0, other.id().to_owned()),
     ];
     findings.same("the course", course, wanted);
-    let log = &meta.attempt_log;
+    let log = &outcome.attempts;
     if let [one, two, _] = &log[..] {
         // All attempts and the wait between them are in the time of the run.
         let least = one.duration_ms + two.duration_ms + delay;
-        findings.must(meta.duration_ms >= least, || {
+        findings.must(outcome.duration_ms >= least, || {
             format!(
                 "{} ms, and at least {least} ms were waited for",
-                meta.duration_ms
+                outcome.duration_ms
             )
         });
     }
@@ -158,10 +159,14 @@ async fn while_on_hold(
     let ran = perform(orchestrator, request, stages, nothing()).await?;
     findings.lifecycle(&ran);
     tell(findings, &ran, stages);
-    let meta = &ran.outcome.meta;
-    findings.same("status while on hold", meta.status, OutcomeStatus::Success);
-    findings.same("attempts while on hold", meta.attempts, 1);
-    let by = meta.provider.as_str();
+    let outcome = &ran.outcome;
+    findings.same(
+        "status while on hold",
+        outcome.result.status,
+        RunStatus::Completed,
+    );
+    findings.same("attempts while on hold", outcome.attempts.len(), 1);
+    let by = outcome.provider.as_str();
     findings.same("provider while on hold", by, stages[1].cli.id());
     let told: Vec<_> = ran
         .events
@@ -202,10 +207,14 @@ async fn after_the_hold(
     .await?;
     findings.lifecycle(&ran);
     tell(findings, &ran, &[stage]);
-    let meta = &ran.outcome.meta;
+    let outcome = &ran.outcome;
     findings.must(until.is_some(), || "the hold is over too soon".to_owned());
-    findings.same("status after the hold", meta.status, OutcomeStatus::Success);
-    findings.same("attempts after the hold", meta.attempts, 1);
+    findings.same(
+        "status after the hold",
+        outcome.result.status,
+        RunStatus::Completed,
+    );
+    findings.same("attempts after the hold", outcome.attempts.len(), 1);
     let answer = ran.outcome.answer();
     findings.same("answer after the hold", answer, Some("I am back."));
     Ok(())

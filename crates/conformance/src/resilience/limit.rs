@@ -1,8 +1,9 @@
 //! An agent that never ends has a limit.
 
 use teamster::ErrorKind;
+use teamster::RunStatus;
 use teamster_mock_model::{Cli, Part, Script, SubAgent, Turn};
-use teamster_orchestrator::{OutcomeStatus, RunRequest};
+use teamster_orchestrator::RunRequest;
 
 use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
 use super::case::Case;
@@ -37,16 +38,16 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let mut findings = Findings::default();
     findings.lifecycle(&ran);
     tell(&mut findings, &ran, &[&stage]);
-    let meta = &ran.outcome.meta;
-    findings.same("the status", meta.status, OutcomeStatus::Error);
-    let error = meta.error.as_ref().map(|error| error.kind);
+    let outcome = &ran.outcome;
+    findings.same("the status", outcome.result.status, RunStatus::Failed);
+    let error = outcome.error.as_ref().map(|error| error.kind);
     findings.same("the error", error, Some(ErrorKind::Budget));
-    findings.same("attempts", meta.attempts, 1);
+    findings.same("attempts", outcome.attempts.len(), 1);
     let commands = stage.file(EFFECTS).lines().count();
     findings.must((4..SOON).contains(&commands), || {
         format!("the agent ran {commands} commands before it was stopped")
     });
-    let usage = ran.outcome.usage.unwrap_or_default();
+    let usage = ran.outcome.result.usage.unwrap_or_default();
     let used = usage.total_tokens().unwrap_or_default();
     findings.must(used > LIMIT, || format!("the result has {used} tokens"));
     // Nothing counts twice, and what was seen is in the result. What was asked for last may not be.
@@ -104,20 +105,20 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
     let ran = perform(&orchestrator()?, request, &[&stage], nothing()).await?;
     findings.lifecycle(&ran);
     tell(&mut findings, &ran, &[&stage]);
-    let meta = &ran.outcome.meta;
+    let outcome = &ran.outcome;
     let commands = stage.file(EFFECTS).lines().count();
-    let usage = ran.outcome.usage.unwrap_or_default();
+    let usage = ran.outcome.result.usage.unwrap_or_default();
     let used = usage.total_tokens().unwrap_or_default();
     if none {
-        findings.same("the status", meta.status, OutcomeStatus::Success);
+        findings.same("the status", outcome.result.status, RunStatus::Completed);
         findings.same("commands", commands, 0);
         findings.same("tokens", used, 2 * (INPUT + OUTPUT));
         return Ok(findings);
     }
-    findings.same("the status", meta.status, OutcomeStatus::Error);
-    let error = meta.error.as_ref().map(|error| error.kind);
+    findings.same("the status", outcome.result.status, RunStatus::Failed);
+    let error = outcome.error.as_ref().map(|error| error.kind);
     findings.same("the error", error, Some(ErrorKind::Budget));
-    findings.same("attempts", meta.attempts, 1);
+    findings.same("attempts", outcome.attempts.len(), 1);
     if at_the_end {
         findings.same("commands", commands, HELPER_ANSWERS);
     } else {

@@ -1,8 +1,9 @@
 //! Once something was changed, the prompt is not sent again.
 
 use teamster::ErrorKind;
+use teamster::RunStatus;
 use teamster_mock_model::{Cli, Part};
-use teamster_orchestrator::{Action, OutcomeStatus, RetryPolicy, RunEvent};
+use teamster_orchestrator::{Action, RetryPolicy, RunEvent};
 
 use super::answers::{ANSWER, EFFECTS, PROMPT, only, runs, says};
 use super::asked::{of_the_conversation, texts, times};
@@ -96,10 +97,10 @@ pub(crate) async fn cut_after_a_call(bench: &Bench, cli: Cli) -> anyhow::Result<
     findings.lifecycle(&ran);
     tell(&mut findings, &ran, &[&stage]);
     findings.same("the file", stage.file(EFFECTS), "x\n".to_owned());
-    let meta = &ran.outcome.meta;
-    findings.same("the status", meta.status, OutcomeStatus::Success);
+    let outcome = &ran.outcome;
+    findings.same("the status", outcome.result.status, RunStatus::Completed);
     findings.same("the answer", ran.outcome.answer(), Some(ANSWER));
-    let log = meta.attempt_log.iter().map(|attempt| attempt.resumed);
+    let log = outcome.attempts.iter().map(|attempt| attempt.resumed);
     let resumed: Vec<_> = log.collect();
     let one = findings.knows(&facts::GOES_ON_ITSELF, cli, case);
     let attempts = if one { 1 } else { 2 };
@@ -112,12 +113,12 @@ fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output
     findings.lifecycle(ran);
     tell(findings, ran, &[stage]);
     findings.same("the file", stage.file(EFFECTS), "x\n".to_owned());
-    let meta = &ran.outcome.meta;
-    findings.same("the status", meta.status, OutcomeStatus::Success);
+    let outcome = &ran.outcome;
+    findings.same("the status", outcome.result.status, RunStatus::Completed);
     findings.same("the answer", ran.outcome.answer(), Some(ANSWER));
-    findings.same("attempts", meta.attempts, 2);
-    let log: Vec<_> = meta
-        .attempt_log
+    findings.same("attempts", outcome.attempts.len(), 2);
+    let log: Vec<_> = outcome
+        .attempts
         .iter()
         .map(|attempt| (attempt.resumed, attempt.session_id.clone()))
         .collect();

@@ -188,10 +188,10 @@ pub(crate) async fn perform(
         Err(_) => bail!("it was not over after {} s", play::LIMIT.as_secs()),
         Ok(done) => done?,
     };
-    let Some(RunEvent::End { result, .. }) = events.last() else {
+    let Some(RunEvent::End(outcome)) = events.last() else {
         bail!("the run has no end");
     };
-    let outcome = (**result).clone();
+    let outcome = (**outcome).clone();
     let called = std::mem::take(&mut *called.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Ran {
         outcome,

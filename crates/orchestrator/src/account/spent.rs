@@ -8,15 +8,6 @@ pub(crate) struct Spent {
     pub(crate) usage: Usage,
     pub(crate) cost_usd: Option<f64>,
     pub(crate) turns: u32,
-    /// The turns that the CLIs themselves counted.
-    pub(super) reported_turns: Option<u32>,
-}
-
-impl Spent {
-    /// The turns that the CLIs themselves counted.
-    pub(crate) fn reported_turns(self) -> Option<u32> {
-        self.reported_turns
-    }
 }
 
 /// The sum; what only one side has is kept as it is.

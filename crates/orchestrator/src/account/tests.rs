@@ -87,7 +87,7 @@ fn a_message_that_was_told_and_is_retracted_is_no_payload() {
     let mut out = Vec::new();
     account.end(None, true, 0, &mut out);
     account.keep(&mut out);
-    let (said, _) = account.into_parts();
+    let said = account.take_said();
     let messages: Vec<_> = said.pieces().map(|(_, text)| text).collect();
     assert_eq!(messages, ["2", "4"]);
 }
@@ -104,7 +104,7 @@ fn a_retraction_reaches_no_message_of_an_attempt_before() {
     tell(&mut account, json!({"type": "retract", "messageId": "a"}));
     account.end(None, true, 0, &mut out);
     account.keep(&mut out);
-    assert_eq!(account.into_parts().0.text(), "1");
+    assert_eq!(account.take_said().text(), "1");
 }
 
 #[test]

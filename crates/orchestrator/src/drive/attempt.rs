@@ -7,19 +7,20 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use teamster_core::time::millis;
 use teamster_core::{
-    AgentError, AgentEvent, AgentRuntime, BudgetKind, ErrorKind, ExecuteParams, RunAssembler,
-    RunResult,
+    AbortHandle, AgentError, AgentEvent, AgentRuntime, BudgetKind, ErrorKind, ExecuteParams,
+    LogEntry, RunAssembler, RunResult,
 };
 use tokio::time::{Instant, sleep_until};
 
 use super::Driver;
 use super::budget::{budget_error, over, unheld};
 use super::caught::{caught, observed};
-use crate::RunPhase;
 use crate::account::{Ended, broken_off};
 use crate::registry::{Registration, Update};
 use crate::request::Candidate;
+use crate::{RunEvent, RunPhase};
 
 /// After so many turns without a figure it is plain that none will come: the CLI's version is too old, or
 /// the service counts nothing.
@@ -55,19 +56,16 @@ impl Driver {
             model: params.model.clone(),
             session_id: self.account.session().cloned(),
         });
-        let (result, stop) = self.watch(candidate, params, registration).await;
+        let stop = self.watch(candidate, params, registration).await;
+        let result = self.merge.result();
         let cut_off = result.is_none();
-        self.broke_off = cut_off;
         let begun = !matches!(stop, Stop::NotBegun);
 
         let mut out = Vec::new();
         let mut ended = self
             .account
-            .end(result.as_deref(), begun, self.elapsed_ms(), &mut out);
+            .end(result, begun, millis(self.accepted.elapsed()), &mut out);
         self.emit(&mut out).await;
-        if let Some(result) = result {
-            self.last_result = Some(result);
-        }
         if let Some(session) = self.account.known_session() {
             (self.sessions).insert((candidate.provider().to_owned(), session.clone()));
         }
@@ -116,25 +114,15 @@ impl Driver {
         candidate: &Candidate,
         params: ExecuteParams,
         registration: &Registration,
-    ) -> (Option<Box<RunResult>>, Stop) {
+    ) -> Stop {
         let runtime = &candidate.runtime;
-        let execute = || {
-            if self.agents {
-                runtime.execute_without_text(params)
-            } else {
-                runtime.execute(params)
-            }
-        };
+        let execute = || runtime.execute_without_text(params);
         let Ok(mut stream) = catch_unwind(AssertUnwindSafe(execute)) else {
-            return (None, Stop::NotBegun);
+            return Stop::NotBegun;
         };
-        let limited = self.budget.is_limited();
-        let mut is_first = true;
-        let mut stop = Stop::None;
-        let mut deadline = None;
+        let handle = stream.abort_handle();
+        let mut watch = Watch::default();
         let mut killed = false;
-        let mut running = None;
-        let mut out = Vec::new();
         loop {
             let batch = {
                 let next = pin!(caught(stream.next_batch()));
@@ -144,97 +132,142 @@ impl Driver {
                         killed = true;
                         None
                     }
-                    () = self.abort.aborted(), if deadline.is_none() => None,
-                    () = until(deadline) => return (None, stop),
+                    () = self.abort.aborted(), if watch.deadline.is_none() => None,
+                    () = until(watch.deadline) => return watch.stop,
                     batch = next => Some(batch),
                 }
             };
             let Some(batch) = batch else {
                 if killed {
-                    stream.abort_handle().kill();
+                    handle.kill();
                 }
-                stream.abort();
-                deadline.get_or_insert_with(|| self.patience());
+                handle.abort();
+                watch.deadline.get_or_insert_with(|| self.patience());
                 registration.update(Update::Phase(RunPhase::Stopping));
                 continue;
             };
-            match batch {
-                None => return (None, Stop::Panicked),
-                Some(batch) if batch.is_empty() => return (None, stop),
-                Some(batch) => {
-                    let mut next = Some(batch);
-                    let mut result = None;
-                    let mut count = 0;
-                    // What is there at this moment is reported together.
-                    while let Some(batch) = next.take() {
-                        let now_ms = self.elapsed_ms();
-                        let mut left = batch.len();
-                        let mut told = Vec::with_capacity(if self.agents { left } else { 0 });
-                        for mut entry in batch {
-                            left -= 1;
-                            let at_ms = entry.at_ms;
-                            (self.account).event(&entry.event, now_ms, &mut out);
-                            if let AgentEvent::Done(done) = &mut entry.event {
-                                result = Some(self.take_result(&mut done.result));
-                            }
-                            let is_news = matches!(entry.event, AgentEvent::Session(_))
-                                || mem::take(&mut is_first);
-                            count += 1;
-                            if self.agents {
-                                told.push(entry);
-                            }
-                            if !out.is_empty() || is_news || left == 0 {
-                                self.report_with(at_ms, &mut told, &mut out);
-                            }
-                            if deadline.is_none() && result.is_none() {
-                                self.phase(&mut running, registration);
-                                if limited && let Some(error) = self.over_now(candidate) {
-                                    stop = Stop::Budget(error);
-                                    stream.abort();
-                                    deadline = Some(self.patience());
-                                    registration.update(Update::Phase(RunPhase::Stopping));
-                                }
-                            }
-                            if is_news {
-                                self.send_reports().await;
-                                self.tell_session(candidate.provider(), registration).await;
-                            }
-                        }
-                        let goes_on = result.is_none()
-                            && deadline.is_none()
-                            && count < TOGETHER
-                            && !self.abort.is_aborted();
-                        if goes_on {
-                            // The end and a panic come again when the stream is polled again.
-                            next = at_once(caught(stream.next_batch()))
-                                .await
-                                .flatten()
-                                .filter(|batch| !batch.is_empty());
-                        }
-                    }
-                    self.send_reports().await;
-                    if result.is_some() {
-                        return (result, stop);
-                    }
+            let batch = match batch {
+                None => return Stop::Panicked,
+                Some(batch) if batch.is_empty() => return watch.stop,
+                Some(batch) => batch,
+            };
+            let mut next = Some(batch);
+            let mut count = 0;
+            // What is there at this moment is reported together.
+            while let Some(batch) = next.take() {
+                count += batch.len();
+                self.take(batch, &mut watch, candidate, &handle, registration)
+                    .await;
+                let goes_on = !watch.is_over
+                    && watch.deadline.is_none()
+                    && count < TOGETHER
+                    && !self.abort.is_aborted();
+                if goes_on {
+                    // The end and a panic come again when the stream is polled again.
+                    next = at_once(caught(stream.next_batch()))
+                        .await
+                        .flatten()
+                        .filter(|batch| !batch.is_empty());
                 }
+            }
+            self.send_parts().await;
+            if watch.is_over {
+                return watch.stop;
             }
         }
     }
 
-    /// What the run keeps of an attempt's result, whose text the consumer of the log gets in `done`.
-    fn take_result(&self, result: &mut RunResult) -> Box<RunResult> {
-        if !self.agents {
-            return Box::new(mem::take(result));
+    /// Takes events of the attempt.
+    async fn take(
+        &mut self,
+        mut batch: Vec<LogEntry>,
+        watch: &mut Watch,
+        candidate: &Candidate,
+        stream: &AbortHandle,
+        registration: &Registration,
+    ) {
+        let now_ms = self.elapsed_ms();
+        let limited = self.budget.is_limited();
+        let mut out = Vec::new();
+        if self.agents && !self.details && !limited && watch.began {
+            // Mostly all of them go on as they are.
+            let mut passed = 0;
+            for entry in &mut batch {
+                if !self.merge.passes(&entry.event) || is_session(&entry.event) {
+                    break;
+                }
+                self.observe(&mut entry.event, now_ms, &mut out);
+                passed += 1;
+            }
+            let rest = batch.split_off(passed);
+            self.add(mem::replace(&mut batch, rest));
+            if watch.deadline.is_none() {
+                self.phase(&mut watch.running, registration);
+            }
         }
+        let mut entries = Vec::new();
+        for mut entry in batch {
+            let at_ms = entry.at_ms;
+            let is_news = is_session(&entry.event) || !mem::replace(&mut watch.began, true);
+            self.observe(&mut entry.event, now_ms, &mut out);
+            if let AgentEvent::Done(done) = &mut entry.event {
+                watch.is_over = true;
+                self.without_text(&mut done.result);
+            }
+            self.merge.add(entry, &mut entries);
+            if !out.is_empty() {
+                self.report_with(at_ms, &mut entries, &mut out);
+            }
+            if watch.deadline.is_none() && !watch.is_over {
+                self.phase(&mut watch.running, registration);
+                if limited && let Some(error) = self.over_now(candidate) {
+                    watch.stop = Stop::Budget(error);
+                    stream.abort();
+                    watch.deadline = Some(self.patience());
+                    registration.update(Update::Phase(RunPhase::Stopping));
+                }
+            }
+            if is_news {
+                self.add(mem::take(&mut entries));
+                self.send_parts().await;
+                self.tell_session(candidate.provider(), registration).await;
+            }
+        }
+        self.add(entries);
+    }
+
+    /// Keeps account of an event, with the ids that it has in the run's log.
+    fn observe(&mut self, event: &mut AgentEvent, now_ms: u64, out: &mut Vec<RunEvent>) {
+        self.merge.rename(event);
+        self.account.event(event, now_ms, out);
+        self.merge.observe(event);
+    }
+
+    /// Leaves the text of an attempt's result to the account, which has it.
+    fn without_text(&self, result: &mut RunResult) {
         if result.text.is_empty() && result.final_message.is_none() {
             result.final_message = self.account.last_message();
         }
         result.text = String::new();
-        let final_message = result.final_message.take();
-        let rest = Box::new(result.clone());
-        result.final_message = final_message;
-        rest
+        result.pieces = Vec::new();
     }
+}
+
+/// What is known of an attempt while it is watched.
+#[derive(Default)]
+struct Watch {
+    /// It has told something.
+    began: bool,
+    /// It has told its result.
+    is_over: bool,
+    stop: Stop,
+    /// Until when its runtime may take to end it.
+    deadline: Option<Instant>,
+    running: Option<RunPhase>,
+}
+
+fn is_session(event: &AgentEvent) -> bool {
+    matches!(event, AgentEvent::Session(_))
 }
 
 impl Driver {
@@ -303,7 +336,9 @@ impl Driver {
 }
 
 /// Why an attempt was stopped by the run itself.
+#[derive(Default)]
 enum Stop {
+    #[default]
     None,
     Budget(AgentError),
     Panicked,

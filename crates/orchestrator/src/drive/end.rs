@@ -2,14 +2,13 @@
 
 use std::mem;
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus};
+use teamster_core::{AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, RunResult};
 
 use super::caught::observed;
 use super::{Course, Driver};
-use crate::account::Account;
-use crate::log::{Report, Said};
+use crate::merge::Ending;
 use crate::registry::Registration;
-use crate::{Outcome, OutcomeStatus, Payload, RunEvent, SideEffects};
+use crate::{Outcome, RunEvent};
 
 impl Driver {
     /// Ends the run.
@@ -17,12 +16,7 @@ impl Driver {
         let mut out = Vec::new();
         self.account.start(&mut out);
         self.account.keep(&mut out);
-        let (status, error) = match course {
-            Course::Success => (OutcomeStatus::Success, None),
-            Course::Error(error) => (OutcomeStatus::Error, Some(error)),
-            Course::Aborted => (OutcomeStatus::Aborted, Some(aborted())),
-        };
-        if let (OutcomeStatus::Error, Some(error)) = (status, &error) {
+        if let Course::Error(error) = &course {
             out.push(RunEvent::Error {
                 run_id: self.run_id.clone(),
                 error: Box::new(error.clone()),
@@ -30,79 +24,109 @@ impl Driver {
         }
         self.emit(&mut out).await;
 
-        let mut outcome = Outcome::new(self.run_id.clone(), self.account.provider(), status);
-        let spent = self.account.spent();
-        outcome.usage = Some(spent.usage).filter(|usage| !usage.is_empty());
-        outcome.meta.session_id = self.account.known_session().cloned();
-        outcome.meta.model = self.account.model().map(str::to_owned);
-        outcome.meta.duration_ms = self.elapsed_ms();
-        outcome.meta.error = error;
-        outcome.meta.cost_usd = spent.cost_usd;
-        outcome.meta.num_turns = spent.reported_turns();
-        outcome.structured_output = (self.last_result.as_ref())
-            // Also of one that has completed over its budget.
-            .filter(|result| result.status == RunStatus::Completed)
-            .and_then(|result| result.structured_output.clone());
-        outcome.last_result = self.last_result.take();
-        let attempt = self.account.current_attempt();
-        let (said, log) = self.take_account().into_parts();
-        let last = said.pieces().last().filter(|_| self.broke_off);
-        let last_message = last.map(|(_, text)| text.to_owned());
-        // A long answer is mostly one message: it is moved, and not copied.
-        let rest = if said.count() == 1 {
-            outcome.payloads = vec![Payload::new(said.into_text())];
-            String::new()
-        } else {
-            if self.details || self.observer.is_some() {
-                let messages = said.pieces().map(|(_, text)| Payload::new(text));
-                outcome.payloads = messages.collect();
-            }
-            said.into_text()
+        let (error, aborted) = match course {
+            Course::Success => (None, false),
+            Course::Error(error) => (Some(error), false),
+            Course::Aborted => (Some(aborted_error()), true),
         };
-        outcome.meta.attempts = u32::try_from(log.len()).unwrap_or(u32::MAX);
-        outcome.meta.attempt_log = log;
+        let mut last = Vec::new();
+        let attempts = self.account.attempt() - 1;
+        let mut outcome = self.outcome(error, aborted, attempts, &mut last);
         if let Some(observer) = &self.observer
             && registration.is_some()
         {
             observed(observer.ended(&outcome), &self.abort).await;
         }
         if self.agents {
-            // What is only one message is not in the rest.
-            let text = match outcome.payloads.as_mut_slice() {
-                [only] if self.details => only.text.clone(),
-                [only] => mem::take(&mut only.text),
-                _ => rest,
-            };
-            let said = Said { text, last_message };
-            self.reports.push(Report::Said(said));
-            if !self.details {
-                // They are in `done`.
-                outcome.payloads.clear();
-            }
+            let result = self.split(&mut outcome.result);
+            last.push(AgentEvent::Done(Done::new(result)).into());
         }
         // Whoever has seen the end finds the run no longer active.
         drop(registration);
-        let end = RunEvent::End {
-            run_id: self.run_id.clone(),
-            status,
-            duration_ms: outcome.meta.duration_ms,
-            result: Box::new(outcome),
-        };
-        let at_ms = (self.config.clock)();
-        self.report(at_ms, attempt, &mut vec![end]);
+        let end = RunEvent::End(Box::new(outcome));
+        self.report((self.config.clock)(), &mut vec![end]);
+        self.add(last);
         self.ended = true;
-        self.send_reports().await;
+        self.send_parts().await;
     }
 
-    pub(super) fn take_account(&mut self) -> Account {
-        mem::replace(
-            &mut self.account,
-            Account::new(self.run_id.clone(), SideEffects::default(), false),
-        )
+    /// Ends the log of a run whose task is gone.
+    pub(super) fn lost(&mut self) {
+        let aborted = self.abort.is_aborted();
+        let error = AgentError::new(
+            ErrorCode::StreamEndedEarly,
+            ErrorKind::Internal,
+            "the run is gone without an end: its Tokio runtime shuts down, or lacks a driver",
+        );
+        let mut last = Vec::new();
+        // The attempt that goes on is not over for the account.
+        let attempts = self.account.attempt();
+        let outcome = self.outcome(
+            Some(error).filter(|_| !aborted),
+            aborted,
+            attempts,
+            &mut last,
+        );
+        last.push(AgentEvent::Done(Done::new(outcome.result)).into());
+        self.add(last);
+    }
+
+    /// What came of the run after so many attempts. What is left to say before `done` is added to `out`.
+    fn outcome(
+        &mut self,
+        error: Option<AgentError>,
+        aborted: bool,
+        attempts: u32,
+        out: &mut Vec<LogEntry>,
+    ) -> Outcome {
+        let duration_ms = self.elapsed_ms();
+        let said = self.account.take_said();
+        let account = &self.account;
+        let result = self.merge.end(
+            Ending {
+                error: error.as_ref(),
+                aborted,
+                attempts,
+                duration_ms,
+                session_id: account.known_session(),
+                model: account.model(),
+                said,
+            },
+            out,
+        );
+        Outcome {
+            run_id: self.run_id.clone(),
+            provider: account.provider().to_owned(),
+            model: account.model().map(str::to_owned),
+            session_id: account.known_session().cloned(),
+            duration_ms,
+            error,
+            attempts: account.attempts().to_vec(),
+            result,
+        }
+    }
+
+    /// The result for `done`. A long text is moved there, and copied only where the end of the run is to have
+    /// it as well.
+    fn split(&self, result: &mut RunResult) -> RunResult {
+        if self.details {
+            // An answer that is all of the text is there once.
+            let message = (result.final_message).take_if(|message| *message == result.text);
+            let whole = result.clone();
+            return match message {
+                Some(message) => whole.final_message(message),
+                None => whole,
+            };
+        }
+        let (text, pieces) = (mem::take(&mut result.text), mem::take(&mut result.pieces));
+        let message = result.final_message.take();
+        let mut whole = result.clone();
+        (whole.text, whole.pieces, whole.final_message) = (text, pieces, message);
+        whole
     }
 }
 
-fn aborted() -> AgentError {
+fn aborted_error() -> AgentError {
     AgentError::new(
         ErrorCode::Aborted,
         ErrorKind::Aborted,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use teamster_core::{AgentError, LogEntry};
 
 use super::{Driver, millis};
-use crate::log::{LifecycleEntry, Report, Said};
+use crate::log::{LifecycleEntry, Part};
 use crate::{Next, RunEvent, RunRequest};
 
 impl Driver {
@@ -71,60 +71,82 @@ impl Driver {
     /// Reports events of the run. When their consumer is gone, the run is aborted and goes on to its end.
     pub(super) async fn emit(&mut self, events: &mut Vec<RunEvent>) {
         if !events.is_empty() {
-            let attempt = self.account.current_attempt();
-            self.report((self.config.clock)(), attempt, events);
-            self.send_reports().await;
+            self.report((self.config.clock)(), events);
+            self.send_parts().await;
         }
     }
 
-    /// Adds agents' events and what follows from the last of them, at this time, to the reports. The start of
-    /// the run comes before.
+    /// Adds agents' events and what follows from the last of them, at this time, to the log. The start of the
+    /// run comes before.
     pub(super) fn report_with(
         &mut self,
         at_ms: u64,
         entries: &mut Vec<LogEntry>,
         events: &mut Vec<RunEvent>,
     ) {
-        let attempt = self.account.current_attempt();
         if matches!(events.first(), Some(RunEvent::Start { .. })) {
             let start = events.remove(0);
-            self.report(at_ms, attempt, &mut vec![start]);
+            self.report(at_ms, &mut vec![start]);
         }
-        if self.agents && !entries.is_empty() {
-            self.reports.push(Report::Agents(mem::take(entries)));
-        }
-        self.report(at_ms, attempt, events);
+        self.add(mem::take(entries));
+        self.report(at_ms, events);
     }
 
-    /// Adds events of this time and attempt to the reports.
-    pub(super) fn report(&mut self, at_ms: u64, attempt: u32, events: &mut Vec<RunEvent>) {
+    /// Adds events of the run at this time, and what of the agents' stream follows from them, to the log.
+    pub(super) fn report(&mut self, at_ms: u64, events: &mut Vec<RunEvent>) {
         for event in events.drain(..) {
             if let Some(call) = &self.on_event {
                 // A callback that panics is its caller's affair.
                 let _ = catch_unwind(AssertUnwindSafe(|| call(&event)));
             }
-            let entry = LifecycleEntry::new(at_ms, attempt, event);
-            self.reports.push(Report::Run(entry));
+            let mut following = Vec::new();
+            self.merge.lifecycle(&event, &mut following);
+            self.seq += 1;
+            self.at_ms = self.at_ms.max(at_ms);
+            self.parts.push(Part::Run(LifecycleEntry {
+                seq: self.seq,
+                at_ms: self.at_ms,
+                attempt: self.account.current_attempt(),
+                event,
+            }));
+            self.add(following);
         }
     }
 
-    /// Sends the reports to the consumer of the log.
-    pub(super) async fn send_reports(&mut self) {
-        self.sender.send(&mut self.reports, &self.abort).await;
+    /// Adds agents' events to the log.
+    pub(super) fn add(&mut self, mut entries: Vec<LogEntry>) {
+        if entries.is_empty() || !self.agents {
+            return;
+        }
+        let attempt = self.account.current_attempt();
+        for entry in &mut entries {
+            self.seq += 1;
+            // An error that was held back is told at this time.
+            self.at_ms = self.at_ms.max(entry.at_ms);
+            entry.seq = self.seq;
+            entry.at_ms = self.at_ms;
+            entry.run_id = Some(self.run_id.clone());
+            entry.attempt = attempt;
+        }
+        self.parts.push(Part::Agents(entries));
+    }
+
+    /// Sends what was reported to the consumer of the log.
+    pub(super) async fn send_parts(&mut self) {
+        self.sender.send(&mut self.parts, &self.abort).await;
     }
 }
 
 impl Drop for Driver {
-    /// Where the run's task is gone before its end, the consumer of the log still gets what was reported.
+    /// Where the run's task is gone before its end, the consumer of the log still gets what was reported,
+    /// and `done`.
     fn drop(&mut self) {
-        if self.agents && !self.ended {
-            let (said, _) = self.take_account().into_parts();
-            let mut reports = mem::take(&mut self.reports);
-            reports.push(Report::Said(Said {
-                text: said.into_text(),
-                last_message: None,
-            }));
-            self.sender.send_at_once(reports);
+        if !self.agents {
+            return;
         }
+        if !self.ended {
+            self.lost();
+        }
+        self.sender.send_at_once(mem::take(&mut self.parts));
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use teamster_core::{ErrorKind, ToolKind};
-use teamster_orchestrator::{Limits, OutcomeStatus, RunPhase};
+use teamster_core::{ErrorKind, RunStatus, ToolKind};
+use teamster_orchestrator::{Limits, RunPhase};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
@@ -66,7 +66,7 @@ async fn the_cancel_of_a_fallback_has_no_effect() {
     let request = request(&[&claude, &codex]);
     request.candidates[1].params.cancel.cancel();
     let done = orchestrator().run(request).outcome().await;
-    assert_eq!(done.meta.status, OutcomeStatus::Success);
+    assert_eq!(done.result.status, RunStatus::Completed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,7 +85,7 @@ async fn while_queued() {
     assert_eq!(story(second).await, ["start claude", "end aborted"]);
     first.abort();
     let first = events(first).await;
-    assert_eq!(outcome(&first).meta.status, OutcomeStatus::Aborted);
+    assert_eq!(outcome(&first).result.status, RunStatus::Aborted);
     assert_eq!(claude.runs().len(), 1);
     assert_over(&orchestrator, &[&claude]).await;
 }
@@ -206,7 +206,7 @@ async fn a_run_that_completes_all_the_same_is_a_success() {
     let claude = mock(
         "claude",
         [Script::new().text("all").delay(secs(5)).adjust(|result| {
-            result.status = teamster_core::RunStatus::Completed;
+            result.status = RunStatus::Completed;
             result.errors.clear();
         })],
     );
@@ -219,7 +219,7 @@ async fn a_run_that_completes_all_the_same_is_a_success() {
         told(&events),
         ["start claude", "chunk all", "message all", "end success"]
     );
-    assert_eq!(outcome(&events).meta.error, None);
+    assert_eq!(outcome(&events).error, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,7 +228,7 @@ async fn an_aborted_run_is_not_tried_again() {
         let claude = mock(
             "claude",
             [Script::new().wait_for_abort().adjust(move |result| {
-                result.status = teamster_core::RunStatus::Failed;
+                result.status = RunStatus::Failed;
                 result.errors = vec![error(kind)];
             })],
         );
@@ -269,7 +269,7 @@ async fn a_runtime_that_does_not_stop_is_dropped_after_its_grace() {
             "end aborted"
         ]
     );
-    let log = &outcome(&events).meta.attempt_log;
+    let log = &outcome(&events).attempts;
     let why = log[0].error.as_ref().unwrap();
     assert_eq!(why.kind, ErrorKind::Aborted, "{}", why.message);
     assert_over(&orchestrator, &[&claude]).await;
@@ -298,8 +298,8 @@ async fn a_kill_after_an_abort_reaches_the_runtime() {
     tokio::time::sleep(secs(3)).await;
     run.abort_handle().kill();
     let done = run.outcome().await;
-    assert_eq!(done.meta.duration_ms, 3000);
-    assert_eq!(done.meta.status, OutcomeStatus::Aborted);
+    assert_eq!(done.duration_ms, 3000);
+    assert_eq!(done.result.status, RunStatus::Aborted);
 }
 
 #[tokio::test]
@@ -330,7 +330,7 @@ async fn with_many_threads_at_any_moment() {
     }
     for task in tasks {
         let events = task.await.unwrap();
-        assert_eq!(outcome(&events).meta.status, OutcomeStatus::Aborted);
+        assert_eq!(outcome(&events).result.status, RunStatus::Aborted);
     }
     assert!(claude.max_active() <= 3);
     assert_over(&orchestrator, &[&claude]).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, ToolKind};
-use teamster_orchestrator::{Action, OutcomeStatus, RunEvent};
+use teamster_orchestrator::{Action, RunEvent};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
@@ -27,9 +27,9 @@ async fn lost_session(then: Vec<Script>) -> (Vec<Arc<MockRuntime>>, Vec<RunEvent
 async fn a_session_that_is_gone_ends_the_run_with_the_first_error() {
     let (mocks, events) = lost_session(vec![Script::new()]).await;
     assert_eq!((mocks[0].runs().len(), mocks[1].runs().len()), (2, 0));
-    let meta = outcome(&events).meta;
-    assert_eq!(meta.status, OutcomeStatus::Error);
-    let error = meta.error.unwrap();
+    let done = outcome(&events);
+    assert_eq!(done.result.status, RunStatus::Failed);
+    let error = done.error.unwrap();
     assert_eq!(error.kind, ErrorKind::Network);
     assert_eq!(
         error.message,
@@ -37,8 +37,8 @@ async fn a_session_that_is_gone_ends_the_run_with_the_first_error() {
          agent had used `X`, which can change things; look at what has been done before you ask \
          again)"
     );
-    assert_eq!(meta.session_id, None);
-    let kinds: Vec<_> = (meta.attempt_log.iter())
+    assert_eq!(done.session_id, None);
+    let kinds: Vec<_> = (done.attempts.iter())
         .map(|attempt| attempt.error.as_ref().unwrap().kind)
         .collect();
     assert_eq!(kinds, [ErrorKind::Network, ErrorKind::SessionNotFound]);
@@ -89,7 +89,7 @@ async fn a_session_of_the_callers_that_is_gone_is_the_error() {
     request.candidates[0].params.session_id = Some("theirs".into());
     let events = events(orchestrator().run(request)).await;
     assert_eq!(claude.runs().len(), 2);
-    let error = outcome(&events).meta.error.unwrap();
+    let error = outcome(&events).error.unwrap();
     assert_eq!(
         (error.kind, &*error.message),
         (ErrorKind::SessionNotFound, "SessionNotFound")
@@ -113,7 +113,7 @@ async fn a_new_session_that_was_not_kept_is_made_once_more() {
     request.retry.retries = 1;
     request.candidates[0].params.new_session_id = Some("new".into());
     let events = events(orchestrator().run(request)).await;
-    assert_eq!(outcome(&events).meta.status, OutcomeStatus::Success);
+    assert_eq!(outcome(&events).result.status, RunStatus::Completed);
     let runs: Vec<_> = (claude.runs().into_iter())
         .map(|run| (run.params.session_id, run.params.new_session_id))
         .collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use teamster_core::{AgentEvent, BudgetKind, ErrorCode, ErrorKind, RunStatus, ToolKind, Usage};
-use teamster_orchestrator::{Limits, OutcomeStatus, RunEvent};
+use teamster_orchestrator::{Limits, RunEvent};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
@@ -26,8 +26,8 @@ fn plain(scripts: impl IntoIterator<Item = Script>) -> Arc<MockRuntime> {
 
 fn assert_spent(events: &[RunEvent], message: &str) {
     let done = outcome(events);
-    assert_eq!(done.meta.status, OutcomeStatus::Error);
-    let error = done.meta.error.unwrap();
+    assert_eq!(done.result.status, RunStatus::Failed);
+    let error = done.error.unwrap();
     assert_eq!(error.kind, ErrorKind::Budget, "{}", error.message);
     assert_eq!(error.message, message);
     assert_eq!(error.code, ErrorCode::BudgetExceeded);
@@ -41,7 +41,7 @@ fn assert_spent(events: &[RunEvent], message: &str) {
     assert!(message.contains(unit), "{message}: {unit}");
     assert!(!error.retryable);
     assert!(matches!(&events[events.len() - 2], RunEvent::Error { error: e, .. } if **e == error));
-    if let Some(last) = done.meta.attempt_log.last()
+    if let Some(last) = done.attempts.last()
         && let Some(last) = &last.error
         && last.kind != ErrorKind::Network
     {
@@ -78,8 +78,8 @@ async fn tokens_over_all_attempts() {
     );
     let done = outcome(&events);
     // Gracefully: it had its time to stop.
-    assert_eq!(done.meta.duration_ms, 1000 + 1000 + 2000);
-    assert_eq!(done.usage, Some(tokens(60).plus(tokens(41))));
+    assert_eq!(done.duration_ms, 1000 + 1000 + 2000);
+    assert_eq!(done.result.usage, Some(tokens(60).plus(tokens(41))));
     assert_over(&orchestrator, &[&claude]).await;
 }
 
@@ -170,7 +170,7 @@ async fn a_limit_of_the_clis_own_that_came_from_the_budget_is_the_budgets() {
             }
             let events = events(orchestrator().run(request)).await;
             if own {
-                let error = outcome(&events).meta.error.unwrap();
+                let error = outcome(&events).error.unwrap();
                 assert_eq!((error.kind, error.message), (kind, format!("{kind:?}")));
             } else {
                 let what = if kind == ErrorKind::Budget {
@@ -219,14 +219,14 @@ async fn turns_are_counted_where_the_cli_has_no_limit() {
     let mut request = request(&[&enough]);
     request.budget.turns = Some(4);
     let done = orchestrator().run(request.clone()).outcome().await;
-    assert_eq!(done.meta.status, OutcomeStatus::Success);
+    assert_eq!(done.result.status, RunStatus::Completed);
     assert_eq!(enough.runs()[0].params.max_turns, None);
     request.budget.turns = Some(3);
     let claude = plain([turns(3).text("too much").delay(secs(50))]);
     request.candidates[0].runtime = claude;
     let events = events(orchestrator().run(request)).await;
     assert_spent(&events, "the run's budget of 3 turns is spent");
-    assert_eq!(outcome(&events).meta.duration_ms, 0);
+    assert_eq!(outcome(&events).duration_ms, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,10 +243,10 @@ async fn usd_where_the_cli_only_reports_them() {
     request.budget.usd = Some(0.5);
     let orchestrator = orchestrator();
     let done = orchestrator.run(request.clone()).outcome().await;
-    assert_eq!(done.meta.status, OutcomeStatus::Success);
+    assert_eq!(done.result.status, RunStatus::Completed);
     let events = events(orchestrator.run(request)).await;
     assert_spent(&events, "the run's budget of 0.5 USD is spent");
-    assert_eq!(outcome(&events).meta.cost_usd, Some(0.75));
+    assert_eq!(outcome(&events).result.total_cost_usd, Some(0.75));
 }
 
 #[tokio::test(start_paused = true)]
@@ -266,7 +266,7 @@ async fn time_is_over_wherever_the_run_is() {
     request1.candidates[0].runtime = delayed;
     let events2 = events(orchestrator().run(request1.clone())).await;
     assert_spent(&events2, "the run's budget of 30 seconds is spent");
-    assert_eq!(outcome(&events2).meta.duration_ms, 30_000);
+    assert_eq!(outcome(&events2).duration_ms, 30_000);
 
     let slow = mock("claude", [Script::new().delay(secs(1000))]);
     let orchestrator = limited(Limits::default().overall(1));
@@ -277,8 +277,8 @@ async fn time_is_over_wherever_the_run_is() {
     request1.candidates[0].runtime = slow.clone();
     let events3 = events(orchestrator.run(request1)).await;
     assert_spent(&events3, "the run's budget of 30 seconds is spent");
-    assert_eq!(outcome(&events3).meta.duration_ms, 30_000);
-    assert_eq!(outcome(&events3).meta.attempts, 0);
+    assert_eq!(outcome(&events3).duration_ms, 30_000);
+    assert_eq!(outcome(&events3).attempts.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -294,8 +294,8 @@ async fn who_was_aborted_before_the_time_was_over_was_aborted() {
     tokio::time::sleep(secs(20)).await;
     run.abort();
     let done = run.outcome().await;
-    assert_eq!(done.meta.status, OutcomeStatus::Aborted);
-    assert_eq!(done.meta.duration_ms, 40_000);
+    assert_eq!(done.result.status, RunStatus::Aborted);
+    assert_eq!(done.duration_ms, 40_000);
 }
 
 #[tokio::test(start_paused = true)]
@@ -312,7 +312,7 @@ async fn a_runtime_that_hangs_over_its_budget_is_dropped() {
     request.budget.tokens = Some(5);
     let events = events(orchestrator.run(request)).await;
     assert_spent(&events, "the run's budget of 5 tokens is spent");
-    assert_eq!(outcome(&events).meta.duration_ms, 30_000);
+    assert_eq!(outcome(&events).duration_ms, 30_000);
     assert_over(&orchestrator, &[&claude]).await;
 }
 
@@ -331,10 +331,10 @@ async fn who_completes_over_its_budget_says_so_and_keeps_its_answer() {
         let events = events(orchestrator.run(request.clone())).await;
         let done = outcome(&events);
         assert_eq!(done.answer(), Some("x"));
-        assert_eq!(done.usage, Some(tokens(tokens_used)));
+        assert_eq!(done.result.usage, Some(tokens(tokens_used)));
         let message = match (tokens_used, usd_used) {
             (5, 0.2) => {
-                assert_eq!(done.meta.status, OutcomeStatus::Success);
+                assert_eq!(done.result.status, RunStatus::Completed);
                 continue;
             }
             (900, _) => "the run's budget of 5 tokens is spent",
@@ -370,8 +370,8 @@ async fn usd_that_are_reported_while_the_run_goes_on_end_it() {
     let events = events(orchestrator().run(request)).await;
     assert_spent(&events, "the run's budget of 0.5 USD is spent");
     let done = outcome(&events);
-    assert_eq!(done.meta.cost_usd, Some(0.75));
-    assert_eq!(done.meta.duration_ms, 2000);
+    assert_eq!(done.result.total_cost_usd, Some(0.75));
+    assert_eq!(done.duration_ms, 2000);
 }
 
 #[tokio::test(start_paused = true)]
@@ -386,14 +386,14 @@ async fn a_run_that_never_says_what_it_uses_is_not_left_without_a_limit() {
     request.budget.tokens = Some(1000);
     let events = events(orchestrator().run(request.clone())).await;
     let done = outcome(&events);
-    let error = done.meta.error.unwrap();
+    let error = done.error.unwrap();
     assert_eq!(error.kind, ErrorKind::Budget);
     let begin = "the run cannot be held to 1000 tokens: claude does not say";
     assert!(error.message.starts_with(begin), "{}", error.message);
-    assert_eq!(done.meta.duration_ms, 10_000);
+    assert_eq!(done.duration_ms, 10_000);
     request.budget.tokens = None;
     let done = orchestrator().run(request).outcome().await;
-    assert_eq!(done.meta.status, OutcomeStatus::Success);
+    assert_eq!(done.result.status, RunStatus::Completed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -446,7 +446,7 @@ async fn who_cannot_be_held_to_it_is_refused() {
             _ => request.budget.tokens = Some(1),
         }
         let done = orchestrator().run(request).outcome().await;
-        let error = done.meta.error.unwrap();
+        let error = done.error.unwrap();
         assert_eq!(error.kind, ErrorKind::Invalid);
         let begin = format!("budget.{what}: bad does not report ");
         assert!(error.message.starts_with(&begin), "{}", error.message);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Id};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, RunStatus};
 use teamster_orchestrator::{
     Candidate, Clock, Limits, Next, Orchestrator, OrchestratorConfig, Outcome, Run, RunEvent,
     RunRequest,
@@ -102,21 +102,12 @@ pub(crate) fn check(events: &[RunEvent]) {
     assert_eq!(count("run:start"), 1, "{:?}", shown());
     assert_eq!(count("run:end"), 1, "{:?}", shown());
     assert_eq!(events[0].type_name(), "run:start", "{:?}", shown());
-    let RunEvent::End {
-        status,
-        duration_ms,
-        result,
-        ..
-    } = events.last().unwrap()
-    else {
+    let Some(RunEvent::End(end)) = events.last() else {
         panic!("the end is not last: {:?}", shown());
     };
-    assert_eq!(*status, result.meta.status);
-    assert_eq!(*duration_ms, result.meta.duration_ms);
-    let failed = status.as_str() == "error";
+    let failed = !matches!(end.result.status, RunStatus::Completed | RunStatus::Aborted);
     assert_eq!(count("run:error"), usize::from(failed), "{:?}", shown());
-    assert_eq!(result.meta.error.is_none(), status.as_str() == "success");
-    assert_eq!(result.meta.attempt_log.len(), result.meta.attempts as usize);
+    assert_eq!(end.error.is_none(), end.is_success());
     let mut open: Vec<&Id> = Vec::new();
     for event in events {
         match event {
@@ -125,7 +116,7 @@ pub(crate) fn check(events: &[RunEvent]) {
                 let at = open.iter().position(|id| *id == tool_id);
                 open.remove(at.unwrap_or_else(|| panic!("ended twice: {:?}", shown())));
             }
-            RunEvent::Retry { .. } | RunEvent::Fallback { .. } | RunEvent::End { .. } => {
+            RunEvent::Retry { .. } | RunEvent::Fallback { .. } | RunEvent::End(_) => {
                 assert!(open.is_empty(), "not ended: {open:?} {:?}", shown());
             }
             _ => {}
@@ -145,9 +136,22 @@ pub(crate) fn told(events: &[RunEvent]) -> Vec<String> {
 
 pub(crate) fn outcome(events: &[RunEvent]) -> Outcome {
     match events.last() {
-        Some(RunEvent::End { result, .. }) => (**result).clone(),
+        Some(RunEvent::End(outcome)) => (**outcome).clone(),
         other => panic!("no end but {other:?}"),
     }
+}
+
+pub(crate) fn wire(event: &RunEvent) -> serde_json::Value {
+    serde_json::to_value(event).unwrap()
+}
+
+/// The messages that stand, as the end of the run has them on the wire.
+pub(crate) fn messages(events: &[RunEvent]) -> Vec<String> {
+    let end = wire(events.last().unwrap());
+    let payloads = end["result"]["payloads"].as_array().unwrap().iter();
+    payloads
+        .map(|payload| payload["text"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 pub(crate) fn brief(event: &RunEvent) -> String {
@@ -157,7 +161,7 @@ pub(crate) fn brief(event: &RunEvent) -> String {
     };
     match event {
         RunEvent::Start { provider, .. } => format!("start {provider}"),
-        RunEvent::End { status, .. } => format!("end {}", status.as_str()),
+        RunEvent::End(_) => format!("end {}", wire(event)["status"].as_str().unwrap()),
         RunEvent::Error { error, .. } => format!("error {:?}", error.kind),
         RunEvent::Retry {
             attempt,

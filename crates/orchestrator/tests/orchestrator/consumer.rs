@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
-use teamster_core::ToolKind;
-use teamster_orchestrator::{Limits, OutcomeStatus, RunRequest};
+use teamster_core::{RunStatus, ToolKind};
+use teamster_orchestrator::{Limits, RunRequest};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
@@ -84,25 +84,15 @@ async fn a_run_whose_consumer_sleeps_can_be_stopped() {
         assert_over(&orchestrator, &[&claude]).await;
         let Some(run) = kept else { continue };
         let events = events(run).await;
-        let status = outcome(&events).meta.status;
+        let status = outcome(&events).result.status;
         let expected = match way {
-            "budget" => OutcomeStatus::Error,
-            _ => OutcomeStatus::Aborted,
+            "budget" => RunStatus::Failed,
+            _ => RunStatus::Aborted,
         };
         assert_eq!(status, expected, "{way}");
         // What was said before is all there: the agent never got further than its consumer.
-        let said = outcome(&events).payloads.concat_texts();
+        let said = messages(&events).concat();
         assert!(said.starts_with("0 1 2 "), "{said}");
-    }
-}
-
-trait ConcatTexts {
-    fn concat_texts(&self) -> String;
-}
-
-impl ConcatTexts for Vec<teamster_orchestrator::Payload> {
-    fn concat_texts(&self) -> String {
-        self.iter().map(|payload| payload.text.as_str()).collect()
     }
 }
 
@@ -138,5 +128,5 @@ async fn an_outcome_is_given_once_and_after_it_nothing() {
     let mut run = orchestrator().run(request(&[&claude]));
     while run.next().await.is_some() {}
     assert_eq!(run.next().await, None);
-    assert_eq!(run.outcome().await.meta.status, OutcomeStatus::Aborted);
+    assert_eq!(run.outcome().await.result.status, RunStatus::Aborted);
 }

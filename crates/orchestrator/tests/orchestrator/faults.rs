@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use teamster_core::{
     AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream, ExecuteParams, Id,
+    RunStatus,
 };
 use teamster_orchestrator::{
-    Accepted, Budget, Candidate, Observed, Outcome, OutcomeStatus, RunObserver, RunRequest,
+    Accepted, Budget, Candidate, Observed, Outcome, RunObserver, RunRequest,
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
@@ -42,9 +43,9 @@ async fn a_runtime_that_panics_at_once_is_given_up() {
         ["start broken", "error Internal", "end error"]
     );
     let done = outcome(&events);
-    assert_eq!(done.meta.error.unwrap().message, "the runtime panicked");
+    assert_eq!(done.error.unwrap().message, "the runtime panicked");
     assert_eq!(
-        done.meta.attempt_log[0].error.as_ref().unwrap().message,
+        done.attempts[0].error.as_ref().unwrap().message,
         "the runtime panicked"
     );
     // It never began, so the prompt can go to another.
@@ -107,7 +108,7 @@ async fn a_stream_without_done_ends_the_run_well() {
             "end error"
         ]
     );
-    assert_eq!(outcome(&events).last_result, None);
+    assert_eq!(outcome(&events).answer(), Some("ha"));
     assert_over(&orchestrator, &[&claude]).await;
 }
 
@@ -152,7 +153,7 @@ impl RunObserver for Log {
     }
 
     fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
-        self.hear(format!("ended {}", outcome.meta.status.as_str()))
+        self.hear(format!("ended {}", outcome.result.status.as_str()))
     }
 }
 
@@ -185,7 +186,7 @@ async fn an_observer_is_told_in_order_and_may_panic() {
         let mut request = request(&[&claude, &codex]);
         let log = observed(&mut request, panics);
         let done = outcome(&events(orchestrator.run(request)).await);
-        assert_eq!(done.meta.status, OutcomeStatus::Success);
+        assert_eq!(done.result.status, RunStatus::Completed);
         assert_eq!(
             log.heard(),
             [
@@ -193,7 +194,7 @@ async fn an_observer_is_told_in_order_and_may_panic() {
                 "session r claude a",
                 "session r claude b",
                 "session r codex only at the end",
-                "ended success"
+                "ended completed"
             ]
         );
         assert_over(&orchestrator, &[&claude, &codex]).await;
@@ -207,9 +208,9 @@ async fn an_observer_is_not_told_of_a_session_that_never_was() {
     request.candidates[0].params.new_session_id = Some("wished".into());
     let log = observed(&mut request, false);
     let done = orchestrator().run(request).outcome().await;
-    assert_eq!(log.heard(), ["accepted r claude do it 0", "ended error"]);
+    assert_eq!(log.heard(), ["accepted r claude do it 0", "ended failed"]);
     // It is there `to go on with it`.
-    assert_eq!(done.meta.session_id, None);
+    assert_eq!(done.session_id, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -248,7 +249,7 @@ async fn an_observer_that_was_not_told_of_a_run_is_not_told_of_its_end() {
         told(&refused),
         ["start claude", "error Invalid", "end error"]
     );
-    let message = outcome(&refused).meta.error.unwrap().message;
+    let message = outcome(&refused).error.unwrap().message;
     assert!(message.contains("`r`"), "{message}");
     assert!(orchestrator.is_run_active("r").await);
     drop(first);
@@ -301,7 +302,7 @@ async fn a_budget_that_cannot_be_is_refused() {
             told(&events),
             ["start claude", "error Invalid", "end error"]
         );
-        let message = outcome(&events).meta.error.unwrap().message;
+        let message = outcome(&events).error.unwrap().message;
         assert!(message.contains(what), "{message}");
         assert_eq!(claude.runs().len(), 0);
     }
@@ -320,11 +321,8 @@ async fn parameters_that_the_provider_refuses_are_not_tried_again() {
         ["start claude", "error Invalid", "end error"]
     );
     let done = outcome(&events);
-    assert_eq!(done.meta.attempts, 1);
-    assert_eq!(
-        done.last_result.unwrap().errors[0].code,
-        ErrorCode::InvalidParams
-    );
+    assert_eq!(done.attempts.len(), 1);
+    assert_eq!(done.result.errors[0].code, ErrorCode::InvalidParams);
 }
 
 /// Never comes back from anything.
@@ -356,9 +354,9 @@ async fn an_observer_that_hangs_does_not_hold_up_the_end_of_a_run_that_was_told_
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     abort.abort();
     let done = outcome.await.unwrap();
-    assert_eq!(done.meta.status, OutcomeStatus::Aborted);
+    assert_eq!(done.result.status, RunStatus::Aborted);
     // It hung in `accepted`, and then in `ended`.
-    assert_eq!(done.meta.duration_ms, 8000);
+    assert_eq!(done.duration_ms, 8000);
     assert_over(&orchestrator, &[&claude]).await;
 }
 
@@ -394,12 +392,12 @@ async fn a_candidate_that_could_not_go_on_is_refused_before_anything_starts() {
         .candidates
         .push(Candidate::new(refuses, ExecuteParams::new("x")));
     let done = orchestrator.run(request).outcome().await;
-    let error = done.meta.error.unwrap();
+    let error = done.error.unwrap();
     assert_eq!(
         (error.kind, &*error.message),
         (ErrorKind::Invalid, "effort: it has none")
     );
-    assert_eq!(done.meta.attempts, 0);
+    assert_eq!(done.attempts.len(), 0);
     assert!(claude.runs().is_empty() && other.runs().is_empty());
 }
 
@@ -423,7 +421,7 @@ async fn an_observer_that_hangs_does_not_hold_up_a_run_for_ever() {
     let mut request = request(&[&claude]);
     request.observer = Some(Arc::new(Stuck));
     let done = orchestrator.run(request).outcome().await;
-    assert_eq!(done.meta.status, OutcomeStatus::Success);
+    assert_eq!(done.result.status, RunStatus::Completed);
     assert_eq!(done.answer(), Some("x"));
     assert_over(&orchestrator, &[&claude]).await;
 }

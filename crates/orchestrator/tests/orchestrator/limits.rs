@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use teamster_core::ErrorKind;
-use teamster_orchestrator::{Action, Limits, Orchestrator, OutcomeStatus, Run, RunRequest};
+use teamster_core::{ErrorKind, RunStatus};
+use teamster_orchestrator::{Action, Limits, Orchestrator, Run, RunRequest};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
@@ -33,7 +33,7 @@ async fn as_many_at_once_as_allowed() {
     let mut most = 0;
     for run in runs {
         most = most.max(a.active() + b.active());
-        assert_eq!(run.outcome().await.meta.status, OutcomeStatus::Success);
+        assert_eq!(run.outcome().await.result.status, RunStatus::Completed);
     }
     assert_eq!((a.max_active(), b.max_active(), most), (3, 2, 4));
     assert_over(&orchestrator, &[&a, &b]).await;
@@ -47,8 +47,8 @@ async fn a_run_that_waits_for_its_retry_leaves_its_slot() {
     let first = start(&orchestrator, request(&[&a]));
     a.wait_for_runs(1).await;
     let second = start(&orchestrator, request(&[&b])).outcome().await;
-    assert_eq!(second.meta.duration_ms, 1000);
-    assert_eq!(first.outcome().await.meta.status, OutcomeStatus::Success);
+    assert_eq!(second.duration_ms, 1000);
+    assert_eq!(first.outcome().await.result.status, RunStatus::Completed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,8 +69,8 @@ async fn who_waits_for_the_slot_of_a_throttled_run_does_not_begin() {
     let orchestrator = limited(Limits::default().overall(1));
     let first = start(&orchestrator, request(&[&a]));
     let second = start(&orchestrator, request(&[&a]));
-    assert_eq!(first.outcome().await.meta.attempts, 2);
-    assert_eq!(second.outcome().await.meta.attempts, 1);
+    assert_eq!(first.outcome().await.attempts.len(), 2);
+    assert_eq!(second.outcome().await.attempts.len(), 1);
     for run in &a.runs()[1..] {
         assert_eq!((run.started - began).as_millis(), 30_010);
     }
@@ -92,7 +92,7 @@ async fn a_hold_of_a_quota_waits_or_falls_back_as_each_run_may() {
     let mut first = request(&[&a]);
     first.retry.max_wait = secs(1);
     let first = start(&orchestrator, first).outcome().await;
-    assert_eq!(first.meta.error.unwrap().kind, ErrorKind::Quota);
+    assert_eq!(first.error.unwrap().kind, ErrorKind::Quota);
     let held = orchestrator.holds().await;
     assert_eq!(held.len(), 1);
     assert_eq!(
@@ -126,11 +126,8 @@ async fn a_hold_of_a_quota_waits_or_falls_back_as_each_run_may() {
     );
     for run in [strict, hasty] {
         let done = run.outcome().await;
-        assert_eq!(
-            (done.meta.attempts, done.meta.duration_ms < 2000),
-            (0, true)
-        );
-        let error = done.meta.error.unwrap();
+        assert_eq!((done.attempts.len(), done.duration_ms < 2000), (0, true));
+        let error = done.error.unwrap();
         assert_eq!(error.kind, ErrorKind::Quota);
         assert_eq!(
             error.message,
@@ -139,8 +136,8 @@ async fn a_hold_of_a_quota_waits_or_falls_back_as_each_run_may() {
     }
     for run in [alone, patient] {
         let done = run.outcome().await;
-        assert_eq!(done.meta.status, OutcomeStatus::Success);
-        assert_eq!((done.meta.attempts, done.meta.duration_ms), (1, 100_000));
+        assert_eq!(done.result.status, RunStatus::Completed);
+        assert_eq!((done.attempts.len(), done.duration_ms), (1, 100_000));
     }
     assert_eq!(a.runs().len(), 3);
     assert_over(&orchestrator, &[&a, &b]).await;
@@ -165,10 +162,10 @@ async fn a_hold_that_comes_while_one_waits_for_a_slot_is_noticed() {
     let second = start(&orchestrator, request(&[&slow]));
     slow.wait_for_runs(2).await;
     let third = start(&orchestrator, request(&[&slow, &b]));
-    assert_eq!(second.outcome().await.meta.duration_ms, 3000);
+    assert_eq!(second.outcome().await.duration_ms, 3000);
     let done = third.outcome().await;
-    assert_eq!((done.meta.provider.as_str(), done.meta.attempts), ("b", 1));
-    assert!(done.meta.duration_ms <= 5000, "{}", done.meta.duration_ms);
+    assert_eq!((done.provider.as_str(), done.attempts.len()), ("b", 1));
+    assert!(done.duration_ms <= 5000, "{}", done.duration_ms);
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,8 +225,8 @@ async fn a_look_from_outside_sees_the_attempt_that_comes() {
     run.abort();
     let done = run.outcome().await;
     // The last attempt was that of a, and so is its session.
-    assert_eq!(done.meta.provider, "a");
-    assert_eq!(done.meta.session_id.as_deref(), Some("s"));
+    assert_eq!(done.provider, "a");
+    assert_eq!(done.session_id.as_deref(), Some("s"));
     drop(other);
 }
 
@@ -246,8 +243,8 @@ async fn a_hold_can_be_ended_before_its_time() {
     assert!(orchestrator.release("a").await);
     assert!(!orchestrator.release("a").await);
     let done = waits.outcome().await;
-    assert_eq!(done.meta.status, OutcomeStatus::Success);
-    assert_eq!(done.meta.duration_ms, 7000);
+    assert_eq!(done.result.status, RunStatus::Completed);
+    assert_eq!(done.duration_ms, 7000);
     assert_over(&orchestrator, &[&a]).await;
 }
 
@@ -269,9 +266,9 @@ async fn another_model_of_a_provider_that_is_on_hold_is_not_held_back() {
     both.candidates[0].params.model = Some("large".into());
     both.candidates[1].params.model = Some("small".into());
     let done = start(&orchestrator, both).outcome().await;
-    assert_eq!(done.meta.status, OutcomeStatus::Success);
-    assert_eq!(done.meta.model.as_deref(), Some("small"));
-    assert_eq!(done.meta.duration_ms, 0);
+    assert_eq!(done.result.status, RunStatus::Completed);
+    assert_eq!(done.model.as_deref(), Some("small"));
+    assert_eq!(done.duration_ms, 0);
     let held = orchestrator.holds().await;
     assert_eq!(held[0].model.as_deref(), Some("large"));
 
@@ -281,7 +278,7 @@ async fn another_model_of_a_provider_that_is_on_hold_is_not_held_back() {
     let same = start(&orchestrator, same);
     let any = start(&orchestrator, request(&[&a]));
     for run in [same, any] {
-        assert_eq!(run.outcome().await.meta.duration_ms, 100_000);
+        assert_eq!(run.outcome().await.duration_ms, 100_000);
     }
     assert_over(&orchestrator, &[&a]).await;
 }

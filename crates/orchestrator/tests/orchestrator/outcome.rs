@@ -1,8 +1,7 @@
 //! What came of a run, over all its attempts.
 
 use serde_json::json;
-use teamster_core::{ErrorKind, ToolKind, Usage};
-use teamster_orchestrator::OutcomeStatus;
+use teamster_core::{ErrorKind, RunStatus, ToolKind, Usage};
 use teamster_testkit::mock_runtime::Script;
 
 use crate::common::*;
@@ -51,18 +50,16 @@ async fn figures_are_summed_and_messages_are_those_that_stand() {
     request.candidates[0].params.model = Some("alias".into());
     let events = events(orchestrator().run(request)).await;
     let done = outcome(&events);
-    let said: Vec<_> = done.payloads.iter().map(|p| p.text.as_str()).collect();
-    assert_eq!(said, ["first", "half", "last"]);
+    assert_eq!(messages(&events), ["first", "half", "last"]);
     assert_eq!(done.answer(), Some("last"));
-    assert_eq!(done.usage, Some(usage(115, Some(8))));
-    assert_eq!(done.meta.cost_usd, Some(0.75));
-    assert_eq!(done.meta.num_turns, Some(5));
-    assert_eq!(done.meta.session_id.as_deref(), Some("b"));
-    assert_eq!(done.meta.model.as_deref(), Some("alias"));
-    assert_eq!(done.meta.duration_ms, 2000 + 1000 + 2000 + 500);
-    assert_eq!(done.structured_output, Some(json!({"ok": true})));
-    assert_eq!(done.last_result.unwrap().num_turns, Some(3));
-    let log = &done.meta.attempt_log;
+    assert_eq!(done.result.usage, Some(usage(115, Some(8))));
+    assert_eq!(done.result.total_cost_usd, Some(0.75));
+    assert_eq!(done.result.num_turns, Some(5));
+    assert_eq!(done.session_id.as_deref(), Some("b"));
+    assert_eq!(done.model.as_deref(), Some("alias"));
+    assert_eq!(done.duration_ms, 2000 + 1000 + 2000 + 500);
+    assert_eq!(done.result.structured_output, Some(json!({"ok": true})));
+    let log = &done.attempts;
     assert_eq!(log.len(), 3);
     let durations: Vec<_> = log.iter().map(|attempt| attempt.duration_ms).collect();
     assert_eq!(durations, [2000, 0, 500]);
@@ -97,10 +94,12 @@ async fn a_run_that_fails_keeps_what_it_has() {
         ]
     );
     let done = outcome(&events);
-    assert_eq!(done.meta.status, OutcomeStatus::Error);
-    assert_eq!(done.payloads[0].text, "as far as I got");
-    assert_eq!(done.usage, Some(usage(3, None)));
-    assert_eq!(done.structured_output, None);
+    assert_eq!(done.result.status, RunStatus::Failed);
+    assert_eq!(done.answer(), Some("as far as I got"));
+    assert_eq!(done.result.usage, Some(usage(3, None)));
+    assert_eq!(done.result.structured_output, Some(json!({"half": 1})));
+    let end = wire(events.last().unwrap());
+    assert_eq!(end["result"].get("structuredOutput"), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,7 +117,7 @@ async fn what_is_void_is_void_also_when_nothing_comes_after_it() {
     run.abort();
     let events = events(run).await;
     assert_eq!(told(&events).last().unwrap(), "end aborted");
-    assert_eq!(outcome(&events).payloads, []);
+    assert_eq!(outcome(&events).result.messages(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,7 +130,7 @@ async fn only_what_was_denied_is_an_error_that_says_so() {
             .completed()],
     );
     let events = events(orchestrator().run(request(&[&claude]))).await;
-    let error = outcome(&events).meta.error.unwrap();
+    let error = outcome(&events).error.unwrap();
     assert_eq!(error.kind, ErrorKind::Permission);
     assert_eq!(error.message, "nothing was done: denied were Bash");
 }
@@ -142,5 +141,5 @@ async fn a_session_that_was_given_is_there_to_go_on_with() {
     let mut request = request(&[&claude]);
     request.candidates[0].params.session_id = Some("old".into());
     let done = orchestrator().run(request).outcome().await;
-    assert_eq!(done.meta.session_id.as_deref(), Some("old"));
+    assert_eq!(done.session_id.as_deref(), Some("old"));
 }

@@ -7,10 +7,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::json;
-use teamster_core::{AgentError, ChangeKind, ErrorCode, ErrorKind, ToolKind};
-use teamster_orchestrator::{
-    Action, AfterSideEffects, Limits, OrchestratorConfig, OutcomeStatus, RunEvent,
-};
+use teamster_core::{AgentError, ChangeKind, ErrorCode, ErrorKind, RunStatus, ToolKind};
+use teamster_orchestrator::{Action, AfterSideEffects, Limits, OrchestratorConfig, RunEvent};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
@@ -316,9 +314,7 @@ fn assert_messages(told: &[RunEvent]) {
             _ => {}
         }
     }
-    let done = outcome(told);
-    let payloads: Vec<_> = done.payloads.iter().map(|p| p.text.as_str()).collect();
-    assert_eq!(payloads, stand);
+    assert_eq!(messages(told), stand);
 }
 
 /// After something was changed the prompt is never sent again, and before that always.
@@ -349,10 +345,10 @@ fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], told: &[RunEve
             _ => {}
         }
     }
-    if candidates.len() < done.meta.attempts as usize {
+    if candidates.len() < done.attempts.len() {
         candidates.push(now);
     }
-    assert_eq!(candidates.len(), done.meta.attempts as usize);
+    assert_eq!(candidates.len(), done.attempts.len());
     let mut taken = vec![0; mocks.len()];
     let mut before = false;
     for (n, candidate) in candidates.iter().enumerate() {
@@ -364,7 +360,7 @@ fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], told: &[RunEve
         };
         let again = run.params.prompt == PROMPT;
         assert_eq!(again, !before, "attempt {n}");
-        assert_eq!(done.meta.attempt_log[n].resumed, before);
+        assert_eq!(done.attempts[n].resumed, before);
         let (provider, plays) = &case.candidates[*candidate];
         // Whoever has no script left fails and changes nothing.
         if let Some(play) = plays.get(taken[*candidate]) {
@@ -379,7 +375,7 @@ fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], told: &[RunEve
         assert_eq!(mock.runs().len(), taken);
     }
     if case.stop.is_none() {
-        assert_ne!(done.meta.status, OutcomeStatus::Aborted);
+        assert_ne!(done.result.status, RunStatus::Aborted);
     }
 }
 

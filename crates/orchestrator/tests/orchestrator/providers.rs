@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_core::{CliProvider, ErrorKind, ExecuteParams};
+use teamster_core::{CliProvider, ErrorKind, ExecuteParams, RunStatus};
 use teamster_orchestrator::{
-    Action, AfterSideEffects, Orchestrator, OrchestratorConfig, Outcome, OutcomeStatus,
-    RetryPolicy, RunRequest,
+    Action, AfterSideEffects, Orchestrator, OrchestratorConfig, Outcome, RetryPolicy, RunRequest,
 };
 use teamster_process::{CliRuntime, EnvPolicy, RuntimeConfig};
 
@@ -112,9 +111,9 @@ impl Recorded {
         let run = orchestrator.run(request);
         let outcome = tokio::time::timeout(LIMIT, run.outcome()).await.unwrap();
         // The CLI crashes again, with nothing said.
-        assert_eq!(outcome.meta.status, OutcomeStatus::Error);
+        assert_eq!(outcome.result.status, RunStatus::Failed);
         let launches = launches(place.path());
-        assert_eq!(launches.len(), outcome.meta.attempts as usize);
+        assert_eq!(launches.len(), outcome.attempts.len());
         Played { outcome, launches }
     }
 
@@ -135,7 +134,7 @@ impl Recorded {
             assert!(!first.says(&continuation()), "{crash:?}: {first:?}");
             assert!(second.says(&continuation()), "{crash:?}: {second:?}");
             assert!(!second.says(PROMPT), "{crash:?}: {second:?}");
-            let log = &played.outcome.meta.attempt_log;
+            let log = &played.outcome.attempts;
             assert!(!log[0].resumed && log[1].resumed, "{crash:?}");
             let session = log[0].session_id.as_deref().unwrap();
             assert_eq!(log[1].session_id.as_deref(), Some(session), "{crash:?}");
@@ -152,7 +151,7 @@ impl Recorded {
             let then = AfterSideEffects::End;
             let played = self.play(provider.clone(), crash, then).await;
             assert_eq!(played.launches.len(), 1, "{crash:?}");
-            let error = played.outcome.meta.error.unwrap();
+            let error = played.outcome.error.unwrap();
             assert!(error.message.contains(done), "{crash:?}: {error}");
         }
     }
@@ -167,7 +166,7 @@ impl Recorded {
             };
             assert!(second.says(PROMPT), "{crash:?}: {second:?}");
             assert!(!second.says(&continuation()), "{crash:?}: {second:?}");
-            let log = &played.outcome.meta.attempt_log;
+            let log = &played.outcome.attempts;
             assert!(!log[1].resumed, "{crash:?}");
             let session = log[0].session_id.as_deref().unwrap();
             assert!(!second.says(session), "{crash:?}: {second:?}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use teamster_core::{AgentError, ErrorKind, ExecuteParams, RunStatus};
-use teamster_orchestrator::{Action, Candidate, OutcomeStatus};
+use teamster_orchestrator::{Action, Candidate};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
@@ -132,9 +132,9 @@ async fn delays_double_up_to_the_longest() {
         begun(&claude, start),
         [0, 1000, 3000, 7000, 15_000, 25_000, 35_000]
     );
-    assert_eq!(done.meta.attempts, 7);
-    assert_eq!(done.meta.duration_ms, 35_000);
-    assert_eq!(done.meta.error.unwrap().message, "Network");
+    assert_eq!(done.attempts.len(), 7);
+    assert_eq!(done.duration_ms, 35_000);
+    assert_eq!(done.error.unwrap().message, "Network");
 }
 
 #[tokio::test(start_paused = true)]
@@ -210,7 +210,7 @@ async fn what_the_service_says_is_waited_exactly() {
     request.retry.retries = 4;
     request.retry.base_delay = secs(0);
     let done = orchestrator().run(request).outcome().await;
-    assert_eq!(done.meta.status, OutcomeStatus::Success);
+    assert_eq!(done.result.status, RunStatus::Completed);
     assert_eq!(begun(&claude, start), [0, 1234, 50_001, 50_001, 100_000]);
 }
 
@@ -307,7 +307,7 @@ async fn no_more_attempts_than_allowed() {
         request.retry.retries = 1;
         request.retry.max_attempts = Some(most);
         let done = orchestrator().run(request).outcome().await;
-        assert_eq!(done.meta.attempts, most.min(4));
+        assert_eq!(done.attempts.len(), most.min(4) as usize);
     }
 }
 
@@ -329,7 +329,7 @@ async fn no_attempt_begins_too_late() {
     let done = orchestrator().run(request).outcome().await;
     // The fourth would begin after 1 + 2 + 4 seconds and those of the attempts.
     assert_eq!(begun(&claude, start), [0, 1500, 4000]);
-    let message = done.meta.error.unwrap().message;
+    let message = done.error.unwrap().message;
     assert_eq!(
         message,
         "Network (not tried again: the time for attempts (5s) would be over)"
@@ -362,8 +362,8 @@ async fn an_attempt_that_waits_for_its_slot_does_not_begin_too_late_either() {
     let mut second = request(&[&a]);
     second.retry.max_elapsed = Some(secs(20));
     let done = orchestrator.run(second).outcome().await;
-    assert_eq!(done.meta.duration_ms, 20_000);
-    assert_eq!(done.meta.error.unwrap().kind, ErrorKind::Timeout);
+    assert_eq!(done.duration_ms, 20_000);
+    assert_eq!(done.error.unwrap().kind, ErrorKind::Timeout);
     assert_eq!(a.runs().len(), 0);
     first.await.unwrap();
 }
@@ -444,7 +444,7 @@ async fn a_limit_that_is_never_over_is_not_asked_all_the_time() {
     let mut request = request(&[&a]);
     request.budget.time = Some(secs(3600));
     let done = orchestrator().run(request).outcome().await;
-    assert_eq!(done.meta.error.unwrap().kind, ErrorKind::Budget);
+    assert_eq!(done.error.unwrap().kind, ErrorKind::Budget);
     // 1 ms, 1 s, 2 s, ... and then every minute.
     assert!((60..80).contains(&a.runs().len()), "{}", a.runs().len());
 }

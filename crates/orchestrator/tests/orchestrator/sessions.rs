@@ -20,7 +20,7 @@ async fn a_session_that_an_attempt_made_is_not_made_again() {
     let mut request = request(&[&claude]);
     request.candidates[0].params.new_session_id = Some(ID.into());
     let done = orchestrator().run(request).outcome().await;
-    assert_eq!(done.meta.session_id.as_deref(), Some(ID));
+    assert_eq!(done.session_id.as_deref(), Some(ID));
     let runs = claude.runs();
     assert_eq!(runs[0].params.new_session_id.as_deref(), Some(ID));
     assert_eq!(runs[0].params.session_id, None);
@@ -130,7 +130,7 @@ async fn an_asked_for_session_in_which_something_was_done_is_resumed() {
     let mut request = request(&[&claude]);
     request.candidates[0].params.new_session_id = Some(ID.into());
     let done = orchestrator().run(request).outcome().await;
-    assert_eq!(done.meta.session_id.as_deref(), Some(ID));
+    assert_eq!(done.session_id.as_deref(), Some(ID));
     let params = &claude.runs()[1].params;
     assert_eq!(params.session_id.as_deref(), Some(ID));
     assert_eq!(params.new_session_id, None);
@@ -143,7 +143,7 @@ async fn an_asked_for_session_in_which_something_was_done_is_there_to_go_on_with
     let mut request = request(&[&claude]);
     request.candidates[0].params.new_session_id = Some(ID.into());
     let done = orchestrator().run(request).outcome().await;
-    assert_eq!(done.meta.session_id.as_deref(), Some(ID));
+    assert_eq!(done.session_id.as_deref(), Some(ID));
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,5 +165,5 @@ async fn a_resumed_session_under_a_new_id_is_resumed_by_that() {
         .map(|run| run.params.session_id)
         .collect();
     assert_eq!(asked, [None, Some("one".into()), Some("two".into())]);
-    assert_eq!(done.meta.session_id.as_deref(), Some("three"));
+    assert_eq!(done.session_id.as_deref(), Some("three"));
 }

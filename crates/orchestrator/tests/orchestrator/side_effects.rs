@@ -44,7 +44,7 @@ pub(crate) async fn assert_resumed(claude: &Arc<MockRuntime>, request: RunReques
     assert_eq!(params.session_id.as_deref(), Some("s"));
     assert_eq!(params.new_session_id, None);
     assert!(!params.fork && !params.slash_commands && params.images.is_empty());
-    let log = outcome(&events).meta.attempt_log;
+    let log = outcome(&events).attempts;
     assert!(!log[0].resumed && log[1].resumed);
 }
 
@@ -58,7 +58,7 @@ pub(crate) async fn assert_anew(claude: &Arc<MockRuntime>, request: RunRequest) 
         .collect();
     assert_eq!(prompts, [PROMPT, PROMPT], "{:?}", told(&events));
     assert_eq!(claude.runs()[1].params.session_id, None);
-    assert!(!outcome(&events).meta.attempt_log[1].resumed);
+    assert!(!outcome(&events).attempts[1].resumed);
 }
 
 /// Asserts that the run ended, and that the error says why.
@@ -66,7 +66,7 @@ async fn assert_ended(mocks: &[&Arc<MockRuntime>], request: RunRequest, why: &st
     let events = events(orchestrator().run(request)).await;
     let runs: usize = mocks.iter().map(|mock| mock.runs().len()).sum();
     assert_eq!(runs, 1, "{:?}", told(&events));
-    let message = outcome(&events).meta.error.unwrap().message;
+    let message = outcome(&events).error.unwrap().message;
     assert!(message.contains(why), "{message}");
     assert!(message.contains("not started over"), "{message}");
 }
@@ -297,9 +297,7 @@ async fn what_was_done_is_remembered_for_all_later_attempts() {
     let anew: Vec<_> = runs.iter().map(|run| run.params.prompt == PROMPT).collect();
     assert_eq!(anew, [true, true, false, false, false]);
     // What the agent said on the way stands, as its session goes on.
-    let said: Vec<_> = outcome(&events).payloads;
-    let said: Vec<_> = said.iter().map(|payload| payload.text.as_str()).collect();
-    assert_eq!(said, ["a ", "b"]);
+    assert_eq!(messages(&events), ["a ", "b"]);
 }
 
 fn announces(says: bool, scripts: [Script; 2]) -> Arc<MockRuntime> {
@@ -396,8 +394,8 @@ async fn the_text_of_a_sub_agent_is_not_the_agents() {
         [Script::new().text("I").event(sub("hidden")).text(" say")],
     );
     let done = orchestrator().run(request(&[&claude])).outcome().await;
-    assert_eq!(done.answer(), Some("I say"));
-    assert_eq!(done.payloads.len(), 1);
+    assert_eq!(done.result.text, "I say");
+    assert_eq!(done.result.messages().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

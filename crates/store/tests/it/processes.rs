@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use sqlx::Connection as _;
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Usage};
-use teamster_orchestrator::{Attempt, Outcome, OutcomeStatus};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, Usage};
+use teamster_orchestrator::{Attempt, Outcome};
 use teamster_store::{
     Conversation, NewRun, NewSession, RunFilter, RunRecord, RunState, SessionFilter, Store,
 };
@@ -74,9 +74,9 @@ async fn write(store: &Store, name: &str, i: usize) {
 }
 
 fn outcome(id: &str) -> Outcome {
-    let mut outcome = Outcome::new(id, "claude", OutcomeStatus::Error);
+    let mut outcome = Outcome::new(id, "claude", RunResult::default());
     let figure = Some(id.len() as u64);
-    outcome.usage = Some(
+    outcome.result.usage = Some(
         Usage::default()
             .input_tokens(figure)
             .output_tokens(figure)
@@ -85,19 +85,18 @@ fn outcome(id: &str) -> Outcome {
             .reasoning_tokens(figure),
     );
     let failure = AgentError::new(ErrorCode::CliError, ErrorKind::Network, id.repeat(20));
-    outcome.meta.session_id = Some(id.into());
-    outcome.meta.model = Some(id.into());
-    outcome.meta.cost_usd = Some(0.25);
-    outcome.meta.num_turns = Some(3);
-    outcome.meta.attempts = 1;
-    outcome.meta.error = Some(failure.clone());
-    outcome.meta.attempt_log = vec![Attempt {
+    outcome.session_id = Some(id.into());
+    outcome.model = Some(id.into());
+    outcome.result.total_cost_usd = Some(0.25);
+    outcome.result.num_turns = Some(3);
+    outcome.error = Some(failure.clone());
+    outcome.attempts = vec![Attempt {
         provider: "claude".into(),
         model: None,
         session_id: Some(id.into()),
         resumed: false,
         duration_ms: 0,
-        usage: outcome.usage,
+        usage: outcome.result.usage,
         cost_usd: None,
         error: Some(failure),
     }];
@@ -116,10 +115,10 @@ fn is_whole(run: &RunRecord) -> bool {
                     && run.duration_ms == Some(0)
                     && run.session_id.as_deref() == Some(&*run.run_id)
                     && run.model.as_deref() == Some(&*run.run_id)
-                    && run.usage == ended.usage
+                    && run.usage == ended.result.usage
                     && (run.cost_usd, run.num_turns, run.attempts) == (Some(0.25), Some(3), 1)
-                    && run.error == ended.meta.error
-                    && run.attempt_log == ended.meta.attempt_log
+                    && run.error == ended.error
+                    && run.attempt_log == ended.attempts
             }
             RunState::Running | RunState::Interrupted => {
                 let empty = (run.ended_at, run.usage, run.cost_usd, run.attempts);

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Id};
-use teamster_orchestrator::{Accepted, Attempt, Outcome, OutcomeStatus, RunObserver};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, RunResult, RunStatus};
+use teamster_orchestrator::{Accepted, Attempt, Outcome, RunObserver};
 use teamster_store::{
     Conversation, NewSession, Recorder, RunFilter, RunState, SessionFilter, Store, StoreError,
 };
@@ -61,14 +61,17 @@ pub(crate) fn attempt(
 pub(crate) fn outcome(run_id: &Id, attempts: Vec<Attempt>) -> Outcome {
     let last = attempts.last().unwrap().clone();
     let status = match last.error {
-        None => OutcomeStatus::Success,
-        Some(_) => OutcomeStatus::Error,
+        None => RunStatus::Completed,
+        Some(_) => RunStatus::Failed,
     };
-    let mut outcome = Outcome::new(Arc::clone(run_id), last.provider, status);
-    outcome.meta.session_id = last.session_id;
-    outcome.meta.error = last.error;
-    outcome.meta.attempts = u32::try_from(attempts.len()).unwrap();
-    outcome.meta.attempt_log = attempts;
+    let mut outcome = Outcome::new(
+        Arc::clone(run_id),
+        last.provider,
+        RunResult::default().status(status),
+    );
+    outcome.session_id = last.session_id;
+    outcome.error = last.error;
+    outcome.attempts = attempts;
     outcome
 }
 
@@ -105,7 +108,7 @@ on_each_database! {
             attempt("codex", Some("s-2"), None),
         ];
         let mut outcome = outcome(&run_id, attempts);
-        outcome.meta.model = Some("gpt".into());
+        outcome.model = Some("gpt".into());
         recorder.ended(&outcome).await;
         let run = store.run("r-1").await.unwrap().unwrap();
         assert_eq!((run.status, run.attempts), (RunState::Success, 2));

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-use teamster_core::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, Usage};
-use teamster_orchestrator::{Attempt, Outcome, OutcomeStatus};
+use teamster_core::{
+    AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, RunResult, RunStatus, Usage,
+};
+use teamster_orchestrator::{Attempt, Outcome};
 use teamster_store::{
     NewRun, RunFilter, RunRecord, RunState, StoreError, check_run_id, prompt_hash,
 };
@@ -17,14 +19,14 @@ fn ids(runs: &[RunRecord]) -> String {
     ids.join(" ")
 }
 
-fn ended(run_id: &str, status: OutcomeStatus) -> Outcome {
-    Outcome::new(run_id, "claude", status)
+fn ended(run_id: &str, status: RunStatus) -> Outcome {
+    Outcome::new(run_id, "claude", RunResult::default().status(status))
 }
 
 /// With every figure and text that there can be.
 fn full(run_id: &str) -> Outcome {
-    let mut outcome = Outcome::new(run_id, "codex", OutcomeStatus::Error);
-    outcome.usage = Some(
+    let mut outcome = Outcome::new(run_id, "codex", RunResult::default());
+    outcome.result.usage = Some(
         Usage::default()
             .input_tokens(1)
             .output_tokens(2)
@@ -37,21 +39,19 @@ fn full(run_id: &str) -> Outcome {
         ErrorKind::RateLimit,
         "too\0 many; 'quoted' \"ü\" \u{1f600}",
     );
-    let meta = &mut outcome.meta;
-    meta.session_id = Some("s-2".into());
-    meta.model = Some("gpt".into());
-    meta.duration_ms = 77;
-    meta.cost_usd = Some(0.1 + 0.2);
-    meta.num_turns = Some(4);
-    meta.attempts = 2;
-    meta.error = Some(failure.clone());
-    meta.attempt_log = vec![Attempt {
+    outcome.session_id = Some("s-2".into());
+    outcome.model = Some("gpt".into());
+    outcome.duration_ms = 77;
+    outcome.result.total_cost_usd = Some(0.1 + 0.2);
+    outcome.result.num_turns = Some(4);
+    outcome.error = Some(failure.clone());
+    outcome.attempts = vec![Attempt {
         provider: "claude".into(),
         model: None,
         session_id: Some("s-1".into()),
         resumed: false,
         duration_ms: 5,
-        usage: outcome.usage,
+        usage: outcome.result.usage,
         cost_usd: Some(0.1),
         error: Some(failure),
     }];
@@ -76,7 +76,7 @@ on_each_database! {
         let store = database.open().await;
         store.begin_run(&NewRun::new("r", "claude", "p")).await.unwrap();
         let mut outcome = full("r");
-        outcome.meta.error = Some(budget_error());
+        outcome.error = Some(budget_error());
         store.end_run(&outcome).await.unwrap();
         let run = store.run("r").await.unwrap().unwrap();
         assert_eq!(run.error, Some(budget_error()));
@@ -98,7 +98,7 @@ on_each_database! {
         assert_eq!((error.code, error.kind), (ErrorCode::CliError, ErrorKind::RateLimit));
         store.begin_run(&NewRun::new("s", "claude", "p")).await.unwrap();
         let mut outcome = full("s");
-        outcome.meta.error = Some(budget_error());
+        outcome.error = Some(budget_error());
         store.end_run(&outcome).await.unwrap();
         assert_eq!(store.run("s").await.unwrap().unwrap().error, Some(budget_error()));
     }
@@ -144,16 +144,16 @@ on_each_database! {
         assert_eq!((run.started_at, run.ended_at, run.duration_ms), (1000, Some(3000), Some(77)));
         assert_eq!((&*run.provider, run.model.as_deref()), ("codex", Some("gpt")));
         assert_eq!(run.session_id.as_deref(), Some("s-2"));
-        assert_eq!(run.usage, outcome.usage);
+        assert_eq!(run.usage, outcome.result.usage);
         assert_eq!((run.cost_usd, run.num_turns), (Some(0.1 + 0.2), Some(4)));
-        assert_eq!((run.attempts, run.attempt_log), (2, outcome.meta.attempt_log.clone()));
+        assert_eq!((run.attempts, run.attempt_log), (1, outcome.attempts.clone()));
         let error = run.error.unwrap();
         assert_eq!((error.kind, error.retryable), (ErrorKind::RateLimit, true));
         assert_eq!(error.message, "too\u{fffd} many; 'quoted' \"ü\" \u{1f600}");
         assert_eq!(error.code, ErrorCode::CliError);
 
         // What has ended stays as it is.
-        let again = store.end_run(&ended("r-1", OutcomeStatus::Success)).await.unwrap_err();
+        let again = store.end_run(&ended("r-1", RunStatus::Completed)).await.unwrap_err();
         assert_eq!(again, StoreError::NotRunning { run_id: "r-1".into() });
         assert!(!store.heartbeat("r-1").await.unwrap());
         assert!(!store.set_run_session("r-1", "claude", "s-9").await.unwrap());
@@ -170,24 +170,24 @@ on_each_database! {
             let id = format!("r-{i}");
             store.begin_run(&NewRun::new(&*id, "claude", "")).await.unwrap();
             let known = i % 2 == 1;
-            let outcome = if known { full(&id) } else { ended(&id, OutcomeStatus::Success) };
+            let outcome = if known { full(&id) } else { ended(&id, RunStatus::Completed) };
             store.end_run(&outcome).await.unwrap();
             let run = store.run(&id).await.unwrap().unwrap();
             assert_eq!(run.cost_usd, known.then_some(0.1 + 0.2));
-            assert_eq!(run.usage, outcome.usage);
+            assert_eq!(run.usage, outcome.result.usage);
             assert_eq!(run.num_turns.is_some(), known);
             assert_eq!(run.error.is_some(), known);
         }
         // What cannot be a cost is none.
         for (id, cost) in [("n", f64::NAN), ("i", f64::INFINITY), ("m", -1.0)] {
             store.begin_run(&NewRun::new(id, "claude", "")).await.unwrap();
-            let mut outcome = ended(id, OutcomeStatus::Success);
-            outcome.meta.cost_usd = Some(cost);
+            let mut outcome = ended(id, RunStatus::Completed);
+            outcome.result.total_cost_usd = Some(cost);
             store.end_run(&outcome).await.unwrap();
             assert_eq!(store.run(id).await.unwrap().unwrap().cost_usd, None);
         }
-        let mut outcome = ended("z", OutcomeStatus::Success);
-        outcome.meta.cost_usd = Some(0.0);
+        let mut outcome = ended("z", RunStatus::Completed);
+        outcome.result.total_cost_usd = Some(0.0);
         store.begin_run(&NewRun::new("z", "claude", "")).await.unwrap();
         store.end_run(&outcome).await.unwrap();
         assert_eq!(store.run("z").await.unwrap().unwrap().cost_usd, Some(0.0));
@@ -247,8 +247,8 @@ on_each_database! {
             store.begin_run(&new).await.unwrap();
         }
         clock.store(300, Relaxed);
-        store.end_run(&ended("r1", OutcomeStatus::Success)).await.unwrap();
-        store.end_run(&ended("r4", OutcomeStatus::Aborted)).await.unwrap();
+        store.end_run(&ended("r1", RunStatus::Completed)).await.unwrap();
+        store.end_run(&ended("r4", RunStatus::Aborted)).await.unwrap();
         let list = async |change: &dyn Fn(&mut RunFilter)| {
             let mut filter = RunFilter::default();
             change(&mut filter);
@@ -322,7 +322,7 @@ on_each_database! {
         // And it can end, marked or not.
         clock.store(999_000, Relaxed);
         assert_eq!(store.mark_interrupted().await.unwrap(), 2);
-        store.end_run(&ended("lost", OutcomeStatus::Success)).await.unwrap();
+        store.end_run(&ended("lost", RunStatus::Completed)).await.unwrap();
         assert_eq!(status("lost").await, RunState::Success);
     }
 
@@ -332,10 +332,10 @@ on_each_database! {
             store.begin_run(&NewRun::new(id, "claude", "")).await.unwrap();
         }
         database.execute(ELSEWHERE).await;
-        store.end_run(&ended("done", OutcomeStatus::Success)).await.unwrap();
+        store.end_run(&ended("done", RunStatus::Completed)).await.unwrap();
         clock.store(100_000, Relaxed);
         store.heartbeat("running").await.unwrap();
-        store.end_run(&ended("late", OutcomeStatus::Success)).await.unwrap();
+        store.end_run(&ended("late", RunStatus::Completed)).await.unwrap();
         assert_eq!(store.forget_runs(100_000).await.unwrap(), 2);
         assert_eq!(ids(&store.runs(&RunFilter::default()).await.unwrap()), "running late");
     }
@@ -363,7 +363,7 @@ on_each_database! {
         assert_eq!(store.forget_runs(u64::MAX).await.unwrap(), 0);
         let run = store.run("slept").await.unwrap().unwrap();
         assert_eq!((run.status, run.ended_at), (RunState::Running, None));
-        store.end_run(&ended("slept", OutcomeStatus::Success)).await.unwrap();
+        store.end_run(&ended("slept", RunStatus::Completed)).await.unwrap();
         assert_eq!(store.forget_runs(u64::MAX).await.unwrap(), 1);
     }
 
@@ -430,13 +430,13 @@ on_each_database! {
         database.execute(&change).await;
         let error = store.run("x").await.unwrap_err().to_string();
         assert!(error.contains("x2\\u{1b}[2J") && !error.contains('\u{1b}'), "{error}");
-        let error = store.end_run(&ended("\u{1b}[2J", OutcomeStatus::Success)).await.unwrap_err();
+        let error = store.end_run(&ended("\u{1b}[2J", RunStatus::Completed)).await.unwrap_err();
         assert!(!error.to_string().contains('\u{1b}'), "{error}");
     }
 
     async fn what_was_never_begun_cannot_end(database) {
         let store = database.open().await;
-        let error = store.end_run(&ended("x", OutcomeStatus::Success)).await.unwrap_err();
+        let error = store.end_run(&ended("x", RunStatus::Completed)).await.unwrap_err();
         assert_eq!(error, StoreError::NotRunning { run_id: "x".into() });
         assert!(!store.heartbeat("x").await.unwrap());
         assert_eq!(store.run("x").await.unwrap(), None);

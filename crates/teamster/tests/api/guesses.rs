@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use teamster::orchestrator::{
-    Action, Budget, Candidate, Orchestrator, OrchestratorConfig, OutcomeStatus, RetryPolicy,
-    RunEvent, RunRequest,
+    Action, Budget, Candidate, Orchestrator, OrchestratorConfig, RetryPolicy, RunEvent, RunRequest,
 };
 use teamster::{
     AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, McpDelivery, PermissionMode, Providers,
@@ -120,7 +119,7 @@ async fn a_run_and_its_stream_are_awaited() -> Result<(), AgentError> {
     assert_eq!(outcome.answer(), Some("Done."));
     assert!(outcome.is_success());
     assert_eq!(outcome.error(), None);
-    assert_eq!(outcome.into_result()?.meta.attempts, 2);
+    assert_eq!(outcome.into_result()?.attempts.len(), 2);
 
     let runtime = mock("claude", Script::new().text("It is done.").completed());
     let result: RunResult =
@@ -141,15 +140,15 @@ async fn a_run_that_is_awaited_is_a_stream_too() -> Result<(), AgentError> {
     while let Some(event) = run.next().await {
         last = Some(event);
     }
-    let Some(RunEvent::End { status, result, .. }) = last else {
+    let Some(RunEvent::End(outcome)) = last else {
         panic!("{last:?}");
     };
-    assert_eq!(status, OutcomeStatus::Error);
+    assert_eq!(outcome.result.status, RunStatus::Failed);
     assert_eq!(
-        result.error().map(|error| error.code),
+        outcome.error().map(|error| error.code),
         Some(ErrorCode::CliError)
     );
-    assert_eq!(result.into_result().unwrap_err(), no_login());
+    assert_eq!(outcome.into_result().unwrap_err(), no_login());
 
     let runtime = mock("claude", Script::new().failed(no_login()));
     let result = teamster::AgentRuntime::execute(&runtime, ExecuteParams::new("hi")).await;

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use teamster_core::sync::lock;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, Decision, Decoder, ErrorCode, ErrorKind, Events, Exit,
-    LogEntry, NoticeLevel, NoticeSource, Permission, PermissionAnswer, PermissionPolicy,
-    PermissionRequest, RunAssembler, RunSummary, Stop, ToolResult, Usage,
+    AbortHandle, AgentError, AgentEvent, CostSource, Decision, Decoder, ErrorCode, ErrorKind,
+    Events, Exit, LogEntry, NoticeLevel, NoticeSource, Permission, PermissionAnswer,
+    PermissionPolicy, PermissionRequest, RunAssembler, RunSummary, Stop, ToolResult, Usage,
 };
 use tokio::time::{Instant, sleep};
 
@@ -31,6 +31,7 @@ pub(super) struct Play {
     /// One for the whole run: it counts.
     out: Events,
     usage: Option<Usage>,
+    cost_usd: Option<f64>,
     started: Instant,
 }
 
@@ -45,6 +46,7 @@ impl Play {
             policy,
             out: Events::new(),
             usage: None,
+            cost_usd: None,
             started: Instant::now(),
         }
     }
@@ -91,7 +93,11 @@ impl Play {
             AgentEvent::Session(session) if session.model.is_none() => {
                 session.model.clone_from(&self.script.figures.model);
             }
-            AgentEvent::Usage(report) => self.usage = Some(report.usage),
+            AgentEvent::Usage(report) => {
+                self.usage = Some(report.usage);
+                self.cost_usd = report.cost_usd.or(self.cost_usd);
+            }
+            AgentEvent::TurnEnd(end) => self.cost_usd = end.cost_usd.or(self.cost_usd),
             _ => {}
         }
         self.push(event);
@@ -151,7 +157,6 @@ impl Play {
     fn end(&mut self) -> Vec<LogEntry> {
         let mut exit = Exit::default();
         let mut summary = std::mem::take(&mut self.script.figures);
-        summary.usage = summary.usage.or(self.usage);
         match std::mem::take(&mut self.script.ending) {
             Ending::Completed => {
                 summary.ended_with_error = Some(false);
@@ -180,14 +185,13 @@ impl Play {
 
     /// The end of a run that its caller stopped.
     fn aborted(&mut self) -> Vec<LogEntry> {
-        let summary = RunSummary {
-            usage: self.usage,
-            ..RunSummary::default()
-        };
-        self.finish(stopped(Stop::Aborted), summary)
+        self.finish(stopped(Stop::Aborted), RunSummary::default())
     }
 
-    fn finish(&mut self, exit: Exit, summary: RunSummary) -> Vec<LogEntry> {
+    fn finish(&mut self, exit: Exit, mut summary: RunSummary) -> Vec<LogEntry> {
+        let reported = self.cost_usd.map(|usd| (usd, CostSource::Reported));
+        summary.usage = summary.usage.or(self.usage);
+        summary.cost = summary.cost.or(reported);
         self.hand.lock().summary = summary;
         if let Some(assembler) = self.assembler.take() {
             let passed = self.started.elapsed().as_millis();

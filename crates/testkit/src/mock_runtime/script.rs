@@ -310,7 +310,8 @@ impl Script {
         self
     }
 
-    /// What the run cost, in USD, as reported by the CLI.
+    /// What the run cost, in USD, as reported by the CLI, where that is not what the last event with a cost
+    /// said.
     pub fn cost_usd(mut self, usd: f64) -> Self {
         self.figures.cost = Some((usd, CostSource::Reported));
         self

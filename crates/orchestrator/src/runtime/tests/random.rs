@@ -5,7 +5,7 @@ use serde_json::json;
 use teamster_core::{AgentRuntime, RunResult, RunStatus, TextLedger, ToolKind};
 
 use super::*;
-use crate::{Action, AfterSideEffects, OutcomeStatus, RunEvent};
+use crate::{Action, AfterSideEffects, RunEvent};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -175,10 +175,8 @@ async fn play(case: Case) {
     request.budget.time = Some(seconds(most));
     let (sender, ended) = std::sync::mpsc::channel();
     request = request.on_event(move |event| {
-        if let RunEvent::End { status, result, .. } = event {
-            let texts: String = result.payloads.iter().map(|p| p.text.as_str()).collect();
-            let answer = (texts, result.usage.filter(|_| result.meta.attempts > 1));
-            sender.send((*status, answer)).unwrap();
+        if let RunEvent::End(outcome) = event {
+            sender.send(outcome.clone()).unwrap();
         }
     });
     let events = orchestrator().execute(request);
@@ -196,22 +194,17 @@ async fn play(case: Case) {
     let events = all(events).await;
     let result = result(&events);
     assert_eq!(result.aborted, result.status == RunStatus::Aborted);
-    let Ok((status, (texts, usage))) = ended.try_recv() else {
+    let Ok(mut outcome) = ended.try_recv() else {
         // Stopped before it was polled.
         assert_eq!(result.status, RunStatus::Aborted);
         return;
     };
-    match status {
-        OutcomeStatus::Success => assert_eq!(result.status, RunStatus::Completed),
-        OutcomeStatus::Aborted => assert_eq!(result.status, RunStatus::Aborted),
-        OutcomeStatus::Error => assert!(
-            !matches!(result.status, RunStatus::Completed | RunStatus::Aborted),
-            "{:?}",
-            short(&events)
-        ),
-    }
-    // Two accounts of the same run.
-    assert_eq!(result.text, texts, "{:#?}", short(&events));
+    // An answer that is all of the text is there once.
+    (outcome.result.final_message).get_or_insert_with(|| outcome.result.text.clone());
+    let mut done = result.clone();
+    (done.final_message).get_or_insert_with(|| result.text.clone());
+    assert_eq!(done, outcome.result, "{:#?}", short(&events));
+    assert_eq!(outcome.is_success(), outcome.error.is_none());
     // The messages are those of the stream, by its ids.
     let mut ledger = TextLedger::default();
     for event in &events {
@@ -225,14 +218,6 @@ async fn play(case: Case) {
         "{:#?}",
         short(&events)
     );
-    if let Some(usage) = usage {
-        assert_eq!(
-            result.usage.unwrap_or_default(),
-            usage,
-            "{:#?}",
-            short(&events)
-        );
-    }
     for runtime in &runtimes {
         assert_eq!(runtime.active(), 0);
     }

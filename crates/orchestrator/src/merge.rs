@@ -1,32 +1,28 @@
 //! The streams of all attempts of a run as one. Pure.
 
+mod ids;
+mod total;
+
 use std::mem;
 use std::sync::Arc;
 
 use teamster_core::{
-    AgentError, AgentEvent, CostSource, Decision, Done, ErrorCode, ErrorDetail, ErrorKind, Id,
-    LogEntry, NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult,
+    AgentError, AgentEvent, CostSource, Decision, ErrorDetail, ErrorKind, Id, LogEntry,
+    NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult,
     RunStatus, Text, TextLedger, ToolLedger, Usage,
 };
 
-use super::ids::Ids;
-use super::total::Total;
-use crate::log::Said;
-use crate::{Next, Outcome, OutcomeStatus, RunEvent};
+use crate::{Next, RunEvent};
+use ids::Ids;
+use total::Total;
 
-/// Makes one stream of the events of a run.
+/// Makes one stream and one result of the events of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Merge {
     /// There may be more than one attempt: all text needs a message id, to be retracted by.
     may_repeat: bool,
     tools: Ids,
     messages: Ids,
-    /// What the agents have said: known at the end.
-    said: Said,
-    /// Where each of their messages ends, by the ids that they have in the stream.
-    pieces: TextLedger,
-    /// How many of them are of the attempts before.
-    pieces_before: usize,
     /// The tools of all attempts, by the names that they have in the stream.
     calls: ToolLedger,
     /// Who works.
@@ -43,6 +39,23 @@ pub(crate) struct Merge {
     last: RunResult,
     /// Why that attempt failed.
     failed: Option<AgentError>,
+}
+
+/// How a run ended, and what only its task knows of it.
+#[derive(Debug)]
+pub(crate) struct Ending<'a> {
+    /// Why it did not succeed.
+    pub(crate) error: Option<&'a AgentError>,
+    /// It was stopped by its caller.
+    pub(crate) aborted: bool,
+    /// How many attempts there were.
+    pub(crate) attempts: u32,
+    /// From its acceptance to its end.
+    pub(crate) duration_ms: u64,
+    pub(crate) session_id: Option<&'a Id>,
+    pub(crate) model: Option<&'a str>,
+    /// What the agents have said, as far as it stands.
+    pub(crate) said: TextLedger,
 }
 
 /// The attempt that goes on.
@@ -69,14 +82,8 @@ impl Merge {
     pub(crate) fn new(may_repeat: bool) -> Self {
         Self {
             may_repeat,
-            pieces: TextLedger::without_text(),
             ..Self::default()
         }
-    }
-
-    /// The number of the attempt that goes on; between two attempts of the next.
-    pub(crate) fn attempt(&self) -> u32 {
-        self.made + 1
     }
 
     /// What of the stream follows from an event of the run itself.
@@ -97,73 +104,22 @@ impl Merge {
                 next,
                 ..
             } => self.again(*attempt, reason, *delay_ms, next, true, out),
-            RunEvent::End {
-                duration_ms,
-                result,
-                ..
-            } => self.end(*duration_ms, result, out),
             _ => {}
         }
     }
 
-    /// What the agents have said, which `done` says again.
-    pub(crate) fn said(&mut self, said: Said) {
-        self.said = said;
+    /// The result of the attempt that goes on, when it is over.
+    pub(crate) fn result(&self) -> Option<&RunResult> {
+        self.now.result.as_deref()
     }
 
-    /// The end of a stream whose run is gone without an end.
-    pub(crate) fn lost(&mut self, aborted: bool, out: &mut Vec<LogEntry>) {
-        let error = if aborted {
-            RunAssembler::aborted_error()
-        } else {
-            AgentError::new(
-                ErrorCode::StreamEndedEarly,
-                ErrorKind::Internal,
-                "the run is gone without an end: its Tokio runtime shuts down, or lacks a driver",
-            )
-        };
-        let mut now = mem::take(&mut self.now);
-        out.append(&mut now.held);
-        let mut result = now.result();
-        result.status = if aborted {
-            RunStatus::Aborted
-        } else {
-            RunStatus::Failed
-        };
-        result.errors = now.errors;
-        self.done(result, Some(error), out);
+    /// Whether an event goes into the stream at once, and as it is but for its ids and figures.
+    pub(crate) fn passes(&self, event: &AgentEvent) -> bool {
+        self.now.held.is_empty() && !matches!(event, AgentEvent::Done(_) | AgentEvent::Error(_))
     }
 
-    /// Events of the attempt that goes on.
-    pub(crate) fn agents(&mut self, mut entries: Vec<LogEntry>, out: &mut Vec<LogEntry>) {
-        let mut passed = 0;
-        if self.now.held.is_empty() {
-            for entry in &mut entries {
-                if matches!(entry.event, AgentEvent::Done(_) | AgentEvent::Error(_)) {
-                    break;
-                }
-                self.rename(&mut entry.event);
-                self.observe(&entry.event);
-                passed += 1;
-            }
-        }
-        if passed == entries.len() && out.is_empty() {
-            // Mostly all of them go on as they are.
-            *out = entries;
-            return;
-        }
-        for (index, entry) in entries.into_iter().enumerate() {
-            if index < passed {
-                out.push(entry);
-            } else {
-                self.agent(entry, out);
-            }
-        }
-    }
-
-    fn agent(&mut self, mut entry: LogEntry, out: &mut Vec<LogEntry>) {
-        self.rename(&mut entry.event);
-        self.observe(&entry.event);
+    /// Adds an event that was [observed](Self::observe), and what follows from it, to the stream.
+    pub(crate) fn add(&mut self, entry: LogEntry, out: &mut Vec<LogEntry>) {
         let now = &mut self.now;
         match entry.event {
             AgentEvent::Done(done) => now.result = Some(done.result),
@@ -181,7 +137,7 @@ impl Merge {
     }
 
     /// Makes ids unique over all attempts.
-    fn rename(&mut self, event: &mut AgentEvent) {
+    pub(crate) fn rename(&mut self, event: &mut AgentEvent) {
         match event {
             AgentEvent::Text(e) => {
                 self.name(e);
@@ -203,15 +159,6 @@ impl Merge {
             }
             AgentEvent::FileChange(e) => self.tools.rename_any(&mut e.tool_id),
             AgentEvent::Permission(e) => self.tools.rename_any(&mut e.tool_id),
-            AgentEvent::Usage(e) => {
-                self.now.usage = Some(e.usage);
-                // The figures are those of the run so far, which began before this attempt.
-                if let Some(before) = self.total.usage {
-                    e.usage = before.plus(e.usage);
-                }
-                self.now.cost_usd = e.cost_usd.or(self.now.cost_usd);
-                e.cost_usd = self.total.cost_with(e.cost_usd);
-            }
             AgentEvent::Done(e) => {
                 for denial in &mut e.result.permission_denials {
                     self.tools.rename_any(&mut denial.tool_id);
@@ -241,9 +188,8 @@ impl Merge {
         text.message_id = Some(name.clone());
     }
 
-    /// Keeps account of the stream.
-    fn observe(&mut self, event: &AgentEvent) {
-        self.pieces.event(event);
+    /// Keeps account of the stream, and makes figures of the attempt those of the run.
+    pub(crate) fn observe(&mut self, event: &mut AgentEvent) {
         let now = &mut self.now;
         match event {
             AgentEvent::Text(e) => {
@@ -272,6 +218,19 @@ impl Merge {
                         .tool_id(e.tool_id.clone())
                         .reason(e.reason.clone()),
                 );
+            }
+            AgentEvent::TurnEnd(e) => {
+                now.unnamed = None;
+                now.cost_usd = e.cost_usd.or(now.cost_usd);
+            }
+            AgentEvent::Usage(e) => {
+                now.usage = Some(e.usage);
+                // The figures are those of the run so far, which began before this attempt.
+                if let Some(before) = self.total.usage {
+                    e.usage = before.plus(e.usage);
+                }
+                now.cost_usd = e.cost_usd.or(now.cost_usd);
+                e.cost_usd = self.total.cost_with(e.cost_usd);
             }
             AgentEvent::Error(e) => now.errors.push(e.error.clone()),
             _ => {}
@@ -313,10 +272,7 @@ impl Merge {
             for message_id in now.messages {
                 out.push(AgentEvent::Retract(Retract::new(message_id)).into());
             }
-            self.pieces.truncate(self.pieces_before);
         }
-        self.pieces.end_message();
-        self.pieces_before = self.pieces.count();
         if fallback {
             let model = next
                 .model
@@ -338,36 +294,30 @@ impl Merge {
         self.messages.next_attempt();
     }
 
-    /// The run is over.
-    fn end(&mut self, duration_ms: u64, outcome: &Outcome, out: &mut Vec<LogEntry>) {
-        let meta = &outcome.meta;
-        let attempted = meta.attempts > self.made;
+    /// The run is over: its result. What is left of the stream before its `done` is added to `out`.
+    pub(crate) fn end(&mut self, ending: Ending<'_>, out: &mut Vec<LogEntry>) -> RunResult {
+        let attempted = ending.attempts > self.made;
         let mut now = mem::take(&mut self.now);
         let whole = attempted && now.result.is_some();
         let mut own = None;
-        match (meta.status, &meta.error) {
-            (OutcomeStatus::Aborted, _) => {
-                let told = now.errors.iter().any(|e| e.kind == ErrorKind::Aborted);
-                own = (!told).then(RunAssembler::aborted_error);
+        if ending.aborted {
+            let told = now.errors.iter().any(|e| e.kind == ErrorKind::Aborted);
+            own = (!told).then(RunAssembler::aborted_error);
+        } else if let Some(failure) = ending.error {
+            if now.cause(failure).is_some() {
+                out.extend(why_not(failure));
+            } else if self.failed_before(failure).is_some() {
+                // The attempt that was to resume the session did not find it.
+                now.forget(ErrorKind::SessionNotFound);
+                own = self.failed.take();
+                out.extend(why_not(failure));
+            } else if !now.only_denied() {
+                if failure.kind == ErrorKind::Budget {
+                    // It was not the caller who stopped it.
+                    now.forget(ErrorKind::Aborted);
+                }
+                own = Some(failure.clone());
             }
-            (OutcomeStatus::Error, Some(failure)) => match now.cause(failure) {
-                Some(_) => out.extend(why_not(failure)),
-                None if self.failed_before(failure).is_some() => {
-                    // The attempt that was to resume the session did not find it.
-                    now.forget(ErrorKind::SessionNotFound);
-                    own = self.failed.take();
-                    out.extend(why_not(failure));
-                }
-                None if now.only_denied() => {}
-                None => {
-                    if failure.kind == ErrorKind::Budget {
-                        // It was not the caller who stopped it.
-                        now.forget(ErrorKind::Aborted);
-                    }
-                    own = Some(failure.clone());
-                }
-            },
-            _ => {}
         }
         out.append(&mut now.held);
         let mut result = if attempted {
@@ -375,27 +325,37 @@ impl Merge {
         } else {
             mem::take(&mut self.last).errors(Vec::new())
         };
-        if !attempted || !whole {
-            result.status = RunStatus::Failed;
-        }
-        if meta.status == OutcomeStatus::Aborted {
+        let stopped = matches!(result.status, RunStatus::Aborted | RunStatus::Completed);
+        if ending.aborted {
             result.status = RunStatus::Aborted;
-        } else if meta.status == OutcomeStatus::Error
-            && matches!(result.status, RunStatus::Aborted | RunStatus::Completed)
-        {
+        } else if !whole || (ending.error.is_some() && stopped) {
             result.status = RunStatus::Failed;
         }
-        if !(whole && meta.attempts == 1) {
-            result.duration_ms = duration_ms;
+        result.aborted = ending.aborted;
+        if !(whole && ending.attempts == 1) {
+            result.duration_ms = ending.duration_ms;
         }
-        if meta.attempts > 1 || (attempted && !whole) {
-            result.session_id = result.session_id.or_else(|| meta.session_id.clone());
-            result.model = result.model.or_else(|| meta.model.clone());
+        if ending.attempts > 1 || (attempted && !whole) {
+            result.session_id = result.session_id.or_else(|| ending.session_id.cloned());
+            result.model = result.model.or_else(|| ending.model.map(str::to_owned));
         }
         if attempted && !whole {
-            result.final_message = self.said.last_message.take();
+            result.final_message = ending.said.last_message();
         }
-        self.done(result, own, out);
+        let mut total = mem::take(&mut self.total);
+        total.add(&mut result);
+        total.put(&mut result);
+        result.pieces = ending.said.text_pieces();
+        result.text = ending.said.into_text();
+        result.open_tool_ids = mem::take(&mut self.calls).into_open();
+        let mut errors = mem::take(&mut self.told);
+        errors.append(&mut result.errors);
+        if let Some(error) = own {
+            errors.push(error.clone());
+            out.push(AgentEvent::from(error).into());
+        }
+        result.errors = errors;
+        result
     }
 
     /// The error of the attempt before, if the failure is that one.
@@ -404,39 +364,23 @@ impl Merge {
             .as_ref()
             .filter(|error| is_about(failure, error))
     }
-
-    /// Pushes the run's own error, if any, and `done`.
-    fn done(&mut self, mut result: RunResult, own: Option<AgentError>, out: &mut Vec<LogEntry>) {
-        let mut total = mem::take(&mut self.total);
-        total.add(&mut result);
-        total.put(&mut result);
-        result.aborted = result.status == RunStatus::Aborted;
-        result.text = mem::take(&mut self.said.text);
-        result.open_tool_ids = mem::take(&mut self.calls).into_open();
-        result.pieces = mem::take(&mut self.pieces).text_pieces();
-        let mut errors = mem::take(&mut self.told);
-        errors.append(&mut result.errors);
-        if let Some(error) = own {
-            errors.push(error.clone());
-            out.push(AgentEvent::from(error).into());
-        }
-        result.errors = errors;
-        let result = Box::new(result);
-        out.push(AgentEvent::Done(Done::new(result)).into());
-    }
 }
 
 impl Current {
-    /// Its result; of an attempt that broke off, what was seen of it.
+    /// Its result; of an attempt that broke off, what was seen of it. What it does not say of figures, its
+    /// events have said.
     fn result(&mut self) -> RunResult {
-        match self.result.take() {
+        let mut result = match self.result.take() {
             Some(result) => *result,
-            None => RunResult::default()
-                .usage(self.usage)
-                .total_cost_usd(self.cost_usd)
-                .cost_source(self.cost_usd.map(|_| CostSource::Reported))
-                .permission_denials(mem::take(&mut self.denials)),
+            None => RunResult::default().permission_denials(mem::take(&mut self.denials)),
+        };
+        let seen = self.usage.filter(|usage| !usage.is_empty());
+        result.usage = result.usage.or(seen);
+        if result.total_cost_usd.is_none() {
+            result.total_cost_usd = self.cost_usd;
+            result.cost_source = self.cost_usd.map(|_| CostSource::Reported);
         }
+        result
     }
 
     /// The error event that the failure is about.
