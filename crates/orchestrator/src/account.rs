@@ -1,6 +1,7 @@
 //! What the events of the agents make of a run: its lifecycle events and its outcome. Pure.
 
 mod ended;
+mod known;
 mod spent;
 
 use std::collections::HashSet;
@@ -30,6 +31,8 @@ pub(crate) struct Account {
     /// Also make events of what the agents' own events say: text and tools.
     details: bool,
     started: bool,
+    /// The first attempt, until the run has started.
+    begun: Option<RunEvent>,
     /// What the agents have said, as far as it stands.
     said: TextLedger,
     log: Vec<Attempt>,
@@ -92,6 +95,7 @@ impl Account {
             side_effects,
             details,
             started: false,
+            begun: None,
             said: TextLedger::default(),
             log: Vec::new(),
             spent: Spent::default(),
@@ -129,7 +133,21 @@ impl Account {
         };
     }
 
-    /// The first event of the run, unless it has been already.
+    /// The attempt that [began](Self::begin) is made, and is told at once if the run has been.
+    pub(crate) fn attempt_begins(&mut self, out: &mut Vec<RunEvent>) {
+        self.begun = Some(RunEvent::Attempt {
+            run_id: self.run_id.clone(),
+            attempt: self.attempt(),
+            provider: self.now.provider.clone(),
+            model: self.now.model.clone(),
+            resumes: (self.now.session.clone()).filter(|_| self.now.resumed),
+        });
+        if self.started {
+            out.extend(self.begun.take());
+        }
+    }
+
+    /// The first event of the run, unless it has been already, and the attempt that has begun before.
     pub(crate) fn start(&mut self, out: &mut Vec<RunEvent>) {
         if !mem::replace(&mut self.started, true) {
             out.push(RunEvent::Start {
@@ -138,6 +156,7 @@ impl Account {
                 provider: self.now.provider.clone(),
                 model: self.now.model.clone(),
             });
+            out.extend(self.begun.take());
         }
     }
 
@@ -403,83 +422,5 @@ impl Account {
     }
 }
 
-impl Account {
-    /// Why nothing may be started over, if so. Known after the end of an attempt.
-    pub(crate) fn changed(&self) -> Option<&str> {
-        self.changed.as_deref()
-    }
-
-    /// What the last attempt may have done without knowing it: its calls that can change things and had
-    /// no result yet.
-    pub(crate) fn cut_off(&self) -> &[String] {
-        &self.cut_off
-    }
-
-    /// The session of the attempt that goes on, or of the last: also one that was only asked for.
-    pub(crate) fn session(&self) -> Option<&Id> {
-        self.now.session.as_ref()
-    }
-
-    /// The session of the last attempt turned out to be gone.
-    pub(crate) fn forget_session(&mut self) {
-        self.now.session = None;
-        self.now.session_exists = false;
-    }
-
-    /// The same, if it is known to exist.
-    pub(crate) fn known_session(&self) -> Option<&Id> {
-        self.session().filter(|_| self.now.session_exists)
-    }
-
-    /// The provider of the attempt that goes on, or of the last.
-    pub(crate) fn provider(&self) -> &str {
-        &self.now.provider
-    }
-
-    /// The model of the attempt that goes on, or of the last.
-    pub(crate) fn model(&self) -> Option<&str> {
-        self.now.model.as_deref()
-    }
-
-    /// Whether a tool is running.
-    pub(crate) fn in_tool(&self) -> bool {
-        !self.now.tools.is_empty()
-    }
-
-    /// What has been used so far, the attempt that goes on included.
-    pub(crate) fn spent_so_far(&self) -> Spent {
-        Spent {
-            usage: self.spent.usage.plus(self.now.usage),
-            cost_usd: sum(self.spent.cost_usd, self.now.cost_usd),
-            turns: self.spent.turns.saturating_add(self.now.turns),
-        }
-    }
-
-    /// How many turns the attempt that goes on has had without a word of what they used.
-    pub(crate) fn silent_turns(&self) -> u32 {
-        if self.now.usage.is_empty() {
-            self.now.turns
-        } else {
-            0
-        }
-    }
-
-    /// What the finished attempts have used.
-    pub(crate) fn spent(&self) -> Spent {
-        self.spent
-    }
-
-    /// What the agents have said, as far as it stands: at the end of the run.
-    pub(crate) fn take_said(&mut self) -> TextLedger {
-        mem::take(&mut self.said)
-    }
-
-    /// The attempts that are over.
-    pub(crate) fn attempts(&self) -> &[Attempt] {
-        &self.log
-    }
-}
-
 #[cfg(test)]
-#[path = "account/tests.rs"]
 mod tests;

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use teamster_core::time::millis;
 use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind, ExecuteParams, Id};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
 
 use crate::account::{Account, Ended};
 use crate::events::Sender;
@@ -31,9 +32,6 @@ use crate::{OrchestratorConfig, RunObserver, RunRequest};
 use attempt::until;
 use caught::observed;
 use errors::{explained, late, on_hold, without_session};
-
-/// How often a run that waits for a slot looks whether the wait has become too long.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// What drives one run.
 pub(crate) struct Driver {
@@ -255,32 +253,38 @@ impl Driver {
 
     /// A slot for an attempt, or why none came.
     async fn slot(
-        &self,
+        &mut self,
         candidate: &Candidate,
         request: &RunRequest,
         plan: &Plan,
         registration: &Registration,
     ) -> Result<Slot, Stopped> {
-        let registry = self.registry.clone();
-        let slot = registration.slot(key(candidate), &request.queue);
+        let (waits, mut waiting) = mpsc::unbounded_channel();
+        let slot = registration.slot(key(candidate), &request.queue, waits);
         let most = request.retry.max_elapsed.unwrap_or(Duration::MAX);
         let latest = self.accepted.checked_add(most);
+        let mut told = None;
         tokio::pin!(slot);
-        let mut look = interval(LOOK);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            tokio::select! {
+            let held = tokio::select! {
                 biased;
                 () = self.abort.aborted() => return Err(Stopped::Aborted),
-                _ = look.tick() => if let Some(held) = registry.held(key(candidate)).await {
-                    let left = held.until_ms.saturating_sub((self.config.clock)());
-                    let error = on_hold(candidate.provider(), &held);
-                    if !plan.wait_for_hold(&error, Duration::from_millis(left)) {
-                        return Err(Stopped::Held(error));
-                    }
-                },
                 slot = &mut slot => return slot.map_err(|gone| Stopped::Gone(gone.to_string())),
+                Some(held) = waiting.recv() => held,
                 () = until(latest) => return Err(Stopped::Late(most)),
+            };
+            if let Some(held) = &held {
+                let left = held.until_ms.saturating_sub((self.config.clock)());
+                let error = on_hold(candidate.provider(), held);
+                if !plan.wait_for_hold(&error, Duration::from_millis(left)) {
+                    return Err(Stopped::Held(error));
+                }
+            }
+            // A hold that is over is not news: the wait for room goes on.
+            let until_ms = held.as_ref().map(|held| held.until_ms);
+            if told.is_none() || (until_ms.is_some() && told != Some(until_ms)) {
+                told = Some(until_ms);
+                self.report_wait(candidate, held).await;
             }
         }
     }

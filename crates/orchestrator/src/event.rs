@@ -19,8 +19,8 @@ use crate::outcome::wire;
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum RunEvent {
-    /// The run has begun: the agent's first event has come, or the first attempt failed before one.
-    /// So the session and the model are known, if they ever are at the start.
+    /// The run has begun: the agent's first event has come, or the first attempt failed before one or has
+    /// to wait. So the session and the model are known, if they ever are at the start.
     #[serde(rename = "run:start")]
     Start {
         /// The run.
@@ -53,6 +53,41 @@ pub enum RunEvent {
         run_id: Id,
         /// Why.
         error: Box<AgentError>,
+    },
+    /// An attempt begins. The first is told with the [`Start`](Self::Start) of the run, when the agent's first
+    /// event has come; any other when its process is about to be started.
+    #[serde(rename = "run:attempt")]
+    Attempt {
+        /// The run.
+        run_id: Id,
+        /// The number of the attempt; the first of a run is 1.
+        attempt: u32,
+        /// The provider.
+        provider: String,
+        /// The model, as it was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// The session of an attempt before that it goes on with, because of what was done already.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resumes: Option<Id>,
+    },
+    /// An attempt has to wait: its provider is on hold, or the limits leave no room. It is told once for each
+    /// such wait, and not of an attempt that can begin at once.
+    #[serde(rename = "run:hold")]
+    Hold {
+        /// The run.
+        run_id: Id,
+        /// What shares limits and holds: the provider, unless the candidate says otherwise.
+        group: String,
+        /// The model, if one was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// When the hold is over, in milliseconds since the Unix epoch; absent where it waits for room.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
+        /// The error that has put it on hold.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Box<AgentError>>,
     },
     /// An attempt failed, and the same candidate is tried again.
     #[serde(rename = "run:retry")]
@@ -136,6 +171,8 @@ impl RunEvent {
             Self::Start { .. } => "run:start",
             Self::End(_) => "run:end",
             Self::Error { .. } => "run:error",
+            Self::Attempt { .. } => "run:attempt",
+            Self::Hold { .. } => "run:hold",
             Self::Retry { .. } => "run:retry",
             Self::Fallback { .. } => "run:fallback",
             Self::ToolStart { .. } => "tool:start",
@@ -152,6 +189,8 @@ impl RunEvent {
             Self::End(outcome) => &outcome.run_id,
             Self::Start { run_id, .. }
             | Self::Error { run_id, .. }
+            | Self::Attempt { run_id, .. }
+            | Self::Hold { run_id, .. }
             | Self::Retry { run_id, .. }
             | Self::Fallback { run_id, .. }
             | Self::ToolStart { run_id, .. }

@@ -78,10 +78,10 @@ impl Serialize for LifecycleEntry {
             #[serde(flatten)]
             event: &'a RunEvent,
         }
-        // These two have the number themselves.
+        // These have the number themselves.
         let has_it = matches!(
             self.event,
-            RunEvent::Retry { .. } | RunEvent::Fallback { .. }
+            RunEvent::Attempt { .. } | RunEvent::Retry { .. } | RunEvent::Fallback { .. }
         );
         let line = Line {
             seq: self.seq,
@@ -103,11 +103,12 @@ impl<'de> Deserialize<'de> for LifecycleEntry {
             #[serde(default)]
             attempt: Option<u32>,
         }
-        // Two events have an `attempt` of their own, so each part reads the whole line.
+        // Some events have an `attempt` of their own, so each part reads the whole line.
         let line = Value::deserialize(deserializer)?;
         let position = Position::deserialize(&line).map_err(D::Error::custom)?;
         let event = RunEvent::deserialize(line).map_err(D::Error::custom)?;
         let attempt = match &event {
+            RunEvent::Attempt { attempt, .. } => *attempt,
             // It belongs to the attempt before the one that comes, if there was any.
             RunEvent::Retry { attempt, .. } | RunEvent::Fallback { attempt, .. } => {
                 attempt.saturating_sub(1).max(1)

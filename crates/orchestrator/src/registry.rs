@@ -149,6 +149,7 @@ impl Registry {
     }
 
     /// What holds this one back now.
+    #[cfg(test)]
     pub(crate) async fn held(&self, key: impl Into<Key>) -> Option<Held> {
         let key = key.into();
         self.ask(|reply| Command::Held { key, reply }).await?
@@ -212,8 +213,16 @@ impl Registration {
     /// The run is [`RunPhase::Queued`] or [`RunPhase::OnHold`] meanwhile, and then
     /// [`RunPhase::Starting`].
     ///
+    /// Each time that it begins to wait, or waits for something else, `waits` is told: for the end of this
+    /// hold, or for room.
+    ///
     /// A run that still has the slot of its last attempt may wait for itself: drop it before.
-    pub(crate) async fn slot(&self, key: impl Into<Key>, queue: &str) -> Result<Slot, Gone> {
+    pub(crate) async fn slot(
+        &self,
+        key: impl Into<Key>,
+        queue: &str,
+        waits: mpsc::UnboundedSender<Option<Held>>,
+    ) -> Result<Slot, Gone> {
         let registry = &self.0.registry;
         let slot = Slot(registry.guard());
         let wanted = task::Wanted {
@@ -221,6 +230,7 @@ impl Registration {
             run: self.0.number,
             group: key.into(),
             queue: queue.into(),
+            waits,
         };
         match registry.ask(|reply| Command::Join { wanted, reply }).await {
             Some(()) => Ok(slot),

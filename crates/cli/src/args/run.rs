@@ -393,8 +393,8 @@ pub(crate) struct AgainArgs {
     pub(crate) max_tokens: Option<u64>,
     /// With --json: print the events of the run as a whole, in place of the agents' own
     ///
-    /// They are `run:start`, `assistant:chunk`, `assistant:message`, `tool:start`, `tool:end`,
-    /// `run:retry`, `run:fallback`, `run:error` and `run:end`.
+    /// They are `run:start`, `run:attempt`, `run:hold`, `assistant:chunk`, `assistant:message`, `tool:start`,
+    /// `tool:end`, `run:retry`, `run:fallback`, `run:error` and `run:end`.
     #[arg(
         long,
         requires = "json",

@@ -214,7 +214,7 @@ fn the_life_of_a_run_as_json() {
         .map(|line| line["type"].as_str().unwrap())
         .collect();
     types.dedup();
-    assert_eq!(types[..2], ["run:start", "run:fallback"]);
+    assert_eq!(types[..3], ["run:start", "run:attempt", "run:fallback"]);
     assert!(
         types.contains(&"tool:start") && types.contains(&"tool:end"),
         "{types:?}"

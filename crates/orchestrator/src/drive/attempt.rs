@@ -56,12 +56,14 @@ impl Driver {
             model: params.model.clone(),
             session_id: self.account.session().cloned(),
         });
+        let mut out = Vec::new();
+        self.account.attempt_begins(&mut out);
+        self.emit(&mut out).await;
         let stop = self.watch(candidate, params, registration).await;
         let result = self.merge.result();
         let cut_off = result.is_none();
         let begun = !matches!(stop, Stop::NotBegun);
 
-        let mut out = Vec::new();
         let mut ended = self
             .account
             .end(result, begun, millis(self.accepted.elapsed()), &mut out);

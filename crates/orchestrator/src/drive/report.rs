@@ -8,7 +8,7 @@ use teamster_core::{AgentError, LogEntry};
 
 use super::{Driver, millis};
 use crate::log::{LifecycleEntry, Part};
-use crate::{Next, RunEvent, RunRequest};
+use crate::{Candidate, Held, Next, RunEvent, RunRequest};
 
 impl Driver {
     /// Reports what comes after a failed attempt.
@@ -68,6 +68,20 @@ impl Driver {
         self.emit(&mut out).await;
     }
 
+    /// Reports that the run waits for the end of this hold, or for room.
+    pub(super) async fn report_wait(&mut self, candidate: &Candidate, held: Option<Held>) {
+        let mut out = Vec::new();
+        self.account.start(&mut out);
+        out.push(RunEvent::Hold {
+            run_id: self.run_id.clone(),
+            group: candidate.group().to_owned(),
+            model: candidate.params.model.clone(),
+            until_ms: held.as_ref().map(|held| held.until_ms),
+            reason: held.map(|held| Box::new(held.reason)),
+        });
+        self.emit(&mut out).await;
+    }
+
     /// Reports events of the run. When their consumer is gone, the run is aborted and goes on to its end.
     pub(super) async fn emit(&mut self, events: &mut Vec<RunEvent>) {
         if !events.is_empty() {
@@ -77,16 +91,18 @@ impl Driver {
     }
 
     /// Adds agents' events and what follows from the last of them, at this time, to the log. The start of the
-    /// run comes before.
+    /// run and of the attempt come before.
     pub(super) fn report_with(
         &mut self,
         at_ms: u64,
         entries: &mut Vec<LogEntry>,
         events: &mut Vec<RunEvent>,
     ) {
-        if matches!(events.first(), Some(RunEvent::Start { .. })) {
-            let start = events.remove(0);
-            self.report(at_ms, &mut vec![start]);
+        let begins =
+            |event: &&RunEvent| matches!(event, RunEvent::Start { .. } | RunEvent::Attempt { .. });
+        let first = events.iter().take_while(begins).count();
+        if first > 0 {
+            self.report(at_ms, &mut events.drain(..first).collect());
         }
         self.add(mem::take(entries));
         self.report(at_ms, events);

@@ -51,6 +51,7 @@ pub(super) enum Command {
         group: Id,
         reply: oneshot::Sender<bool>,
     },
+    #[cfg(test)]
     Held {
         key: Key,
         reply: oneshot::Sender<Option<Held>>,
@@ -78,6 +79,8 @@ pub(super) struct Wanted {
     pub(super) run: u64,
     pub(super) group: Key,
     pub(super) queue: Id,
+    /// Who is told for what it waits.
+    pub(super) waits: mpsc::UnboundedSender<Option<Held>>,
 }
 
 /// Serves until every sender of `commands` is gone.
@@ -138,6 +141,7 @@ struct Run {
 struct Waiter {
     run: u64,
     reply: oneshot::Sender<()>,
+    waits: mpsc::UnboundedSender<Option<Held>>,
 }
 
 impl Run {
@@ -229,6 +233,7 @@ impl State {
             Command::Release { group, reply } => {
                 let _ = reply.send(self.release(&group));
             }
+            #[cfg(test)]
             Command::Held { key, reply } => {
                 let _ = reply.send(self.schedule.held(&key).cloned());
             }
@@ -274,9 +279,10 @@ impl State {
             run,
             group,
             queue,
+            waits,
         } = wanted;
         self.schedule.join(ticket, group.clone(), queue);
-        self.waiters.insert(ticket, Waiter { run, reply });
+        self.waiters.insert(ticket, Waiter { run, reply, waits });
         self.grant();
         if self.schedule.waits(ticket) {
             self.tell_that_it_waits(ticket, &group);
@@ -368,13 +374,17 @@ impl State {
     }
 
     fn tell_that_it_waits(&mut self, ticket: u64, group: &Key) {
-        let until_ms = self.schedule.held(group).map(|held| held.until_ms);
+        let held = self.schedule.held(group);
+        let until_ms = held.map(|held| held.until_ms);
         let phase = match until_ms {
             Some(_) => RunPhase::OnHold,
             None => RunPhase::Queued,
         };
-        let run = self.waiters.get(&ticket).map(|waiter| waiter.run);
-        if let Some(run) = run.and_then(|run| self.runs.get_mut(&run)) {
+        let Some(waiter) = self.waiters.get(&ticket) else {
+            return;
+        };
+        let _ = waiter.waits.send(held.cloned());
+        if let Some(run) = self.runs.get_mut(&waiter.run) {
             run.set_phase(phase, until_ms, self.now_ms);
         }
     }

@@ -44,6 +44,14 @@ impl Registry {
     }
 }
 
+impl Registration {
+    /// A slot, whatever the run waits for until then.
+    async fn any_slot(&self, group: &str, queue: &str) -> Result<Slot, Gone> {
+        let (waits, _) = mpsc::unbounded_channel();
+        self.slot(group, queue, waits).await
+    }
+}
+
 fn why() -> AgentError {
     AgentError::new(
         ErrorCode::CliError,
@@ -70,7 +78,7 @@ struct Wait<'a>(Pin<Box<dyn Future<Output = Result<Slot, Gone>> + Send + 'a>>);
 impl<'a> Wait<'a> {
     /// Takes a place in the queue.
     async fn begin(run: &'a Registration, group: &'a str, queue: &'a str) -> Wait<'a> {
-        let mut wait = Self(Box::pin(run.slot(group, queue)));
+        let mut wait = Self(Box::pin(run.any_slot(group, queue)));
         assert!(wait.poll().await.is_none(), "a slot takes an answer");
         settle().await;
         wait

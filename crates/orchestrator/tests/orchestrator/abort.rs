@@ -82,7 +82,10 @@ async fn while_queued() {
     let phase = orchestrator.active_runs().await[1].phase;
     assert_eq!(phase, RunPhase::Queued);
     assert!(orchestrator.abort("r").await);
-    assert_eq!(story(second).await, ["start claude", "end aborted"]);
+    assert_eq!(
+        story(second).await,
+        ["start claude", "hold claude", "end aborted"]
+    );
     first.abort();
     let first = events(first).await;
     assert_eq!(outcome(&first).result.status, RunStatus::Aborted);
@@ -106,7 +109,10 @@ async fn while_its_provider_is_on_hold() {
         (RunPhase::OnHold, Some(T0 + 60_000))
     );
     run.abort();
-    assert_eq!(story(run).await, ["start claude", "end aborted"]);
+    assert_eq!(
+        story(run).await,
+        ["start claude", "hold claude until 60000", "end aborted"]
+    );
     assert_eq!(claude.runs().len(), 1);
     assert_over(&orchestrator, &[&claude]).await;
 }
@@ -137,6 +143,7 @@ async fn in_a_delay() {
         told,
         [
             "start claude",
+            "attempt 1 claude",
             "retry 2 Network +1000 claude",
             "end aborted"
         ]
@@ -195,7 +202,13 @@ async fn by_dropping_it() {
     // The callback hears all of it.
     assert_eq!(
         told,
-        ["start claude", "chunk half", "message half", "end aborted"]
+        [
+            "start claude",
+            "attempt 1 claude",
+            "chunk half",
+            "message half",
+            "end aborted"
+        ]
     );
     assert_over(&orchestrator, &[&claude]).await;
 }

@@ -108,6 +108,21 @@ pub(crate) fn check(events: &[RunEvent]) {
     let failed = !matches!(end.result.status, RunStatus::Completed | RunStatus::Aborted);
     assert_eq!(count("run:error"), usize::from(failed), "{:?}", shown());
     assert_eq!(end.error.is_none(), end.is_success());
+    let begun: Vec<_> = (events.iter())
+        .filter_map(|event| match event {
+            RunEvent::Attempt {
+                attempt,
+                provider,
+                resumes,
+                ..
+            } => Some((*attempt as usize, provider, resumes.is_some())),
+            _ => None,
+        })
+        .collect();
+    let attempts: Vec<_> = (end.attempts.iter().enumerate())
+        .map(|(index, attempt)| (index + 1, &attempt.provider, attempt.resumed))
+        .collect();
+    assert_eq!(begun, attempts, "{:?}", shown());
     let mut open: Vec<&Id> = Vec::new();
     for event in events {
         match event {
@@ -127,11 +142,16 @@ pub(crate) fn check(events: &[RunEvent]) {
 
 /// The events of a run, each in a few words.
 pub(crate) async fn story(run: Run) -> Vec<String> {
-    events(run).await.iter().map(brief).collect()
+    told(&events(run).await)
 }
 
+/// All events but those of attempts that begin, which follow from the others.
 pub(crate) fn told(events: &[RunEvent]) -> Vec<String> {
-    events.iter().map(brief).collect()
+    let events = events.iter();
+    events
+        .filter(|event| !matches!(event, RunEvent::Attempt { .. }))
+        .map(brief)
+        .collect()
 }
 
 pub(crate) fn outcome(events: &[RunEvent]) -> Outcome {
@@ -185,6 +205,15 @@ pub(crate) fn brief(event: &RunEvent) -> String {
             reason.kind,
             coming(next)
         ),
+        RunEvent::Attempt {
+            attempt, provider, ..
+        } => format!("attempt {attempt} {provider}"),
+        RunEvent::Hold {
+            group, until_ms, ..
+        } => match until_ms {
+            Some(until) => format!("hold {group} until {}", until - T0),
+            None => format!("hold {group}"),
+        },
         RunEvent::ToolStart { tool_id, .. } => format!("tool {tool_id}"),
         RunEvent::ToolEnd {
             tool_id,

@@ -43,7 +43,9 @@ async fn nothing_is_lost_and_the_order_is_kept() {
     let pieces: Vec<_> = (0..2000).map(|n| format!("{n} ")).collect();
     let whole = pieces.concat();
     let chunks = (0..2000).map(|n| format!("chunk {n} "));
-    let expected: Vec<_> = std::iter::once("start claude".to_owned())
+    let expected: Vec<_> = ["start claude", "attempt 1 claude"]
+        .map(str::to_owned)
+        .into_iter()
         .chain(chunks)
         .chain([format!("message {whole}"), "end success".to_owned()])
         .collect();

@@ -46,6 +46,7 @@ async fn a_run_with_a_tool_word_for_word() {
         lines,
         [
             json!({"type": "run:start", "runId": "r", "sessionId": "s1", "provider": "claude", "model": "opus"}),
+            json!({"type": "run:attempt", "runId": "r", "attempt": 1, "provider": "claude"}),
             json!({"type": "assistant:chunk", "runId": "r", "content": "let me "}),
             json!({"type": "assistant:chunk", "runId": "r", "content": "look"}),
             json!({"type": "assistant:message", "runId": "r", "content": "let me look"}),
@@ -74,6 +75,7 @@ async fn what_is_not_known_is_absent() {
         lines,
         [
             json!({"type": "run:start", "runId": "r", "provider": "codex"}),
+            json!({"type": "run:attempt", "runId": "r", "attempt": 1, "provider": "codex"}),
             json!({"type": "run:end", "runId": "r", "status": "success", "durationMs": 0, "result": {
                 "payloads": [],
                 "meta": {"runId": "r", "status": "success", "provider": "codex", "durationMs": 0, "attempts": 1,
@@ -102,22 +104,31 @@ async fn retry_fallback_and_error_word_for_word() {
     let lines = wire(&orchestrator(), request).await;
     let reason = |kind: &str, message: &str, retryable: bool| json!({"code": "CLI_ERROR", "kind": kind, "message": message, "retryable": retryable});
     assert_eq!(
-        lines[3],
+        lines[4],
         json!({"type": "run:retry", "runId": "r", "attempt": 2, "delayMs": 1000,
                "reason": reason("overloaded", "Overloaded", true),
                "next": {"provider": "claude", "resumes": "a"}})
     );
     assert_eq!(
-        lines[4],
+        lines[5],
+        json!({"type": "run:attempt", "runId": "r", "attempt": 2, "provider": "claude", "resumes": "a"})
+    );
+    assert_eq!(
+        lines[6],
         json!({"type": "run:fallback", "runId": "r", "attempt": 3, "delayMs": 0,
                "reason": reason("context_window", "ContextWindow", false),
                "next": {"provider": "claude", "model": "haiku", "resumes": "a"}})
     );
     assert_eq!(
-        lines[5],
+        lines[7],
+        json!({"type": "run:attempt", "runId": "r", "attempt": 3, "provider": "claude", "model": "haiku",
+               "resumes": "a"})
+    );
+    assert_eq!(
+        lines[8],
         json!({"type": "run:error", "runId": "r", "error": reason("invalid", "Invalid", false)})
     );
-    let end = &lines[6];
+    let end = &lines[9];
     assert_eq!(end["status"], "error");
     assert_eq!(
         end["result"]["meta"]["error"],
@@ -130,7 +141,7 @@ async fn retry_fallback_and_error_word_for_word() {
         json!({"provider": "claude", "sessionId": "a", "resumed": true, "durationMs": 0,
                "error": reason("context_window", "ContextWindow", false)})
     );
-    assert_eq!(lines.len(), 7);
+    assert_eq!(lines.len(), 10);
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,6 +192,7 @@ async fn the_agents_own_events_come_only_if_asked_for() {
         lines,
         [
             "start claude",
+            "attempt 1 claude",
             "agent session",
             "agent thinking",
             "agent text",

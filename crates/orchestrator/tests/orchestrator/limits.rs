@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use teamster_core::{ErrorKind, RunStatus};
 use teamster_orchestrator::{Action, Limits, Orchestrator, Run, RunRequest};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
@@ -75,6 +76,51 @@ async fn who_waits_for_the_slot_of_a_throttled_run_does_not_begin() {
         assert_eq!((run.started - began).as_millis(), 30_010);
     }
     assert_eq!(orchestrator.holds().await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_wait_is_in_the_log_with_its_cause() {
+    let a = mock(
+        "a",
+        [
+            Script::new()
+                .delay(ms(10))
+                .failed(error(ErrorKind::RateLimit).retry_after_ms(30_000)),
+            Script::new().session("s"),
+        ],
+    );
+    let orchestrator = limited(Limits::default().overall(1));
+    let mut first = request(&[&a]);
+    first.retry.retries = 0;
+    let first = start(&orchestrator, first);
+    let second = start(&orchestrator, request(&[&a]));
+    let second_id = second.id().clone();
+    assert_eq!(
+        story(first).await,
+        ["start a", "error RateLimit", "end error"]
+    );
+    let events = events(second).await;
+    let lines: Vec<_> = events.iter().map(brief).collect();
+    assert_eq!(
+        lines,
+        [
+            "start a",
+            "hold a",
+            "hold a until 30010",
+            "attempt 1 a",
+            "end success"
+        ]
+    );
+    assert_eq!(
+        wire(&events[1]),
+        json!({"type": "run:hold", "runId": second_id, "group": "a"})
+    );
+    let reason = json!({"code": "CLI_ERROR", "kind": "rate_limit", "message": "RateLimit", "retryable": true,
+                        "retryAfterMs": 30_000});
+    assert_eq!(
+        wire(&events[2]),
+        json!({"type": "run:hold", "runId": second_id, "group": "a", "untilMs": T0 + 30_010, "reason": reason})
+    );
 }
 
 #[tokio::test(start_paused = true)]

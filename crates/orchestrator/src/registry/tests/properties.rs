@@ -54,7 +54,7 @@ impl World<'_> {
     async fn do_it(&mut self, registry: &Registry, op: &Op) {
         match op {
             Op::Acquire { group, queue } => {
-                let slot = self.run.slot(GROUPS[*group], QUEUES[*queue]);
+                let slot = self.run.any_slot(GROUPS[*group], QUEUES[*queue]);
                 let mut wait = Wait(Box::pin(slot));
                 assert!(wait.poll().await.is_none());
                 self.waits.push((*group, *queue, wait));

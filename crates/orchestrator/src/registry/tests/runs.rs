@@ -42,7 +42,7 @@ async fn a_run_whose_owner_panics_is_removed() {
     let registry = start(Limits::default().overall(1));
     let run = registry.named("x").await;
     let owner = tokio::spawn(async move {
-        let _slot = run.slot("p", "").await.unwrap();
+        let _slot = run.any_slot("p", "").await.unwrap();
         panic!("on purpose");
     });
     assert!(owner.await.unwrap_err().is_panic());
@@ -190,7 +190,7 @@ fn without_its_runtime_a_registry_gives_nothing_and_does_not_hang() {
     let registry = first.block_on(async { start(Limits::default()) });
     let (run, slot) = first.block_on(async {
         let run = registry.named("x").await;
-        let slot = run.slot("p", "").await.unwrap();
+        let slot = run.any_slot("p", "").await.unwrap();
         (run, slot)
     });
     drop(first);
@@ -203,7 +203,7 @@ fn without_its_runtime_a_registry_gives_nothing_and_does_not_hang() {
         registry.hold("p", u64::MAX, why());
         assert_eq!(registry.held("p").await, None);
         run.update(Update::Phase(RunPhase::Running));
-        assert_eq!(run.slot("p", "").await.unwrap_err(), Gone);
+        assert_eq!(run.any_slot("p", "").await.unwrap_err(), Gone);
         let refused = registry.register("y".into(), "p", None, AbortHandle::default());
         assert_eq!(refused.await.unwrap_err(), RegisterError::Gone(Gone));
     });

@@ -8,7 +8,7 @@ use super::*;
 async fn order(limits: Limits, names: &[&str]) -> Vec<String> {
     let registry = start(limits.overall(1));
     let blocker = registry.named("blocker").await;
-    let first = blocker.slot("first", "blocker").await.unwrap();
+    let first = blocker.any_slot("first", "blocker").await.unwrap();
 
     let runs: Vec<Registration> = {
         let mut runs = Vec::new();
@@ -86,7 +86,7 @@ async fn without_limits_nothing_waits() {
     let run = registry.named("x").await;
     let mut slots = Vec::new();
     for _ in 0..1000 {
-        slots.push(run.slot("p", "").await.unwrap());
+        slots.push(run.any_slot("p", "").await.unwrap());
     }
     assert_eq!(slots.len(), 1000);
 }
@@ -130,8 +130,8 @@ async fn between_providers_too_queues_take_turns() {
 async fn a_turn_at_one_provider_costs_none_at_another() {
     let registry = start(Limits::default().per_provider(1));
     let run = registry.named("x").await;
-    let mut p = run.slot("p", "b").await.unwrap();
-    let mut q = run.slot("q", "a").await.unwrap();
+    let mut p = run.any_slot("p", "b").await.unwrap();
+    let mut q = run.any_slot("q", "a").await.unwrap();
     let mut patient = Wait::begin(&run, "p", "a").await;
     for round in 0.. {
         let mut next_p = Wait::begin(&run, "p", "b").await;
@@ -153,11 +153,11 @@ async fn a_turn_at_one_provider_costs_none_at_another() {
 async fn a_full_provider_does_not_block_those_behind() {
     let registry = start(Limits::default().overall(3).provider("p", 1));
     let run = registry.named("x").await;
-    let _p = run.slot("p", "").await.unwrap();
+    let _p = run.any_slot("p", "").await.unwrap();
     let mut second_p = Wait::begin(&run, "p", "").await;
     // Same queue, behind one that has to wait.
-    let q = run.slot("q", "").await.unwrap();
-    let _q = run.slot("q", "").await.unwrap();
+    let q = run.any_slot("q", "").await.unwrap();
+    let _q = run.any_slot("q", "").await.unwrap();
     let mut third_q = Wait::begin(&run, "q", "").await;
     assert!(second_p.poll().await.is_none());
 
@@ -172,7 +172,7 @@ async fn a_full_provider_does_not_block_those_behind() {
 async fn the_first_of_a_queue_gets_what_its_provider_lets_it() {
     let registry = start(Limits::default().overall(1));
     let run = registry.named("x").await;
-    let slot = run.slot("p", "").await.unwrap();
+    let slot = run.any_slot("p", "").await.unwrap();
     let mut p = Wait::begin(&run, "p", "").await;
     let mut q = Wait::begin(&run, "q", "").await;
     drop(slot);
@@ -189,7 +189,7 @@ async fn a_hold_is_for_everyone_and_ends_in_time() {
     let mut one = Wait::begin(&a, "p", "one").await;
     let mut two = Wait::begin(&b, "p", "two").await;
     // Others do not wait for it.
-    let _q = a.slot("q", "one").await.unwrap();
+    let _q = a.any_slot("q", "one").await.unwrap();
 
     advance(999).await;
     assert!(one.poll().await.is_none());
@@ -231,7 +231,7 @@ async fn a_hold_of_days_ends_in_time_too() {
     let run = registry.named("x").await;
     registry.hold("p", T0 + DAYS, why());
     let now = tokio::time::Instant::now();
-    run.slot("p", "").await.unwrap();
+    run.any_slot("p", "").await.unwrap();
     assert_eq!(now.elapsed(), Duration::from_millis(DAYS));
     // Nothing to compute with it overflows.
     registry.hold("p", u64::MAX, why());
@@ -261,7 +261,7 @@ async fn a_clock_that_is_put_forward_ends_a_hold() {
 async fn the_phase_says_what_a_run_waits_for() {
     let registry = start(Limits::default().overall(1));
     let (a, b) = (registry.named("a").await, registry.named("b").await);
-    let slot = a.slot("p", "").await.unwrap();
+    let slot = a.any_slot("p", "").await.unwrap();
     assert_eq!(registry.phase("a").await, RunPhase::Starting);
 
     b.update(Update::Phase(RunPhase::Waiting));
@@ -303,7 +303,7 @@ async fn the_phase_says_what_a_run_waits_for() {
 async fn who_waits_and_goes_away_leaves_nothing() {
     let registry = start(Limits::default().overall(1));
     let run = registry.named("x").await;
-    let slot = run.slot("p", "a").await.unwrap();
+    let slot = run.any_slot("p", "a").await.unwrap();
     let mut waits = Vec::new();
     for queue in ["a", "a", "b", "c"] {
         waits.push(Wait::begin(&run, "p", queue).await);
@@ -323,15 +323,15 @@ async fn who_waits_and_goes_away_leaves_nothing() {
 async fn a_place_that_was_never_polled_is_none() {
     let registry = start(Limits::default().overall(1));
     let run = registry.named("x").await;
-    drop(run.slot("p", ""));
-    let _slot = run.slot("p", "").await.unwrap();
+    drop(run.any_slot("p", ""));
+    let _slot = run.any_slot("p", "").await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slot_that_was_granted_and_not_taken_goes_to_the_next() {
     let registry = start(Limits::default().overall(1));
     let run = registry.named("x").await;
-    let slot = run.slot("p", "").await.unwrap();
+    let slot = run.any_slot("p", "").await.unwrap();
     let granted = Wait::begin(&run, "p", "").await;
     let mut next = Wait::begin(&run, "p", "").await;
     drop(slot);
@@ -346,7 +346,7 @@ async fn a_slot_that_was_granted_and_not_taken_goes_to_the_next() {
 async fn who_goes_away_costs_its_queue_no_turn() {
     let registry = start(Limits::default().overall(1));
     let run = registry.named("x").await;
-    let slot = run.slot("p", "").await.unwrap();
+    let slot = run.any_slot("p", "").await.unwrap();
     let gone = Wait::begin(&run, "p", "a").await;
     let mut a = Wait::begin(&run, "p", "a").await;
     let mut b = Wait::begin(&run, "p", "b").await;
@@ -394,13 +394,13 @@ async fn nothing_is_lost_between_threads() {
             if n % 3 == 0 {
                 // Goes away at some moment, maybe that in which it is granted.
                 for _ in 0..n % 50 {
-                    let mut wait = Wait(Box::pin(run.slot("p", &queue)));
+                    let mut wait = Wait(Box::pin(run.any_slot("p", &queue)));
                     drop(wait.poll().await);
                     tokio::task::yield_now().await;
                 }
                 return;
             }
-            let _slot = run.slot("p", &queue).await.unwrap();
+            let _slot = run.any_slot("p", &queue).await.unwrap();
             let now = at_once.fetch_add(1, Ordering::SeqCst);
             assert!(now < MOST as u64);
             tokio::task::yield_now().await;

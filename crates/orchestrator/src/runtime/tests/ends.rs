@@ -366,7 +366,8 @@ fn a_tokio_runtime_without_a_clock_gives_an_error() {
     let clockless = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    let claude = mock("claude", [Script::new()]);
+    // Before the next attempt it has to wait.
+    let claude = mock("claude", [Script::new().failed(error(ErrorKind::Network))]);
     let _guard = tokio.enter();
     let seen =
         std::thread::spawn(move || clockless.block_on(all(orchestrator.execute(request(&claude)))));
