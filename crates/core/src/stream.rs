@@ -1,11 +1,11 @@
 //! The stream of events of one run.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::vec;
 
 use futures_core::Stream;
 use pin_project::pin_project;
@@ -20,7 +20,7 @@ use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry, RunResult, R
 pub struct EventStream {
     source: Source,
     /// What was read and not yet given.
-    ready: VecDeque<LogEntry>,
+    ready: vec::IntoIter<LogEntry>,
     abort: AbortHandle,
     seq: u64,
     done: bool,
@@ -56,7 +56,7 @@ impl EventStream {
     fn over(source: Source, abort: AbortHandle) -> Self {
         Self {
             source,
-            ready: VecDeque::new(),
+            ready: vec::IntoIter::default(),
             abort,
             seq: 0,
             done: false,
@@ -67,7 +67,7 @@ impl EventStream {
     ///
     /// The same as the `next` of the usual stream extensions, without importing one.
     pub async fn next(&mut self) -> Option<AgentEvent> {
-        self.next_entry().await.map(|entry| entry.event)
+        poll_fn(|cx| self.poll_event(cx)).await
     }
 
     /// The next event as an entry of the run's log: with its number, its time, and the line it came from
@@ -76,67 +76,63 @@ impl EventStream {
     /// The entries of a stream are numbered from 1 without gaps; those that
     /// [`next`](Self::next) gave are counted.
     pub async fn next_entry(&mut self) -> Option<LogEntry> {
-        poll_fn(|cx| self.poll_entry(cx)).await
+        let mut entry = poll_fn(|cx| self.poll_entry(cx)).await?;
+        number(&mut entry, self.seq, &mut 0);
+        Some(entry)
     }
 
     /// The entries that are there, waiting for the next if there are none; empty after `done`. Cancel-safe.
     pub async fn next_batch(&mut self) -> Vec<LogEntry> {
-        poll_fn(|cx| {
-            self.poll_ready(cx).map(|any| {
-                if !any {
-                    return Vec::new();
-                }
-                let mut batch = Vec::from(mem::take(&mut self.ready));
-                if let Some(last) = batch.iter().position(is_last) {
-                    batch.truncate(last + 1);
-                    self.done = true;
-                }
-                let mut now_ms = 0;
-                for entry in &mut batch {
-                    self.seq += 1;
-                    number(entry, self.seq, &mut now_ms);
-                }
-                batch
-            })
-        })
-        .await
-    }
-
-    fn poll_entry(&mut self, cx: &mut Context<'_>) -> Poll<Option<LogEntry>> {
-        self.poll_ready(cx).map(|any| {
-            // After `done` there may be more that nobody gets.
-            let mut entry = self.ready.pop_front().filter(|_| any)?;
-            self.done = is_last(&entry);
-            self.seq += 1;
-            number(&mut entry, self.seq, &mut 0);
-            Some(entry)
-        })
-    }
-
-    /// Waits until there are entries; `false` if there will be no more.
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        while !self.done && self.ready.is_empty() {
-            let more = match &mut self.source {
-                Source::One(entries) => match entries.as_mut().poll_next(cx) {
-                    Poll::Ready(Some(entry)) => {
-                        self.ready.push_back(entry);
-                        true
-                    }
-                    Poll::Ready(None) => false,
-                    Poll::Pending => return Poll::Pending,
-                },
-                Source::Many(batches) => match batches.as_mut().poll_next(cx) {
-                    Poll::Ready(Some(batch)) => {
-                        self.ready = batch.into();
-                        true
-                    }
-                    Poll::Ready(None) => false,
-                    Poll::Pending => return Poll::Pending,
-                },
-            };
-            self.done = !more;
+        poll_fn(|cx| self.poll_ready(cx)).await;
+        // Not copied if none of them was given singly.
+        let mut batch: Vec<_> = mem::take(&mut self.ready).collect();
+        if let Some(last) = batch.iter().position(is_last) {
+            batch.truncate(last + 1);
+            self.done = true;
         }
-        Poll::Ready(!self.done)
+        let mut now_ms = 0;
+        for entry in &mut batch {
+            self.seq += 1;
+            number(entry, self.seq, &mut now_ms);
+        }
+        batch
+    }
+
+    #[inline]
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        // What is not needed of the entry is not copied either.
+        self.poll_entry(cx).map(|entry| entry.map(|entry| entry.event))
+    }
+
+    /// The next entry, which is counted and not yet numbered.
+    #[inline]
+    fn poll_entry(&mut self, cx: &mut Context<'_>) -> Poll<Option<LogEntry>> {
+        if self.ready.as_slice().is_empty() {
+            ready!(self.poll_ready(cx));
+        }
+        let Some(entry) = self.ready.next() else {
+            return Poll::Ready(None);
+        };
+        self.seq += 1;
+        if is_last(&entry) {
+            self.done = true;
+            // There may be more that nobody gets.
+            self.ready = vec::IntoIter::default();
+        }
+        Poll::Ready(Some(entry))
+    }
+
+    /// Waits until there are entries, or there will be no more.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !self.done && self.ready.as_slice().is_empty() {
+            let more = match &mut self.source {
+                Source::One(entries) => ready!(entries.as_mut().poll_next(cx)).map(|it| vec![it]),
+                Source::Many(batches) => ready!(batches.as_mut().poll_next(cx)),
+            };
+            self.done = more.is_none();
+            self.ready = more.unwrap_or_default().into_iter();
+        }
+        Poll::Ready(())
     }
 
     /// Stops the run: first in the way that lets the CLI clean up, then by force.
@@ -192,8 +188,7 @@ impl Stream for EventStream {
     type Item = AgentEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
-        self.poll_entry(cx)
-            .map(|entry| entry.map(|entry| entry.event))
+        self.poll_event(cx)
     }
 }
 

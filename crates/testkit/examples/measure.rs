@@ -27,6 +27,7 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
+use tokio::io::AsyncBufReadExt;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster::{
     AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, EventStream,
@@ -202,56 +203,148 @@ fn cpu(lines: &str) -> Result<()> {
     Ok(())
 }
 
+/// Who reads the lines whose latency is measured.
+#[derive(Clone, Copy)]
+enum Consumer {
+    /// A thread that blocks in `read` and splits lines.
+    Blocking,
+    /// A Tokio task that reads the pipe and splits lines.
+    EventLoop(Tokio),
+    /// A runtime's stream.
+    Engine(Tokio),
+}
+
+#[derive(Clone, Copy)]
+enum Tokio {
+    OneThread,
+    /// Several threads, and the consumer on one of them.
+    Task,
+    /// Several threads, and the consumer on another (`#[tokio::main]`).
+    Main,
+}
+
+const CONSUMERS: [(&str, Consumer); 7] = [
+    ("blocking reader", Consumer::Blocking),
+    ("event loop, one thread", Consumer::EventLoop(Tokio::OneThread)),
+    ("engine, one thread", Consumer::Engine(Tokio::OneThread)),
+    ("event loop, task", Consumer::EventLoop(Tokio::Task)),
+    ("engine, task", Consumer::Engine(Tokio::Task)),
+    ("event loop, main", Consumer::EventLoop(Tokio::Main)),
+    ("engine, main", Consumer::Engine(Tokio::Main)),
+];
+
+/// All consumers in turn, several times: what else the machine does is the same for all.
 fn latency(lines: &str, pause: &str) -> Result<()> {
-    let runtime = emitter(lines, pause)?;
-    let engine = on_one_thread(async {
-        let mut stream = runtime.execute(ExecuteParams::new("x"));
-        let mut times = Vec::new();
-        while let Some(event) = stream.next().await {
-            if let AgentEvent::Text(text) = event {
-                times.push(now() - text.text.parse::<i64>().unwrap_or(0));
-            }
+    const ROUNDS: usize = 7;
+    let mut figures = vec![Vec::new(); CONSUMERS.len()];
+    for _ in 0..ROUNDS {
+        let mut floor = None;
+        for ((_, consumer), figures) in CONSUMERS.iter().zip(&mut figures) {
+            let times = consumer.times(lines, pause)?;
+            let at = [percentile(&times, 50), percentile(&times, 99)];
+            let floor = *floor.get_or_insert(at);
+            figures.push([at[0], at[1], at[0] / floor[0], at[1] / floor[1]]);
         }
-        times
-    })?;
-    let mut child = bare(lines, pause)?;
-    let floor = read_times(child.stdout.take().ok_or("no pipe")?);
-    child.wait()?;
-    print_times(engine, floor);
+    }
+    println!("medians of {ROUNDS} rounds of {lines} lines, {pause} µs apart; in brackets times the first");
+    for ((name, _), figures) in CONSUMERS.iter().zip(figures) {
+        let median = |of: usize| {
+            let mut values: Vec<f64> = figures.iter().map(|it: &[f64; 4]| it[of]).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
+        let [p50, p99, p50_ratio, p99_ratio] = [0, 1, 2, 3].map(median);
+        println!("{name}: p50 {p50:.0} µs ({p50_ratio:.2}), p99 {p99:.0} µs ({p99_ratio:.2})");
+    }
     Ok(())
+}
+
+impl Consumer {
+    /// How long each line took, in nanoseconds, sorted.
+    fn times(self, lines: &str, pause: &str) -> Result<Vec<i64>> {
+        let mut times = match self {
+            Self::Blocking => {
+                let mut child = bare(lines, pause)?;
+                let times = read_times(child.stdout.take().ok_or("no pipe")?);
+                child.wait()?;
+                times
+            }
+            Self::EventLoop(tokio) => {
+                let mut child = bare(lines, pause)?;
+                let stdout = child.stdout.take().ok_or("no pipe")?;
+                let times = tokio.run(async move {
+                    let stdout = tokio::process::ChildStdout::from_std(stdout)?;
+                    let mut lines = tokio::io::BufReader::new(stdout).lines();
+                    let mut times = Vec::new();
+                    while let Some(line) = lines.next_line().await? {
+                        times.extend(time_of(&line));
+                    }
+                    std::io::Result::Ok(times)
+                })??;
+                child.wait()?;
+                times
+            }
+            Self::Engine(tokio) => {
+                let mut stream = emitter(lines, pause)?.execute(ExecuteParams::new("x"));
+                tokio.run(async move {
+                    let mut times = Vec::new();
+                    while let Some(event) = stream.next().await {
+                        if let AgentEvent::Text(text) = event {
+                            times.push(now() - text.text.parse::<i64>().unwrap_or(0));
+                        }
+                    }
+                    times
+                })?
+            }
+        };
+        times.sort_unstable();
+        Ok(times)
+    }
+}
+
+impl Tokio {
+    fn run<T: Send + 'static>(self, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+        let several = || tokio::runtime::Runtime::new();
+        match self {
+            Self::OneThread => on_one_thread(work),
+            Self::Task => {
+                let tokio = several()?;
+                Ok(tokio.block_on(tokio.spawn(work))?)
+            }
+            Self::Main => Ok(several()?.block_on(work)),
+        }
+    }
+}
+
+/// In microseconds, of times in nanoseconds that are sorted.
+#[expect(clippy::cast_precision_loss, reason = "a figure for people to read")]
+fn percentile(times: &[i64], percent: usize) -> f64 {
+    let time = times.get(times.len() * percent / 100);
+    time.map_or(f64::NAN, |time| *time as f64 / 1000.0)
 }
 
 /// How long each line has taken, in nanoseconds.
 fn read_times(stdout: impl std::io::Read) -> Vec<i64> {
-    let mut times = Vec::new();
-    for line in BufReader::new(stdout)
+    BufReader::new(stdout)
         .lines()
         .map_while(std::result::Result::ok)
-    {
-        if let Some((_, rest)) = line.split_once(r#""text":""#)
-            && let Some((time, _)) = rest.split_once('"')
-            && let Ok(time) = time.parse::<i64>()
-        {
-            times.push(now() - time);
-        }
-    }
-    times
+        .filter_map(|line| time_of(&line))
+        .collect()
+}
+
+/// How long the line has taken, in nanoseconds.
+fn time_of(line: &str) -> Option<i64> {
+    let (_, rest) = line.split_once(r#""text":""#)?;
+    let (time, _) = rest.split_once('"')?;
+    Some(now() - time.parse::<i64>().ok()?)
 }
 
 fn print_times(engine: Vec<i64>, floor: Vec<i64>) {
     for (name, mut times) in [("engine", engine), ("floor", floor)] {
         times.sort_unstable();
-        let at = |percent: usize| {
-            times
-                .get(times.len() * percent / 100)
-                .map_or(0, |t| t / 1000)
-        };
-        println!(
-            "{name}: p50 {} µs, p99 {} µs of {} lines",
-            at(50),
-            at(99),
-            times.len()
-        );
+        let at = |percent| percentile(&times, percent);
+        let count = times.len();
+        println!("{name}: p50 {:.0} µs, p99 {:.0} µs of {count} lines", at(50), at(99));
     }
 }
 
