@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::Context;
+use std::task::{Context, Waker};
 
 use teamster_core::AbortHandle;
 
@@ -10,6 +10,9 @@ type Signalled = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What the caller wants.
 pub(crate) struct Orders {
+    handle: AbortHandle,
+    /// Whom the next order wakes.
+    waker: Option<Waker>,
     abort: Option<Signalled>,
     kill: Option<Signalled>,
     /// The run shall end.
@@ -22,6 +25,8 @@ impl Orders {
     pub(crate) fn new(handle: &AbortHandle) -> Self {
         let (abort, kill) = (handle.clone(), handle.clone());
         Self {
+            handle: handle.clone(),
+            waker: None,
             abort: Some(Box::pin(async move { abort.aborted().await })),
             kill: Some(Box::pin(async move { kill.killed().await })),
             stop: false,
@@ -31,6 +36,12 @@ impl Orders {
 
     /// Whether there is a new order.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        let is_waker = |waker: &Waker| waker.will_wake(cx.waker());
+        // It is asked for each chunk that is read, and there seldom is one.
+        if !self.handle.is_aborted() && self.waker.as_ref().is_some_and(is_waker) {
+            return false;
+        }
+        self.waker = Some(cx.waker().clone());
         let mut news = false;
         if poll_once(&mut self.abort, cx) {
             self.stop = true;

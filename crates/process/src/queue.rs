@@ -4,22 +4,28 @@
 //! limit, and beyond that on disk. Nothing is dropped. Both sides move whole batches, so there is
 //! one lock and at most one wake for each.
 
-use std::future::poll_fn;
+use std::collections::VecDeque;
 use std::mem;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
+use futures_core::Stream;
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, Events, LogEntry};
 
 use crate::spill::{Spill, SpillError};
 
+/// About how many bytes of entries are handed on together. Who handles them all before the next must not keep
+/// much of the queue in memory.
+const BATCH_BYTES: usize = 128 << 10;
+
 /// A queue that keeps about `memory_bytes` in memory, and the rest in `spill`.
 pub(crate) fn queue(memory_bytes: usize, spill: Spill) -> (Producer, Consumer) {
     let state = Arc::new(Mutex::new(State {
         memory_bytes,
-        ready: Vec::new(),
+        ready: VecDeque::new(),
         ready_bytes: 0,
         taken_bytes: 0,
         spill,
@@ -36,7 +42,7 @@ pub(crate) fn queue(memory_bytes: usize, spill: Spill) -> (Producer, Consumer) {
 /// The order of events is: `ready`, then `spill`, then `last`.
 struct State {
     memory_bytes: usize,
-    ready: Vec<LogEntry>,
+    ready: VecDeque<Batch>,
     ready_bytes: usize,
     /// What the consumer took and may still hold.
     taken_bytes: usize,
@@ -51,6 +57,13 @@ struct State {
     /// The consumer is gone.
     abandoned: bool,
     waker: Option<Waker>,
+}
+
+/// Entries that are handed on together, and about how many bytes of memory they hold.
+#[derive(Default)]
+struct Batch {
+    entries: Vec<LogEntry>,
+    bytes: usize,
 }
 
 type Shared = Arc<Mutex<State>>;
@@ -107,8 +120,18 @@ impl State {
         let waiting = self.ready_bytes + self.taken_bytes;
         // A batch larger than all the room is in memory anyway; on disk it would be there twice.
         if self.spill.is_empty() && (waiting == 0 || waiting + bytes <= self.memory_bytes) {
-            self.ready.extend(events.drain_entries(epoch_ms()));
             self.ready_bytes += bytes;
+            let entries = events.drain_entries(epoch_ms());
+            match self.ready.back_mut() {
+                Some(last) if last.bytes + bytes <= BATCH_BYTES => {
+                    last.entries.extend(entries);
+                    last.bytes += bytes;
+                }
+                _ => self.ready.push_back(Batch {
+                    entries: entries.collect(),
+                    bytes,
+                }),
+            }
             return Ok(());
         }
         let mut batch: Vec<_> = events.drain_entries(epoch_ms()).collect();
@@ -136,27 +159,26 @@ impl State {
         AgentError::new(ErrorCode::OutputLimit, ErrorKind::Internal, message)
     }
 
-    /// Puts the oldest events into `batch`; `None` if there are none now, `false` if none ever.
-    fn pull(&mut self, batch: &mut Vec<LogEntry>) -> Option<bool> {
-        batch.clear();
+    /// The oldest entries, not many more than [`BATCH_BYTES`]; nothing after the last.
+    fn pull(&mut self) -> Poll<Option<Vec<LogEntry>>> {
         self.taken_bytes = 0;
-        if !self.ready.is_empty() {
-            mem::swap(&mut self.ready, batch);
-            self.taken_bytes = mem::take(&mut self.ready_bytes);
-            return Some(true);
+        if let Some(batch) = self.ready.pop_front() {
+            self.ready_bytes -= batch.bytes;
+            self.taken_bytes = batch.bytes;
+            return Poll::Ready(Some(batch.entries));
         }
         if !self.spill.is_empty() {
-            if let Err(error) = self.spill.pop(batch) {
-                self.lose_spilled(&error, batch);
+            let mut entries = Vec::new();
+            if let Err(error) = self.spill.pop(&mut entries) {
+                self.lose_spilled(&error, &mut entries);
             }
-            self.taken_bytes = batch.iter().map(LogEntry::approximate_bytes).sum();
-            return Some(true);
+            self.taken_bytes = entries.iter().map(LogEntry::approximate_bytes).sum();
+            return Poll::Ready(Some(entries));
         }
         if !self.last.is_empty() {
-            mem::swap(&mut self.last, batch);
-            return Some(true);
+            return Poll::Ready(Some(mem::take(&mut self.last)));
         }
-        self.closed.then_some(false)
+        if self.closed { Poll::Ready(None) } else { Poll::Pending }
     }
 
     /// What is on disk cannot be read back. That must be told: by the run, which then ends, or by
@@ -197,28 +219,16 @@ fn entry(error: AgentError) -> LogEntry {
 /// The end that the stream reads from. Dropping it makes the producer throw everything away.
 pub(crate) struct Consumer(Shared);
 
-impl Consumer {
-    /// Waits for events and puts all there are, or as many as fit in memory well, into `batch`,
-    /// which is emptied first. `false` after the last one.
-    pub(crate) async fn pull(&self, batch: &mut Vec<LogEntry>) -> bool {
-        poll_fn(|cx| {
-            let mut state = lock(&self.0);
-            match state.pull(batch) {
-                Some(more) => Poll::Ready(more),
-                None => {
-                    state.waker = Some(cx.waker().clone());
-                    Poll::Pending
-                }
-            }
-        })
-        .await
-    }
-}
+impl Stream for Consumer {
+    type Item = Vec<LogEntry>;
 
-impl Consumer {
-    /// About how many bytes of memory the events hold that were pulled last.
-    pub(crate) fn taken_bytes(&self) -> usize {
-        lock(&self.0).taken_bytes
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Vec<LogEntry>>> {
+        let mut state = lock(&self.0);
+        let batch = state.pull();
+        if batch.is_pending() {
+            state.waker = Some(cx.waker().clone());
+        }
+        batch
     }
 }
 
@@ -226,7 +236,7 @@ impl Drop for Consumer {
     fn drop(&mut self) {
         let mut state = lock(&self.0);
         state.abandoned = true;
-        state.ready = Vec::new();
+        state.ready = VecDeque::new();
         state.last = Vec::new();
         state.spill = Spill::new(Some(state.spill.dir()), 0);
     }
@@ -237,8 +247,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::path::Path;
-    use std::pin::pin;
-    use std::task::Context;
     use teamster_core::{NoticeLevel, NoticeSource};
 
     fn events(numbers: impl IntoIterator<Item = usize>, padding: usize) -> Events {
@@ -259,46 +267,49 @@ mod tests {
     }
 
     /// What there is now; `None` if one would have to wait.
-    fn pull_now(consumer: &Consumer) -> Option<Vec<LogEntry>> {
-        let mut batch = Vec::new();
+    fn pull_now(consumer: &mut Consumer) -> Option<Vec<LogEntry>> {
         let mut cx = Context::from_waker(Waker::noop());
-        match pin!(consumer.pull(&mut batch)).poll(&mut cx) {
-            Poll::Ready(_) => {}
-            Poll::Pending => return None,
+        match Pin::new(consumer).poll_next(&mut cx) {
+            Poll::Ready(batch) => Some(batch.unwrap_or_default()),
+            Poll::Pending => None,
         }
-        Some(batch)
+    }
+
+    /// How many entries wait in memory.
+    fn in_memory(queue: &Shared) -> usize {
+        lock(queue).ready.iter().map(|it| it.entries.len()).sum()
     }
 
     #[test]
     fn memory_is_used_first_and_again_when_the_disk_is_empty() {
-        let (producer, consumer) = queue(10_000, Spill::new(None, 1 << 30));
+        let (producer, mut consumer) = queue(10_000, Spill::new(None, 1 << 30));
         producer.push(&mut events(0..10, 100)).unwrap();
         producer.push(&mut events(10..1000, 100)).unwrap();
-        assert_eq!(lock(&consumer.0).ready.len(), 10);
+        assert_eq!(in_memory(&consumer.0), 10);
         assert!(!lock(&consumer.0).spill.is_empty());
         producer.push(&mut events([1000], 0)).unwrap();
         let mut seen = Vec::new();
-        while let Some(batch) = pull_now(&consumer) {
+        while let Some(batch) = pull_now(&mut consumer) {
             assert!(!batch.is_empty());
             seen.extend(numbers(&batch));
         }
         assert_eq!(seen, (0..=1000).collect::<Vec<_>>());
         producer.push(&mut events([7], 0)).unwrap();
-        assert_eq!(lock(&consumer.0).ready.len(), 1);
+        assert_eq!(in_memory(&consumer.0), 1);
     }
 
     #[test]
     fn what_the_consumer_holds_counts_as_memory() {
-        let (producer, consumer) = queue(10_000, Spill::new(None, 1 << 30));
+        let (producer, mut consumer) = queue(10_000, Spill::new(None, 1 << 30));
         producer.push(&mut events(0..20, 200)).unwrap();
-        pull_now(&consumer).unwrap();
+        pull_now(&mut consumer).unwrap();
         producer.push(&mut events(20..40, 200)).unwrap();
         assert!(!lock(&consumer.0).spill.is_empty());
     }
 
     #[test]
     fn beyond_the_limit_the_batch_still_comes_and_the_end_too() {
-        let (producer, consumer) = queue(1000, Spill::new(None, 5000));
+        let (producer, mut consumer) = queue(1000, Spill::new(None, 5000));
         producer.push(&mut events(0..5, 100)).unwrap();
         producer.push(&mut events(5..10, 100)).unwrap();
         let error = producer.push(&mut events(10..100, 100)).unwrap_err();
@@ -306,7 +317,7 @@ mod tests {
         assert!(error.message.contains("spill_limit_bytes"));
         producer.close(&mut events([100], 0));
         let mut seen = Vec::new();
-        while let Some(batch) = pull_now(&consumer).filter(|batch| !batch.is_empty()) {
+        while let Some(batch) = pull_now(&mut consumer).filter(|batch| !batch.is_empty()) {
             seen.extend(numbers(&batch));
         }
         assert_eq!(seen, (0..=100).collect::<Vec<_>>());
@@ -328,7 +339,7 @@ mod tests {
         for _ in 0..100 {
             producer.push(&mut events(0..100, 100)).unwrap();
         }
-        assert!(lock(&producer.0).ready.is_empty());
+        assert!(in_memory(&producer.0) == 0);
     }
 
     proptest! {
@@ -337,18 +348,18 @@ mod tests {
             turns in proptest::collection::vec((any::<bool>(), 0_usize..40, 0_usize..300), 1..60),
             memory in 0_usize..20_000,
         ) {
-            let (producer, consumer) = queue(memory, Spill::new(None, 1 << 30));
+            let (producer, mut consumer) = queue(memory, Spill::new(None, 1 << 30));
             let (mut next, mut seen) = (0, Vec::new());
             for (write, count, padding) in turns {
                 if write {
                     producer.push(&mut events(next..next + count, padding)).unwrap();
                     next += count;
-                } else if let Some(batch) = pull_now(&consumer) {
+                } else if let Some(batch) = pull_now(&mut consumer) {
                     seen.extend(numbers(&batch));
                 }
             }
             producer.close(&mut events([next], 0));
-            while let Some(batch) = pull_now(&consumer).filter(|batch| !batch.is_empty()) {
+            while let Some(batch) = pull_now(&mut consumer).filter(|batch| !batch.is_empty()) {
                 seen.extend(numbers(&batch));
             }
             prop_assert_eq!(seen, (0..=next).collect::<Vec<_>>());

@@ -1,8 +1,11 @@
 //! The runtime of any CLI.
 
+use std::pin::Pin;
 use std::sync::Arc;
-use std::{mem, vec};
+use std::task::{Context, Poll, ready};
 
+use futures_core::Stream;
+use pin_project::pin_project;
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, Decoder, EventStream,
     ExecuteParams, LogEntry, RunAssembler, Secrets,
@@ -17,9 +20,6 @@ use crate::queue::{Consumer, queue};
 use crate::reading::Reading;
 use crate::spill::Spill;
 use crate::start::{self, Refused};
-
-/// About how many bytes of entries the stream hands on together.
-const HANDFUL_BYTES: usize = 128 << 10;
 
 /// Runs the CLI that a [`CliProvider`] describes. One value can run any number of agents at once.
 #[derive(Debug, Clone)]
@@ -99,44 +99,39 @@ impl<P: CliProvider> CliRuntime<P> {
         let run_abort = abort.clone();
         let provider = self.provider.clone();
         let config = self.config.clone();
-        let events = async_stream::stream! {
-            let queue = match start(&*provider, &config, &params, with_text, &run_abort).await {
-                Ok(queue) => queue,
-                Err(Refused { notices, error }) => {
-                    let notices = notices.into_iter().map(crate::notice::Notice::event);
-                    let refused = RunAssembler::refuse(error);
-                    yield notices.chain(refused).map(Into::into).collect();
-                    return;
-                }
-            };
-            // They may hold secrets, and the run can be long.
-            drop(params);
-            let mut batch = Vec::new();
-            while queue.pull(&mut batch).await {
-                if queue.taken_bytes() <= HANDFUL_BYTES {
-                    yield mem::take(&mut batch);
-                    continue;
-                }
-                let mut entries = mem::take(&mut batch).into_iter();
-                while let Some(some) = handful(&mut entries) {
-                    yield some;
-                }
-            }
-        };
-        EventStream::of_batches(events, abort)
+        // What it owns, which may hold secrets, goes as soon as the process is there.
+        let start =
+            async move { start(&*provider, &config, &params, with_text, &run_abort).await };
+        EventStream::of_batches(Entries::Starting(start), abort)
     }
 }
 
-/// The next of these entries: not so many that who handles them together keeps much of the queue in memory.
-fn handful(entries: &mut vec::IntoIter<LogEntry>) -> Option<Vec<LogEntry>> {
-    let mut bytes = 0;
-    let is_room = |entry: &&LogEntry| {
-        let is_room = bytes < HANDFUL_BYTES;
-        bytes += entry.approximate_bytes();
-        is_room
-    };
-    let count = entries.as_slice().iter().take_while(is_room).count();
-    (count > 0).then(|| entries.by_ref().take(count).collect())
+/// The entries of a run or a turn that begins when they are first asked for.
+#[pin_project(project = EntriesProject)]
+pub(crate) enum Entries<F> {
+    Starting(#[pin] F),
+    Started(Consumer),
+    Refused,
+}
+
+impl<F: Future<Output = Result<Consumer, Refused>>> Stream for Entries<F> {
+    type Item = Vec<LogEntry>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Vec<LogEntry>>> {
+        loop {
+            match self.as_mut().project() {
+                EntriesProject::Starting(start) => match ready!(start.poll(cx)) {
+                    Ok(consumer) => self.set(Self::Started(consumer)),
+                    Err(refused) => {
+                        self.set(Self::Refused);
+                        return Poll::Ready(Some(refused.entries()));
+                    }
+                },
+                EntriesProject::Started(consumer) => return Pin::new(consumer).poll_next(cx),
+                EntriesProject::Refused => return Poll::Ready(None),
+            }
+        }
+    }
 }
 
 /// Starts the process and the task that drives it.

@@ -22,7 +22,7 @@ use crate::guard::Guarded;
 use crate::identity::{Presence, ProcessIdentity};
 use crate::launch::make_absolute;
 use crate::queue::{Consumer, queue};
-use crate::runtime::CliRuntime;
+use crate::runtime::{CliRuntime, Entries};
 use crate::spill::Spill;
 use crate::start::{Refused, start};
 use reading::{SessionReading, Setting};
@@ -289,27 +289,8 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
         let abort = AbortHandle::new(&turn.cancel);
         let order = abort.clone();
         let inner = self.0.clone();
-        let events = async_stream::stream! {
-            let consumer = match inner.play(&turn, &order).await {
-                Ok(consumer) => consumer,
-                Err(Refused { notices, error }) => {
-                    for notice in notices {
-                        yield notice.event().into();
-                    }
-                    for event in RunAssembler::refuse(error) {
-                        yield event.into();
-                    }
-                    return;
-                }
-            };
-            let mut batch = Vec::new();
-            while consumer.pull(&mut batch).await {
-                for entry in batch.drain(..) {
-                    yield entry;
-                }
-            }
-        };
-        EventStream::new(events, abort)
+        let play = async move { inner.play(&turn, &order).await };
+        EventStream::of_batches(Entries::Starting(play), abort)
     }
 
     fn interrupt(&self) {

@@ -11,7 +11,7 @@ use teamster_core::{AgentEvent, LogEntry, RawJson};
 /// back. So what lies on disk is little more than what waits.
 const FILE_BYTES: u64 = 256 << 20;
 /// How much is read at a time, in bytes, unless one event is larger.
-const READ_BYTES: usize = 256 << 10;
+const READ_BYTES: usize = 128 << 10;
 /// Lengths of the event and of its line and its time, before each record. No line is `u64::MAX`.
 const HEADER: usize = 24;
 

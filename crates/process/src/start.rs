@@ -6,8 +6,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use teamster_core::{
-    AbortHandle, AgentError, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch, RecordFiles,
-    RunAssembler,
+    AbortHandle, AgentError, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch, LogEntry,
+    RecordFiles, RunAssembler,
 };
 use tokio::runtime::Handle;
 
@@ -39,6 +39,15 @@ const EXIT_GRACE: Duration = Duration::from_secs(3);
 pub(crate) struct Refused {
     pub(crate) notices: Vec<Notice>,
     pub(crate) error: AgentError,
+}
+
+impl Refused {
+    /// The whole stream of it.
+    pub(crate) fn entries(self) -> Vec<LogEntry> {
+        let notices = self.notices.into_iter().map(Notice::event);
+        let refused = RunAssembler::refuse(self.error);
+        notices.chain(refused).map(Into::into).collect()
+    }
 }
 
 impl From<AgentError> for Refused {

@@ -82,19 +82,11 @@ impl Known {
 
     /// A turn that the CLI began by itself.
     pub(crate) fn add_unasked(&self, consumer: Consumer, abort: AbortHandle) {
-        let events = async_stream::stream! {
-            let mut batch = Vec::new();
-            while consumer.pull(&mut batch).await {
-                for event in batch.drain(..) {
-                    yield event;
-                }
-            }
-        };
         let mut unasked = lock(&self.unasked);
         if unasked.len() >= UNASKED {
             unasked.pop_front();
         }
-        unasked.push_back(EventStream::new(events, abort));
+        unasked.push_back(EventStream::of_batches(consumer, abort));
     }
 
     pub(crate) fn take_unasked(&self) -> Option<EventStream> {
