@@ -156,7 +156,7 @@ async fn start(
     if !with_text {
         assembler = assembler.without_text();
     }
-    start::start(provider, config, params, launch, record, abort, |limits| {
+    start::start(provider, config, params, launch, record, abort, |limits, _| {
         Reading::new(assembler, panicked, producer, Orders::new(abort), limits)
     })
     .await?;

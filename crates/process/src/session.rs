@@ -239,14 +239,18 @@ impl<P: SessionProvider> Inner<P> {
             spill_dir: self.config.spill_dir.clone(),
             spill_limit_bytes: self.config.spill_limit_bytes,
         };
-        let process = start(
+        let mut process = None;
+        start(
             &*self.provider,
             &self.config,
             params,
             launch,
             None,
             abort,
-            |limits| SessionReading::new(setting, permissions, limits),
+            |limits, pid| {
+                process = pid.and_then(ProcessIdentity::of);
+                SessionReading::new(setting, permissions, limits)
+            },
         )
         .await?;
         let talk = Talk {

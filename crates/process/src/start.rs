@@ -16,7 +16,6 @@ use crate::driver::{Clock, Driver};
 use crate::engine;
 use crate::follow::Follower;
 use crate::framing::LineBuf;
-use crate::identity::ProcessIdentity;
 use crate::launch::Plan;
 use crate::live::Live;
 use crate::notice::Notice;
@@ -57,7 +56,7 @@ impl From<AgentError> for Refused {
     }
 }
 
-/// Starts the process, which it returns, and the task that drives it, with the reader that is made for it.
+/// Starts the process and the task that drives it, with the reader that is made for it and its process id.
 pub(crate) async fn start<R: Reader + 'static>(
     provider: &impl CliProvider,
     config: &RuntimeConfig,
@@ -65,8 +64,8 @@ pub(crate) async fn start<R: Reader + 'static>(
     launch: Launch,
     record: Option<RecordFiles>,
     abort: &AbortHandle,
-    reader: impl FnOnce(Limits) -> R,
-) -> Result<Option<ProcessIdentity>, Refused> {
+    reader: impl FnOnce(Limits, Option<u32>) -> R,
+) -> Result<(), Refused> {
     let plan = Plan::new(provider, config, params, launch)?;
     let handle = engine::handle().map_err(|error| {
         let message = format!("no asynchronous runtime could be started for the run: {error}");
@@ -123,7 +122,6 @@ pub(crate) async fn start<R: Reader + 'static>(
             return Err(Refused { notices, error });
         }
     };
-    let process = child.id().and_then(ProcessIdentity::of);
     #[cfg(feature = "tracing")]
     let span = tracing::info_span!(
         target: "teamster::process",
@@ -145,7 +143,8 @@ pub(crate) async fn start<R: Reader + 'static>(
         });
     }
     let timeouts = params.timeouts.or(config.timeouts).or(plan.launch.timeouts);
-    let mut reader = reader(Limits::new(timeouts, !params.mcp_servers.is_empty()));
+    let limits = Limits::new(timeouts, !params.mcp_servers.is_empty());
+    let mut reader = reader(limits, child.id());
     for notice in notices {
         reader.notice(notice);
     }
@@ -178,7 +177,7 @@ pub(crate) async fn start<R: Reader + 'static>(
     #[cfg(feature = "tracing")]
     let run = tracing::Instrument::instrument(run, span);
     handle.spawn(run);
-    Ok(process)
+    Ok(())
 }
 
 /// Makes what the run needs on disk, on a thread that may wait for it. An abort does not: what comes

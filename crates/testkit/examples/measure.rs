@@ -6,12 +6,13 @@
 //! measure load|split|decode FILE       work to count instructions of
 //! measure cpu LINES                    processor time for each line, from pipe to consumer
 //! measure latency LINES MICROSECONDS   time from a line's printing to the consumer
+//! measure short RUNS                   a whole short run, beside spawning and reading
 //! measure slow LINES                   peak memory while the consumer sleeps
 //! measure stream|run LINES             a runtime's stream, or a run of one attempt, to count instructions of
 //! measure starts RUNNING STARTS        the same latency of so many runs while others are started
 //! ```
 //!
-//! The lines of the last six are text deltas in the shape that Claude Code prints, made by this
+//! The lines of all but the first two are text deltas in the shape that Claude Code prints, made by this
 //! program itself.
 #![expect(clippy::print_stdout, reason = "it is what the program is for")]
 
@@ -59,6 +60,7 @@ fn main() -> Result<()> {
         }
         ["cpu", lines] => cpu(lines),
         ["latency", lines, pause] => latency(lines, pause),
+        ["short", runs] => short(runs.parse()?),
         ["slow", lines] => slow(lines),
         ["stream", lines] => stream(lines),
         ["run", lines] => run(lines),
@@ -139,6 +141,46 @@ fn on_one_thread<T>(work: impl Future<Output = T>) -> Result<T> {
         .enable_all()
         .build()?;
     Ok(tokio.block_on(work))
+}
+
+/// Runs of a few lines, in turn with the floor: spawning the same process and reading what it prints.
+fn short(runs: usize) -> Result<()> {
+    const LINES: &str = "5";
+    let one_thread = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let several = tokio::runtime::Runtime::new()?;
+    let runtime = emitter(LINES, "0")?;
+    let mut floors = Vec::new();
+    let mut more = [Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..runs {
+        let start = now();
+        let mut child = bare(LINES, "0")?;
+        let mut output = Vec::new();
+        let stdout = child.stdout.as_mut().ok_or("no pipe")?;
+        std::io::Read::read_to_end(stdout, &mut output)?;
+        child.wait()?;
+        let floor = now() - start;
+        floors.push(floor);
+        for (index, more) in more.iter_mut().enumerate() {
+            let start = now();
+            let run = runtime.execute(ExecuteParams::new("x")).result();
+            let result = match index {
+                0 => one_thread.block_on(run),
+                1 => several.block_on(several.spawn(run))?,
+                _ => several.block_on(run),
+            };
+            more.push(now() - start - floor);
+            result.into_result()?;
+        }
+    }
+    floors.sort_unstable();
+    println!("spawn and read: p50 {:.0} µs of {runs} runs", percentile(&floors, 50));
+    for (name, mut times) in ["one thread", "task", "main"].iter().zip(more) {
+        times.sort_unstable();
+        println!("a run, {name}: p50 {:+.0} µs", percentile(&times, 50));
+    }
+    Ok(())
 }
 
 /// Reads a runtime's stream.
