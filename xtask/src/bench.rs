@@ -1,6 +1,7 @@
 //! `cargo xtask bench`.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -10,10 +11,14 @@ use anyhow::{Context, Result, bail};
 
 use crate::{Outcome, root};
 
+/// Deltas to print, of which the instructions of one are the difference.
+const STREAM_LINES: [u64; 2] = [10_000, 60_000];
 /// Deltas to print for the processor time of one.
 const CPU_LINES: &str = "500000";
-/// Deltas to print for their latency, and the pause between them in microseconds.
-const LATENCY: [&str; 2] = ["2000", "2000"];
+/// Deltas to print for their latency in each round, and the pause between them in microseconds.
+const LATENCY: [&str; 2] = ["500", "2000"];
+/// Short runs to start.
+const SHORT_RUNS: &str = "300";
 /// Deltas to print to a consumer that sleeps: some 100 MB.
 const SLOW_LINES: &str = "400000";
 
@@ -41,6 +46,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<Outcome> {
     for args in [
         &["cpu", CPU_LINES][..],
         &["latency", LATENCY[0], LATENCY[1]],
+        &["short", SHORT_RUNS],
         &["slow", SLOW_LINES],
         &["starts", STARTS[0], STARTS[1]],
     ] {
@@ -61,26 +67,39 @@ fn instructions(measure: &Path, input: &Path, out: &mut impl Write) -> Result<()
         return Ok(());
     }
     let bytes = fs::metadata(input)?.len();
-    let load = count(measure, "load", input)?;
+    let count_of = |work: &str| count(measure, &[OsStr::new(work), input.as_os_str()]);
+    let load = count_of("load")?;
     writeln!(out, "instructions a byte, of {bytes} bytes of delta lines:")?;
     for (work, name) in [
         ("split", "floor: memchr split"),
         ("decode", "bytes to events"),
     ] {
-        let own = count(measure, work, input)?.saturating_sub(load);
+        let own = count_of(work)?.saturating_sub(load);
         writeln!(out, "{name}: {:.2}", own as f64 / bytes as f64)?;
+    }
+    writeln!(out, "instructions a delta line, from pipe to consumer:")?;
+    let [few, many] = STREAM_LINES;
+    for (work, name) in [
+        ("stream", "a runtime's stream"),
+        ("run", "a run of one attempt"),
+    ] {
+        let count_of = |lines: u64| {
+            let lines = lines.to_string();
+            count(measure, &[work.as_ref(), lines.as_ref()])
+        };
+        let own = count_of(many)?.saturating_sub(count_of(few)?);
+        writeln!(out, "{name}: {:.0}", own as f64 / (many - few) as f64)?;
     }
     out.flush()?;
     Ok(())
 }
 
 /// How many instructions a piece of work takes, as callgrind counts them.
-fn count(measure: &Path, work: &str, input: &Path) -> Result<u64> {
+fn count(measure: &Path, work: &[&OsStr]) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(measure)
-        .arg(work)
-        .arg(input)
+        .args(work)
         .output()?;
     let report = String::from_utf8_lossy(&output.stderr);
     report

@@ -101,7 +101,8 @@ impl EventStream {
     #[inline]
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
         // What is not needed of the entry is not copied either.
-        self.poll_entry(cx).map(|entry| entry.map(|entry| entry.event))
+        self.poll_entry(cx)
+            .map(|entry| entry.map(|entry| entry.event))
     }
 
     /// The next entry, which is counted and not yet numbered.

@@ -178,7 +178,11 @@ impl State {
         if !self.last.is_empty() {
             return Poll::Ready(Some(mem::take(&mut self.last)));
         }
-        if self.closed { Poll::Ready(None) } else { Poll::Pending }
+        if self.closed {
+            Poll::Ready(None)
+        } else {
+            Poll::Pending
+        }
     }
 
     /// What is on disk cannot be read back. That must be told: by the run, which then ends, or by

@@ -100,8 +100,7 @@ impl<P: CliProvider> CliRuntime<P> {
         let provider = self.provider.clone();
         let config = self.config.clone();
         // What it owns, which may hold secrets, goes as soon as the process is there.
-        let start =
-            async move { start(&*provider, &config, &params, with_text, &run_abort).await };
+        let start = async move { start(&*provider, &config, &params, with_text, &run_abort).await };
         EventStream::of_batches(Entries::Starting(start), abort)
     }
 }
@@ -156,9 +155,15 @@ async fn start(
     if !with_text {
         assembler = assembler.without_text();
     }
-    start::start(provider, config, params, launch, record, abort, |limits, _| {
-        Reading::new(assembler, panicked, producer, Orders::new(abort), limits)
-    })
+    start::start(
+        provider,
+        config,
+        params,
+        launch,
+        record,
+        abort,
+        |limits, _| Reading::new(assembler, panicked, producer, Orders::new(abort), limits),
+    )
     .await?;
     Ok(consumer)
 }

@@ -12,7 +12,7 @@
 //! measure starts RUNNING STARTS        the same latency of so many runs while others are started
 //! ```
 //!
-//! The lines of all but the first two are text deltas in the shape that Claude Code prints, made by this
+//! The lines of `cpu` and of all below it are text deltas in the shape that Claude Code prints, made by this
 //! program itself.
 #![expect(clippy::print_stdout, reason = "it is what the program is for")]
 
@@ -28,7 +28,6 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
-use tokio::io::AsyncBufReadExt;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster::{
     AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, EventStream,
@@ -36,6 +35,7 @@ use teamster::{
 };
 use teamster_core::{Decoder, Launch};
 use teamster_process::CliRuntime;
+use tokio::io::AsyncBufReadExt;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -97,6 +97,7 @@ fn emit(lines: u64, pause: Duration) -> Result<()> {
 }
 
 /// This program as the CLI, in Claude Code's place.
+#[derive(Clone)]
 struct Emitter(Vec<String>);
 
 impl CliProvider for Emitter {
@@ -151,8 +152,10 @@ fn short(runs: usize) -> Result<()> {
         .build()?;
     let several = tokio::runtime::Runtime::new()?;
     let runtime = emitter(LINES, "0")?;
+    let config = runtime.config().clone().die_with_parent(true);
+    let dying = CliRuntime::with_config(runtime.provider().clone(), config);
     let mut floors = Vec::new();
-    let mut more = [Vec::new(), Vec::new(), Vec::new()];
+    let mut more = [const { Vec::new() }; 4];
     for _ in 0..runs {
         let start = now();
         let mut child = bare(LINES, "0")?;
@@ -164,19 +167,29 @@ fn short(runs: usize) -> Result<()> {
         floors.push(floor);
         for (index, more) in more.iter_mut().enumerate() {
             let start = now();
+            let runtime = if index == 3 { &dying } else { &runtime };
             let run = runtime.execute(ExecuteParams::new("x")).result();
             let result = match index {
-                0 => one_thread.block_on(run),
                 1 => several.block_on(several.spawn(run))?,
-                _ => several.block_on(run),
+                2 => several.block_on(run),
+                _ => one_thread.block_on(run),
             };
             more.push(now() - start - floor);
             result.into_result()?;
         }
     }
     floors.sort_unstable();
-    println!("spawn and read: p50 {:.0} µs of {runs} runs", percentile(&floors, 50));
-    for (name, mut times) in ["one thread", "task", "main"].iter().zip(more) {
+    println!(
+        "spawn and read: p50 {:.0} µs of {runs} runs",
+        percentile(&floors, 50)
+    );
+    let names = [
+        "one thread",
+        "task",
+        "main",
+        "one thread, `die_with_parent`",
+    ];
+    for (name, mut times) in names.iter().zip(more) {
         times.sort_unstable();
         println!("a run, {name}: p50 {:+.0} µs", percentile(&times, 50));
     }
@@ -267,7 +280,10 @@ enum Tokio {
 
 const CONSUMERS: [(&str, Consumer); 7] = [
     ("blocking reader", Consumer::Blocking),
-    ("event loop, one thread", Consumer::EventLoop(Tokio::OneThread)),
+    (
+        "event loop, one thread",
+        Consumer::EventLoop(Tokio::OneThread),
+    ),
     ("engine, one thread", Consumer::Engine(Tokio::OneThread)),
     ("event loop, task", Consumer::EventLoop(Tokio::Task)),
     ("engine, task", Consumer::Engine(Tokio::Task)),
@@ -288,7 +304,9 @@ fn latency(lines: &str, pause: &str) -> Result<()> {
             figures.push([at[0], at[1], at[0] / floor[0], at[1] / floor[1]]);
         }
     }
-    println!("medians of {ROUNDS} rounds of {lines} lines, {pause} µs apart; in brackets times the first");
+    println!(
+        "medians of {ROUNDS} rounds of {lines} lines, {pause} µs apart; in brackets times the first"
+    );
     for ((name, _), figures) in CONSUMERS.iter().zip(figures) {
         let median = |of: usize| {
             let mut values: Vec<f64> = figures.iter().map(|it: &[f64; 4]| it[of]).collect();
@@ -386,7 +404,11 @@ fn print_times(engine: Vec<i64>, floor: Vec<i64>) {
         times.sort_unstable();
         let at = |percent| percentile(&times, percent);
         let count = times.len();
-        println!("{name}: p50 {:.0} µs, p99 {:.0} µs of {count} lines", at(50), at(99));
+        println!(
+            "{name}: p50 {:.0} µs, p99 {:.0} µs of {count} lines",
+            at(50),
+            at(99)
+        );
     }
 }
 
