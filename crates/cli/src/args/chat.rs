@@ -24,21 +24,20 @@ Examples:
   printf '%s\\n' \"Run the tests\" \"Fix what fails\" | teamster chat claude --permission accept-edits
   teamster chat claude --json < messages.txt | jq -r 'select(.type == \"done\").result.finalMessage'
 
-At the prompt, Enter sends the message. A line that ends with `\\` goes on with the next one, and
-what is pasted stays one message. Ctrl-R searches earlier messages, Tab completes commands. /help
-lists the commands, such as /clear, /model, /cost and /quit; a message that begins with a slash is
-written with two. Ctrl-C interrupts the agent while it works. A second one ends its process: the
-next message starts it again and goes on with the session. At the prompt, Ctrl-C clears the line
-and Ctrl-D ends.
+At the prompt, Enter sends the message. A line that ends with `\\` continues on the next one; pasted
+text stays one message. Ctrl-R searches earlier messages, Tab completes commands. /help lists the
+commands, such as /clear, /model, /cost and /quit; start a message with two slashes to send one.
+Ctrl-C interrupts the agent. A second one ends its process: the next message restarts it and resumes
+the session. At the prompt, Ctrl-C clears the line and Ctrl-D ends the chat.
 
-Without a terminal on stdin every line is a message or a command, nobody is asked for permission,
-and Ctrl-C between two messages ends the chat.";
+Without a terminal on stdin, each line is a message or a command, tools that need approval are
+denied, and Ctrl-C between two messages ends the chat.";
 
-/// Talks with an agent: many messages to one process.
+/// Chat with an agent in one long-lived process.
 ///
 /// The agent's CLI runs with the login, settings and tools that it has on this machine, in one process
-/// for all messages. When it wants to use a tool that nobody has allowed, it asks here, if its CLI can.
-/// The process begins with the first message and is gone at the end.
+/// for all messages. Tools that need approval are asked about here, if the CLI supports it.
+/// The process starts with the first message and ends with the chat.
 #[derive(Debug, Args)]
 #[command(
     after_help = SHORT,
@@ -47,18 +46,18 @@ and Ctrl-C between two messages ends the chat.";
 pub(crate) struct ChatArgs {
     /// The agent
     ///
-    /// Any other that speaks the Agent Client Protocol is named by its command: 'acp:my-agent --acp'.
+    /// Any agent that speaks the Agent Client Protocol can be named by its command: 'acp:my-agent --acp'.
     #[arg(value_parser = ProviderParser)]
     pub(crate) provider: String,
-    /// Neither read nor write the history of messages
+    /// Do not read or write the message history
     ///
-    /// It is the file `teamster/chat-history` in `$XDG_STATE_HOME`, else in `~/.local/state`, and only you
-    /// can read it. A message that begins with a blank is never written there.
+    /// The history is `teamster/chat-history` in `$XDG_STATE_HOME`, else in `~/.local/state`; only you can
+    /// read it. A message that begins with a blank is not saved.
     #[arg(long, hide_short_help = true)]
     pub(crate) no_history: bool,
-    /// Arguments for the agent's CLI itself, as they are
+    /// Arguments passed to the agent's CLI unchanged
     ///
-    /// What they change is between you and the CLI: teamster does not look at them.
+    /// teamster does not interpret them.
     #[arg(last = true, value_name = "CLI ARGS", hide_short_help = true)]
     pub(crate) extra_args: Vec<String>,
 
@@ -83,13 +82,13 @@ pub(crate) struct ChatArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct ChatLimitArgs {
-    /// How often the CLI itself repeats a failed request
+    /// How often the CLI itself retries a failed request
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) cli_retries: Option<u32>,
     #[command(flatten)]
     pub(crate) timeouts: TimeoutArgs,
-    /// End the agent's process when there was no message for this long, such as 30m; the next one
-    /// starts it again and goes on with the session [default: off]
+    /// End the agent's process after this long without a message, such as 30m; the next message restarts
+    /// it and resumes the session [default: off]
     #[arg(
         long,
         value_name = "TIME",

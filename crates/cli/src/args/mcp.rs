@@ -17,28 +17,28 @@ Examples:
 const CHECK_EXAMPLES: &str = "\
 Examples:
   teamster mcp check                                  the servers of ./.mcp.json
-  teamster mcp check tracker --timeout 5s             only this one of them
-  teamster mcp check --mcp \"docs=npx -y docs-mcp\"     before it is written down anywhere
-  teamster mcp check --mcp \"fake=teamster fake-mcp\"   what it looks like; nothing else is needed
+  teamster mcp check tracker --timeout 5s             only this one
+  teamster mcp check --mcp \"docs=npx -y docs-mcp\"     test one that is in no file yet
+  teamster mcp check --mcp \"fake=teamster fake-mcp\"   try it without any server of your own
 
 Exit codes:
-    0  every server that was started answered
+    0  every started server answered
     1  a server is missing, failed or did not answer
     2  the command line or a configuration is wrong; nothing was started
   130  stopped by a signal; the servers were ended";
 
 const RESTORE_EXAMPLES: &str = "\
 Examples:
-  teamster mcp restore --dry-run                   what killed runs have left
-  teamster mcp restore                             undo it
+  teamster mcp restore --dry-run                   list what killed runs left
+  teamster mcp restore                             restore it
   teamster mcp restore ~/work/app/opencode.json    in this file only
 
 Exit codes:
-    0  nothing is left to undo
-    1  a file could not be restored; why is said on stderr
-    5  with --dry-run: something is there to undo";
+    0  nothing is left to restore
+    1  a file could not be restored; stderr has the reason
+    5  with --dry-run: something is left to restore";
 
-/// Shows, tries and cleans up after MCP servers.
+/// Check MCP servers, and restore configuration files.
 ///
 /// Servers are named as in `teamster run`: --mcp-config takes the JSON that Claude Code and others
 /// have in `.mcp.json`, --mcp a command or an address.
@@ -56,7 +56,7 @@ pub(crate) enum McpCommand {
     Restore(McpRestoreArgs),
 }
 
-/// Shows servers and for which agents they cannot be used.
+/// List MCP servers, and the agents that cannot use them.
 ///
 /// For every server: how it is reached, the names of its variables and headers, and the agent CLIs
 /// that cannot take it as it is, with the reason. No value of a variable or a header is shown, and
@@ -71,20 +71,20 @@ pub(crate) struct McpListArgs {
     pub(crate) json: bool,
 }
 
-/// Starts servers, asks each for its tools and ends it.
+/// Start MCP servers and list their tools.
 ///
 /// Every server is started in the working directory, with teamster's environment and its own
-/// variables; agent CLIs may give it less. All are tried at once. When the command ends, none of them
-/// is left. Servers at an address are not contacted.
+/// variables; agent CLIs may give it less. All are started at once, and all have ended when the command
+/// ends. Servers at an address are not contacted.
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub(crate) struct McpCheckArgs {
-    /// Only the servers of these names
+    /// Only servers with these names
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     #[command(flatten)]
     pub(crate) servers: ServerArgs,
-    /// How long a server may take to answer, such as 5s; `off` for ever
+    /// Limit until a server answers, such as 5s; `off` disables it
     /// [default: the server's own limit for its start, or 30s]
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) timeout: Option<Duration>,
@@ -93,26 +93,26 @@ pub(crate) struct McpCheckArgs {
     pub(crate) json: bool,
 }
 
-/// Undoes what killed runs have left in configuration files.
+/// Restore configuration files that killed runs left changed.
 ///
 /// A run with `--mcp-via project-config` or `user-config` puts its servers into a file of the agent's
-/// CLI and takes them out at its end. If it was killed, this does. The next run that changes the same
-/// file does it too. Runs that are alive keep theirs.
+/// CLI and removes them at its end. If it was killed, this command removes them; so does the next run
+/// of that CLI. Running runs keep theirs.
 ///
-/// Without FILE, it looks at the files of this directory and of this user that such a run can have
-/// changed, and removes the private files of killed runs.
+/// Without FILE, it checks the files of this directory and of this user that such a run can have changed,
+/// and removes the private files of killed runs.
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
 pub(crate) struct McpRestoreArgs {
     /// A configuration file that a run changed
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Only say what there is to undo
+    /// Only print what would be restored
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
-/// Which servers.
+/// Selection of MCP servers.
 #[derive(Clone, Default, Args)]
 pub(crate) struct ServerArgs {
     /// MCP servers from a file in the form of `.mcp.json`, or the JSON itself (repeatable)
@@ -155,7 +155,7 @@ pub(crate) struct McpArgs {
         hide_short_help = true
     )]
     pub(crate) mcp_via: McpDelivery,
-    /// Only these servers, none of the user's own
+    /// Use only these servers, none of the user's own
     #[arg(long, hide_short_help = true)]
     pub(crate) mcp_strict: bool,
 }
@@ -164,7 +164,7 @@ pub(crate) struct McpArgs {
 const WAYS: &[(McpDelivery, &str)] = &[
     (
         McpDelivery::Private,
-        "Without a change to any file of the user's",
+        "Without changing any of the user's files",
     ),
     (
         McpDelivery::ProjectConfig,

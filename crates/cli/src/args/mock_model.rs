@@ -15,8 +15,8 @@ All options, more examples and the exit codes: teamster mock-model --help";
 
 const EXAMPLES: &str = "\
 Examples:
-  teamster mock-model --example > hello.toml     a script to begin with, with comments
-  teamster mock-model hello.toml                 serve until Ctrl-C, and say how to point CLIs at it
+  teamster mock-model --example > hello.toml     write a commented example script
+  teamster mock-model hello.toml                 serve until Ctrl-C; print how to point CLIs at it
   teamster mock-model hello.toml -- teamster run claude \"Hi\" --permission accept-edits
   teamster mock-model hello.toml -- codex exec --skip-git-repo-check -s workspace-write \"Hi\"
   teamster mock-model hello.toml --log requests.ndjson -- ./my-wrapper --once
@@ -25,16 +25,15 @@ Examples:
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  With COMMAND, that of COMMAND; 128 and the signal's number if a signal ended it; 3 if it is not
-  installed. Without it, 0 at Ctrl-C or SIGTERM. In both cases, 1 if the port is taken, 2 if the
-  command line or the script is wrong, 130 if COMMAND was stopped by a signal to teamster.";
+  With COMMAND: its own exit code; 128 plus the signal's number if a signal ended it; 3 if it is not
+  installed. Without: 0 at Ctrl-C or SIGTERM. In both cases: 1 if the port is taken, 2 if the command
+  line or the script is wrong, 130 if a signal to teamster stopped COMMAND.";
 
-/// Plays a scripted model to agent CLIs, without key and network.
+/// Serve a scripted model to agent CLIs, without key and network.
 ///
-/// A server on 127.0.0.1 that speaks Anthropic Messages, OpenAI Responses, OpenAI Chat Completions
-/// and Gemini, and answers as a script in TOML says. Real CLIs ask it in the place of their model
-/// service, and run their real tools when the script calls them. Keys are made up, and the CLIs get
-/// a home folder of their own, which is gone at the end.
+/// The server listens on 127.0.0.1, speaks Anthropic Messages, OpenAI Responses, OpenAI Chat Completions
+/// and Gemini, and answers from a TOML script. Real CLIs use it in place of their model service, and run
+/// their real tools when the script calls them. Keys are made up, and the CLIs get a temporary home.
 #[derive(Debug, Args)]
 #[command(
     after_help = SHORT,
@@ -44,19 +43,19 @@ pub(crate) struct MockModelArgs {
     /// The script; `-` reads stdin
     #[arg(required_unless_present = "example")]
     pub(crate) script: Option<PathBuf>,
-    /// Run this with the CLI pointed at the server, and end with it and with its exit code
+    /// Run this command with the CLIs pointed at the server, and exit with its exit code
     ///
-    /// By its name COMMAND is one of the CLIs, or else a program that starts any of them. A CLI also
-    /// gets the flags and the model that it needs.
+    /// COMMAND is one of the CLIs, by its name, or a program that starts any of them. A CLI also gets the
+    /// flags and the model that it needs.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
-    /// Print an example of a script, which explains its form
+    /// Print an example script with comments
     #[arg(long, exclusive = true)]
     pub(crate) example: bool,
     /// Only this CLI (repeatable)
     ///
-    /// Without it: those that are installed, or the one that COMMAND is. If it is one only, its
-    /// tools are called also when a request does not tell who makes it.
+    /// Default: those that are installed, or COMMAND. With a single CLI, its tools are also called where a
+    /// request does not name the client.
     #[arg(long, value_name = "NAME", value_parser = ProviderParser)]
     pub(crate) cli: Vec<String>,
     /// Where the agent works, for tools that take absolute paths only
@@ -64,10 +63,10 @@ pub(crate) struct MockModelArgs {
     /// The current directory by default. COMMAND is run there.
     #[arg(long, short = 'C', value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// The port on 127.0.0.1; 0 is any that is free
+    /// The port on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value = "0")]
     pub(crate) port: u16,
-    /// The time between two pieces of text, in milliseconds
+    /// Delay between two pieces of text, in milliseconds
     #[arg(long, value_name = "MS", default_value = "10", hide_short_help = true)]
     pub(crate) pace: u64,
     /// With COMMAND: leave HOME as it is
@@ -76,12 +75,12 @@ pub(crate) struct MockModelArgs {
     /// variables, such as `CODEX_HOME` and `XDG_CONFIG_HOME`.
     #[arg(long, requires = "command", hide_short_help = true)]
     pub(crate) keep_home: bool,
-    /// Print one JSON object in one line: the address, and what each CLI needs
+    /// Print one line of JSON: the address, and what each CLI needs
     #[arg(long, conflicts_with_all = ["command", "export"], hide_short_help = true)]
     pub(crate) json: bool,
-    /// Print only lines for a shell to `eval`, which set the variables; then close stdout
+    /// Print shell lines to `eval` that set the variables, then close stdout
     ///
-    /// HOME stays as it is. `TEAMSTER_MOCK_PID` is the process to end.
+    /// HOME is not changed. `TEAMSTER_MOCK_PID` is the server's process.
     #[arg(long, conflicts_with = "command")]
     pub(crate) export: bool,
     /// Append every request to a file, as a line of JSON

@@ -46,32 +46,32 @@ const COMMON: Option<&str> = None;
 
 const SHORT: &str = "\
 Examples:
-  teamster demo                         see what a run looks like
-  teamster doctor                       which agent CLIs are here
+  teamster demo                         watch a run; no key needed
+  teamster doctor                       list the agents that are installed
   git diff | teamster run claude \"Review this diff\"
 More examples and the exit codes: teamster --help";
 
 const EXAMPLES: &str = "\
 Examples:
-  teamster demo                                  see what a run looks like; nothing is needed
-  teamster doctor                                which agent CLIs are here, and do they work
+  teamster demo                                  watch a run; no CLI and no key needed
+  teamster doctor                                list installed agents and check them
   teamster run claude \"What does this repository do?\"
   teamster run claude \"Fix the failing test\" --permission accept-edits
   git diff | teamster run claude \"Review this diff\"
-  teamster run claude \"List the crates\" --json   every event as one line of JSON
-  teamster chat claude                           talk with an agent, in one process
-  teamster runs list                             what ran here, how it ended and what it cost
-  teamster usage --since 7d                      what all agents used here, and what it cost
-  teamster loop ~/agents/triage                  an agent that works by itself, tick by tick
-  teamster supervise agents.config.json          many of them, restarted when they crash
-  teamster mcp check                             do the MCP servers of ./.mcp.json work
-  teamster mock-model hello.toml                 a scripted model, to try and test without a key";
+  teamster run claude \"List the crates\" --json   print events as NDJSON
+  teamster chat claude                           chat with an agent
+  teamster runs list                             list past runs, their status and cost
+  teamster usage --since 7d                      tokens and cost of all agents
+  teamster loop ~/agents/triage                  run an agent in a polling loop
+  teamster supervise agents.config.json          run many loops, restart those that crash
+  teamster mcp check                             test the MCP servers of ./.mcp.json
+  teamster mock-model hello.toml                 serve a scripted model, for tests";
 
-/// Runs coding-agent CLIs such as Claude Code and shows what they do.
+/// Run coding agents such as Claude Code and show what they do.
 ///
-/// Every agent CLI has its own flags, output and habits. teamster starts it, reads its output and
-/// turns it into one stream of events, for a person at a terminal or for a script. It uses the CLI
-/// and the login that are on this machine; it has no account or key of its own.
+/// Each agent CLI has its own flags and output. teamster starts it, reads what it prints and turns it
+/// into one stream of events, for a person at a terminal or for a script. It uses the CLIs and logins
+/// of this machine; it has no account or key of its own.
 #[derive(Debug, Parser)]
 #[command(
     name = "teamster",
@@ -141,14 +141,15 @@ pub(crate) enum Command {
     FakeMcp(FakeMcpArgs),
 }
 
-/// Shows which agent CLIs are here and whether they can be used.
+/// List the installed agent CLIs and check whether they can be used.
 ///
-/// For every CLI that teamster knows: where it was found, its version, whether it is logged in, and the
-/// versions that teamster is tested with; for a missing one, how to install it. Also lists processes that earlier
-/// runs left behind, and configuration files that killed runs left changed.
+/// For each supported CLI: its path, its version, whether it is logged in, and the versions that teamster
+/// is tested with; for a missing one, how to install it. Also lists processes that earlier runs left
+/// behind, and configuration files that killed runs left changed.
 ///
-/// No agent is started and nothing is sent anywhere: each CLI is only asked for its version. A login
-/// is looked for in the CLI's files and the environment; where a keychain may hold it, it is `unknown`.
+/// No agent is started and nothing is sent over the network: each CLI is only asked for its version. A
+/// login is looked for in the CLI's files and the environment; where a keychain may hold it, it is
+/// `unknown`.
 /// The exit code is 0 if at least one CLI can be used, else 3.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
@@ -160,12 +161,12 @@ pub(crate) struct DoctorArgs {
     pub(crate) kill_leftovers: bool,
 }
 
-/// Shows a run without a key: with a scripted model, or recorded.
+/// Demonstrate a run, with a scripted model or a recording.
 ///
-/// If an agent CLI is installed, it is really run, in a temporary folder: it asks a server on
-/// 127.0.0.1 that plays a script, and runs its real tools. Its home is temporary too and its key is
-/// made up, so nothing of yours is read or changed. Without a CLI, or if it fails, a small stand-in
-/// prints the recorded output of a real run of Claude Code; everything else is as in `teamster run`.
+/// If an agent CLI is installed, the demo runs it in a temporary folder, with its real tools, against a
+/// scripted model on 127.0.0.1. Its home is temporary and its key is made up, so none of your files is
+/// read or changed. Without a CLI, or if it fails, a stand-in prints the recorded output of a real run
+/// of Claude Code; everything else is as in `teamster run`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// The agent; without it, the first that is installed of claude, codex, gemini, opencode, copilot
@@ -181,7 +182,7 @@ pub(crate) struct DemoArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// Prints a script that completes teamster's arguments in a shell.
+/// Generate shell completions.
 ///
 /// For example: teamster completions bash > ~/.local/share/bash-completion/completions/teamster
 #[derive(Debug, Args)]
@@ -190,10 +191,10 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: Shell,
 }
 
-/// Pretends to be an agent CLI, for tests of programs that drive one.
+/// Act as an agent CLI that misbehaves by script, for tests.
 ///
-/// It does what a script says: prints lines, half lines and floods, ignores signals, leaves
-/// processes behind, crashes. `teamster fake-agent --help` shows the whole language of scripts.
+/// The script says what it does: print lines, half lines and floods, ignore signals, leave processes
+/// behind, crash. `teamster fake-agent --help` documents the script language.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct FakeAgentArgs {
@@ -202,10 +203,10 @@ pub(crate) struct FakeAgentArgs {
     pub(crate) args: Vec<OsString>,
 }
 
-/// Is a small MCP server, for trying things out and for tests.
+/// Serve a small MCP server, for tests.
 ///
-/// It has the tools echo, fail, slow, env, draw, and misbehaves if it is told to:
-/// `teamster fake-mcp --help` lists how. For example:
+/// It has the tools echo, fail, slow, env and draw. `teamster fake-mcp --help` lists the faults that it
+/// can be given. For example:
 /// teamster mcp check --mcp "fake=teamster fake-mcp"
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
@@ -221,11 +222,11 @@ pub(crate) struct FakeMcpArgs {
 pub(crate) struct OutputArgs {
     /// Print every event as one line of JSON
     ///
-    /// Nothing else is on stdout. Errors in arguments, prompts and files go to stderr only: then stdout
-    /// stays empty, and the exit code is 2.
+    /// Nothing else is printed on stdout. Errors in arguments, prompts and files go to stderr only, with an
+    /// empty stdout and exit code 2.
     #[arg(long, help_heading = COMMON)]
     pub(crate) json: bool,
-    /// With --json: give every event the line of the CLI that it came from
+    /// With --json: add to each event the CLI's line that it came from
     #[arg(long, requires = "json", hide_short_help = true)]
     pub(crate) native: bool,
     /// Print only the agent's last message, and errors
@@ -233,7 +234,7 @@ pub(crate) struct OutputArgs {
     /// Errors are on stderr.
     #[arg(long, short, conflicts_with_all = ["json", "verbose"], help_heading = COMMON)]
     pub(crate) quiet: bool,
-    /// Show also thinking, sub-agents and notes
+    /// Also show thinking, sub-agents and notes
     #[arg(long, short, conflicts_with = "json", help_heading = COMMON)]
     pub(crate) verbose: bool,
 }

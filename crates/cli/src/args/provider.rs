@@ -46,7 +46,7 @@ impl TypedValueParser for ProviderParser {
 pub(crate) struct Fallback {
     /// The provider's id.
     pub(crate) provider: String,
-    /// The model, in the CLI's own names.
+    /// The model, by the CLI's own name.
     pub(crate) model: Option<String>,
 }
 

@@ -28,16 +28,14 @@ Examples:
   teamster run claude \"List the crates\" --json | jq -c 'select(.type == \"tool_use\")'
   teamster run claude \"Name three colours\" --quiet --output-schema colours.schema.json
 
-On a terminal the run is shown as it happens. When stdout is a pipe or a file, it gets the agent's
-text, each message when it can no longer be retracted, and stderr everything else; with --retries,
---fallback or --max-wait that is usually at the end of the run. Ctrl-C stops the agent cleanly, a
-second one at once.";
+A terminal shows the run as it happens. A pipe or file gets the agent's text only, each message once
+it can no longer be retracted; with --retries, --fallback or --max-wait usually at the end of the run.
+Everything else goes to stderr. Ctrl-C stops the agent cleanly, a second one at once.";
 
-/// Runs an agent on a prompt and shows what it does.
+/// Run an agent on a prompt.
 ///
-/// The agent's CLI runs with the login, settings and tools that it has on this machine. It never
-/// waits for a person: what it would ask about is denied, unless --permission or --allow-tool says
-/// otherwise.
+/// The agent's CLI runs with the login, settings and tools that it has on this machine. It never waits
+/// for a person: what needs approval is denied, unless --permission or --allow-tool allows it.
 #[derive(Debug, Args)]
 #[command(
     after_help = SHORT,
@@ -46,13 +44,13 @@ second one at once.";
 pub(crate) struct RunArgs {
     /// The agent
     ///
-    /// Any other that speaks the Agent Client Protocol is named by its command: 'acp:my-agent --acp'.
+    /// Any agent that speaks the Agent Client Protocol can be named by its command: 'acp:my-agent --acp'.
     #[arg(value_parser = ProviderParser)]
     pub(crate) provider: String,
-    /// What to ask it; `-` reads it from stdin
+    /// The prompt; `-` reads it from stdin
     ///
-    /// A prompt of one word that begins with a dash goes to stdin or into --prompt-file. Mind that
-    /// some CLIs, Claude Code among them, read the files that a prompt names with `@`.
+    /// Pass a one-word prompt that begins with a dash on stdin or by --prompt-file. Some CLIs, such as
+    /// Claude Code, include files that a prompt names with `@`.
     #[arg(
         value_parser = super::prompt::unmarked,
         required_unless_present = "prompt_file",
@@ -62,14 +60,13 @@ pub(crate) struct RunArgs {
     /// Read the prompt from a file
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) prompt_file: Option<PathBuf>,
-    /// Record the run in a folder, as for the report of a bug (may hold private text)
+    /// Record the run in a folder, for bug reports (may contain private text)
     ///
-    /// The folder is made if it is missing; one that has a recording is refused. It gets all that the
-    /// CLI prints, byte for byte, and in meta.json the prompt, the arguments, the variables that are
-    /// set for the run, and how it ended. In meta.json, what is called like a credential or belongs to
-    /// an MCP server is left out. What the agent prints is not changed, and may hold anything that it
-    /// has read: look through it before you give it away. Only you can read the files.
-    /// `cargo xtask replay DIR` in teamster's repository plays it.
+    /// The folder is created if missing; one with a recording is refused. It gets the CLI's output, byte for
+    /// byte, and meta.json with the prompt, the arguments, the variables set for the run, and how it
+    /// ended. Values named like credentials or belonging to an MCP server are left out of meta.json. The
+    /// agent's output is not redacted and may contain anything that it has read: review it before you
+    /// share it. Only you can read the files. `cargo xtask replay DIR` in teamster's repository plays it.
     #[arg(
         long,
         value_name = "DIR",
@@ -77,11 +74,10 @@ pub(crate) struct RunArgs {
         hide_short_help = true
     )]
     pub(crate) record: Option<PathBuf>,
-    /// Write the agent's last message to a file as well
+    /// Also write the agent's last message to a file
     ///
-    /// One that cannot be written is an error before the agent starts. Its content is replaced at the end
-    /// of the run, whole or not at all. A run that fails without an answer leaves it as it was, and makes
-    /// none.
+    /// A file that cannot be written is an error before the agent starts. It is replaced atomically at the
+    /// end of the run; a run that fails without an answer does not touch it.
     #[arg(
         long = "output",
         short = 'o',
@@ -89,9 +85,9 @@ pub(crate) struct RunArgs {
         conflicts_with = "lifecycle"
     )]
     pub(crate) output_file: Option<PathBuf>,
-    /// Arguments for the agent's CLI itself, as they are
+    /// Arguments passed to the agent's CLI unchanged
     ///
-    /// What they change is between you and the CLI: teamster does not look at them.
+    /// teamster does not interpret them.
     #[arg(last = true, value_name = "CLI ARGS", hide_short_help = true)]
     pub(crate) extra_args: Vec<String>,
 
@@ -120,10 +116,10 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct ModelArgs {
-    /// The model, in the CLI's own names
+    /// The model, by the CLI's own name
     #[arg(long, short, help_heading = COMMON)]
     pub(crate) model: Option<String>,
-    /// How hard the model thinks, in the CLI's own words, such as low or high
+    /// Reasoning effort, in the CLI's own words, such as low or high
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     pub(crate) effort: Option<String>,
 }
@@ -131,7 +127,7 @@ pub(crate) struct ModelArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct PermissionArgs {
-    /// What the agent may do without being asked
+    /// What the agent may do without approval
     #[arg(
         long,
         value_name = "MODE",
@@ -155,11 +151,11 @@ pub(crate) struct PermissionArgs {
 pub(crate) struct SessionArgs {
     #[command(flatten)]
     pub(crate) agent: AgentSessionArgs,
-    /// Go on with the session of this conversation; without one, begin it
+    /// Resume the session of this conversation, or start one
     ///
     /// The key is a channel, a user and a thread, such as `slack`, `slack:U42` or `slack:U42:7`; `_`
-    /// leaves one out, and `%3A` is a `:`. Each agent has its own session for it. A session that was not
-    /// used for 7 days is forgotten.
+    /// omits one, and `%3A` is a `:`. Each agent has its own session per key. A session that was not used
+    /// for 7 days is forgotten.
     #[arg(
         long,
         value_name = "KEY",
@@ -173,15 +169,15 @@ pub(crate) struct SessionArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct AgentSessionArgs {
-    /// Go on with this session
+    /// Resume this session
     ///
-    /// `--session` is the same.
+    /// `--session` is an alias.
     #[arg(long, value_name = "ID", alias = "session", help_heading = COMMON)]
     pub(crate) resume: Option<String>,
-    /// With --resume: go on in a new session and leave the old one as it is
+    /// With --resume: continue in a new session and leave the old one unchanged
     #[arg(long, requires = "resume", hide_short_help = true)]
     pub(crate) fork: bool,
-    /// The id that the new session shall have
+    /// The id of the new session
     #[arg(long, value_name = "UUID", hide_short_help = true)]
     pub(crate) session_id: Option<String>,
 }
@@ -189,7 +185,7 @@ pub(crate) struct AgentSessionArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Instructions and input")]
 pub(crate) struct SystemArgs {
-    /// Instructions in place of the CLI's own
+    /// Replace the CLI's system prompt
     #[arg(
         long,
         value_name = "TEXT",
@@ -198,10 +194,10 @@ pub(crate) struct SystemArgs {
         hide_short_help = true
     )]
     pub(crate) system_prompt: Option<String>,
-    /// The same from a file
+    /// The same, from a file
     #[arg(long, value_name = "FILE", group = "system", hide_short_help = true)]
     pub(crate) system_prompt_file: Option<PathBuf>,
-    /// Instructions after the CLI's own
+    /// Append to the CLI's system prompt
     #[arg(
         long,
         value_name = "TEXT",
@@ -210,7 +206,7 @@ pub(crate) struct SystemArgs {
         hide_short_help = true
     )]
     pub(crate) append_system_prompt: Option<String>,
-    /// The same from a file
+    /// The same, from a file
     #[arg(long, value_name = "FILE", group = "system", hide_short_help = true)]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
 }
@@ -220,15 +216,15 @@ pub(crate) struct SystemArgs {
 pub(crate) struct InputArgs {
     #[command(flatten)]
     pub(crate) system: SystemArgs,
-    /// JSON Schema that the answer shall have: a file, or the schema itself
+    /// JSON Schema of the answer: a file, or the schema itself
     #[arg(long, value_name = "FILE|JSON", hide_short_help = true)]
     pub(crate) output_schema: Option<String>,
-    /// An image that goes with the prompt: png, jpg, gif or webp (repeatable)
+    /// Attach an image: png, jpg, gif or webp (repeatable)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) image: Vec<PathBuf>,
     /// How the prompt reaches the CLI
     ///
-    /// As an argument, other users of this machine can see it in the list of processes.
+    /// An argument is visible to other users of this machine in the process list.
     #[arg(
         long,
         value_name = "WAY",
@@ -248,7 +244,7 @@ pub(crate) struct InputArgs {
         hide_short_help = true
     )]
     pub(crate) stdin: StdinMode,
-    /// Let the CLI take a prompt that begins with `/` for a command of its own
+    /// Let the CLI treat a prompt that begins with `/` as a command of its own
     #[arg(long, hide_short_help = true)]
     pub(crate) slash_commands: bool,
 }
@@ -256,16 +252,16 @@ pub(crate) struct InputArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Place and environment")]
 pub(crate) struct PlaceArgs {
-    /// Where the agent works
+    /// The agent's working directory
     #[arg(long, short = 'C', value_name = "DIR", help_heading = COMMON)]
     pub(crate) cwd: Option<PathBuf>,
-    /// A further directory that the agent may use (repeatable)
+    /// Another directory that the agent may use (repeatable)
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub(crate) add_dir: Vec<PathBuf>,
-    /// An environment variable for the agent (repeatable)
+    /// Set an environment variable for the agent (repeatable)
     ///
-    /// `KEY` alone takes the value from teamster's own environment. That is the way for secrets:
-    /// arguments can be read by every user of the machine, and stay in the shell's history. The agent gets
+    /// `KEY` alone takes the value from teamster's own environment. Use that for secrets: arguments are
+    /// visible to every user of the machine and stay in the shell's history. The agent gets
     /// `TEAMSTER_STORE` only if it is named here or by --keep-env.
     #[arg(
         long,
@@ -276,11 +272,10 @@ pub(crate) struct PlaceArgs {
     pub(crate) env: Vec<EnvVar>,
     /// Start the agent with a nearly empty environment
     ///
-    /// Of teamster's own environment it gets what --keep-env names, and
-    /// `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
+    /// It gets the variables named by --keep-env, and `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
     #[arg(long, hide_short_help = true)]
     pub(crate) clean_env: bool,
-    /// With --clean-env: a variable that the agent gets as well (repeatable)
+    /// With --clean-env: keep this variable (repeatable)
     #[arg(
         long,
         value_name = "NAME",
@@ -288,12 +283,12 @@ pub(crate) struct PlaceArgs {
         hide_short_help = true
     )]
     pub(crate) keep_env: Vec<String>,
-    /// The CLI's program, if it is not the one on PATH
+    /// The CLI's program, if not the one on PATH
     ///
-    /// The variable `TEAMSTER_<PROVIDER>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, says the same.
+    /// The variable `TEAMSTER_<PROVIDER>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub(crate) bin: Option<PathBuf>,
-    /// Let processes that the agent's tools put in the background run on after the run
+    /// Leave background processes of the agent's tools running after the run
     #[arg(long, hide_short_help = true)]
     pub(crate) keep_background: bool,
 }
@@ -303,15 +298,15 @@ pub(crate) struct PlaceArgs {
 pub(crate) struct LimitArgs {
     /// End the run after this many turns
     ///
-    /// Those of all attempts count together.
+    /// Turns of all attempts count.
     #[arg(long, value_name = "N", help_heading = COMMON)]
     pub(crate) max_turns: Option<u32>,
     /// End the run when it has cost this much
     ///
-    /// All attempts together.
+    /// The cost of all attempts counts.
     #[arg(long, value_name = "USD", value_parser = value::usd, help_heading = COMMON)]
     pub(crate) max_budget_usd: Option<f64>,
-    /// How often the CLI itself repeats a failed request
+    /// How often the CLI itself retries a failed request
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) cli_retries: Option<u32>,
     #[command(flatten)]
@@ -321,7 +316,7 @@ pub(crate) struct LimitArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct TimeoutArgs {
-    /// How long the CLI may take to print its first line, such as 90s or 5m; `off` for ever
+    /// Limit until the CLI's first line, such as 90s or 5m; `off` disables it
     /// [default: 2m]
     #[arg(
         long = "startup-timeout",
@@ -330,8 +325,8 @@ pub(crate) struct TimeoutArgs {
         hide_short_help = true
     )]
     pub(crate) startup: Option<Duration>,
-    /// How long it may then be silent while no tool runs [default: 5m, more for CLIs that
-    /// are silent for longer]
+    /// Limit of silence while no tool runs [default: 5m, more for CLIs that are
+    /// silent for longer]
     #[arg(
         long = "idle-timeout",
         value_name = "TIME",
@@ -339,7 +334,7 @@ pub(crate) struct TimeoutArgs {
         hide_short_help = true
     )]
     pub(crate) idle: Option<Duration>,
-    /// How long it may be silent while a tool runs [default: 30m]
+    /// Limit of silence while a tool runs [default: 30m]
     #[arg(
         long = "tool-timeout",
         value_name = "TIME",
@@ -352,27 +347,26 @@ pub(crate) struct TimeoutArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct AgainArgs {
-    /// How often to try again
+    /// Retry transient failures this often
     ///
-    /// Where a failure may pass: after a growing delay, or when the service says. Once a tool has been used that can change
-    /// things, the prompt is not sent again: the agent is told to go on where it was.
+    /// With exponential backoff, or when the service says. Once a tool that can change things has run,
+    /// the prompt is not sent again: the session is resumed.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = COMMON)]
     pub(crate) retries: u32,
-    /// Use this agent when those before fail (repeatable)
+    /// Use this agent when the previous ones fail (repeatable)
     ///
     /// Such as `codex` or, with a model, `codex:gpt-5.1`.
-    /// It gets the same task with its own default model, and has as many retries. What is named in the
-    /// words of the first agent's CLI (--model, --effort, --allow-tool, --bin, CLI ARGS) stays behind;
-    /// --deny-tool and --resume cannot, and are refused. Another agent's program is named by the variable
-    /// `TEAMSTER_<PROVIDER>_BIN`. With --session-key, one that does not know the conversation is left out
-    /// if the first agent does. Once a tool has been used that can change things, no other agent begins.
+    /// It gets the same prompt, its own default model and as many retries. Options in the words of the first
+    /// agent's CLI (--model, --effort, --allow-tool, --bin, CLI ARGS) are not passed on; --deny-tool and
+    /// --resume cannot be dropped, so they are refused. Set its program by `TEAMSTER_<PROVIDER>_BIN`.
+    /// With --session-key, an agent that does not know the conversation is skipped if the first agent
+    /// does. Once a tool that can change things has run, no other agent starts.
     #[arg(long, value_name = "AGENT", value_parser = Fallback::parse, help_heading = COMMON)]
     pub(crate) fallback: Vec<Fallback>,
-    /// The longest wait that a service may ask for, such as 90s or 1h; beyond it the run falls back or
-    /// fails [default: 5m with --retries, else no waiting]
+    /// The longest wait for a limit to reset, such as 90s or 1h; beyond it the run falls back or fails
+    /// [default: 5m with --retries, else no waiting]
     ///
-    /// Given without --retries, a limit that resets within this time is waited for, and nothing else is
-    /// tried again.
+    /// Without --retries, only a limit that resets within this time is waited for; nothing else is retried.
     #[arg(
         long,
         value_name = "TIME",
@@ -380,7 +374,7 @@ pub(crate) struct AgainArgs {
         hide_short_help = true
     )]
     pub(crate) max_wait: Option<Duration>,
-    /// End the run after this much time in all, waiting included (exit code 4)
+    /// End the run after this much time, waiting included (exit code 4)
     #[arg(
         long,
         value_name = "TIME",
@@ -388,10 +382,10 @@ pub(crate) struct AgainArgs {
         hide_short_help = true
     )]
     pub(crate) max_time: Option<Duration>,
-    /// End the run when it has used this many tokens in all
+    /// End the run when it has used this many tokens
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) max_tokens: Option<u64>,
-    /// With --json: print the events of the run as a whole, in place of the agents' own
+    /// With --json: print lifecycle events of the run instead of the agent's events
     ///
     /// They are `run:start`, `run:attempt`, `run:hold`, `assistant:chunk`, `assistant:message`, `tool:start`,
     /// `tool:end`, `run:retry`, `run:fallback`, `run:error` and `run:end`.
@@ -414,18 +408,15 @@ impl AgainArgs {
     }
 }
 
-/// What the agent may do without being asked.
+/// What the agent may do without approval.
 const PERMISSIONS: &[(PermissionMode, &str)] = &[
-    (PermissionMode::Default, "What the CLI's own settings allow"),
+    (PermissionMode::Default, "What the CLI's settings allow"),
     (
         PermissionMode::ReadOnly,
-        "None of the CLI's own tools that change anything (MCP tools are a matter of their own)",
+        "No built-in tool that changes anything (MCP tools stay allowed)",
     ),
-    (PermissionMode::AcceptEdits, "Changes to files as well"),
-    (
-        PermissionMode::Bypass,
-        "Everything; only for a place where nothing can be broken",
-    ),
+    (PermissionMode::AcceptEdits, "File changes as well"),
+    (PermissionMode::Bypass, "Everything; use only in a sandbox"),
 ];
 
 /// How the prompt reaches the CLI.
@@ -441,11 +432,11 @@ const PROMPT_WAYS: &[(PromptDelivery, &str)] = &[
 /// Whether text on stdin goes with the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StdinMode {
-    /// If it is a file at its beginning, or a pipe that sends something within 3 seconds; one that then
-    /// pauses for a minute is an error
+    /// Read a file, or a pipe that sends something within 3 seconds; a pipe that then pauses for a minute
+    /// is an error
     Auto,
-    /// Wait for its end, however long that takes
+    /// Read to the end, without a time limit
     Wait,
-    /// Leave it alone, as in a shell's `while read` loop
+    /// Do not read stdin, for example in a shell's `while read` loop
     Ignore,
 }

@@ -11,7 +11,7 @@ pub(crate) const STORE_VARIABLE: &str = "TEAMSTER_STORE";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreArgs {
-    /// Where sessions and the history of runs are kept: a file, `postgres://...`, or `off`
+    /// The store of sessions and run history: a file, `postgres://...`, or `off`
     /// [default: `teamster/store.db` in `$XDG_STATE_HOME`, else in `~/.local/state`]
     ///
     /// The history has one row a run: a hash of the prompt and never the prompt, the agent, times,
@@ -31,14 +31,14 @@ const EXAMPLES: &str = "\
 Examples:
   teamster runs list                     the last runs
   teamster runs list --status error --since 1h
-  teamster runs show 0199d               one of them, by the beginning of its id
+  teamster runs show 0199d               one run, by a prefix of its id
   teamster runs list --json | jq -s 'map(.costUsd // 0) | add'
-  teamster runs forget 0199d             this one
+  teamster runs forget 0199d             delete it
   teamster runs forget --older-than 90d";
 
-/// Shows the history of runs, and forgets it.
+/// List and delete run history.
 ///
-/// Every `teamster run` has a row in it. A run whose process was killed is shown as interrupted.
+/// Each `teamster run` has a row. A run whose process was killed is shown as interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true, subcommand_required = true)]
 pub(crate) struct RunsArgs {
@@ -53,32 +53,32 @@ pub(crate) enum RunsCommand {
     Forget(RunsForgetArgs),
 }
 
-/// Lists runs, the newest first.
+/// List runs, newest first.
 #[derive(Debug, Args)]
 pub(crate) struct RunsListArgs {
-    /// How many at most
+    /// Show at most this many
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
-    /// Only those of this agent
+    /// Only runs of this agent
     #[arg(long, value_name = "AGENT", value_parser = super::provider::ProviderParser)]
     pub(crate) provider: Option<String>,
-    /// Only those that ended like this
+    /// Only runs with this status
     #[arg(long, value_name = "STATUS")]
     pub(crate) status: Option<Status>,
-    /// Only those that began within this time, such as 90s, 5m or 24h
+    /// Only runs started within this time, such as 90s, 5m or 24h
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) since: Option<std::time::Duration>,
-    /// Print each as one line of JSON
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
-/// Shows one run with all that is known of it.
+/// Show one run in full.
 #[derive(Debug, Args)]
 pub(crate) struct RunsShowArgs {
-    /// Its id, or the beginning of it
+    /// The run's id, or a unique prefix of it
     pub(crate) id: String,
     /// Print one JSON object
     #[arg(long)]
@@ -87,35 +87,35 @@ pub(crate) struct RunsShowArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// Forgets runs that are over, and says how many.
+/// Delete ended runs from the history.
 ///
-/// Sessions are kept, and so are runs that go on.
+/// Sessions and runs that are still running are kept.
 #[derive(Debug, Args)]
 pub(crate) struct RunsForgetArgs {
-    /// These, each by its id or the beginning of it
+    /// The runs' ids, or unique prefixes of them
     #[arg(
         value_name = "ID",
         required_unless_present = "older_than",
         conflicts_with = "older_than"
     )]
     pub(crate) ids: Vec<String>,
-    /// Those that ended longer ago than this, such as 12h or 30d; 0 for all
+    /// Runs that ended longer ago than this, such as 12h or 30d; 0 for all
     #[arg(long, value_name = "TIME", value_parser = value::age)]
     pub(crate) older_than: Option<std::time::Duration>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
-/// How a run stands.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Status {
-    /// It goes on
+    /// Still running
     Running,
-    /// It went well
+    /// Completed
     Success,
-    /// It failed
+    /// Failed
     Error,
-    /// It was stopped
+    /// Stopped
     Aborted,
     /// Its process was killed
     Interrupted,

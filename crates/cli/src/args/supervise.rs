@@ -13,75 +13,75 @@ use super::value;
 const SUPERVISE_SHORT: &str = "\
 Examples:
   teamster supervise                   the agents of ./agents.config.json
-  teamster agents status               in another terminal: what they do
+  teamster agents status               in another terminal: their state
 The configuration, signals and the exit codes: teamster supervise --help";
 
 const SUPERVISE_EXAMPLES: &str = "\
 Examples:
   teamster supervise                             the agents of ./agents.config.json
   teamster supervise ~/company/agents.config.json
-  teamster agents status                         in another terminal: what they do
+  teamster agents status                         in another terminal: their state
 
-The least that a configuration can be, for an agent in ./agents/helper with its CLAUDE.md:
+The smallest configuration, for an agent in ./agents/helper with its CLAUDE.md:
   {\"agents\": [{\"id\": \"helper\"}]}
 
-Signals: SIGTERM and SIGINT end it with its loops, a second one at once; SIGHUP reads the
-configuration again.
+Signals: SIGTERM and SIGINT stop the supervisor and its loops, a second one at once; SIGHUP
+reloads the configuration.
 
 Exit codes:
-    0  it was asked to end
-    1  something failed in teamster itself
-    2  the configuration cannot be used, or its folder is that of another one or of a supervisor
-       that is running";
+    0  stopped by request
+    1  internal failure
+    2  the configuration cannot be used, or its folder belongs to another one or to a running
+       supervisor";
 
-/// Keeps the loops of many agents running.
+/// Run and restart the loops of many agents.
 ///
-/// Starts `teamster loop` for every agent of the configuration. A loop that crashes is started again,
-/// after a delay that grows from 1 second to 5 minutes; one whose directory or settings cannot be used is
-/// tried again from time to time; one that ends in order is not. `teamster agents` tells it what to do.
-/// What was stopped stays stopped, also for the next supervisor. If this one is killed, the loops go on,
-/// and the next one takes them over.
+/// Starts `teamster loop` for every agent of the configuration. A loop that crashes is restarted, with a
+/// backoff of 1 second to 5 minutes; one whose directory or settings cannot be used is retried from time
+/// to time; one that exits cleanly is not restarted. `teamster agents` controls it. Stopped agents stay
+/// stopped, also for the next supervisor. If the supervisor is killed, the loops keep running, and the
+/// next supervisor adopts them.
 #[derive(Debug, Args)]
 #[command(after_help = SUPERVISE_SHORT, after_long_help = SUPERVISE_EXAMPLES)]
 pub(crate) struct SuperviseArgs {
     /// The configuration
     #[arg(value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = file())]
     pub(crate) config: PathBuf,
-    /// How long a loop that is stopped may take to end before it is killed, such as 5s or 1m; `0` for not at all,
-    /// `off` for as long as it takes
+    /// How long a stopped loop may take to exit before it is killed, such as 5s or 1m; `0` kills at once,
+    /// `off` waits without limit
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = grace)]
     pub(crate) grace: Duration,
-    /// Leave the loops running at the end, for the next supervisor
+    /// On exit, leave the loops running for the next supervisor
     #[arg(long)]
     pub(crate) keep_agents: bool,
 }
 
 const AGENTS_SHORT: &str = "\
 Examples:
-  teamster agents status               what each of them does
-  teamster agents stop qa-bot          until it is started again
+  teamster agents status               state of each agent
+  teamster agents stop qa-bot          stop it until `start`
 More examples and the exit codes: teamster agents --help";
 
 const AGENTS_EXAMPLES: &str = "\
 Examples:
-  teamster agents status                 what each of them does
-  teamster agents stop qa-bot            until it is started again
-  teamster agents wake pm-bot            the next tick, now
+  teamster agents status                 state of each agent
+  teamster agents stop qa-bot            stop it until `start`
+  teamster agents wake pm-bot            begin its next tick now
   teamster agents logs pm-bot --follow
-  teamster agents stop --all             all of them, until `start --all`
+  teamster agents stop --all             stop all until `start --all`
 
 Exit codes:
-    0  it was done; of status: all agents that are switched on run
-    1  an agent does not do what was asked for, no supervisor is running, or something failed in
-       teamster itself; of status: an agent that is switched on fails or does not run
-    2  there is no such agent, or the configuration cannot be used
-    4  of status: nothing is wrong but that an agent waits for a limit of the service
+    0  done; for status: all enabled agents run
+    1  an agent did not obey, no supervisor is running, or an internal failure; for status: an
+       enabled agent fails or does not run
+    2  unknown agent, or the configuration cannot be used
+    4  for status: nothing is wrong except that an agent waits for a service limit
   130  the reader of the output is gone";
 
-/// Shows the agents of a supervisor, and tells it what to do.
+/// Control the agents of a supervisor.
 ///
-/// It is asked over a Unix socket beside the configuration, which only its own user can reach. `status`
-/// and `logs` read the files where no supervisor is running.
+/// Talks to the supervisor over a Unix socket beside the configuration, which only its user can reach.
+/// Without a supervisor, `status` and `logs` read the files.
 #[derive(Debug, Args)]
 #[command(after_help = AGENTS_SHORT, after_long_help = AGENTS_EXAMPLES, arg_required_else_help = true, subcommand_required = true)]
 pub(crate) struct AgentsArgs {
@@ -95,31 +95,31 @@ pub(crate) struct AgentsArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
     Status(AgentsStatusArgs),
-    /// Starts agents, and waits until they run
+    /// Start agents, and wait until they run
     Start(AgentsSelection),
-    /// Stops agents, until they are started again
+    /// Stop agents until they are started again
     ///
-    /// With --all nothing is started any more, whatever the switches of single agents say, until
-    /// `start --all`. To start one of them then turns off all others.
+    /// With --all nothing is started until `start --all`, whatever the switches of single agents say.
+    /// Starting one of them then disables all others.
     Stop(AgentsSelection),
-    /// Ends the loops of agents and starts new ones
+    /// Restart the loops of agents
     ///
-    /// With --all only of those that are not stopped.
+    /// With --all, only those that are not stopped.
     Restart(AgentsSelection),
-    /// Ends the sleep of agents: the next tick begins now
+    /// Wake sleeping agents: the next tick begins now
     ///
-    /// One that is in a tick begins the next one when that is over.
+    /// An agent in a tick begins the next one right after it.
     Wake(AgentsSelection),
-    /// Has the configuration read again
+    /// Reload the configuration
     Reload,
     Watch(AgentsWatchArgs),
     Logs(AgentsLogsArgs),
 }
 
-/// Shows what the agents do.
+/// Show the state of the agents.
 #[derive(Debug, Args)]
 pub(crate) struct AgentsStatusArgs {
-    /// Only these
+    /// Only these agents
     #[arg(value_name = "ID")]
     pub(crate) agents: Vec<String>,
     /// Print one JSON object
@@ -127,19 +127,19 @@ pub(crate) struct AgentsStatusArgs {
     pub(crate) json: bool,
 }
 
-/// Which agents are meant.
+/// Selection of agents.
 #[derive(Debug, Args)]
 #[group(id = "selection", required = true, multiple = false)]
 pub(crate) struct AgentsSelection {
-    /// These
+    /// The agents' ids
     #[arg(value_name = "ID", group = "selection", num_args = 1..)]
     pub(crate) agents: Vec<String>,
-    /// All of them
+    /// All agents
     #[arg(long, group = "selection")]
     pub(crate) all: bool,
 }
 
-/// Shows what changes, as it changes.
+/// Print state changes as they happen.
 #[derive(Debug, Args)]
 pub(crate) struct AgentsWatchArgs {
     /// Print each update of the socket, one JSON object a line
@@ -147,16 +147,16 @@ pub(crate) struct AgentsWatchArgs {
     pub(crate) json: bool,
 }
 
-/// Shows what the loop of an agent has written.
+/// Print the log of an agent's loop.
 #[derive(Debug, Args)]
 pub(crate) struct AgentsLogsArgs {
-    /// Which
+    /// The agent's id
     #[arg(value_name = "ID")]
     pub(crate) agent: String,
-    /// How many lines from the end
+    /// Print this many of the last lines
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
     pub(crate) lines: usize,
-    /// Show what comes, too
+    /// Keep printing new lines
     #[arg(long, short)]
     pub(crate) follow: bool,
 }

@@ -30,53 +30,53 @@ Examples:
   teamster usage --since 30d --json | jq .total.spentUsd
 
 Exit codes:
-    0  it was shown, or there was nothing
-    1  the store or the file of prices cannot be read, or something failed in teamster itself
-    2  the command line makes no sense
+    0  printed, or there was nothing to print
+    1  the store or the price file cannot be read, or an internal failure
+    2  the command line is wrong
   130  Ctrl-C or SIGTERM ended --watch, or the reader of the output is gone";
 
-/// Shows what agent CLIs have used on this machine, and what it cost.
+/// Show tokens and cost of all agents on this machine.
 ///
-/// The figures are those of the CLIs' own files, such as the transcripts of Claude Code, so that what
-/// was used without teamster is among them. Each request counts once, however many copies of it are
-/// there. Runs of which the files know nothing are taken from the history of runs. SPENT is what a CLI
-/// reported, or else an estimate by the services' list prices, which has a `~` before it: of a
-/// subscription it is not what was paid. Nothing is written, and nothing is sent anywhere.
+/// Reads the CLIs' own files, such as the transcripts of Claude Code, so usage without teamster is
+/// included. Each request counts once, however many copies of it there are. Runs that are in no file
+/// are taken from the history of runs. SPENT is the cost that a CLI reported, else an estimate at list
+/// prices, marked with `~`: with a subscription it is not what was paid. Nothing is written, and
+/// nothing is sent over the network.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = SHORT, after_long_help = EXAMPLES)]
 pub(crate) struct UsageArgs {
-    /// What the figures are grouped by; `day` unless it is given, with --watch `provider`
+    /// Group by [default: day, with --watch provider]
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<By>,
-    /// Only from then on: a date, a time, `today`, `yesterday`, or how long ago, such as 24h or 7d
+    /// Start: a date, a time, `today`, `yesterday`, or an age such as 24h or 7d
     #[arg(long, value_name = "WHEN", value_parser = When::parse)]
     pub(crate) since: Option<When>,
-    /// Only before then; a day counts to its end
+    /// End, in the same forms; a day is included
     #[arg(long, value_name = "WHEN", value_parser = When::parse, hide_short_help = true)]
     pub(crate) until: Option<When>,
-    /// Only this CLI; may be given several times
+    /// Only this CLI (repeatable)
     #[arg(long = "provider", value_name = "NAME", value_parser = provider())]
     pub(crate) providers: Vec<Provider>,
     /// Show the models of each group below it
     #[arg(long)]
     pub(crate) models: bool,
-    /// Show the limits of subscriptions instead: how much is used, and when they reset (Codex)
+    /// Show subscription limits instead: used share and reset time (Codex)
     #[arg(long, conflicts_with_all = ["statusline", "csv", "models"])]
     pub(crate) limits: bool,
     /// Print a status line for Claude Code, from the JSON that it writes to stdin
     #[arg(long, conflicts_with_all = ["csv", "json", "models"], hide_short_help = true)]
     pub(crate) statusline: bool,
-    /// Show it every 5 seconds or as often as is given, with the rates of the last 15 and 60 minutes, until
-    /// Ctrl-C; since today unless --since says otherwise
+    /// Refresh every INTERVAL (5s), with the burn rates of the last 15 and 60 minutes, until Ctrl-C;
+    /// shows today unless --since is given
     ///
-    /// A terminal shows one picture that changes; anything else gets a line each time.
+    /// A terminal is redrawn in place; a pipe or file gets a line each time.
     #[arg(
         long, value_name = "INTERVAL", value_parser = interval, num_args = 0..=1, require_equals = true,
         default_missing_value = "5s", conflicts_with_all = ["limits", "statusline", "csv", "json", "until"]
     )]
     pub(crate) watch: Option<Duration>,
-    /// Prices that come before those of the table, in TOML [default: `teamster/prices.toml`
-    /// in `$XDG_CONFIG_HOME`, else in `~/.config`, if it is there]
+    /// Prices in TOML that override the built-in table [default: `teamster/prices.toml`
+    /// in `$XDG_CONFIG_HOME`, else in `~/.config`, if it exists]
     #[arg(
         long,
         value_name = "FILE",
