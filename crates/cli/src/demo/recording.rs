@@ -7,7 +7,7 @@ use teamster_core::time::epoch_ms;
 
 use crate::args::DemoArgs;
 
-/// Real output of Claude Code. A copy of the fixture `claude/2.1.197/write_edit`, so that this
+/// Real output of Claude Code. A copy of the fixture `claude/2.1.197/demo`, so that this
 /// package also builds outside of its repository; a test compares the two.
 const RECORDING: &str = include_str!("../../demo/recording.ndjson");
 
@@ -50,7 +50,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         mcp: None,
         clock: epoch_ms,
     };
-    let mut params = teamster::ExecuteParams::new("Write a file, change it and read it back.");
+    let mut params = teamster::ExecuteParams::new("Write a short poem about pipes into poem.txt, then count its words.");
     params.include_native = args.output.native;
     let player = player::Player {
         provider: claude,
@@ -136,7 +136,7 @@ mod tests {
     fn the_recording_is_the_fixture() {
         let fixture = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../../fixtures/claude/2.1.197/write_edit/stdout.ndjson"
+            "/../../fixtures/claude/2.1.197/demo/stdout.ndjson"
         );
         // Outside of the repository there is nothing to compare with.
         if let Ok(fixture) = std::fs::read_to_string(fixture) {

@@ -29,21 +29,28 @@ fn left(temporary: &TempDir) -> usize {
 fn the_demo_needs_nothing() {
     let empty = tempfile::tempdir().unwrap();
     let ended = run(&mut demo([], &empty));
-    assert_eq!((ended.code, &*ended.stdout), (Some(0), "Files written.\n"));
+    assert_eq!(ended.code, Some(0));
+    assert_data_eq!(
+        ended.stdout,
+        str![[r#"
+I write a small poem into a file.
+
+Now two things at once: what is in it, and how much.
+
+The poem is in `poem.txt`: three lines, seventeen words.
+
+"#]]
+    );
     assert_data_eq!(
         ended.stderr,
         str![[r#"
 A recorded run of Claude Code 2.1.197. A stand-in plays it: no CLI, no key and no network is used.
 
-Claude Code · claude-opus-4-8[1m] · session 15a95919-ea0a-4b0d-a4a0-45e8d7697535
-  ✓ Write  new.txt  [..]s
-  ✓ Edit  new.txt  [..]s
-  ✓ Read  new.txt  [..]s
-  ✗ Glob  *.txt  [..]s
-    Error: No such tool available: Glob. [..]
-  ✗ Grep  line  [..]s
-    Error: No such tool available: Grep. [..]
-✓ completed · 6 turns · 1 file changed · tokens 60 in, 125 out · $0.0034 · [..]s
+Claude Code · claude-opus-4-8[1m] · session 11e7e644-689e-4f62-94a7-c0f31fc5f1bc
+  ✓ Write  poem.txt  [..]s
+  ✓ Read  poem.txt  [..]s
+  ✓ Bash  sleep 1; wc -lw poem.txt  [..]s
+✓ completed · 4 turns · 1 file changed · tokens 1.6k in, 194 out, 2.6k from cache · $0.0142 · [..]s
 
 "#]]
     );
@@ -112,7 +119,10 @@ fn a_cli_that_fails_gives_way_to_the_recording() {
         assert!(reason.contains(why), "{}", ended.stderr);
         assert!(ended.stderr.contains("A recorded run"), "{}", ended.stderr);
         // One run only, as far as a script can see.
-        assert_eq!(done(&ended.stdout).text, "Files written.");
+        assert_eq!(
+            done(&ended.stdout).answer(),
+            Some("The poem is in `poem.txt`: three lines, seventeen words.")
+        );
         assert_eq!(left(&empty), 0);
     }
 }
