@@ -16,7 +16,7 @@ use crate::isolation::Network;
 use crate::play::{Bench, Played, Which};
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
-use crate::{hot, matrix, say, story, times};
+use crate::{acp, hot, matrix, say, story, times};
 
 /// Play every scenario with the real CLIs and compare their stories.
 ///
@@ -68,6 +68,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     #[command(flatten)]
+    acp: acp::AcpArgs,
+    #[command(flatten)]
     inner: crate::Inner,
 }
 
@@ -102,9 +104,24 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 );
             }
             let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
+            if let Some(command) = &args.acp.acp {
+                let ways = acp::Ways {
+                    cold: !args.hot,
+                    hot: !args.cold,
+                };
+                let told = acp::Told {
+                    jobs: args.jobs,
+                    verbose: args.verbose,
+                    named: !args.scenarios.is_empty(),
+                };
+                return acp::run(&args.acp, command, &bench, ways, told, network, &scenarios);
+            }
             play_all(args, &bench, &clis, network, &scenarios, &differences)
         }
-        _ => crate::alone(&install::pinned_versions()?.programs),
+        _ => match &args.acp.acp {
+            Some(command) => crate::alone(&acp::programs(command)?),
+            None => crate::alone(&install::pinned_versions()?.programs),
+        },
     }
 }
 

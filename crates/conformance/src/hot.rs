@@ -10,8 +10,9 @@ use teamster::{
     AgentSession, EventStream, ExecuteParams, PermissionAnswer, PermissionPolicy, RunResult,
     RunStatus, SessionOptions, Turn,
 };
-use teamster_mock_model::{Cli, Part, Script, Tokens, Turn as Answer};
+use teamster_mock_model::{Part, Script, Tokens, Turn as Answer};
 
+use crate::agent::Agent;
 use crate::place;
 use crate::play::{self, Before, Bench, Played, Stage, Which};
 use crate::process::Process;
@@ -27,13 +28,14 @@ const AGAIN: &str = "Are you there?";
 /// starts, and before a last one where the scenario's broke off.
 pub(crate) async fn play(
     bench: &Bench,
-    cli: Cli,
+    agent: impl Into<Agent>,
     scenario: &Scenario,
 ) -> anyhow::Result<Vec<Played>> {
+    let agent = agent.into();
     let script = script(scenario)?;
     let mut stage = Stage::new(
         bench,
-        cli,
+        agent,
         &format!("{}-hot", scenario.name),
         scenario,
         script,
@@ -41,15 +43,15 @@ pub(crate) async fn play(
     .await?;
     let first = &scenario.test.run[0];
     let session = match first.resume {
-        Resume::Unknown => Some(play::unknown_session(cli)),
+        Resume::Unknown => Some(play::unknown_session(agent)),
         Resume::New | Resume::Last => None,
     };
     let resumes = session.is_some();
-    let mut params = play::params(bench, cli, first, &stage.place, &stage.pointing, session)?;
+    let mut params = play::params(bench, agent, first, &stage.place, &stage.pointing, session)?;
     // For the scenario's turns only: the process may take longer to start.
     let timeouts = std::mem::take(&mut params.timeouts);
     params.images.clear();
-    let session = open(bench, cli, params, first.answer.as_deref())?;
+    let session = open(bench, agent, params, first.answer.as_deref())?;
     let mut played: Vec<Played> = Vec::new();
     if !resumes {
         let ready = ready()?;
@@ -110,11 +112,12 @@ pub(crate) async fn play(
 /// server gets that asks.
 pub(crate) fn open(
     bench: &Bench,
-    cli: Cli,
+    agent: impl Into<Agent>,
     params: ExecuteParams,
     answer: Option<&str>,
 ) -> anyhow::Result<Box<dyn AgentSession>> {
-    let runtime = teamster::create_session_runtime(cli.id(), play::config(bench, cli))?;
+    let agent = agent.into();
+    let runtime = agent.sessions(play::config(bench, agent))?;
     let mut options = SessionOptions::new(params);
     if let Some(answer) = answer {
         let content = json!({"answer": answer});

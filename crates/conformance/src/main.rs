@@ -4,6 +4,8 @@
 //! `cargo xtask loop` are this program.
 #![cfg_attr(not(test), warn(missing_docs))]
 
+mod acp;
+mod agent;
 mod agent_loop;
 mod capture;
 mod column;
@@ -15,6 +17,7 @@ mod hot;
 mod image;
 mod install;
 mod isolation;
+mod json;
 mod matrix;
 mod place;
 mod play;

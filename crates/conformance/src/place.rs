@@ -1,8 +1,7 @@
 //! A folder of its own for a CLI, and the processes in it.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
-
-use teamster_mock_model::Cli;
 
 use crate::play::Bench;
 
@@ -12,9 +11,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn new(bench: &Bench, cli: Cli, scenario: &str) -> anyhow::Result<Self> {
+    pub(crate) fn new(bench: &Bench, agent: impl Display, scenario: &str) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new()
-            .prefix(&format!("{cli}-{scenario}"))
+            .prefix(&format!("{agent}-{scenario}"))
             .rand_bytes(0)
             .tempdir_in(&bench.boxes)?;
         for name in ["home", "ws", "tmp"] {

@@ -6,14 +6,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use serde_json::Value;
 use teamster::{
     AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RunResult,
     RunStatus, RuntimeConfig,
 };
 use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
 
+use crate::agent::Agent;
 use crate::image;
+use crate::json::holds;
 use crate::place::{Place, processes_of};
 use crate::process::Process;
 use crate::scenario::{Abort, Permission, Resume, Run, Scenario, Service};
@@ -80,12 +81,24 @@ pub(crate) struct Played {
     pub(crate) time: Duration,
     /// Host and port at which the CLI was pointed.
     pub(crate) service: String,
+    /// The lines that the agent printed, where they are kept.
+    pub(crate) printed: Vec<String>,
+    /// Nobody listened where it was pointed at.
+    pub(crate) nobody_listens: bool,
 }
 
 impl Bench {
     /// Where Copilot's program is, unpacked: for all runs.
     pub(crate) fn copilot_packages(&self) -> PathBuf {
         self.boxes.join("copilot-packages")
+    }
+
+    /// Where agents are searched that are named by a command: first among those that were installed.
+    fn search_path(&self) -> anyhow::Result<String> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(self.programs.clone()).chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(folders)?;
+        Ok(path.to_string_lossy().into_owned())
     }
 
     /// Does what a CLI does once, before its first run.
@@ -106,6 +119,7 @@ impl Bench {
 
 /// A CLI in a place of its own, pointed at a model of its own.
 pub(crate) struct Stage {
+    agent: Agent,
     pub(crate) place: Place,
     /// None if nobody listens any more.
     pub(crate) model: Option<MockModel>,
@@ -118,12 +132,13 @@ impl Stage {
     /// A place of this name with the scenario's files, and a model that plays this script.
     pub(crate) async fn new(
         bench: &Bench,
-        cli: Cli,
+        agent: impl Into<Agent>,
         name: &str,
         scenario: &Scenario,
         script: Script,
     ) -> anyhow::Result<Self> {
-        let place = Place::new(bench, cli, name)?;
+        let agent = agent.into();
+        let place = Place::new(bench, agent.id(), name)?;
         for (name, content) in &scenario.test.files {
             let path = place.directory().join(name);
             if let Some(folder) = path.parent() {
@@ -133,17 +148,18 @@ impl Stage {
         }
         let mut settings = Settings::default();
         settings.directory = Some(place.directory());
-        settings.cli = Some(cli);
+        settings.cli = agent.cli();
         let model = MockModel::start_with(script, settings).await?;
         let url = model.url();
-        let mut pointing = cli.point_at(&url);
-        let args = scenario.test.args.get(cli.id()).into_iter().flatten();
+        let mut pointing = agent.point_at(&url);
+        let args = scenario.test.args.get(agent.id()).into_iter().flatten();
         pointing.args.extend(args.cloned());
-        if let Some(model) = scenario.test.models.get(cli.id()) {
+        if let Some(model) = scenario.test.models.get(agent.id()) {
             pointing.model = Some(model.clone());
         }
         pointing.write_files(&place.home())?;
         Ok(Self {
+            agent,
             place,
             model: Some(model),
             pointing,
@@ -166,11 +182,12 @@ impl Stage {
 /// Plays all runs of a scenario with a CLI.
 pub(crate) async fn play(
     bench: &Bench,
-    cli: Cli,
+    agent: impl Into<Agent>,
     scenario: &Scenario,
 ) -> anyhow::Result<Vec<Played>> {
+    let agent = agent.into();
     let script = scenario.script.clone();
-    let mut stage = Stage::new(bench, cli, &scenario.name, scenario, script).await?;
+    let mut stage = Stage::new(bench, agent, &scenario.name, scenario, script).await?;
     if scenario.test.service == Service::Nobody {
         stage.model = None;
     }
@@ -182,18 +199,18 @@ pub(crate) async fn play(
         let session = match run.resume {
             Resume::New => None,
             Resume::Last => Some(before.context("the run before told no session")?.to_owned()),
-            Resume::Unknown => Some(unknown_session(cli)),
+            Resume::Unknown => Some(unknown_session(agent)),
         };
-        let params = params(bench, cli, run, &stage.place, &stage.pointing, session)?;
-        let mut config = config(bench, cli);
+        let params = params(bench, agent, run, &stage.place, &stage.pointing, session)?;
+        let mut config = config(bench, agent);
         if let Some(folder) = &bench.record {
             config.record_to = Some(
                 folder
-                    .join(cli.id())
+                    .join(agent.id())
                     .join(recorded_name(&scenario.name, number)),
             );
         }
-        played.push(one(cli, scenario, number, &stage, params, config).await?);
+        played.push(one(scenario, number, &stage, params, config).await?);
     }
     Ok(played)
 }
@@ -207,16 +224,18 @@ pub(crate) fn recorded_name(scenario: &str, run: usize) -> String {
 }
 
 /// In the form that the CLI's own ids have.
-pub(crate) fn unknown_session(cli: Cli) -> String {
-    match cli {
-        Cli::OpenCode => "ses_000000000000000000000000ab".to_owned(),
+pub(crate) fn unknown_session(agent: impl Into<Agent>) -> String {
+    match agent.into() {
+        Agent::Cli(Cli::OpenCode) => "ses_000000000000000000000000ab".to_owned(),
         _ => UNKNOWN_SESSION.to_owned(),
     }
 }
 
-pub(crate) fn config(bench: &Bench, cli: Cli) -> RuntimeConfig {
+pub(crate) fn config(bench: &Bench, agent: impl Into<Agent>) -> RuntimeConfig {
     let mut config = RuntimeConfig::default();
-    config.program = Some(bench.programs.join(cli.id()));
+    if let Agent::Cli(cli) = agent.into() {
+        config.program = Some(bench.programs.join(cli.id()));
+    }
     config.env_policy = EnvPolicy::Clean {
         allow: ["PATH", "LANG", "TERM"].map(str::to_owned).into(),
     };
@@ -226,12 +245,13 @@ pub(crate) fn config(bench: &Bench, cli: Cli) -> RuntimeConfig {
 
 pub(crate) fn params(
     bench: &Bench,
-    cli: Cli,
+    agent: impl Into<Agent>,
     run: &Run,
     place: &Place,
     pointing: &Pointing,
     session: Option<String>,
 ) -> anyhow::Result<ExecuteParams> {
+    let agent = agent.into();
     let mut params = ExecuteParams::new(run.prompt.repeat(run.prompt_times));
     params.working_directory = Some(place.directory());
     params.env.extend(pointing.env.iter().cloned());
@@ -240,11 +260,15 @@ pub(crate) fn params(
             .env
             .insert(name.to_owned(), folder.display().to_string());
     }
-    if cli == Cli::Claude {
+    if let Agent::Acp(_) = agent {
+        let path = bench.search_path()?;
+        params.env.insert("PATH".to_owned(), path);
+    }
+    if agent.cli() == Some(Cli::Claude) {
         // As root it allows everything only where it is told that nothing can be broken.
         params.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
     }
-    if cli == Cli::Copilot {
+    if agent.cli() == Some(Cli::Copilot) {
         let packages = bench.copilot_packages().display().to_string();
         params.env.insert(COPILOT_PACKAGES.to_owned(), packages);
     }
@@ -255,7 +279,7 @@ pub(crate) fn params(
         Permission::ReadOnly => PermissionMode::ReadOnly,
     };
     params.session_id = session;
-    if capabilities(cli)?.cli_retries {
+    if agent.capabilities()?.cli_retries {
         params.cli_retries = run.cli_retries;
     }
     params.output_schema.clone_from(&run.output_schema);
@@ -274,13 +298,7 @@ pub(crate) fn params(
     Ok(params)
 }
 
-fn capabilities(cli: Cli) -> anyhow::Result<teamster::Capabilities> {
-    let provider = teamster::provider(cli.id()).context("there is no provider of this name")?;
-    Ok(provider.capabilities().clone())
-}
-
 async fn one(
-    cli: Cli,
     scenario: &Scenario,
     number: usize,
     stage: &Stage,
@@ -294,7 +312,7 @@ async fn one(
         prompt: params.prompt.clone(),
         session: params.session_id.clone(),
     };
-    let runtime = teamster::create_cli_runtime(cli.id(), config)?;
+    let runtime = stage.agent.runtime(config)?;
     let stream = runtime.execute(params);
     let events = read(stream, run.abort.as_ref(), stage, before.asked).await?;
     let mut played = played(stage, scenario, number, before, events)?;
@@ -385,6 +403,8 @@ pub(crate) fn played(
         requests,
         time,
         service: stage.service.clone(),
+        printed: stage.agent.printed(&stage.place.directory()),
+        nobody_listens: stage.model.is_none(),
     })
 }
 
@@ -454,16 +474,6 @@ fn prompt_arrived(requests: &[Request], prompt: &str) -> Option<bool> {
         .peekable();
     asked.peek()?;
     Some(asked.any(|request| holds(&request.body, prompt)))
-}
-
-/// Whether a text is anywhere in a request.
-fn holds(value: &Value, text: &str) -> bool {
-    match value {
-        Value::String(string) => string.contains(text),
-        Value::Array(items) => items.iter().any(|item| holds(item, text)),
-        Value::Object(fields) => fields.values().any(|field| holds(field, text)),
-        _ => false,
-    }
 }
 
 /// The files that the story of a run is about.

@@ -4,6 +4,7 @@ mod claude;
 mod codex;
 mod copilot;
 mod gemini;
+pub(crate) mod offered;
 pub(crate) mod opencode;
 
 use std::fmt;
@@ -132,6 +133,16 @@ pub struct HomeFile {
     pub content: String,
 }
 
+impl HomeFile {
+    /// A file at this path from the home folder.
+    pub fn new(path: impl Into<PathBuf>, content: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            content: content.into(),
+        }
+    }
+}
+
 impl Pointing {
     /// Writes [`files`](Self::files) into a home folder. Files that are there are kept as they are,
     /// and then this is an error: what they say may be another's.
@@ -191,6 +202,8 @@ pub(crate) struct Place<'a> {
     pub(crate) directory: Option<&'a Path>,
     /// The names of the tools that the CLI offered with the request.
     pub(crate) tools: &'a [String],
+    /// The same tools with what they take.
+    pub(crate) offers: &'a [offered::Offer],
 }
 
 impl Place<'_> {

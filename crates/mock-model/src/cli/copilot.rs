@@ -143,6 +143,7 @@ mod tests {
         let place = Place {
             directory: Some(Path::new("/home/me")),
             tools: &[],
+            offers: &[],
         };
         let call = |part: &Part| call(part, &place).map(|call| (call.name, call.input));
         assert_eq!(

@@ -243,6 +243,7 @@ mod tests {
         let place = Place {
             directory: Some(Path::new("/w")),
             tools: &[],
+            offers: &[],
         };
         for (part, name, input) in [
             (Part::Shell("ls".into()), "bash", json!({"command": "ls"})),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{Request, Shared};
-use crate::cli::Place;
+use crate::cli::{Call, Place, offered};
 use crate::wire::{Asked, Frame, Reply, Say, What, Wire, opening};
 use crate::{Cli, ErrorKind, HttpError, Part, Protocol, Stop, Tokens, Turn};
 
@@ -221,20 +221,24 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
     if let Some(error) = &answer.error {
         return http_error(protocol, answer, error);
     }
+    let offers = offered::offers(&seen.body);
     let place = Place {
         directory: shared.settings.directory.as_deref(),
         tools: &tools,
+        offers: &offers,
     };
+    // Those that others' tools have as well may be another's.
+    let is_sure = shared.settings.cli.is_some() || Cli::who(user_agent, &[]).is_some();
     let beside = |part| cli?.call_beside(part, &place).map(Say::Call).map(Some);
     let say: Option<Vec<_>> = answer
         .parts
         .iter()
-        .flat_map(|part| iter::once(say(part, cli, &place)).chain(beside(part)))
+        .flat_map(|part| iter::once(say(part, cli, is_sure, &place)).chain(beside(part)))
         .collect();
     let Some(say) = say else {
-        let message = "mock model: the request does not tell which CLI makes it, so its tools are \
-                       not known: say whose they are (`--cli NAME`, `Settings::cli`), or name \
-                       tools in the script (`tool`)";
+        let message = "mock model: no tool that the request offers is known to do what the script \
+                       wants, and which CLI makes the request is not known: say whose the tools are \
+                       (`--cli NAME`, `Settings::cli`), or name tools in the script (`tool`)";
         let failure = wire.error(ErrorKind::InvalidRequest, Some(message));
         return json_body(failure.status, &failure.body);
     };
@@ -327,9 +331,8 @@ fn http_error(protocol: Protocol, answer: &Turn, error: &HttpError) -> Planned {
     }
 }
 
-/// A part of the script as it is said to this CLI. `None` if it is a call and nobody knows of whose
-/// tool.
-fn say(part: &Part, cli: Option<Cli>, place: &Place<'_>) -> Option<Say> {
+/// A part of the script as it is said to this CLI. `None` if it is a call of a tool that is not known.
+fn say(part: &Part, cli: Option<Cli>, is_sure: bool, place: &Place<'_>) -> Option<Say> {
     Some(match part {
         Part::Text(pieces) => Say::Text(pieces.0.clone()),
         Part::Thinking(pieces) => Say::Thinking(pieces.0.clone()),
@@ -339,7 +342,7 @@ fn say(part: &Part, cli: Option<Cli>, place: &Place<'_>) -> Option<Say> {
         Part::Error(kind) => Say::Error(*kind),
         Part::Raw(bytes) => Say::Raw(bytes.clone()),
         Part::ServiceSearch(query) => Say::Search(query.clone()),
-        Part::Tool { name, input } => Say::Call(crate::cli::Call::new(name, input.clone())),
+        Part::Tool { name, input } => Say::Call(Call::new(name, input.clone())),
         Part::Shell(_)
         | Part::BackgroundShell(_)
         | Part::ReadFile(_)
@@ -348,8 +351,18 @@ fn say(part: &Part, cli: Option<Cli>, place: &Place<'_>) -> Option<Say> {
         | Part::Agent { .. }
         | Part::Plan(_)
         | Part::Ask(_)
-        | Part::WebSearch(_) => Say::Call(cli?.call(part, place)?),
+        | Part::WebSearch(_) => Say::Call(call(part, cli, is_sure, place)?),
     })
+}
+
+/// The call of a tool. Where the CLI was only guessed by some of its tools, what they take decides.
+fn call(part: &Part, cli: Option<Cli>, is_sure: bool, place: &Place<'_>) -> Option<Call> {
+    let own = || cli.and_then(|cli| cli.call(part, place));
+    if is_sure {
+        own().or_else(|| offered::call(part, place))
+    } else {
+        offered::call(part, place).or_else(own)
+    }
 }
 
 fn whole(status: u16, headers: &[(String, String)], body: String) -> Response<Body> {

@@ -6,6 +6,7 @@ fn call_with(tools: &[&str], part: &Part) -> Call {
     let place = Place {
         directory: None,
         tools: &tools,
+        offers: &[],
     };
     call(part, &place).unwrap()
 }
@@ -158,6 +159,7 @@ fn what_is_no_call_is_none() {
     let place = Place {
         directory: None,
         tools: &["exec".to_owned()],
+        offers: &[],
     };
     assert_eq!(call(&Part::Cut, &place), None);
 }
@@ -231,6 +233,7 @@ fn an_answer_that_starts_a_sub_agent_waits_for_it_where_that_needs_no_id() {
         let place = Place {
             directory: None,
             tools: &tools,
+            offers: &[],
         };
         let prompt = "Count.".to_owned();
         wait_for_agent(&Part::Agent { prompt, background }, &place)

@@ -1,0 +1,406 @@
+//! Who is the cause of a difference, and by what that is seen.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use teamster::{AgentEvent, ErrorCode};
+
+use super::check::{self, excerpt};
+use crate::json::holds;
+use crate::play::Played;
+use crate::story::{ANY, Story};
+
+/// Who is the cause of a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Cause {
+    /// The agent printed it, and teamster did not tell it.
+    Teamster,
+    /// The agent breaks the protocol.
+    Violation,
+    /// The agent says itself that it cannot.
+    Capability,
+    /// The agent does it otherwise, or does not print it.
+    Agent,
+    /// The protocol has no means for it.
+    Protocol,
+    /// The agent never asked the model: it has no login, or was pointed elsewhere.
+    Setup,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Teamster => "teamster",
+            Self::Violation => "agent, against the protocol",
+            Self::Capability => "agent, as it declares",
+            Self::Agent => "agent",
+            Self::Protocol => "protocol",
+            Self::Setup => "setup",
+        })
+    }
+}
+
+/// One fact that is otherwise than it was expected.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Finding {
+    /// The fact.
+    pub(crate) fact: String,
+    /// What was expected, and what was told.
+    pub(crate) expected: Option<Value>,
+    pub(crate) told: Option<Value>,
+    pub(crate) cause: Cause,
+    /// What shows that.
+    pub(crate) evidence: String,
+}
+
+impl Finding {
+    /// Something that could not be played at all.
+    pub(crate) fn not_played(error: &anyhow::Error) -> Self {
+        Self {
+            fact: "status".to_owned(),
+            expected: None,
+            told: None,
+            cause: Cause::Agent,
+            evidence: format!("{error:#}"),
+        }
+    }
+}
+
+/// What is told otherwise than expected, and who is the cause. `met` are all lines until then of the same
+/// process or an earlier one: the agent says what it can in its first.
+pub(crate) fn findings(
+    expected: &Story,
+    told: &Story,
+    played: &Played,
+    met: &[String],
+) -> Vec<Finding> {
+    let evidence = Evidence::new(played, met);
+    let mut facts: Vec<_> = expected.keys().chain(told.keys()).collect();
+    facts.sort_unstable();
+    facts.dedup();
+    let mut findings = Vec::new();
+    for fact in facts {
+        let (wanted, found) = (expected.get(fact), told.get(fact));
+        if wanted == found || wanted.is_some_and(|wanted| wanted == ANY) {
+            continue;
+        }
+        let (cause, evidence) = evidence.cause(fact, wanted, found, told);
+        findings.push(Finding {
+            fact: fact.clone(),
+            expected: wanted.map(short),
+            told: found.map(short),
+            cause,
+            evidence,
+        });
+    }
+    findings
+}
+
+/// A value as it is shown and kept.
+fn short(value: &Value) -> Value {
+    match value {
+        Value::String(text) => excerpt(text).into(),
+        other => other.clone(),
+    }
+}
+
+/// What the agent printed and did.
+struct Evidence<'a> {
+    played: &'a Played,
+    /// The messages of the run.
+    messages: Vec<Value>,
+    /// Whether the agent has said what it can.
+    is_agent: bool,
+}
+
+impl<'a> Evidence<'a> {
+    fn new(played: &'a Played, met: &[String]) -> Self {
+        let read = |line: &String| serde_json::from_str::<Value>(line).ok();
+        Self {
+            played,
+            messages: played.printed.iter().filter_map(read).collect(),
+            is_agent: met
+                .iter()
+                .filter_map(read)
+                .any(|message| !message["result"]["protocolVersion"].is_null()),
+        }
+    }
+
+    fn cause(
+        &self,
+        fact: &str,
+        expected: Option<&Value>,
+        found: Option<&Value>,
+        told: &Story,
+    ) -> (Cause, String) {
+        if let Some(cause) = self.refused().or_else(|| self.never_asked()) {
+            return cause;
+        }
+        let base = fact.split('.').next().unwrap_or(fact);
+        match base {
+            "unknown_lines" => self.unknown_lines(),
+            "other_lines" => (Cause::Violation, self.first_violation()),
+            "retried" | "warned" => (
+                Cause::Protocol,
+                "the protocol has no message for it".to_owned(),
+            ),
+            "cost" | "usage" => self.figure(base, expected),
+            "text" => self.text("agent_message_chunk", expected),
+            "thinking" => self.text("agent_thought_chunk", expected),
+            "streamed" => {
+                let chunks = self.updates("agent_message_chunk").count();
+                let said = format!("it printed the answer in {chunks} pieces");
+                let cause = if chunks > self.played.messages {
+                    Cause::Teamster
+                } else {
+                    Cause::Agent
+                };
+                (cause, said)
+            }
+            "status" | "error" => self.end(fact, told),
+            "plan" => match self.updates("plan").next() {
+                Some(_) => (Cause::Teamster, "it printed a plan".to_owned()),
+                None => (Cause::Agent, "it printed no plan".to_owned()),
+            },
+            "image" => (
+                Cause::Agent,
+                "the image was not in what it asked the model".to_owned(),
+            ),
+            "prompt" => (
+                Cause::Agent,
+                "the prompt was not in what it asked the model as it was given".to_owned(),
+            ),
+            _ if base.starts_with("tool") => self.tool(fact, expected, found),
+            _ => (Cause::Agent, "it did so".to_owned()),
+        }
+    }
+
+    /// A parameter that was refused before, or that the agent says it cannot honour.
+    fn refused(&self) -> Option<(Cause, String)> {
+        let errors = &self.played.result.errors;
+        let refused = errors
+            .iter()
+            .find(|error| error.code == ErrorCode::InvalidParams)?;
+        let cause = if self.is_agent {
+            Cause::Capability
+        } else {
+            Cause::Protocol
+        };
+        Some((cause, excerpt(&refused.message)))
+    }
+
+    /// It ended with an error, and no model was asked.
+    fn never_asked(&self) -> Option<(Cause, String)> {
+        let mut requests = self.played.requests.iter();
+        let error = self.played.result.errors.last()?;
+        if requests.any(|request| request.protocol.is_some()) || self.played.nobody_listens {
+            return None;
+        }
+        // That a session is not known is said without a model.
+        if self.played.session_before.is_some() {
+            return None;
+        }
+        let said = excerpt(&error.message);
+        Some((Cause::Setup, format!("it did not ask the model: {said}")))
+    }
+
+    fn unknown_lines(&self) -> (Cause, String) {
+        let mut events = self.played.events.iter();
+        let native = events.find_map(|event| match event {
+            AgentEvent::Unknown(unknown) => Some(unknown.native.get().to_owned()),
+            _ => None,
+        });
+        let native = native.unwrap_or_default();
+        match check::violation(&native) {
+            Some(problem) => (Cause::Violation, problem),
+            None => (
+                Cause::Teamster,
+                format!("it is not read: {}", excerpt(&native)),
+            ),
+        }
+    }
+
+    fn first_violation(&self) -> String {
+        let mut lines = self.played.printed.iter();
+        let found = lines.find_map(|line| check::violation(line));
+        found.unwrap_or_else(|| "a line that is no message".to_owned())
+    }
+
+    /// Tokens and cost: whether the number is anywhere in what was printed.
+    fn figure(&self, what: &str, expected: Option<&Value>) -> (Cause, String) {
+        let is_it = |key: &str, value: &Value| match expected {
+            Some(Value::Number(_)) => Some(value) == expected,
+            _ => key == "cost",
+        };
+        let found = self
+            .messages
+            .iter()
+            .find_map(|message| find(message, "", &is_it));
+        // Of several requests it may print each by itself.
+        let counts = |key: &str, value: &Value| {
+            key.to_lowercase().contains("token") && value.as_u64().is_some_and(|count| count > 0)
+        };
+        let of_parts = || {
+            let messages = self.messages.iter();
+            let mut found = messages.filter_map(|message| find(message, "", &counts));
+            found.next()
+        };
+        match found {
+            Some(path) => (Cause::Teamster, format!("it is printed in `{path}`")),
+            None if what == "usage" && of_parts().is_some() => (
+                Cause::Teamster,
+                format!(
+                    "it prints tokens of each request in `{}`",
+                    of_parts().unwrap_or_default()
+                ),
+            ),
+            None if what == "cost" => (Cause::Agent, "it prints no cost".to_owned()),
+            None => (Cause::Agent, "it prints no such number".to_owned()),
+        }
+    }
+
+    fn updates<'e>(&'e self, kind: &'e str) -> impl Iterator<Item = &'e Value> {
+        let updates = self.messages.iter().map(|it| &it["params"]["update"]);
+        updates.filter(move |update| update["sessionUpdate"] == kind)
+    }
+
+    fn text(&self, kind: &str, expected: Option<&Value>) -> (Cause, String) {
+        let printed: String = self
+            .updates(kind)
+            .filter_map(|update| update["content"]["text"].as_str())
+            .collect();
+        let cause = if expected.and_then(Value::as_str) == Some(&printed) {
+            Cause::Teamster
+        } else {
+            Cause::Agent
+        };
+        (cause, format!("it printed as `{kind}`: {printed:?}"))
+    }
+
+    fn end(&self, fact: &str, told: &Story) -> (Cause, String) {
+        let error = self
+            .messages
+            .iter()
+            .find(|message| message["error"].is_object());
+        if let Some(problem) = self
+            .played
+            .printed
+            .iter()
+            .find_map(|line| check::violation(line))
+        {
+            return (Cause::Violation, problem);
+        }
+        let stop = self
+            .messages
+            .iter()
+            .find_map(|message| message["result"]["stopReason"].as_str());
+        match (error, stop) {
+            (Some(message), _) => {
+                let said = excerpt(&message["error"].to_string());
+                // Whether its own words say more than what was made of them.
+                let is_known = told.get("error").is_some_and(|kind| kind != "internal");
+                let cause = if fact == "error" && !is_known && names_a_status(&said) {
+                    Cause::Teamster
+                } else {
+                    Cause::Agent
+                };
+                (cause, format!("it printed the error {said}"))
+            }
+            (None, Some(stop)) => (
+                Cause::Agent,
+                format!("it ended the turn with `stopReason` {stop:?}"),
+            ),
+            (None, None) => {
+                let errors = &self.played.result.errors;
+                let said = errors.last().map(|error| excerpt(&error.message));
+                (
+                    Cause::Agent,
+                    format!(
+                        "it did not end the turn: {}",
+                        said.as_deref().unwrap_or("nothing was said")
+                    ),
+                )
+            }
+        }
+    }
+
+    fn tool(&self, fact: &str, expected: Option<&Value>, found: Option<&Value>) -> (Cause, String) {
+        let calls: Vec<_> = self
+            .updates("tool_call")
+            .chain(self.updates("tool_call_update"))
+            .collect();
+        let Some(first) = calls.first() else {
+            return (Cause::Agent, "it printed no tool call".to_owned());
+        };
+        if fact.ends_with(".failed") {
+            let failed = calls.iter().any(|call| call["status"] == "failed");
+            let cause = if failed == (expected == Some(&true.into())) {
+                Cause::Teamster
+            } else {
+                Cause::Agent
+            };
+            let word = if failed { "a" } else { "no" };
+            return (
+                cause,
+                format!("it printed {word} call whose status is `failed`"),
+            );
+        }
+        // What is wanted of a call is its last word: a command, a path, a text.
+        let wanted = expected.and_then(Value::as_str).unwrap_or_default();
+        let wanted = if fact.ends_with(".output") {
+            wanted
+        } else {
+            wanted.split_once(' ').map_or(wanted, |(_, rest)| rest)
+        };
+        let is_printed = !wanted.is_empty() && calls.iter().any(|call| holds(call, wanted));
+        if is_printed && found.is_none_or(|found| !found.to_string().contains(wanted)) {
+            return (
+                Cause::Teamster,
+                format!("{wanted:?} is in what it printed of the call"),
+            );
+        }
+        if is_printed {
+            return (
+                Cause::Agent,
+                "it prints that with more around it, or as another kind of tool".to_owned(),
+            );
+        }
+        (
+            Cause::Agent,
+            format!(
+                "not in what it printed of its calls, such as {}",
+                excerpt(&first.to_string())
+            ),
+        )
+    }
+}
+
+/// Whether an error names a status of HTTP that says what is wrong.
+fn names_a_status(said: &str) -> bool {
+    let numbers = said.split(|c: char| !c.is_ascii_digit());
+    let mut statuses = numbers.filter_map(|number| number.parse::<u16>().ok());
+    statuses.any(|status| (400..600).contains(&status))
+}
+
+/// Where in a value something is: its path.
+fn find(value: &Value, path: &str, is_it: &impl Fn(&str, &Value) -> bool) -> Option<String> {
+    match value {
+        Value::Object(fields) => fields.iter().find_map(|(key, value)| {
+            let path = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
+            };
+            if key != "id" && is_it(key, value) {
+                return Some(path);
+            }
+            find(value, &path, is_it)
+        }),
+        Value::Array(items) => items
+            .iter()
+            .find_map(|item| find(item, &format!("{path}[]"), is_it)),
+        _ => None,
+    }
+}

@@ -1,0 +1,133 @@
+//! What an agent prints, held against the protocol's schema.
+
+use std::collections::BTreeMap;
+
+use agent_client_protocol_schema::v1::{
+    InitializeResponse, NewSessionResponse, PromptResponse, RequestPermissionRequest,
+    SessionNotification,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The longest excerpt of a line.
+const EXCERPT: usize = 300;
+
+/// Requests to a client that has offered neither files nor terminals.
+const NOT_OFFERED: [&str; 2] = ["fs/", "terminal/"];
+
+/// What is wrong in these lines, each kind once with how often it is there.
+pub(crate) fn violations(lines: &[String]) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for line in lines {
+        if let Some(problem) = violation(line) {
+            *found.entry(problem).or_default() += 1;
+        }
+    }
+    found
+}
+
+/// What is wrong with a line; `None` if it is as the protocol has it.
+pub(crate) fn violation(line: &str) -> Option<String> {
+    if line.trim().is_empty() {
+        return None;
+    }
+    let Ok(message) = serde_json::from_str::<Value>(line) else {
+        return Some(format!("a line on stdout is no JSON: {}", excerpt(line)));
+    };
+    if message["jsonrpc"] != "2.0" {
+        return Some("a message without `\"jsonrpc\":\"2.0\"`".to_owned());
+    }
+    match (message["method"].as_str(), message.get("id")) {
+        (Some("session/update"), _) => {
+            let update = &message["params"]["update"]["sessionUpdate"];
+            let what = format!("session/update {}", update.as_str().unwrap_or("?"));
+            read::<SessionNotification>(&what, &message["params"])
+        }
+        (Some(method @ "session/request_permission"), _) => {
+            read::<RequestPermissionRequest>(method, &message["params"])
+        }
+        // Extensions of its own are its right.
+        (Some(method), _) if method.starts_with('_') => None,
+        (Some(method), Some(_)) if NOT_OFFERED.iter().any(|it| method.starts_with(it)) => Some(
+            format!("it asks for `{method}`, which was not offered to it"),
+        ),
+        (Some(method), _) => Some(format!("`{method}` is no method of the protocol")),
+        (None, None) => Some("a message that is no request and no answer".to_owned()),
+        (None, Some(_)) => match &message["result"] {
+            Value::Null => None,
+            result if !result["protocolVersion"].is_null() => {
+                read::<InitializeResponse>("the answer to `initialize`", result)
+            }
+            result if !result["sessionId"].is_null() => {
+                read::<NewSessionResponse>("the answer to `session/new`", result)
+            }
+            result if !result["stopReason"].is_null() => {
+                read::<PromptResponse>("the answer to `session/prompt`", result)
+            }
+            _ => None,
+        },
+    }
+}
+
+fn read<T: DeserializeOwned>(what: &str, value: &Value) -> Option<String> {
+    let error = T::deserialize(value).err()?;
+    Some(format!("{what}: {error}"))
+}
+
+/// The begin of a text, on one line.
+pub(crate) fn excerpt(text: &str) -> String {
+    let text = text.replace(['\n', '\r'], " ");
+    if text.chars().count() <= EXCERPT {
+        return text;
+    }
+    let begin: String = text.chars().take(EXCERPT).collect();
+    format!("{begin}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_protocol_does_not_have_is_found() {
+        for (line, problem) in [
+            ("Welcome!", "is no JSON: Welcome!"),
+            (r#"{"id":1,"result":{}}"#, "without `\"jsonrpc\""),
+            (
+                r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"x"}}}"#,
+                "session/update x: unknown variant",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"fs/read_text_file","id":3,"params":{}}"#,
+                "was not offered",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"tired"}}"#,
+                "the answer to `session/prompt`: unknown variant",
+            ),
+        ] {
+            let found = violation(line).unwrap();
+            assert!(found.contains(problem), "{found}");
+        }
+    }
+
+    #[test]
+    fn what_it_has_is_none() {
+        for line in [
+            "",
+            r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi"}}}}"#,
+            r#"{"jsonrpc":"2.0","method":"_own/thing","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#,
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"no"}}"#,
+        ] {
+            assert_eq!(violation(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn violations_of_a_kind_are_counted() {
+        let lines = ["x", "x", ""].map(str::to_owned);
+        let found = violations(&lines);
+        assert_eq!(found.values().copied().collect::<Vec<_>>(), [2]);
+    }
+}

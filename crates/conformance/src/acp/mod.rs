@@ -1,0 +1,313 @@
+//! `cargo xtask conformance --acp`: a row of the matrix for any agent of the Agent Client Protocol.
+
+mod cause;
+mod check;
+mod pointing;
+pub(crate) mod protocol;
+mod row;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::agent::{Agent, Candidate};
+use crate::isolation::Network;
+use crate::play::{self, Bench, Played, Which};
+use crate::scenario::{Permission, Scenario};
+use crate::{hot, say, story};
+use cause::{Cause, Finding};
+use row::Row;
+
+/// Flags for an agent that is named by its command.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Any ACP agent")]
+pub(crate) struct AcpArgs {
+    /// Give this agent its row: the command that starts it in ACP mode, as in `--acp "my-agent --acp"`.
+    ///
+    /// Every scenario that such an agent can take is played, as runs and as turns of a session. What differs
+    /// is printed with its cause: teamster, the agent, or the protocol. Exit code 1 if teamster is the
+    /// cause of anything. `gemini`, `opencode` and `copilot` are taken from the pinned CLIs; any other
+    /// program must be on PATH.
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["providers", "times", "check", "merge", "again", "record"])]
+    pub(crate) acp: Option<String>,
+    /// The wire protocol whose variables point the agent at the mock model [default: all of them]
+    #[arg(long, requires = "acp", value_name = "WIRE")]
+    wire: Option<pointing::WireName>,
+    /// A variable for the agent; `{url}` stands for the mock model's address, without a path
+    #[arg(long = "acp-env", requires = "acp", value_name = "NAME=VALUE", value_parser = pointing::assignment)]
+    env: Vec<(String, String)>,
+    /// A file for the agent's home folder, made of a local one, in which `{url}` is replaced
+    #[arg(long = "acp-file", requires = "acp", value_name = "PATH=FILE", value_parser = pointing::assignment)]
+    files: Vec<(String, String)>,
+    /// The model that the agent is told to use
+    #[arg(long = "acp-model", requires = "acp", value_name = "MODEL")]
+    model: Option<String>,
+    /// Keep the row as crates/conformance/acp/NAME.json, and write docs/acp-agents.md
+    #[arg(long, requires = "acp", value_name = "NAME", conflicts_with_all = ["scenarios", "cold", "hot"])]
+    save: Option<String>,
+}
+
+/// Where the agent's program may be that is pinned.
+pub(crate) fn programs(command: &str) -> anyhow::Result<PathBuf> {
+    match pointing::known(command) {
+        Some(_) => Ok(crate::install::pinned_versions()?.programs),
+        None => Ok(PathBuf::from("/")),
+    }
+}
+
+/// Which of the two ways of playing are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ways {
+    pub(crate) cold: bool,
+    pub(crate) hot: bool,
+}
+
+/// What else was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told {
+    /// How many are played at a time.
+    pub(crate) jobs: usize,
+    pub(crate) verbose: bool,
+    /// The scenarios were named, so all of them are played.
+    pub(crate) named: bool,
+}
+
+/// Plays what can be played and prints it.
+pub(crate) fn run(
+    args: &AcpArgs,
+    command: &str,
+    bench: &Bench,
+    ways: Ways,
+    Told {
+        jobs,
+        verbose,
+        named,
+    }: Told,
+    network: Network,
+    scenarios: &[Arc<Scenario>],
+) -> anyhow::Result<ExitCode> {
+    let pointing = pointing::Spec::new(command, args)?;
+    let name = args.save.clone().unwrap_or_else(|| pointing.name.clone());
+    let candidate = Candidate::new(&name, command, move |url| pointing.point_at(url))?;
+    let agent = Agent::Acp(candidate);
+    let scenarios: Vec<_> = scenarios
+        .iter()
+        .filter(|scenario| named || is_for_any(scenario))
+        .cloned()
+        .collect();
+    say(format_args!(
+        "{} scenarios with `{command}`, {jobs} at a time, {}",
+        scenarios.len(),
+        network.describe()
+    ));
+    let begun = Instant::now();
+    let mut row = Row::new(&name, command, network);
+    let done = |one: One| {
+        report(&one, verbose);
+        row.add(one);
+    };
+    play_all(bench, agent, ways, jobs, &scenarios, done)?;
+    row.print(begun.elapsed());
+    if args.save.is_some() {
+        row.save()?;
+        row::write_page()?;
+    }
+    Ok(if row.count(Cause::Teamster) == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+/// What only some CLIs have, and any agent may have by the protocol.
+const BY_PROTOCOL: [&str; 2] = ["image", "plan"];
+
+/// Whether an agent of which nothing is known can take a scenario: it needs no feature that only some have,
+/// and no parameter that the protocol has no place for.
+fn is_for_any(scenario: &Scenario) -> bool {
+    let test = &scenario.test;
+    let takes = |run: &crate::scenario::Run| {
+        run.output_schema.is_none() && run.permission == Permission::Bypass && !run.slash_commands
+    };
+    let is_known = test.only.is_none() || BY_PROTOCOL.contains(&scenario.name.as_str());
+    is_known && test.run.iter().all(takes)
+}
+
+/// A scenario that was played in one of two ways.
+pub(crate) struct One {
+    pub(crate) scenario: Arc<Scenario>,
+    pub(crate) hot: bool,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) violations: BTreeMap<String, usize>,
+    /// What the agent said of itself, if it did.
+    pub(crate) about: Option<serde_json::Value>,
+    time: Duration,
+}
+
+fn play_all(
+    bench: &Bench,
+    agent: Agent,
+    ways: Ways,
+    jobs: usize,
+    scenarios: &[Arc<Scenario>],
+    mut done: impl FnMut(One),
+) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let places = Arc::new(Semaphore::new(jobs.max(1)));
+        let mut plays = JoinSet::new();
+        let (waiting, others): (Vec<_>, Vec<_>) =
+            scenarios.iter().partition(|scenario| scenario.test.waits);
+        for scenario in waiting.into_iter().chain(others) {
+            for hot in [false, true] {
+                let wanted = if hot { ways.hot } else { ways.cold };
+                let cold_only = scenario.test.cold_only.iter();
+                let mut for_all = cold_only.filter(|one| one.providers.is_empty());
+                if !wanted || hot && for_all.next().is_some() {
+                    continue;
+                }
+                let (bench, scenario) = (bench.clone(), Arc::clone(scenario));
+                let places = Arc::clone(&places);
+                plays.spawn(async move {
+                    let _place = places.acquire_owned().await;
+                    let begun = Instant::now();
+                    let played = if hot {
+                        hot::play(&bench, agent, &scenario).await
+                    } else {
+                        play::play(&bench, agent, &scenario).await
+                    };
+                    judge(scenario, hot, played, begun.elapsed())
+                });
+            }
+        }
+        while let Some(play) = plays.join_next().await {
+            done(play?);
+        }
+        Ok(())
+    })
+}
+
+/// Compares the stories of a scenario's runs, or of its turns; those around them count where they fail.
+fn judge(
+    scenario: Arc<Scenario>,
+    hot: bool,
+    played: anyhow::Result<Vec<Played>>,
+    time: Duration,
+) -> One {
+    let mut one = One {
+        scenario,
+        hot,
+        findings: Vec::new(),
+        violations: BTreeMap::new(),
+        about: None,
+        time,
+    };
+    let played = match played {
+        Ok(played) => played,
+        Err(error) => {
+            one.findings.push(Finding::not_played(&error));
+            return one;
+        }
+    };
+    let mut met: Vec<String> = Vec::new();
+    let mut process = None;
+    for played in &played {
+        met.extend(played.printed.iter().cloned());
+        for (problem, count) in check::violations(&played.printed) {
+            *one.violations.entry(problem).or_default() += count;
+        }
+        let expected = match played.which {
+            Which::Run(number) if hot => Ok(story::expected_hot(&one.scenario, number)),
+            Which::Run(number) => Ok(story::expected(&one.scenario, number)),
+            Which::Ready => hot::ready().map(|ready| story::expected(&ready, 0)),
+            Which::Again => hot::again(process).map(|again| story::expected(&again, 0)),
+        };
+        process = played.process;
+        match expected {
+            Ok(expected) => {
+                let told = story::told(played, &expected);
+                let found = cause::findings(&expected, &told, played, &met);
+                for finding in found {
+                    let known = |it: &Finding| it.fact == finding.fact && it.cause == finding.cause;
+                    if !one.findings.iter().any(known) {
+                        one.findings.push(finding);
+                    }
+                }
+            }
+            Err(error) => one.findings.push(Finding::not_played(&error)),
+        }
+    }
+    one.about = about(&met);
+    one
+}
+
+/// The answer to `initialize` among these lines.
+fn about(lines: &[String]) -> Option<serde_json::Value> {
+    lines.iter().find_map(|line| {
+        let mut message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let result = message["result"].take();
+        (!result["protocolVersion"].is_null()).then_some(result)
+    })
+}
+
+fn report(one: &One, verbose: bool) {
+    say(format_args!(
+        "{:<24} {:<5} {:>6.1} s  {}",
+        one.scenario.name,
+        if one.hot { "hot" } else { "cold" },
+        one.time.as_secs_f64(),
+        row::summary(&one.findings)
+    ));
+    for finding in &one.findings {
+        say(format_args!(
+            "    {:<10} {}: expected {}, told {}",
+            finding.cause,
+            finding.fact,
+            row::shown(finding.expected.as_ref()),
+            row::shown(finding.told.as_ref()),
+        ));
+        say(format_args!("               {}", finding.evidence));
+    }
+    if verbose {
+        for (problem, count) in &one.violations {
+            say(format_args!(
+                "    {count} times against the protocol: {problem}"
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn any_agent_can_take_what_needs_no_feature_of_some() {
+        let all = crate::scenario::read(&[]).unwrap();
+        let taken = |name: &str| {
+            let found = all.iter().find(|scenario| scenario.name == name);
+            is_for_any(found.unwrap())
+        };
+        for name in ["text", "mcp", "resume", "unauthorized", "image"] {
+            assert!(taken(name), "{name}");
+        }
+        for name in [
+            "structured_output",
+            "read_only",
+            "hook_ends_run",
+            "slash_command",
+        ] {
+            assert!(!taken(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! How an agent of which nothing is known is made to ask the mock model.
+
+use std::path::Path;
+
+use anyhow::Context;
+use teamster_mock_model::{Cli, HomeFile, Pointing};
+
+use super::AcpArgs;
+
+/// A family of variables that agents read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WireName {
+    /// `ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`
+    Anthropic,
+    /// `OPENAI_BASE_URL`, `OPENAI_API_KEY`
+    Openai,
+    /// `GOOGLE_GEMINI_BASE_URL`, `GEMINI_API_KEY`
+    Gemini,
+}
+
+impl WireName {
+    const ALL: [Self; 3] = [Self::Anthropic, Self::Openai, Self::Gemini];
+
+    /// Made-up keys, and where the service is.
+    fn variables(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Anthropic => &[
+                ("ANTHROPIC_API_KEY", "sk-ant-mock-000"),
+                ("ANTHROPIC_BASE_URL", "{url}"),
+            ],
+            Self::Openai => &[
+                ("OPENAI_API_KEY", "sk-mock-000"),
+                ("OPENAI_BASE_URL", "{url}/v1"),
+                ("OPENAI_API_BASE", "{url}/v1"),
+                ("OPENAI_HOST", "{url}"),
+            ],
+            Self::Gemini => &[
+                ("GEMINI_API_KEY", "mock-000"),
+                ("GOOGLE_GEMINI_BASE_URL", "{url}"),
+            ],
+        }
+    }
+}
+
+/// The CLI of a command, if the mock model knows it.
+pub(crate) fn known(command: &str) -> Option<Cli> {
+    let words = shell_words::split(command).ok()?;
+    Cli::from_id(Path::new(words.first()?).file_name()?.to_str()?)
+}
+
+/// `NAME=VALUE`.
+pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("it is no NAME=VALUE".to_owned()),
+    }
+}
+
+/// How one agent is pointed at a model.
+pub(crate) struct Spec {
+    /// The name of its program.
+    pub(crate) name: String,
+    cli: Option<Cli>,
+    /// In whose values the address is still to be put.
+    env: Vec<(String, String)>,
+    files: Vec<(String, String)>,
+    model: Option<String>,
+}
+
+impl Spec {
+    pub(crate) fn new(command: &str, args: &AcpArgs) -> anyhow::Result<Self> {
+        let words = shell_words::split(command)?;
+        let program = words.first().map(Path::new).and_then(Path::file_name);
+        let name = program.context("`--acp` needs a command, as in `--acp \"my-agent --acp\"`")?;
+        let cli = known(command);
+        let wires = match (args.wire, cli) {
+            (Some(wire), _) => vec![wire],
+            (None, Some(_)) => Vec::new(),
+            (None, None) => WireName::ALL.to_vec(),
+        };
+        let of_wires = wires.into_iter().flat_map(WireName::variables);
+        let of_wires = of_wires.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let files = args.files.iter().map(|(path, file)| {
+            let content =
+                std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+            Ok((path.clone(), content))
+        });
+        Ok(Self {
+            name: name.to_string_lossy().into_owned(),
+            cli,
+            env: of_wires.chain(args.env.iter().cloned()).collect(),
+            files: files.collect::<anyhow::Result<_>>()?,
+            model: args.model.clone(),
+        })
+    }
+
+    /// Pointed at this address.
+    pub(crate) fn point_at(&self, url: &str) -> Pointing {
+        let mut pointing = self.cli.map(|cli| cli.point_at(url)).unwrap_or_default();
+        // They are of its runs; as an ACP agent it has them from files.
+        pointing.args.clear();
+        let env = self.env.iter();
+        pointing
+            .env
+            .extend(env.map(|(name, value)| (name.clone(), value.replace("{url}", url))));
+        let files = self.files.iter();
+        pointing.files.extend(
+            files.map(|(path, content)| HomeFile::new(path, content.replace("{url}", url))),
+        );
+        if self.model.is_some() {
+            pointing.model.clone_from(&self.model);
+        }
+        pointing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_assignment_has_a_name() {
+        let is = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(assignment("A=b=c"), is("A", "b=c"));
+        assert!(assignment("A").is_err());
+        assert!(assignment("=b").is_err());
+    }
+
+    #[test]
+    fn known_programs_are_known_by_their_names() {
+        assert_eq!(known("/opt/bin/gemini --acp"), Some(Cli::Gemini));
+        assert_eq!(known("my-agent --acp"), None);
+        assert_eq!(known("'"), None);
+    }
+
+    #[test]
+    fn the_address_stands_where_it_is_wanted() {
+        let spec = Spec {
+            name: "x".into(),
+            cli: None,
+            env: vec![("A".into(), "{url}/v1".into())],
+            files: vec![("c.json".into(), "{\"u\": \"{url}\"}".into())],
+            model: Some("m".into()),
+        };
+        let pointing = spec.point_at("http://h:1");
+        assert_eq!(pointing.env, [("A".to_owned(), "http://h:1/v1".to_owned())]);
+        assert_eq!(pointing.files[0].content, "{\"u\": \"http://h:1\"}");
+        assert_eq!(pointing.model.as_deref(), Some("m"));
+    }
+}

@@ -1,0 +1,295 @@
+//! The row of an agent: what is kept of it, and the page of all rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::One;
+use super::cause::{Cause, Finding};
+use crate::isolation::Network;
+use crate::say;
+
+/// What is known of an agent. The JSON form is kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Row {
+    name: String,
+    /// As it says itself.
+    version: Option<String>,
+    command: String,
+    date: String,
+    network: String,
+    /// The answer to `initialize`.
+    about: Option<Value>,
+    scenarios: BTreeMap<String, Cells>,
+    /// What is against the protocol's schema, and how often.
+    violations: BTreeMap<String, usize>,
+}
+
+/// A scenario as runs, and as turns of a session. Absent where it was not played so.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Cells {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cold: Option<Vec<Finding>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hot: Option<Vec<Finding>>,
+}
+
+impl Row {
+    pub(crate) fn new(name: &str, command: &str, network: Network) -> Self {
+        Self {
+            name: name.to_owned(),
+            version: None,
+            command: command.to_owned(),
+            date: jiff::Zoned::now().date().to_string(),
+            network: network.describe().to_owned(),
+            about: None,
+            scenarios: BTreeMap::new(),
+            violations: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, one: One) {
+        if self.about.is_none()
+            && let Some(about) = one.about
+        {
+            let version = about["agentInfo"]["version"].as_str();
+            self.version = version.map(str::to_owned);
+            self.about = Some(about);
+        }
+        for (problem, count) in one.violations {
+            *self.violations.entry(problem).or_default() += count;
+        }
+        let cells = self.scenarios.entry(one.scenario.name.clone()).or_default();
+        let cell = if one.hot {
+            &mut cells.hot
+        } else {
+            &mut cells.cold
+        };
+        *cell = Some(one.findings);
+    }
+
+    fn cells(&self) -> impl Iterator<Item = &Vec<Finding>> {
+        let cells = self.scenarios.values();
+        cells.flat_map(|cells| cells.cold.iter().chain(&cells.hot))
+    }
+
+    /// How many facts differ by this cause.
+    pub(crate) fn count(&self, cause: Cause) -> usize {
+        let findings = self.cells().flatten();
+        findings.filter(|finding| finding.cause == cause).count()
+    }
+
+    /// The row, and the sums.
+    pub(crate) fn print(&self, time: Duration) {
+        let version = self.version.as_deref().unwrap_or("of an unknown version");
+        say(format_args!("\n{} {version}", self.name));
+        for (scenario, cells) in &self.scenarios {
+            say(format_args!(
+                "  {scenario:<24} {:<32} {}",
+                cell(cells.cold.as_ref()),
+                cell(cells.hot.as_ref())
+            ));
+        }
+        for (problem, count) in &self.violations {
+            say(format_args!(
+                "against the protocol, {count} times: {problem}"
+            ));
+        }
+        let all = self.cells().count();
+        let same = self.cells().filter(|findings| findings.is_empty()).count();
+        say(format_args!(
+            "{same} of {all} the same in {} s; what differs is by: {}",
+            time.as_secs(),
+            sums(self.cells().flatten())
+        ));
+    }
+
+    /// Keeps it.
+    pub(crate) fn save(&self) -> anyhow::Result<()> {
+        let path = folder().join(format!("{}.json", self.name));
+        std::fs::create_dir_all(folder())?;
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+fn folder() -> PathBuf {
+    crate::here().join("acp")
+}
+
+/// A finding in a few words, for a table.
+fn cell(findings: Option<&Vec<Finding>>) -> String {
+    findings.map_or_else(|| "–".to_owned(), |findings| summary(findings))
+}
+
+/// How much differs, and by whom.
+pub(crate) fn summary(findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return "same".to_owned();
+    }
+    format!("same but for {}", sums(findings.iter()))
+}
+
+fn sums<'f>(findings: impl Iterator<Item = &'f Finding>) -> String {
+    let mut sums: BTreeMap<Cause, usize> = BTreeMap::new();
+    for finding in findings {
+        *sums.entry(finding.cause).or_default() += 1;
+    }
+    let sums: Vec<_> = sums
+        .iter()
+        .map(|(cause, count)| format!("{count} {cause}"))
+        .collect();
+    if sums.is_empty() {
+        "nobody".to_owned()
+    } else {
+        sums.join(", ")
+    }
+}
+
+/// A value of a fact.
+pub(crate) fn shown(value: Option<&Value>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), Value::to_string)
+}
+
+/// All rows that are kept, by name.
+fn rows() -> anyhow::Result<Vec<Row>> {
+    let mut rows: Vec<Row> = Vec::new();
+    for entry in std::fs::read_dir(folder())? {
+        let path = entry?.path();
+        let text = std::fs::read_to_string(&path)?;
+        rows.push(serde_json::from_str(&text).with_context(|| path.display().to_string())?);
+    }
+    rows.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(rows)
+}
+
+/// Writes `docs/acp-agents.md`.
+pub(crate) fn write_page() -> anyhow::Result<()> {
+    let path = crate::root().join("docs/acp-agents.md");
+    std::fs::write(&path, page(&rows()?)?)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn page(rows: &[Row]) -> anyhow::Result<String> {
+    let mut page = String::new();
+    let out = &mut page;
+    writeln!(
+        out,
+        "# ACP agents\n\n\
+         Written by `cargo xtask conformance --acp \"CMD\" --save NAME`; do not edit.\n\n\
+         Each agent is the real program, named by its command (`acp:CMD`) and played the scenarios of \
+         [conformance.md](conformance.md) that need no feature which only some agents have. A cell is \
+         `same`, or how many facts of the story differ and by whom:\n\n\
+         - **teamster**: the agent printed it, and teamster did not tell it\n\
+         - **agent**: it does it otherwise, or does not print it; *against the protocol* where what it prints \
+         is not as the protocol's schema has it, *as it declares* where it says itself that it cannot\n\
+         - **protocol**: the protocol has no means for it\n\
+         - **setup**: the agent did not ask the mock model\n\n\
+         `cold` is a process for each run, `hot` a turn of a session whose process is there already.\n"
+    )?;
+    writeln!(
+        out,
+        "| Agent | Version | Command | Run on | Same | Differences by |"
+    )?;
+    writeln!(out, "|---|---|---|---|---|---|")?;
+    for row in rows {
+        let same = row.cells().filter(|findings| findings.is_empty()).count();
+        writeln!(
+            out,
+            "| {} | {} | `{}` | {} | {same} of {} | {} |",
+            row.name,
+            row.version.as_deref().unwrap_or("–"),
+            row.command,
+            row.date,
+            row.cells().count(),
+            sums(row.cells().flatten())
+        )?;
+    }
+    table(out, rows)?;
+    for row in rows {
+        details(out, row)?;
+    }
+    Ok(page)
+}
+
+fn table(out: &mut String, rows: &[Row]) -> anyhow::Result<()> {
+    let names: BTreeSet<_> = rows.iter().flat_map(|row| row.scenarios.keys()).collect();
+    write!(out, "\n## Scenarios\n\n| Scenario |")?;
+    for row in rows {
+        write!(out, " {} cold | hot |", row.name)?;
+    }
+    writeln!(out, "\n|---|{}", "---|".repeat(rows.len() * 2))?;
+    for name in names {
+        write!(out, "| `{name}` |")?;
+        for row in rows {
+            let cells = row.scenarios.get(name).cloned().unwrap_or_default();
+            write!(
+                out,
+                " {} | {} |",
+                cell(cells.cold.as_ref()),
+                cell(cells.hot.as_ref())
+            )?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// What differs, each kind once with its scenarios.
+fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
+    writeln!(out, "\n## {}\n", row.name)?;
+    let mut kinds: BTreeMap<(Cause, &str), (BTreeSet<&str>, &Finding)> = BTreeMap::new();
+    for (scenario, cells) in &row.scenarios {
+        for finding in cells.cold.iter().chain(&cells.hot).flatten() {
+            let known = kinds.entry((finding.cause, &finding.fact));
+            let (scenarios, _) = known.or_insert_with(|| (BTreeSet::new(), finding));
+            scenarios.insert(scenario);
+        }
+    }
+    if !kinds.is_empty() {
+        writeln!(
+            out,
+            "| Cause | Fact | Scenarios | For example |\n|---|---|---|---|"
+        )?;
+    }
+    for ((cause, fact), (scenarios, finding)) in kinds {
+        let scenarios: Vec<_> = scenarios.iter().map(|name| format!("`{name}`")).collect();
+        let example = format!(
+            "expected {}, told {}: {}",
+            shown(finding.expected.as_ref()),
+            shown(finding.told.as_ref()),
+            finding.evidence
+        );
+        let example = super::check::excerpt(&example).replace('|', "\\|");
+        writeln!(
+            out,
+            "| {cause} | `{fact}` | {} | {example} |",
+            scenarios.join(", ")
+        )?;
+    }
+    if !row.violations.is_empty() {
+        writeln!(out, "\nAgainst the protocol's schema:\n")?;
+        for (problem, count) in &row.violations {
+            writeln!(out, "- {count} times: {problem}")?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kept_rows_give_the_page_that_is_there() {
+        if folder().exists() {
+            let there = std::fs::read_to_string(crate::root().join("docs/acp-agents.md")).unwrap();
+            assert_eq!(page(&rows().unwrap()).unwrap(), there);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Who plays a scenario: a CLI by its provider, or any agent of the Agent Client Protocol by its command.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use teamster::acp::{AcpAgent, OneTurn};
+use teamster::process::CliRuntime;
+use teamster::{
+    AgentError, AgentRuntime, Capabilities, CliInfo, CliProvider, ExecuteParams, RuntimeConfig,
+    SessionCapabilities, SessionOptions, SessionProvider, SessionRuntime,
+};
+use teamster_core::{Decoder, Launch, SessionProtocol};
+use teamster_mock_model::{Cli, Pointing};
+
+use crate::acp::protocol::Watched;
+
+/// Who plays.
+#[derive(Clone, Copy)]
+pub(crate) enum Agent {
+    /// A CLI, by its provider.
+    Cli(Cli),
+    /// Any agent, by its command.
+    Acp(&'static Candidate),
+}
+
+/// An agent that is named by its command.
+pub(crate) struct Candidate {
+    /// A short name for people and files.
+    pub(crate) name: String,
+    agent: AcpAgent,
+    /// How it is pointed at a model with this address.
+    point_at: Box<dyn Fn(&str) -> Pointing + Send + Sync>,
+    /// What it has printed, by the directory in which it works.
+    printed: Arc<Printed>,
+}
+
+/// Lines of agents, by the directory in which they work.
+#[derive(Debug, Default)]
+pub(crate) struct Printed(Mutex<HashMap<PathBuf, Vec<String>>>);
+
+impl Printed {
+    /// Keeps a line.
+    pub(crate) fn keep(&self, directory: &Path, line: &[u8]) {
+        let line = String::from_utf8_lossy(line).into_owned();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(directory.to_owned()).or_default().push(line);
+    }
+
+    /// Takes the lines that there are.
+    fn take(&self, directory: &Path) -> Vec<String> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(directory).unwrap_or_default()
+    }
+}
+
+impl Candidate {
+    /// An agent that this command starts. It lives as long as the program.
+    pub(crate) fn new(
+        name: &str,
+        command: &str,
+        point_at: impl Fn(&str) -> Pointing + Send + Sync + 'static,
+    ) -> anyhow::Result<&'static Self> {
+        let agent = AcpAgent::new(command).map_err(anyhow::Error::msg)?;
+        Ok(Box::leak(Box::new(Self {
+            name: name.to_owned(),
+            agent,
+            point_at: Box::new(point_at),
+            printed: Arc::default(),
+        })))
+    }
+
+    fn provider(&self) -> Recorded {
+        Recorded {
+            agent: self.agent.clone(),
+            printed: Arc::clone(&self.printed),
+        }
+    }
+}
+
+impl Agent {
+    /// Its short name.
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::Cli(cli) => cli.id(),
+            Self::Acp(candidate) => &candidate.name,
+        }
+    }
+
+    /// The CLI, if it is one that the mock model is told of.
+    pub(crate) fn cli(&self) -> Option<Cli> {
+        match self {
+            Self::Cli(cli) => Some(*cli),
+            Self::Acp(_) => None,
+        }
+    }
+
+    /// How it is pointed at a model with this address.
+    pub(crate) fn point_at(&self, url: &str) -> Pointing {
+        match self {
+            Self::Cli(cli) => cli.point_at(url),
+            Self::Acp(candidate) => (candidate.point_at)(url),
+        }
+    }
+
+    /// What its provider can do.
+    pub(crate) fn capabilities(&self) -> anyhow::Result<Capabilities> {
+        match self {
+            Self::Cli(cli) => {
+                let provider = teamster::provider(cli.id());
+                let provider = provider.context("there is no provider of this name")?;
+                Ok(provider.capabilities().clone())
+            }
+            Self::Acp(candidate) => Ok(candidate.agent.capabilities().clone()),
+        }
+    }
+
+    /// A runtime with a process for each run.
+    pub(crate) fn runtime(&self, config: RuntimeConfig) -> anyhow::Result<Arc<dyn AgentRuntime>> {
+        Ok(match self {
+            Self::Cli(cli) => teamster::create_cli_runtime(cli.id(), config)?,
+            Self::Acp(candidate) => {
+                let runtime = CliRuntime::with_config(candidate.provider(), config);
+                Arc::new(OneTurn::new(runtime))
+            }
+        })
+    }
+
+    /// A runtime of sessions.
+    pub(crate) fn sessions(
+        &self,
+        config: RuntimeConfig,
+    ) -> anyhow::Result<Arc<dyn SessionRuntime>> {
+        Ok(match self {
+            Self::Cli(cli) => teamster::create_session_runtime(cli.id(), config)?,
+            Self::Acp(candidate) => Arc::new(CliRuntime::with_config(candidate.provider(), config)),
+        })
+    }
+
+    /// What it has printed in this directory since this was called before, if that is kept.
+    pub(crate) fn printed(&self, directory: &Path) -> Vec<String> {
+        match self {
+            Self::Cli(_) => Vec::new(),
+            Self::Acp(candidate) => candidate.printed.take(directory),
+        }
+    }
+}
+
+impl From<Cli> for Agent {
+    fn from(cli: Cli) -> Self {
+        Self::Cli(cli)
+    }
+}
+
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+/// An agent whose lines are kept.
+#[derive(Clone)]
+struct Recorded {
+    agent: AcpAgent,
+    printed: Arc<Printed>,
+}
+
+impl CliProvider for Recorded {
+    fn info(&self) -> &'static CliInfo {
+        self.agent.info()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.agent.capabilities()
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        self.agent.launch(params)
+    }
+
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        self.agent.decoder(params)
+    }
+}
+
+impl SessionProvider for Recorded {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        self.agent.session_capabilities()
+    }
+
+    fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
+        self.agent.launch_session(options)
+    }
+
+    fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
+        let directory = options.params.working_directory.clone();
+        Box::new(Watched::new(
+            self.agent.protocol(options),
+            directory.unwrap_or_default(),
+            Arc::clone(&self.printed),
+        ))
+    }
+}

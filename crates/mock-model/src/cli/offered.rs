@@ -1,0 +1,398 @@
+//! Calls of tools by the names and JSON Schemas that a request offers: for agents that are not known.
+
+use serde_json::{Map, Value, json};
+
+use super::{Call, Place};
+use crate::Part;
+use crate::wire::{items, text_of};
+
+/// A tool that a request offers to the model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Offer {
+    pub(crate) name: String,
+    /// The JSON Schema of its arguments; null if there is none.
+    schema: Value,
+}
+
+/// The tools of a request in any of the protocols.
+pub(crate) fn offers(body: &Value) -> Vec<Offer> {
+    let tools = items(body, "tools").iter();
+    tools
+        .flat_map(|tool| match tool["functionDeclarations"].as_array() {
+            Some(functions) => functions.iter().collect(),
+            None => vec![tool],
+        })
+        .filter_map(|tool| {
+            // Chat Completions has it in a field of its own.
+            let tool = if tool["function"].is_object() {
+                &tool["function"]
+            } else {
+                tool
+            };
+            let schemas = ["input_schema", "parametersJsonSchema", "parameters"];
+            let schema = schemas.iter().map(|key| &tool[*key]);
+            let name = text_of(tool, "name");
+            (!name.is_empty()).then(|| Offer {
+                name: name.to_owned(),
+                schema: schema
+                    .into_iter()
+                    .find(|schema| schema.is_object())
+                    .cloned()
+                    .unwrap_or_default(),
+            })
+        })
+        .collect()
+}
+
+/// The call of an offered tool that does what a part asks for; `None` if no tool is known to do that.
+pub(crate) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+    match part {
+        Part::Shell(command) => shell(command, false, place),
+        Part::BackgroundShell(command) => shell(command, true, place),
+        Part::ReadFile(path) => {
+            let tool = named(place, READ)?;
+            let mut input = Map::new();
+            put(tool, &mut input, PATHS, &place.absolute(path).into())?;
+            Some(tool.call(input))
+        }
+        Part::WriteFile { path, content } => {
+            let tool = named(place, WRITE)?;
+            let mut input = Map::new();
+            put(tool, &mut input, PATHS, &place.absolute(path).into())?;
+            put(tool, &mut input, CONTENTS, &content.as_str().into())?;
+            Some(tool.call(input))
+        }
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => mcp(server, tool, arguments, place),
+        Part::Agent { prompt, .. } => {
+            let tool = named(place, AGENT)?;
+            let mut input = Map::new();
+            put(tool, &mut input, PROMPTS, &prompt.as_str().into())?;
+            Some(tool.call(input))
+        }
+        Part::Plan(entries) => {
+            let tool = named(place, PLAN)?;
+            let (list, schema) = tool.property(|schema| schema["type"] == "array")?;
+            let entry = |entry: &String| {
+                let item = &schema["items"];
+                let mut fields = Map::new();
+                let text = property(item, ENTRIES).unwrap_or("content");
+                fields.insert(text.to_owned(), entry.as_str().into());
+                fill(item, &mut fields);
+                Value::Object(fields)
+            };
+            let entries = entries.iter().map(entry).collect();
+            Some(tool.call(Map::from_iter([(list.to_owned(), entries)])))
+        }
+        Part::WebSearch(query) => {
+            let tool = named(place, SEARCH)?;
+            let mut input = Map::new();
+            put(tool, &mut input, QUERIES, &query.as_str().into())?;
+            Some(tool.call(input))
+        }
+        _ => None,
+    }
+}
+
+// Names without what is no letter or digit, in lower case; the likeliest first.
+const SHELL: &[&str] = &[
+    "bash",
+    "shell",
+    "runshellcommand",
+    "runcommand",
+    "runcommands",
+    "executecommand",
+    "executebash",
+    "terminal",
+    "runterminalcommand",
+    "runterminalcmd",
+    "developershell",
+    "shellcommand",
+    "exec",
+    "execute",
+];
+const READ: &[&str] = &[
+    "read",
+    "readfile",
+    "readfiles",
+    "viewfile",
+    "view",
+    "openfile",
+    "cat",
+];
+const WRITE: &[&str] = &[
+    "write",
+    "writefile",
+    "writetofile",
+    "createfile",
+    "savefile",
+    "create",
+    "save",
+    "editor",
+];
+const AGENT: &[&str] = &["task", "agent", "subagent", "newtask", "delegate"];
+const PLAN: &[&str] = &[
+    "todowrite",
+    "writetodos",
+    "todolist",
+    "settodolist",
+    "updatetodolist",
+    "updateplan",
+    "todo",
+    "plan",
+];
+const SEARCH: &[&str] = &["websearch", "searchweb", "googlewebsearch", "search"];
+
+const COMMANDS: &[&str] = &["command", "commands", "cmd", "script", "code"];
+const PATHS: &[&str] = &[
+    "filepath",
+    "absolutepath",
+    "path",
+    "filename",
+    "file",
+    "files",
+    "paths",
+    "filepaths",
+];
+const CONTENTS: &[&str] = &["content", "contents", "filetext", "newtext", "text"];
+const PROMPTS: &[&str] = &["prompt", "message", "task", "instructions", "description"];
+const ENTRIES: &[&str] = &["content", "description", "title", "step", "task", "text"];
+const QUERIES: &[&str] = &["query", "q", "search", "queries"];
+
+fn shell(command: &str, in_background: bool, place: &Place<'_>) -> Option<Call> {
+    let by_argument = || {
+        let takes = |offer: &&Offer| property(&offer.schema, &COMMANDS[..3]).is_some();
+        place.offers.iter().find(takes)
+    };
+    let tool = named(place, SHELL).or_else(by_argument)?;
+    let mut input = Map::new();
+    put(tool, &mut input, COMMANDS, &command.into())?;
+    if in_background {
+        let (flag, _) = tool.property(|schema| schema["type"] == "boolean")?;
+        input.insert(flag.to_owned(), true.into());
+    }
+    Some(tool.call(input))
+}
+
+/// Names are made of the server's and the tool's in one of many ways.
+fn mcp(server: &str, tool: &str, arguments: &Value, place: &Place<'_>) -> Option<Call> {
+    let (server_name, tool_name) = (plain(server), plain(tool));
+    let is_it = |offer: &&Offer| {
+        let name = plain(&offer.name);
+        let rest = name.strip_suffix(&tool_name);
+        rest.is_some_and(|rest| rest.ends_with(&server_name))
+    };
+    let same = |offer: &&Offer| offer.name == tool;
+    let mut offers = place.offers.iter();
+    let found = offers.clone().find(is_it).or_else(|| offers.find(same));
+    if let Some(offer) = found {
+        return Some(Call::new(&offer.name, arguments.clone()));
+    }
+    // One tool for those of all servers.
+    let offer = named(place, &["usemcptool", "mcpcalltool", "callmcptool"])?;
+    let input = json!({
+        property(&offer.schema, &["servername", "server"])?: server,
+        property(&offer.schema, &["toolname", "tool", "name"])?: tool,
+        property(&offer.schema, &["arguments", "args", "input"])?: arguments,
+    });
+    Some(Call::new(&offer.name, input))
+}
+
+/// The offered tool with the likeliest of these names.
+fn named<'p>(place: &Place<'p>, names: &[&str]) -> Option<&'p Offer> {
+    let offers = place.offers;
+    names
+        .iter()
+        .find_map(|name| offers.iter().find(|offer| plain(&offer.name) == *name))
+}
+
+/// Lower case, and nothing but letters and digits.
+fn plain(name: &str) -> String {
+    let name = name.chars().filter(char::is_ascii_alphanumeric);
+    name.map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The property of an object's schema with the likeliest of these names.
+fn property<'s>(schema: &'s Value, names: &[&str]) -> Option<&'s str> {
+    let properties = schema["properties"].as_object()?;
+    let found = |name: &&str| properties.keys().find(|key| plain(key) == *name);
+    names.iter().find_map(found).map(String::as_str)
+}
+
+/// Puts an argument under the likeliest of these names, as a list or in an object where the schema wants
+/// that.
+fn put(tool: &Offer, input: &mut Map<String, Value>, names: &[&str], value: &Value) -> Option<()> {
+    let name = property(&tool.schema, names)?;
+    let schema = &tool.schema["properties"][name];
+    input.insert(name.to_owned(), shaped(schema, names, value));
+    Some(())
+}
+
+fn shaped(schema: &Value, names: &[&str], value: &Value) -> Value {
+    let choices = ["anyOf", "oneOf"].map(|key| items(schema, key));
+    let takes_text = |schema: &&Value| schema["type"] == "string";
+    if choices
+        .iter()
+        .any(|them| them.iter().any(|it| takes_text(&it)))
+    {
+        return value.clone();
+    }
+    let schema = choices
+        .iter()
+        .find_map(|them| them.first())
+        .unwrap_or(schema);
+    match schema["type"].as_str() {
+        Some("array") => json!([shaped(&schema["items"], names, value)]),
+        Some("object") => {
+            let mut fields = Map::new();
+            if let Some(name) = property(schema, names) {
+                fields.insert(name.to_owned(), value.clone());
+            }
+            fill(schema, &mut fields);
+            Value::Object(fields)
+        }
+        _ => value.clone(),
+    }
+}
+
+/// Adds what else a schema requires.
+fn fill(schema: &Value, fields: &mut Map<String, Value>) {
+    for name in items(schema, "required").iter().filter_map(Value::as_str) {
+        if fields.contains_key(name) {
+            continue;
+        }
+        let schema = &schema["properties"][name];
+        let chosen = items(schema, "enum").first().cloned();
+        let value = chosen.unwrap_or_else(|| match schema["type"].as_str() {
+            Some("boolean") => false.into(),
+            Some("integer" | "number") => 1.into(),
+            Some("array") => json!([]),
+            Some("object") => json!({}),
+            _ => name.into(),
+        });
+        fields.insert(name.to_owned(), value);
+    }
+}
+
+impl Offer {
+    fn call(&self, mut input: Map<String, Value>) -> Call {
+        fill(&self.schema, &mut input);
+        Call::new(&self.name, Value::Object(input))
+    }
+
+    /// The first property whose schema is like this.
+    fn property(&self, is_it: impl Fn(&Value) -> bool) -> Option<(&str, &Value)> {
+        let properties = self.schema["properties"].as_object()?;
+        let mut found = properties.iter().filter(|(_, schema)| is_it(schema));
+        found.next().map(|(name, schema)| (name.as_str(), schema))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[allow(clippy::needless_pass_by_value, reason = "made in place")]
+    fn object(properties: Value, required: &[&str]) -> Value {
+        json!({"type": "object", "properties": properties, "required": required})
+    }
+
+    fn called(tools: &Value, part: &Part) -> Option<(String, Value)> {
+        let offers = offers(&json!({"tools": tools}));
+        let place = Place {
+            directory: Some(Path::new("/w")),
+            tools: &[],
+            offers: &offers,
+        };
+        call(part, &place).map(|call| (call.name, call.input))
+    }
+
+    #[test]
+    fn tools_are_found_in_every_protocol() {
+        let schema = object(json!({"command": {"type": "string"}}), &["command"]);
+        for tools in [
+            json!([{"type": "function", "function": {"name": "x", "parameters": schema}}]),
+            json!([{"type": "function", "name": "x", "parameters": schema}]),
+            json!([{"name": "x", "input_schema": schema}]),
+            json!([{"functionDeclarations": [{"name": "x", "parametersJsonSchema": schema}]}]),
+        ] {
+            let found = offers(&json!({"tools": tools}));
+            assert_eq!(
+                found,
+                [Offer {
+                    name: "x".into(),
+                    schema: schema.clone()
+                }]
+            );
+            let (name, input) = called(&tools, &Part::Shell("ls".into())).unwrap();
+            assert_eq!((&*name, input), ("x", json!({"command": "ls"})));
+        }
+        assert_eq!(offers(&json!({})), []);
+    }
+
+    #[test]
+    fn arguments_have_the_form_that_the_schema_wants() {
+        let text = json!({"type": "string"});
+        let tools = json!([
+            {"name": "run_commands", "input_schema": object(json!({
+                "commands": {"type": "array", "items": text},
+                "requires_approval": {"type": "boolean"},
+            }), &["commands", "requires_approval"])},
+            {"name": "read_files", "input_schema": object(json!({
+                "files": {"type": "array", "items": object(json!({"path": text}), &["path"])},
+            }), &["files"])},
+            {"name": "Write", "input_schema": object(json!({
+                "filePath": text, "content": text,
+            }), &["filePath", "content"])},
+            {"name": "todo_write", "input_schema": object(json!({
+                "todos": {"type": "array", "items": object(json!({
+                    "content": text, "status": {"type": "string", "enum": ["pending", "done"]},
+                }), &["content", "status"])},
+            }), &["todos"])},
+            {"name": "mcp__tiny__echo", "input_schema": object(json!({}), &[])},
+        ]);
+        for (part, name, input) in [
+            (
+                Part::Shell("ls".into()),
+                "run_commands",
+                json!({"commands": ["ls"], "requires_approval": false}),
+            ),
+            (
+                Part::ReadFile("a".into()),
+                "read_files",
+                json!({"files": [{"path": "/w/a"}]}),
+            ),
+            (
+                Part::WriteFile {
+                    path: "b".into(),
+                    content: "c".into(),
+                },
+                "Write",
+                json!({"filePath": "/w/b", "content": "c"}),
+            ),
+            (
+                Part::Plan(vec!["d".into()]),
+                "todo_write",
+                json!({"todos": [{"content": "d", "status": "pending"}]}),
+            ),
+            (
+                Part::Mcp {
+                    server: "tiny".into(),
+                    tool: "echo".into(),
+                    arguments: json!({"text": "e"}),
+                },
+                "mcp__tiny__echo",
+                json!({"text": "e"}),
+            ),
+        ] {
+            assert_eq!(called(&tools, &part), Some((name.to_owned(), input)));
+        }
+        assert_eq!(called(&tools, &Part::WebSearch("x".into())), None);
+        assert_eq!(called(&json!([]), &Part::Shell("ls".into())), None);
+    }
+}
