@@ -353,7 +353,7 @@ fn details(rows: &[Row], out: &mut impl Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teamster_core::grammar::Violation;
+    use teamster_core::provider::grammar::Violation;
     use teamster_testkit::fixture::Meta;
 
     #[test]

@@ -2,9 +2,10 @@
 
 mod info;
 
+use teamster_core::provider::{Decoder, Launch, SessionProtocol, Stdin};
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
-    PermissionMode, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider, Stdin,
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
+    SessionCapabilities, SessionOptions, SessionProvider,
 };
 
 use crate::dialect::Plain;
@@ -66,7 +67,7 @@ impl AcpAgent {
     /// the agent's name; what is secret goes to the environment.
     pub fn new(command: &str) -> Result<Self, AgentError> {
         let invalid = |problem: &str| {
-            let shown = teamster_core::excerpt(command.trim(), 100);
+            let shown = teamster_core::text::excerpt(command.trim(), 100);
             Err(AgentError::invalid_params(format!(
                 "{}{shown}: {problem}",
                 Self::PREFIX

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use teamster_core::{
-    AgentError, CostSource, ErrorKind, ModelUsage, PermissionMode, Usage, without_colors,
-};
+use teamster_core::text::without_colors;
+use teamster_core::{AgentError, CostSource, ErrorKind, ModelUsage, PermissionMode, Usage};
 
 use crate::cost::SessionCost;
 use crate::errors::{During, RpcError};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use teamster_core::json_line::or_default;
+use teamster_core::provider::json_line::or_default;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 /// What was asked for when an error came.

@@ -1,7 +1,7 @@
 //! Hot sessions with any agent that speaks the Agent Client Protocol (ACP).
 //!
 //! The protocol is JSON-RPC, one message a line, on the agent's stdin and stdout. [`AcpProtocol`] is its
-//! client's side as a [`SessionProtocol`](teamster_core::SessionProtocol): pure, without a process. What
+//! client's side as a [`SessionProtocol`](teamster_core::provider::SessionProtocol): pure, without a process. What
 //! one agent does in its own way is its [`Dialect`]; what a session is opened with are its
 //! [`Settings`].
 //!

@@ -1,8 +1,9 @@
 //! Runs of an agent that can only be talked to.
 
+use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, EventStream,
-    ExecuteParams, RunAssembler, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
+    ExecuteParams, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
 };
 
 /// A runtime whose every run is a session of one turn: opened, played and closed. Nobody is asked for a

@@ -11,11 +11,13 @@ use std::collections::{HashSet, VecDeque};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::json_line::{self, parse};
-use teamster_core::surrogates::Joiner;
+use teamster_core::provider::json_line::{self, parse};
+use teamster_core::provider::surrogates::Joiner;
+use teamster_core::provider::{
+    Decoder, Events, Exchange, Exit, Order, OrderId, RunSummary, SessionProtocol,
+};
 use teamster_core::{
-    AgentError, AgentEvent, Decoder, ErrorCode, ErrorKind, Events, Exchange, Exit, Id, Order,
-    OrderId, PermissionAnswer, RunSummary, SessionProtocol, Turn, TurnEnd,
+    AgentError, AgentEvent, ErrorCode, ErrorKind, Id, PermissionAnswer, Turn, TurnEnd,
 };
 
 use crate::dialect::{Dialect, Figures, Next};

@@ -10,10 +10,12 @@ use std::collections::VecDeque;
 use std::str::Lines;
 
 use serde_json::{Value, json};
+use teamster_core::provider::{
+    Exchange, Exit, Order, OrderId, SessionAssembler, SessionProtocol, grammar,
+};
 use teamster_core::{
-    AgentError, AgentEvent, Decision, Exchange, ExecuteParams, Exit, Order, OrderId, Permission,
-    PermissionAnswer, PermissionRequest, RunResult, SessionAssembler, SessionOptions,
-    SessionProtocol, SessionProvider, Turn, grammar,
+    AgentError, AgentEvent, Decision, ExecuteParams, Permission, PermissionAnswer,
+    PermissionRequest, RunResult, SessionOptions, SessionProvider, Turn,
 };
 
 pub use in_any_order::in_any_order;

@@ -1,7 +1,8 @@
 //! Tool calls, as the protocol tells of them.
 
 use serde_json::{Map, Value, json};
-use teamster_core::{AgentEvent, ChangeKind, FileChange, Id, McpTool, ToolKind, mcp_content};
+use teamster_core::provider::mcp_content;
+use teamster_core::{AgentEvent, ChangeKind, FileChange, Id, McpTool, ToolKind};
 
 /// What an agent has told of a tool call so far.
 #[derive(Debug, Clone, Default)]

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::json_line::{or_default, parse};
+use teamster_core::provider::json_line::{or_default, parse};
 
 /// One line: a request, a notification or a response.
 #[derive(Deserialize)]

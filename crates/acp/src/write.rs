@@ -16,7 +16,8 @@ use agent_client_protocol_schema::v1::{
 use base64::Engine;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use teamster_core::{AgentError, Exchange, Image, ImageSource, McpServer, McpTransport};
+use teamster_core::provider::Exchange;
+use teamster_core::{AgentError, Image, ImageSource, McpServer, McpTransport};
 
 use crate::settings::Settings;
 

@@ -1,7 +1,7 @@
 //! Claude Code in an agent loop.
 
 use serde_json::{Map, Value, json};
-use teamster_core::{LoopContext, LoopSettings, LoopSupport};
+use teamster_core::provider::{LoopContext, LoopSettings, LoopSupport};
 
 pub(crate) const SUPPORT: LoopSupport = {
     let mut support = LoopSupport::new();

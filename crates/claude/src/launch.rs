@@ -10,9 +10,10 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use teamster_core::provider::{Args, Launch, Signal, Stdin, StopStep, is_uuid};
 use teamster_core::{
-    AgentError, Args, ErrorKind, ExecuteParams, Image, ImageSource, Launch, PermissionMode, Signal,
-    Stdin, StopStep, SystemPrompt, Timeouts, is_uuid,
+    AgentError, ErrorKind, ExecuteParams, Image, ImageSource, PermissionMode, SystemPrompt,
+    Timeouts,
 };
 
 use crate::{CAPABILITIES, INFO};

@@ -12,10 +12,10 @@ mod launch;
 mod session;
 mod transcript;
 
+use teamster_core::provider::{Decoder, Launch, SessionProtocol};
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
-    PermissionMode, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
-    SystemPromptSupport,
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
+    SessionCapabilities, SessionOptions, SessionProvider, SystemPromptSupport,
 };
 
 pub use decoder::ClaudeDecoder;

@@ -14,10 +14,12 @@ mod wire;
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
+use teamster_core::provider::{
+    Activity, Decoder, Events, Exchange, Exit, Order, OrderId, RunSummary, SessionProtocol,
+};
 use teamster_core::{
-    Activity, AgentError, AgentEvent, Decoder, ErrorCode, ErrorEvent, ErrorKind, Events, Exchange,
-    Exit, Id, Order, OrderId, PermissionMode, RunSummary, SessionCapabilities, SessionOptions,
-    SessionProtocol, TurnEnd, Usage,
+    AgentError, AgentEvent, ErrorCode, ErrorEvent, ErrorKind, Id, PermissionMode,
+    SessionCapabilities, SessionOptions, TurnEnd, Usage,
 };
 
 use crate::ClaudeDecoder;

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use serde::Deserialize;
-use teamster_core::{ExecuteParams, is_uuid};
+use teamster_core::ExecuteParams;
+use teamster_core::provider::is_uuid;
 
 use crate::decoder::{Baseline, ModelUsageLine, SessionTotals};
 

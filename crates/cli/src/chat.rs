@@ -19,7 +19,7 @@ use std::time::Duration;
 use anyhow::Context;
 use teamster::process::find_program;
 use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, RuntimeConfig, SessionOptions};
-use teamster_core::RunAssembler;
+use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
 
 use crate::args::ChatArgs;

@@ -17,7 +17,7 @@ use teamster::agent_loop::{
 use teamster::process::{LineObserver, StartObserver};
 use teamster::usage::{Places, TickMeter};
 use teamster::{CliInfo, ErrorCode, RuntimeConfig};
-use teamster_core::excerpt;
+use teamster_core::text::excerpt;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::LoopArgs;

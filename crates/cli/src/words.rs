@@ -7,8 +7,8 @@ use std::path::Path;
 use console::{measure_text_width, truncate_str};
 use serde_json::Value;
 use teamster::{CostSource, RunResult, Usage};
-use teamster_core::is_bidi_control;
-pub(crate) use teamster_core::one_line;
+use teamster_core::text::is_bidi_control;
+pub(crate) use teamster_core::text::one_line;
 
 /// Milliseconds as `0.3s`, `42s`, `2m 05s` or `1h 00m`.
 pub(crate) fn duration_ms(ms: u64) -> String {

@@ -9,9 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use teamster_core::provider::{Args, Launch, Signal, Stdin, StopStep, is_uuid};
 use teamster_core::{
-    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, Launch,
-    PermissionMode, Signal, Stdin, StopStep, SystemPrompt, Timeouts, is_uuid,
+    AgentError, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, PermissionMode,
+    SystemPrompt, Timeouts,
 };
 
 use crate::{CAPABILITIES, INFO};

@@ -13,9 +13,10 @@ mod transcript;
 
 use std::path::{Path, PathBuf};
 
+use teamster_core::provider::{Decoder, Launch};
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
-    PermissionMode, SystemPromptSupport,
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
+    SystemPromptSupport,
 };
 
 pub use decoder::CodexDecoder;

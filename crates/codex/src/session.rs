@@ -14,9 +14,8 @@ mod protocol;
 mod turn;
 mod usage;
 
-use teamster_core::{
-    AgentError, Launch, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
-};
+use teamster_core::provider::{Launch, SessionProtocol};
+use teamster_core::{AgentError, SessionCapabilities, SessionOptions, SessionProvider};
 
 use crate::{Codex, launch};
 use protocol::CodexSession;

@@ -13,7 +13,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use teamster_core::{ExecuteParams, OtherRecordFiles, RecordFiles, Usage, is_uuid};
+use teamster_core::provider::{OtherRecordFiles, RecordFiles, is_uuid};
+use teamster_core::{ExecuteParams, Usage};
 
 use crate::decoder::wire::Object;
 use crate::decoder::{Baseline, Totals};

@@ -1,6 +1,7 @@
 //! Which session a recorded command line is about.
 
-use teamster_core::{ExecuteParams, is_uuid};
+use teamster_core::ExecuteParams;
+use teamster_core::provider::is_uuid;
 
 /// The flags that name a session.
 const FLAGS: &[&str] = &["--session-id", "--resume", "-r"];

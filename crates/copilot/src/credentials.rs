@@ -1,6 +1,6 @@
 //! Where a login of GitHub Copilot CLI shows.
 
-use teamster_core::{CredentialFile, Credentials, FileLocation, Sign};
+use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 
 pub(crate) const CREDENTIALS: Credentials = {
     let mut places = Credentials::in_places(

@@ -7,7 +7,7 @@ use teamster_acp::{
     Chunk, Dialect, During, Figures, ModeSwitch, Next, RpcError, Tool, ToolCall, ToolEnd,
     TurnSoFar, Words,
 };
-use teamster_core::json_line::parse;
+use teamster_core::provider::json_line::parse;
 use teamster_core::{
     AgentError, AgentEvent, ChangeKind, ErrorKind, ExecuteParams, FileChange, PermissionMode,
     ToolKind, Usage,

@@ -8,9 +8,9 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf, absolute};
 
+use teamster_core::provider::{Args, Launch, RecordFiles, Stdin, is_uuid};
 use teamster_core::{
-    AgentError, Args, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, Launch,
-    PermissionMode, RecordFiles, Stdin, is_uuid,
+    AgentError, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, PermissionMode,
 };
 
 use crate::{CAPABILITIES, INFO};

@@ -14,9 +14,9 @@ mod transcript;
 
 use std::path::{Path, PathBuf};
 
+use teamster_core::provider::{Decoder, Launch};
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
-    PermissionMode,
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
 };
 
 pub use decoder::CopilotDecoder;

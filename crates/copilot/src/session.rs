@@ -1,9 +1,8 @@
 //! Sessions: one process of GitHub Copilot CLI for many turns, as an agent of the Agent Client Protocol.
 
 use teamster_acp::{AcpProtocol, SESSION_CAPABILITIES, Settings};
-use teamster_core::{
-    AgentError, Launch, SessionCapabilities, SessionOptions, SessionProtocol, SessionProvider,
-};
+use teamster_core::provider::{Launch, SessionProtocol};
+use teamster_core::{AgentError, SessionCapabilities, SessionOptions, SessionProvider};
 
 use crate::dialect::CopilotDialect;
 use crate::{Copilot, launch};

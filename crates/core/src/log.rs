@@ -159,7 +159,7 @@ mod tests {
             delay_ms: None,
             error: error.clone(),
         };
-        let done = crate::RunAssembler::refuse(error.clone());
+        let done = crate::provider::RunAssembler::refuse(error.clone());
         let events = [
             AgentEvent::Retry(Box::new(retry)),
             AgentEvent::error(error),

@@ -111,7 +111,7 @@ pub const MCP_VARIABLES: &str = "TEAMSTER_MCP_";
 ///
 /// ```
 /// assert_eq!(
-///     teamster_core::mcp_variable("my-srv", "API_KEY"),
+///     teamster_core::provider::mcp_variable("my-srv", "API_KEY"),
 ///     "TEAMSTER_MCP_my_2Dsrv_x_API__KEY"
 /// );
 /// ```
@@ -217,7 +217,7 @@ impl fmt::Debug for McpTransport {
 /// An address without what may be secret in it: user, password and query.
 ///
 /// ```
-/// let shown = teamster_core::without_credentials("https://me:pw@example.com/mcp?key=1");
+/// let shown = teamster_core::provider::without_credentials("https://me:pw@example.com/mcp?key=1");
 /// assert_eq!(shown, "https://example.com/mcp?…");
 /// ```
 pub fn without_credentials(url: &str) -> String {

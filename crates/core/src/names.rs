@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::text::excerpt;
 use crate::{
     AgentError, BudgetKind, ErrorCode, ErrorKind, McpDelivery, NotRetried, PermissionMode,
-    PromptDelivery, RunStatus, ToolKind, excerpt,
+    PromptDelivery, RunStatus, ToolKind,
 };
 
 /// The error of a name that is none of `known`.

@@ -39,7 +39,7 @@ pub fn one_line(text: &str) -> String {
 /// The text without the escape sequences by which programs colour what they write.
 ///
 /// ```
-/// assert_eq!(teamster_core::without_colors("\u{1b}[1;31mError\u{1b}[0m: x"), "Error: x");
+/// assert_eq!(teamster_core::text::without_colors("\u{1b}[1;31mError\u{1b}[0m: x"), "Error: x");
 /// ```
 pub fn without_colors(text: &str) -> Cow<'_, str> {
     let mut parts = text.split("\u{1b}[");

@@ -1,6 +1,6 @@
 //! Where a login of Gemini CLI shows.
 
-use teamster_core::{CredentialFile, Credentials, FileLocation, Sign};
+use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 
 const VARIABLES: &[&str] = &[
     "GEMINI_API_KEY",

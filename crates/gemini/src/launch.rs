@@ -10,10 +10,8 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
-use teamster_core::{
-    AgentError, Args, ErrorKind, ExecuteParams, FilePlace, Launch, PermissionMode, PrivateFile,
-    Stdin, SystemPrompt, Timeouts,
-};
+use teamster_core::provider::{Args, FilePlace, Launch, PrivateFile, Stdin};
+use teamster_core::{AgentError, ErrorKind, ExecuteParams, PermissionMode, SystemPrompt, Timeouts};
 
 use crate::{CAPABILITIES, INFO};
 

@@ -12,9 +12,10 @@ mod launch;
 mod session;
 mod transcript;
 
+use teamster_core::provider::{Decoder, Launch};
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
-    PermissionMode, SystemPromptSupport,
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
+    SystemPromptSupport,
 };
 
 pub use decoder::GeminiDecoder;

@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use teamster_core::{RecordFiles, Usage, is_uuid};
+use teamster_core::Usage;
+use teamster_core::provider::{RecordFiles, is_uuid};
 
 /// What is in the lines that count: figures, and the begin of a session.
 const FIGURES: &[&str] = &["\"tokens\":", "\"projectHash\":"];

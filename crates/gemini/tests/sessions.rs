@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use teamster_acp::replay::{Replay, in_any_order, names, result};
+use teamster_core::provider::Order;
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, Order, PermissionAnswer,
+    AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, PermissionAnswer,
     PermissionMode, RunStatus, SessionOptions, SessionProvider, ToolKind,
 };
 use teamster_gemini::Gemini;

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use teamster_core::{ExecuteParams, LoopContext, LoopSettings, PermissionMode};
+use teamster_core::provider::{LoopContext, LoopSettings};
+use teamster_core::{ExecuteParams, PermissionMode};
 use teamster_mcp::config::parse_available;
 
 use crate::folder::{AgentFolder, ORCHESTRATOR};

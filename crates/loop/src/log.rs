@@ -74,12 +74,12 @@ impl Log {
         let mut written = String::new();
         for line in text.lines() {
             let line = anstream::adapter::strip_str(line.trim_end()).to_string();
-            let line = teamster_core::excerpt(&line, LONGEST_LINE);
+            let line = teamster_core::text::excerpt(&line, LONGEST_LINE);
             written.extend(["[", &stamp, "] ", before]);
             // Nothing that an agent says moves the cursor of whoever looks at it, or shows in another order.
             written.extend(line.chars().map(|c| match c {
                 '\t' => ' ',
-                c if c.is_control() || teamster_core::is_bidi_control(c) => {
+                c if c.is_control() || teamster_core::text::is_bidi_control(c) => {
                     char::REPLACEMENT_CHARACTER
                 }
                 c => c,

@@ -24,7 +24,7 @@ pub struct SettingsError(String);
 pub struct Settings {
     /// `RUNTIME`: which agent, such as `claude`.
     pub agent: &'static CliInfo,
-    /// `ADAPTER`: whether its process stays. Unset, the agent decides ([`LoopSupport::keeps_process`](teamster_core::LoopSupport)).
+    /// `ADAPTER`: whether its process stays. Unset, the agent decides ([`LoopSupport::keeps_process`](teamster_core::provider::LoopSupport)).
     pub adapter: Option<AdapterKind>,
     /// `MIN_SLEEP`, `IDLE_STEP`, `MAX_SLEEP`, `CLEAR_MIN_GAP`.
     pub pace: Pace,
@@ -221,7 +221,7 @@ fn number<T: FromStr>(
         *number = value.parse().map_err(|_| {
             SettingsError(format!(
                 "{name}: a whole number {what} is needed, there is `{}`",
-                teamster_core::excerpt(&value, 40)
+                teamster_core::text::excerpt(&value, 40)
             ))
         })?;
     }

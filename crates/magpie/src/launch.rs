@@ -1,6 +1,7 @@
 //! How Magpie is started.
 
-use teamster_core::{AgentError, Args, ExecuteParams, Launch, PermissionMode, Stdin};
+use teamster_core::provider::{Args, Launch, Stdin};
+use teamster_core::{AgentError, ExecuteParams, PermissionMode};
 
 use crate::{CAPABILITIES, INFO};
 

@@ -6,9 +6,9 @@
 mod decoder;
 mod launch;
 
+use teamster_core::provider::{CredentialFile, Credentials, Decoder, FileLocation, Launch, Sign};
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, CredentialFile, Credentials, Decoder,
-    ExecuteParams, FileLocation, Launch, PermissionMode, Sign,
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, PermissionMode,
 };
 
 pub use decoder::MagpieDecoder;

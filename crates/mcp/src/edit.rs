@@ -12,7 +12,7 @@ mod tests;
 mod toml;
 
 use serde_json::Value;
-use teamster_core::ConfigFormat;
+use teamster_core::provider::ConfigFormat;
 
 use node::Node;
 use splice::line;
@@ -35,7 +35,7 @@ pub enum Clash {
 /// The names in the table `key` of a file's text. A file or table that is empty or not there has none.
 ///
 /// ```
-/// use teamster_core::ConfigFormat;
+/// use teamster_core::provider::ConfigFormat;
 /// use teamster_mcp::edit::names;
 ///
 /// let text = "[mcp_servers.docs]\nurl = \"https://mcp.example.com\"\n";
@@ -56,7 +56,7 @@ pub fn names(text: &str, format: ConfigFormat, key: &str) -> Result<Vec<String>,
 ///
 /// ```
 /// use serde_json::json;
-/// use teamster_core::ConfigFormat;
+/// use teamster_core::provider::ConfigFormat;
 /// use teamster_mcp::edit::{Clash, merge};
 ///
 /// let entry = ("docs".to_owned(), json!({"command": "docs-mcp", "args": ["--quiet"]}));

@@ -57,7 +57,8 @@
 
 use std::path::{Path, PathBuf};
 
-use teamster_core::{AgentError, ConfigEdit, ErrorCode, ErrorKind};
+use teamster_core::provider::ConfigEdit;
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use disk::Disk;
 use folder::Stop;
@@ -117,7 +118,7 @@ pub enum Released {
 ///
 /// ```no_run
 /// use serde_json::json;
-/// use teamster_core::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
+/// use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
 /// use teamster_mcp::lease::{Lease, Released};
 ///
 /// # fn main() -> Result<(), teamster_mcp::lease::LeaseError> {

@@ -10,7 +10,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use teamster_core::{AgentError, ConfigEdit, ErrorCode, ErrorKind, PrivateHome};
+use teamster_core::provider::{ConfigEdit, PrivateHome};
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::edit::{Clash, merge};
 use carry_back::{Stamp, carry_back};

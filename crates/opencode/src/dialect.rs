@@ -7,10 +7,9 @@ use teamster_acp::{
     Approve, Dialect, During, Figures, ModeSwitch, RpcError, SessionCost, Tool, ToolCall, ToolEnd,
     TurnSoFar,
 };
-use teamster_core::json_line::parse;
-use teamster_core::{
-    AgentError, AgentEvent, ErrorKind, ExecuteParams, PermissionMode, excerpt, without_colors,
-};
+use teamster_core::provider::json_line::parse;
+use teamster_core::text::{excerpt, without_colors};
+use teamster_core::{AgentError, AgentEvent, ErrorKind, ExecuteParams, PermissionMode};
 
 use crate::decoder::REASON_BYTES;
 use crate::decoder::errors::{self, CliError};

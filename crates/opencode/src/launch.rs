@@ -10,9 +10,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
+use teamster_core::provider::{Args, Launch, Stdin};
 use teamster_core::{
-    AgentError, Args, ExecuteParams, Image, ImageSource, Launch, McpDelivery, PermissionMode,
-    PromptDelivery, Stdin, Timeouts,
+    AgentError, ExecuteParams, Image, ImageSource, McpDelivery, PermissionMode, PromptDelivery,
+    Timeouts,
 };
 
 use crate::{CAPABILITIES, INFO};

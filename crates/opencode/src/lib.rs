@@ -11,9 +11,10 @@ mod dialect;
 mod launch;
 mod session;
 
+use teamster_core::provider::{Decoder, Launch};
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, Decoder, ExecuteParams, Launch, McpDelivery,
-    PermissionMode, SystemPromptSupport,
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
+    SystemPromptSupport,
 };
 
 pub use decoder::OpenCodeDecoder;

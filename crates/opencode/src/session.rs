@@ -1,9 +1,9 @@
 //! Sessions: one process of OpenCode for many turns, as an agent of the Agent Client Protocol.
 
 use teamster_acp::{AcpProtocol, Approve, SESSION_CAPABILITIES, Settings};
+use teamster_core::provider::{Launch, SessionProtocol};
 use teamster_core::{
-    AgentError, Launch, PermissionMode, SessionCapabilities, SessionOptions, SessionProtocol,
-    SessionProvider,
+    AgentError, PermissionMode, SessionCapabilities, SessionOptions, SessionProvider,
 };
 
 use crate::dialect::OpenCodeDialect;

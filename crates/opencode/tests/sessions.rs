@@ -1,8 +1,9 @@
 //! Recorded sessions of the real program through the protocol.
 
 use teamster_acp::replay::{Replay, in_any_order, names, result};
+use teamster_core::provider::Order;
 use teamster_core::{
-    AgentEvent, ChangeKind, CostSource, ErrorKind, ExecuteParams, McpServer, McpTool, Order,
+    AgentEvent, ChangeKind, CostSource, ErrorKind, ExecuteParams, McpServer, McpTool,
     PermissionAnswer, PermissionMode, RunStatus, SessionOptions, SessionProvider, ToolKind,
 };
 use teamster_opencode::OpenCode;

@@ -7,9 +7,10 @@ mod spent;
 use std::collections::HashSet;
 use std::mem;
 
+use teamster_core::text::excerpt;
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, Decision, ErrorKind, ExecuteParams, FileChange, Id,
-    RunResult, Text, TextLedger, ToolUse, Usage, excerpt,
+    RunResult, Text, TextLedger, ToolUse, Usage,
 };
 
 use crate::policy::SideEffects;

@@ -6,10 +6,11 @@ mod total;
 use std::mem;
 use std::sync::Arc;
 
+use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AgentError, AgentEvent, CostSource, Decision, ErrorDetail, ErrorKind, Id, LogEntry,
-    NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunAssembler, RunResult,
-    RunStatus, Text, TextLedger, ToolLedger, Usage,
+    NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunResult, RunStatus, Text,
+    TextLedger, ToolLedger, Usage,
 };
 
 use crate::{Next, RunEvent};

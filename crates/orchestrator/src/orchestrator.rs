@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use derive_setters::Setters;
 use futures_core::Stream;
+use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
-use teamster_core::{AbortHandle, AgentError, Id, RunAssembler, RunResult, RunStatus};
+use teamster_core::{AbortHandle, AgentError, Id, RunResult, RunStatus};
 use uuid::Uuid;
 
 use crate::drive::Driver;

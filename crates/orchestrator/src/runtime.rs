@@ -1,8 +1,9 @@
 //! An orchestrated run that looks like a plain one: a stream of the agent's events, and a runtime.
 
+use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream,
-    ExecuteParams, RunAssembler,
+    ExecuteParams,
 };
 use tokio::runtime::Handle;
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use teamster_core::{AgentError, ConfigEdit, ConfigPlace, ConfigTable, ErrorCode, ErrorKind};
+use teamster_core::provider::{ConfigEdit, ConfigPlace, ConfigTable};
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use teamster_mcp::edit::names;
 use teamster_mcp::lease::{self, Lease, Released, pending, restore};
 use teamster_mcp::private_home::Home;

@@ -10,7 +10,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Exit, Phase, Stop};
+use teamster_core::provider::{Exit, Phase, Stop};
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use tokio::io::AsyncReadExt;
 use tokio::runtime::Handle;
 use tokio::time::Instant;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
 
-use teamster_core::RecordFiles;
+use teamster_core::provider::RecordFiles;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Interval, MissedTickBehavior, interval};

@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use teamster_core::{
-    Activity, AgentError, Decoder, ErrorCode, ErrorKind, Events, Exchange, Exit, Id, Order,
-    PermissionAnswer, RecordFiles, RunSummary, SessionProtocol, Usage,
+use teamster_core::provider::{
+    Activity, Decoder, Events, Exchange, Exit, Order, RecordFiles, RunSummary, SessionProtocol,
 };
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Usage};
 
 /// Says whether the decoder has panicked.
 #[derive(Debug, Clone, Default)]

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use teamster_core::provider::Launch;
 use teamster_core::{
-    AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch, McpDelivery,
-    McpServer,
+    AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, McpDelivery, McpServer,
 };
 
 use crate::config::{EnvPolicy, RuntimeConfig};

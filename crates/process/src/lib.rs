@@ -61,7 +61,7 @@
 //! **Files.** Private files of a run, and the private home that some CLIs need for their MCP servers,
 //! are in one folder which only this user can enter, and gone at `done`. If we are killed, the next
 //! run that has any removes them, or [`sweep_private_files`] does. A configuration file that is
-//! changed for the run ([`ConfigPlace::Lease`](teamster_core::ConfigPlace)) is restored when the last
+//! changed for the run ([`ConfigPlace::Lease`](teamster_core::provider::ConfigPlace)) is restored when the last
 //! process of the run is gone, before `done`; after a kill, by the next run of that CLI, be it one without
 //! servers, before it starts.
 //!

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use teamster_core::{AgentError, ConfigEdit, ErrorCode, ErrorKind};
+use teamster_core::provider::ConfigEdit;
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::launch::{Env, Plan};
 use crate::notice::Notice;

@@ -4,9 +4,8 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 
-use teamster_core::{
-    AbortHandle, AgentError, ConfigPlace, ErrorCode, ErrorKind, FilePlace, Launch, RunAssembler,
-};
+use teamster_core::provider::{ConfigPlace, FilePlace, Launch, RunAssembler};
+use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind};
 use tokio::runtime::Handle;
 
 use crate::config_files::ConfigFiles;

@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
+use teamster_core::provider::Events;
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
-use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, Events, LogEntry};
+use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry};
 
 use crate::spill::{Spill, SpillError};
 

@@ -4,8 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Context;
 use std::time::Duration;
 
+use teamster_core::AgentError;
+use teamster_core::provider::{Events, Exit, Phase, RecordFiles, RunAssembler, Stop};
 use teamster_core::time::millis;
-use teamster_core::{AgentError, Events, Exit, Phase, RecordFiles, RunAssembler, Stop};
 use tokio::time::Instant;
 
 use crate::framing::Frame;

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use teamster_core::RecordFiles;
+use teamster_core::provider::RecordFiles;
 
 /// A longer line is no figure that a decoder asks for.
 const LARGEST_LINE: u64 = 1 << 20;
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    use teamster_core::OtherRecordFiles;
+    use teamster_core::provider::OtherRecordFiles;
 
     fn files(folder: &Path, path: &str) -> RecordFiles {
         RecordFiles::new(folder, vec![path.to_owned()], &["\"usage\"", "\"end\""])

@@ -14,7 +14,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use teamster_core::{AgentError, ErrorKind, ExecuteParams, Exit};
+use teamster_core::provider::Exit;
+use teamster_core::{AgentError, ErrorKind, ExecuteParams};
 
 use crate::config::RuntimeConfig;
 use crate::launch::Plan;

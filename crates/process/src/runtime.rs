@@ -6,9 +6,10 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use pin_project::pin_project;
+use teamster_core::provider::{Decoder, RunAssembler, Secrets};
 use teamster_core::{
-    AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, Decoder, EventStream,
-    ExecuteParams, LogEntry, RunAssembler, Secrets,
+    AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, EventStream, ExecuteParams,
+    LogEntry,
 };
 use uuid::Uuid;
 

@@ -8,12 +8,12 @@ mod shared;
 
 use std::sync::{Arc, Mutex};
 
+use teamster_core::provider::{RunAssembler, Secrets, SessionAssembler, SessionProtocol};
 use teamster_core::sync::lock;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, ErrorCode, ErrorKind, EventStream, Id,
-    NoticeLevel, NoticeSource, PermissionMode, RunAssembler, Secrets, SessionAssembler,
-    SessionCapabilities, SessionFuture, SessionOptions, SessionProtocol, SessionProvider,
-    SessionRuntime, Turn,
+    NoticeLevel, NoticeSource, PermissionMode, SessionCapabilities, SessionFuture, SessionOptions,
+    SessionProvider, SessionRuntime, Turn,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 

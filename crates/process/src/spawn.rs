@@ -9,8 +9,8 @@ use std::process::Stdio;
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use teamster_core::provider::{EventsOn, Stdin};
 use teamster_core::sync::lock;
-use teamster_core::{EventsOn, Stdin};
 use tokio::io::AsyncRead;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::runtime::Handle;

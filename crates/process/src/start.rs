@@ -5,9 +5,9 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use teamster_core::provider::{Launch, RecordFiles, RunAssembler};
 use teamster_core::{
-    AbortHandle, AgentError, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Launch, LogEntry,
-    RecordFiles, RunAssembler,
+    AbortHandle, AgentError, CliProvider, ErrorCode, ErrorKind, ExecuteParams, LogEntry,
 };
 use tokio::runtime::Handle;
 

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use teamster_core::Stdin;
+use teamster_core::provider::Stdin;
 use tokio::io::AsyncWrite;
 use tokio::process::ChildStdin;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use teamster_core::{Launch, Signal as CoreSignal};
+use teamster_core::provider::{Launch, Signal as CoreSignal};
 use tokio::process::Child;
 use tokio::time::Instant;
 
@@ -313,7 +313,7 @@ pub(crate) fn describe(status: ExitStatus) -> (Option<i32>, Option<String>) {
 mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
-    use teamster_core::StopStep;
+    use teamster_core::provider::StopStep;
 
     #[test]
     fn a_provider_begins_the_ladder_in_its_own_way() {

@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pin_project::pin_project;
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Phase, Timeouts};
+use teamster_core::provider::Phase;
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Timeouts};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 const STARTUP: Duration = Duration::from_mins(2);

@@ -8,7 +8,7 @@ use teamster::{
     AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ExecuteParams, Providers,
     RuntimeConfig, Text,
 };
-use teamster_core::{Decoder, Events, Exit, Launch, RunSummary};
+use teamster_core::provider::{Decoder, Events, Exit, Launch, RunSummary};
 
 /// The CLI: it takes a prompt, and prints lines such as `{"say": "hello"}` and `{"end": "well"}`.
 struct MyAgent;

@@ -8,7 +8,7 @@ use teamster::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream,
     ExecuteParams, RunStatus,
 };
-use teamster_core::grammar;
+use teamster_core::provider::grammar;
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 /// A runtime that asks another one again when its answer is empty.

@@ -12,7 +12,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde::Serialize;
-use teamster_core::{AgentError, CliInfo, CliProvider, excerpt, one_line};
+use teamster_core::text::{excerpt, one_line};
+use teamster_core::{AgentError, CliInfo, CliProvider};
 use teamster_process::{ProcessGroup, find_program, native_program};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;

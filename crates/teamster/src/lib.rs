@@ -28,7 +28,7 @@
 //! [`EventStream`] is also a `futures_core::Stream` for those who have the combinators at
 //! hand; dropping it stops the run and everything that the run started.
 //! The types are those of `teamster-core`, whose docs say what a stream guarantees. What only the author
-//! of a provider needs (decoders, launches, sessions' protocols) is in that crate alone.
+//! of a provider needs (decoders, launches, sessions' protocols) is in its module `provider` alone.
 //!
 //! A process can be kept for many turns: [`create_session_runtime`].
 //!
@@ -53,6 +53,7 @@ mod loops;
 #[cfg(feature = "mcp-probe")]
 pub mod mcp_probe;
 mod providers;
+mod reexports;
 mod selection;
 mod sessions;
 
@@ -69,14 +70,12 @@ pub use teamster_core::{
     SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind, ToolResult, ToolUse, Turn,
     TurnEnd, Unknown, Usage, UsageReport,
 };
-#[cfg(feature = "mcp-files")]
-pub use teamster_mcp as mcp;
-pub use teamster_process as process;
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
 #[cfg(feature = "loop")]
 pub use loops::create_loop_adapter;
 pub use providers::{Providers, create_cli_runtime, provider, providers};
+pub use reexports::*;
 pub use selection::{AgentConfig, LoopOwner, Runtimes, get_runtime};
 pub use sessions::{create_session_runtime, session_providers};
 #[cfg(feature = "loop")]
@@ -87,19 +86,6 @@ pub use teamster_orchestrator as orchestrator;
 pub use teamster_store as store;
 #[cfg(feature = "usage")]
 pub use teamster_usage as usage;
-
-#[cfg(feature = "acp")]
-pub use teamster_acp as acp;
-#[cfg(feature = "claude")]
-pub use teamster_claude as claude;
-#[cfg(feature = "codex")]
-pub use teamster_codex as codex;
-#[cfg(feature = "copilot")]
-pub use teamster_copilot as copilot;
-#[cfg(feature = "gemini")]
-pub use teamster_gemini as gemini;
-#[cfg(feature = "opencode")]
-pub use teamster_opencode as opencode;
 
 /// The examples of the README compile.
 #[cfg(doctest)]

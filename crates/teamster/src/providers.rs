@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use teamster_core::{
-    AgentError, CliProvider, SessionProvider, SessionRuntime, SharedRuntime, excerpt,
-};
+use teamster_core::text::excerpt;
+use teamster_core::{AgentError, CliProvider, SessionProvider, SessionRuntime, SharedRuntime};
 use teamster_process::{CliRuntime, RuntimeConfig};
 
 /// The one list of CLIs: id and feature of each, the other names that people use for it, and its
@@ -146,7 +145,7 @@ impl Providers {
         #[cfg(feature = "acp")]
         if let Some(agent) = crate::acp::AcpAgent::named(name) {
             let sessions = CliRuntime::with_config(agent?, config);
-            return Ok(Arc::new(crate::acp::OneTurn::new(sessions)));
+            return Ok(Arc::new(teamster_acp::OneTurn::new(sessions)));
         }
         match self.get(name) {
             Some(provider) => Ok(Arc::new(CliRuntime::with_config(provider, config))),

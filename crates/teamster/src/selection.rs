@@ -39,7 +39,7 @@ impl std::str::FromStr for LoopOwner {
             "embedded" => Ok(Self::Embedded),
             _ => Err(AgentError::invalid_params(format!(
                 "there is no owner of a loop `{}`; there is: cli, embedded",
-                teamster_core::excerpt(name, 100)
+                teamster_core::text::excerpt(name, 100)
             ))),
         }
     }

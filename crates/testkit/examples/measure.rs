@@ -33,7 +33,7 @@ use teamster::{
     AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, EventStream,
     ExecuteParams, RuntimeConfig, claude::Claude,
 };
-use teamster_core::{Decoder, Launch};
+use teamster_core::provider::{Decoder, Launch};
 use teamster_process::CliRuntime;
 use tokio::io::AsyncBufReadExt;
 

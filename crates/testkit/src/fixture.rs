@@ -10,7 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use teamster_core::{Exit, Stop, tail};
+use teamster_core::provider::{Exit, Stop};
+use teamster_core::text::tail;
 use teamster_process::RuntimeConfig;
 
 /// Name of the file with the CLI's standard output. A folder that has it is a fixture.

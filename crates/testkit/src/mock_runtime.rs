@@ -52,10 +52,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
+use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, CliInfo, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, McpDelivery, PermissionMode, PermissionPolicy, RunAssembler,
-    SystemPromptSupport,
+    EventStream, ExecuteParams, McpDelivery, PermissionMode, PermissionPolicy, SystemPromptSupport,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;

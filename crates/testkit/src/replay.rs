@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use teamster_core::provider::{Decoder, Events, Exit, RunAssembler, grammar};
 use teamster_core::{
-    AgentError, AgentEvent, CliProvider, Decoder, ErrorCode, ErrorKind, Events, ExecuteParams,
-    Exit, LogEntry, RawJson, RunAssembler, RunResult, ToolUse, grammar,
+    AgentError, AgentEvent, CliProvider, ErrorCode, ErrorKind, ExecuteParams, LogEntry, RawJson,
+    RunResult, ToolUse,
 };
 use teamster_process::RuntimeConfig;
 use teamster_process::framing::{Frame, LineBuf};

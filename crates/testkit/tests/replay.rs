@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fs;
 
-use teamster_core::Exit;
+use teamster_core::provider::Exit;
 use teamster_testkit::fixture::{Fixture, META, STDOUT};
 use teamster_testkit::replay::{ReplayOptions, replay, replay_bytes};
 use teamster_testkit::snapshot;

@@ -2,7 +2,8 @@ use std::ffi::OsString;
 use std::ptr;
 
 use serde_json::{Value, json};
-use teamster_core::{Exchange, McpServer, SessionAssembler, Turn};
+use teamster_core::provider::{Exchange, SessionAssembler};
+use teamster_core::{McpServer, Turn};
 
 use super::*;
 

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::json_line::parse;
-use teamster_core::{AgentEvent, Decision, Events, Id, Permission, ToolResult, ToolUse};
+use teamster_core::provider::Events;
+use teamster_core::provider::json_line::parse;
+use teamster_core::{AgentEvent, Decision, Id, Permission, ToolResult, ToolUse};
 
 use super::AcpProtocol;
 use crate::dialect::Next;

@@ -1,6 +1,7 @@
 //! What is wanted of the agent.
 
-use teamster_core::{AgentError, Events, Order};
+use teamster_core::AgentError;
+use teamster_core::provider::{Events, Order};
 
 use super::start::Stage;
 use super::{AcpProtocol, Ask, End};

@@ -1,9 +1,10 @@
 //! Requests for permission.
 
 use serde_json::value::RawValue;
-use teamster_core::json_line::parse;
+use teamster_core::provider::Events;
+use teamster_core::provider::json_line::parse;
 use teamster_core::{
-    AgentEvent, Decision, Events, Permission, PermissionAnswer, PermissionRequest, ToolKind,
+    AgentEvent, Decision, Permission, PermissionAnswer, PermissionRequest, ToolKind,
 };
 
 use super::AcpProtocol;

@@ -1,10 +1,11 @@
 //! From a process that was just started to a session that is ready for a turn.
 
 use serde_json::value::RawValue;
-use teamster_core::json_line::parse;
+use teamster_core::provider::json_line::parse;
+use teamster_core::provider::{Events, Order};
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Id, McpTransport, NoticeLevel,
-    NoticeSource, Order, Session,
+    AgentError, AgentEvent, ErrorCode, ErrorKind, Id, McpTransport, NoticeLevel, NoticeSource,
+    Session,
 };
 
 use super::{AcpProtocol, Ask};
@@ -315,7 +316,7 @@ impl AcpProtocol {
     /// The answer to an order to begin anew.
     pub(super) fn cleared(
         &mut self,
-        order: teamster_core::OrderId,
+        order: teamster_core::provider::OrderId,
         answer: Result<Option<&RawValue>, RpcError>,
         out: &mut Events,
     ) {

@@ -7,10 +7,8 @@ mod starting;
 mod turns;
 
 use serde_json::{Value, json};
-use teamster_core::{
-    AgentEvent, Exchange, Exit, Order, OrderId, PermissionRequest, RunResult, SessionAssembler,
-    Turn, grammar,
-};
+use teamster_core::provider::{Exchange, Exit, Order, OrderId, SessionAssembler, grammar};
+use teamster_core::{AgentEvent, PermissionRequest, RunResult, Turn};
 
 use super::*;
 use crate::dialect::Plain;

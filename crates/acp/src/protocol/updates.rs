@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use teamster_core::json_line::parse;
-use teamster_core::surrogates::Chars;
+use teamster_core::provider::json_line::parse;
+use teamster_core::provider::surrogates::Chars;
+use teamster_core::provider::{Events, mcp_content};
 use teamster_core::{
-    AgentError, AgentEvent, Events, Id, Plan, PlanEntry, PlanStatus, Retract, Retry, Text,
-    Thinking, mcp_content,
+    AgentError, AgentEvent, Id, Plan, PlanEntry, PlanStatus, Retract, Retry, Text, Thinking,
 };
 
 use super::AcpProtocol;

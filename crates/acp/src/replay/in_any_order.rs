@@ -6,11 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use teamster_core::grammar::Checker;
-use teamster_core::{
-    Exchange, Exit, Order, OrderId, PermissionAnswer, PermissionMode, SessionAssembler,
-    SessionProtocol, Turn,
-};
+use teamster_core::provider::grammar::Checker;
+use teamster_core::provider::{Exchange, Exit, Order, OrderId, SessionAssembler, SessionProtocol};
+use teamster_core::{PermissionAnswer, PermissionMode, Turn};
 
 /// Gives a protocol the lines of these recordings in any order, some of them with odd values, between
 /// turns with these prompts and orders of all sorts.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::value::RawValue;
-use teamster_core::Activity;
+use teamster_core::provider::Activity;
 
 use super::wire::{Launched, Origin, SystemLine};
 

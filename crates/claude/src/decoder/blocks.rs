@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
+use teamster_core::provider::Events;
+use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, Events, Id, NoticeLevel, NoticeSource, Plan, ToolKind, ToolResult, ToolUse, excerpt,
+    AgentEvent, Id, NoticeLevel, NoticeSource, Plan, ToolKind, ToolResult, ToolUse,
 };
 
 use super::messages::BlockKind;

@@ -15,9 +15,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
+use teamster_core::provider::{Events, RunSummary};
 use teamster_core::{
-    AgentError, AgentEvent, CostSource, ErrorKind, Events, Id, ModelUsage, NoticeLevel,
-    NoticeSource, RunSummary, Session, TurnEnd, Usage,
+    AgentError, AgentEvent, CostSource, ErrorKind, Id, ModelUsage, NoticeLevel, NoticeSource,
+    Session, TurnEnd, Usage,
 };
 
 use super::Synthetic;

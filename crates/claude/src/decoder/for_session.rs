@@ -1,7 +1,8 @@
 //! What a session of many turns needs of the decoder beside its events.
 
-use teamster_core::json_line::{self, parse};
-use teamster_core::{Events, Id, Session, ToolKind};
+use teamster_core::provider::Events;
+use teamster_core::provider::json_line::{self, parse};
+use teamster_core::{Id, Session, ToolKind};
 
 use super::ClaudeDecoder;
 use super::wire::ResultLine;

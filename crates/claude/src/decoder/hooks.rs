@@ -1,6 +1,7 @@
 //! Hooks of the user's that end a turn.
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind, excerpt};
+use teamster_core::text::excerpt;
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use super::NOTICE_BYTES;
 use super::wire::ResultLine;

@@ -4,9 +4,10 @@
 //! whole block (an `assistant` line) then only adds what its deltas lacked. A message that never
 //! ended and whose place another takes was dropped by the CLI: its text is retracted.
 
-use teamster_core::{AgentEvent, Events, Id, Retract, Text, Thinking};
+use teamster_core::provider::Events;
+use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
 
-use teamster_core::surrogates::Joiner;
+use teamster_core::provider::surrogates::Joiner;
 
 /// How many messages of one agent are remembered: late lines refer to the last one or two.
 const REMEMBERED: usize = 8;

@@ -18,10 +18,11 @@ mod wire;
 
 use std::borrow::Cow;
 
-use teamster_core::json_line::{self, parse, type_of};
+use teamster_core::provider::json_line::{self, parse, type_of};
+use teamster_core::provider::{Activity, Decoder, Events, Exit, RunSummary};
 use teamster_core::{
-    Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id,
-    NoticeLevel, NoticeSource, Permission, RateLimit, RunSummary, Session,
+    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Permission,
+    RateLimit, Session,
 };
 
 use crate::transcript;

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use teamster_core::{NoticeLevel, excerpt};
+use teamster_core::NoticeLevel;
+use teamster_core::text::excerpt;
 
 use super::NOTICE_BYTES;
 use super::system::word;

@@ -1,7 +1,8 @@
 //! `stream_event` lines: messages as they are written.
 
-use teamster_core::surrogates::Chars;
-use teamster_core::{AgentEvent, Events, Id, UsageReport};
+use teamster_core::provider::Events;
+use teamster_core::provider::surrogates::Chars;
+use teamster_core::{AgentEvent, Id, UsageReport};
 
 use super::ClaudeDecoder;
 use super::messages::BlockKind;

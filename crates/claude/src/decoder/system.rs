@@ -1,10 +1,10 @@
 //! `system` lines: the session, retries, hooks, work in the background.
 
 use serde_json::value::RawValue;
-use teamster_core::json_line::parse;
-use teamster_core::{
-    AgentEvent, Events, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session, excerpt,
-};
+use teamster_core::provider::Events;
+use teamster_core::provider::json_line::parse;
+use teamster_core::text::excerpt;
+use teamster_core::{AgentEvent, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session};
 
 use super::errors::Evidence;
 use super::notices::notice;

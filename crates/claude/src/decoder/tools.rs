@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use teamster_core::provider::media_placeholder;
+use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, ChangeKind, FileChange, Id, Plan, PlanEntry, PlanStatus, ToolKind, excerpt,
-    media_placeholder,
+    AgentEvent, ChangeKind, FileChange, Id, Plan, PlanEntry, PlanStatus, ToolKind,
 };
 
 use super::wire::{Block, Content, FileResult, Source, TaskLine, TaskResult};

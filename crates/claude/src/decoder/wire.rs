@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::json_line::or_default;
-use teamster_core::surrogates::Chars;
+use teamster_core::provider::json_line::or_default;
+use teamster_core::provider::surrogates::Chars;
 
 pub(super) use system::{McpServerLine, SystemLine};
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use teamster_core::{AgentError, Args, ExecuteParams, McpServer, McpTransport};
+use teamster_core::provider::Args;
+use teamster_core::{AgentError, ExecuteParams, McpServer, McpTransport};
 
 /// Under these names the CLI loads no server of a caller's (measured: it leaves it out without a word),
 /// or, under `ide`, hides its tools.

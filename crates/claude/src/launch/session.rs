@@ -1,6 +1,7 @@
 //! How Claude Code is started for a session of many turns.
 
-use teamster_core::{AgentError, Launch, PermissionPolicy, SessionOptions, Stdin};
+use teamster_core::provider::{Launch, Stdin};
+use teamster_core::{AgentError, PermissionPolicy, SessionOptions};
 
 use super::{check, flags, started};
 

@@ -1,5 +1,6 @@
 use super::*;
-use teamster_core::{ErrorCode, FilePlace, PromptDelivery};
+use teamster_core::provider::FilePlace;
+use teamster_core::{ErrorCode, PromptDelivery};
 
 fn args(params: &ExecuteParams) -> Vec<String> {
     let launch = launch(params).unwrap();

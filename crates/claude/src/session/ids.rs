@@ -49,7 +49,7 @@ mod tests {
         let ids: HashSet<_> = (0..1000).flat_map(|_| [one.uuid(), other.uuid()]).collect();
         assert_eq!(ids.len(), 2000);
         for id in &ids {
-            assert!(teamster_core::is_uuid(id), "{id}");
+            assert!(teamster_core::provider::is_uuid(id), "{id}");
             assert_eq!(&id[14..15], "4", "{id}");
             assert!(matches!(&id[19..20], "8" | "9" | "a" | "b"), "{id}");
         }

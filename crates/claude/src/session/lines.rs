@@ -1,9 +1,11 @@
 //! What the CLI says.
 
 use serde_json::json;
+use teamster_core::provider::{Decoder, Events, json_line};
+use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, Decision, Decoder, ErrorKind, Events, Id, NoticeLevel, NoticeSource, Permission,
-    PermissionRequest, TurnEnd, excerpt, json_line,
+    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, NoticeSource, Permission, PermissionRequest,
+    TurnEnd,
 };
 
 use super::wire::{Answer, Ask, Elicitation, Heard, What, heard};

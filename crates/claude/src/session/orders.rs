@@ -1,10 +1,8 @@
 //! What is wanted of the CLI.
 
 use serde_json::{Value, json};
-use teamster_core::{
-    AgentError, AgentEvent, Events, Order, OrderId, PermissionAnswer, PermissionMode, RunAssembler,
-    Turn, TurnEnd,
-};
+use teamster_core::provider::{Events, Order, OrderId, RunAssembler};
+use teamster_core::{AgentError, AgentEvent, PermissionAnswer, PermissionMode, Turn, TurnEnd};
 
 use super::{ClaudeSession, Clearing, Interrupt, Playing, Question, Request, Waiting, wire};
 use crate::launch::{content, not_a_command};

@@ -4,10 +4,10 @@ mod any_order;
 mod questions;
 
 use serde_json::{Value, json};
+use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
 use teamster_core::{
-    AgentError, AgentEvent, Decision, ErrorKind, Exchange, Order, OrderId, PermissionAnswer,
-    PermissionMode, RunResult, RunStatus, SessionAssembler, SessionOptions, SessionProvider, Turn,
-    grammar,
+    AgentError, AgentEvent, Decision, ErrorKind, PermissionAnswer, PermissionMode, RunResult,
+    RunStatus, SessionOptions, SessionProvider, Turn,
 };
 
 use crate::Claude;
@@ -255,9 +255,9 @@ fn a_process_that_ends_between_the_two_parts_of_a_turn_has_not_completed_it() {
     talk.turn();
     talk.session.order(Order::Steer(OrderId(1), "y".into()));
     talk.say(&result(OLD, &json!({})));
-    let exit = teamster_core::Exit {
+    let exit = teamster_core::provider::Exit {
         code: Some(0),
-        ..teamster_core::Exit::default()
+        ..teamster_core::provider::Exit::default()
     };
     talk.session.finish(exit, 0);
     let events: Vec<_> = talk.session.out().drain().collect();

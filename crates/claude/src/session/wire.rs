@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use teamster_core::json_line::{or_default, parse};
+use teamster_core::provider::json_line::{or_default, parse};
 
 /// A line, as far as a session has to do with it.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Agents that work in the background: a turn is not over before they are.
 
-use teamster_core::{AgentEvent, Order, PermissionAnswer, PermissionPolicy, RunStatus};
+use teamster_core::provider::Order;
+use teamster_core::{AgentEvent, PermissionAnswer, PermissionPolicy, RunStatus};
 
 use crate::sessions::play::{Play, Told};
 use crate::sessions::{is_plain, times};

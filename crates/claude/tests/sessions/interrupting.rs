@@ -1,6 +1,7 @@
 //! Turns that are broken off.
 
-use teamster_core::{ErrorKind, Order, OrderId, PermissionAnswer, RunStatus};
+use teamster_core::provider::{Order, OrderId};
+use teamster_core::{ErrorKind, PermissionAnswer, RunStatus};
 
 use crate::sessions::play::Play;
 use crate::sessions::{COST, HELLO, ONE, asked, both, is_plain};

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use serde_json::Value;
 use teamster_claude::Claude;
+use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
 use teamster_core::{
-    AgentError, AgentEvent, Exchange, Order, OrderId, PermissionRequest, RunResult,
-    SessionAssembler, SessionOptions, SessionProvider, Turn, grammar,
+    AgentError, AgentEvent, PermissionRequest, RunResult, SessionOptions, SessionProvider, Turn,
 };
 
 /// A turn, as it was told.

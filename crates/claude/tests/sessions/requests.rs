@@ -1,9 +1,8 @@
 //! What is wanted beside turns, and what the CLI asks.
 
 use serde_json::json;
-use teamster_core::{
-    AgentEvent, Decision, Order, OrderId, PermissionAnswer, PermissionMode, ToolKind,
-};
+use teamster_core::provider::{Order, OrderId};
+use teamster_core::{AgentEvent, Decision, PermissionAnswer, PermissionMode, ToolKind};
 
 use crate::sessions::play::Play;
 use crate::sessions::{COST, HELLO, ONE, asked, both, is_plain, times};

@@ -1,6 +1,7 @@
 //! What is said while a turn is played.
 
-use teamster_core::{ErrorKind, Order, OrderId, RunStatus};
+use teamster_core::provider::{Order, OrderId};
+use teamster_core::{ErrorKind, RunStatus};
 
 use crate::sessions::play::Play;
 use crate::sessions::{COST, COST_330, HELLO, both, times};

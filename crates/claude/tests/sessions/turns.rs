@@ -1,9 +1,8 @@
 //! Turns, one after another.
 
 use serde_json::json;
-use teamster_core::{
-    AgentEvent, ErrorKind, Exchange, Exit, Image, ImageSource, Order, OrderId, RunStatus, Turn,
-};
+use teamster_core::provider::{Exchange, Exit, Order, OrderId};
+use teamster_core::{AgentEvent, ErrorKind, Image, ImageSource, RunStatus, Turn};
 
 use crate::sessions::play::Play;
 use crate::sessions::{COST, HELLO, both, is_plain, times};
@@ -58,7 +57,9 @@ fn a_message_is_one_line_with_an_id_of_its_own() {
     assert_eq!(first["message"], message);
     assert_eq!(second["message"]["content"], " /help\nme", "no command");
     assert_ne!(first["uuid"], second["uuid"]);
-    assert!(teamster_core::is_uuid(second["uuid"].as_str().unwrap()));
+    assert!(teamster_core::provider::is_uuid(
+        second["uuid"].as_str().unwrap()
+    ));
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 8] {
         agent.pid.map(|pid| pid.to_string()).unwrap_or_default(),
         up.unwrap_or_default(),
         agent.restarts.to_string(),
-        teamster_core::excerpt(&words::one_line(detail(agent)), LONGEST),
+        teamster_core::text::excerpt(&words::one_line(detail(agent)), LONGEST),
         last_error(agent, now_ms),
     ]
 }
@@ -191,7 +191,7 @@ fn last_error(agent: &AgentStatus, now_ms: u64) -> String {
     match &agent.last_error {
         Some(error) if matters => {
             let age = words::duration_ms(now_ms.saturating_sub(error.at_ms));
-            let message = teamster_core::excerpt(&words::one_line(&error.message), LONGEST);
+            let message = teamster_core::text::excerpt(&words::one_line(&error.message), LONGEST);
             format!("{message} ({age} ago)")
         }
         _ => String::new(),

@@ -96,7 +96,7 @@ fn command(name: &str, argument: &str) -> Result<Command, String> {
         _ => Err(format!(
             "there is no command `{}`: /help lists them, and a message that begins with a slash is \
              written with two",
-            words::one_line(&teamster_core::excerpt(name, 60))
+            words::one_line(&teamster_core::text::excerpt(name, 60))
         )),
     }
 }

@@ -14,7 +14,7 @@ use nix::unistd::read;
 use serde_json::{Value, json};
 use std::os::fd::AsFd;
 use teamster::{PermissionAnswer, PermissionPolicy, PermissionRequest};
-use teamster_core::excerpt;
+use teamster_core::text::excerpt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::terminal::write_to_terminal;

@@ -256,7 +256,7 @@ async fn turns_that_nobody_asked_for_are_shown_and_counted() {
 #[tokio::test]
 async fn errors_are_told_as_in_a_run() {
     let error = teamster::AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "gone");
-    let events = teamster_core::RunAssembler::refuse(error).to_vec();
+    let events = teamster_core::provider::RunAssembler::refuse(error).to_vec();
     let notice = AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, "mind");
     let session = Played::new([events, [vec![notice], says("x")].concat()]);
     let (shown, code) = chat(&session, "a\nb\n").await;

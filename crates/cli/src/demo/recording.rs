@@ -50,7 +50,9 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         mcp: None,
         clock: epoch_ms,
     };
-    let mut params = teamster::ExecuteParams::new("Write a short poem about pipes into poem.txt, then count its words.");
+    let mut params = teamster::ExecuteParams::new(
+        "Write a short poem about pipes into poem.txt, then count its words.",
+    );
     params.include_native = args.output.native;
     let player = player::Player {
         provider: claude,
@@ -66,7 +68,7 @@ mod player {
     use std::time::Duration;
 
     use teamster::{AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams};
-    use teamster_core::{Decoder, Launch};
+    use teamster_core::provider::{Decoder, Launch};
     use teamster_testkit::fake_agent::{SCRIPT_ENV, Script};
 
     /// A provider whose CLI is the fake agent of this very program.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use teamster::mcp_probe::{ProbeError, ProbeOptions, ProbedTool, probe};
 use teamster::process::run_mark;
 use teamster::{McpServer, McpTools, McpTransport};
-use teamster_core::excerpt;
+use teamster_core::text::excerpt;
 use teamster_core::time::millis;
 use tokio::task::JoinSet;
 

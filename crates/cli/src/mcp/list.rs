@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use teamster::mcp::edit;
 use teamster::{ErrorDetail, ExecuteParams, McpServer, McpTransport};
-use teamster_core::{ConfigTable, without_credentials};
+use teamster_core::provider::{ConfigTable, without_credentials};
 
 use super::servers::{own_variable, sources_or_default};
 use super::{Failure, given};

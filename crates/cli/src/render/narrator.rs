@@ -140,7 +140,7 @@ impl Narrator {
             AgentEvent::Unknown(unknown) if self.view.verbose => {
                 lines.push(Line::aside(format!(
                     "unknown line: {}",
-                    words::one_line(&teamster_core::excerpt(unknown.native.get(), 120))
+                    words::one_line(&teamster_core::text::excerpt(unknown.native.get(), 120))
                 )));
             }
             AgentEvent::Error(error) if error.error.kind != ErrorKind::Aborted => {

@@ -4,7 +4,8 @@
 //! session that it was forked from. What this run used is the difference to what the total was
 //! before.
 
-use teamster_core::{Activity, AgentEvent, Events, RunSummary, TurnEnd, Usage};
+use teamster_core::provider::{Activity, Events, RunSummary};
+use teamster_core::{AgentEvent, TurnEnd, Usage};
 
 use super::wire::Object;
 

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use teamster_core::json_line::whole;
+use teamster_core::provider::json_line::whole;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use super::wire::Object;

@@ -1,9 +1,10 @@
 //! Items: what the agent does, one after the other.
 
 use serde_json::{Map, Value, json};
+use teamster_core::provider::{Events, mcp_content};
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, Events, FileChange, Id, McpTool, NoticeLevel, NoticeSource,
-    Permission, Plan, PlanEntry, PlanStatus, ToolKind, ToolResult, ToolUse, mcp_content,
+    AgentEvent, ChangeKind, Decision, FileChange, Id, McpTool, NoticeLevel, NoticeSource,
+    Permission, Plan, PlanEntry, PlanStatus, ToolKind, ToolResult, ToolUse,
 };
 
 use super::ids::Ids;

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use teamster_core::{Events, McpTool, NoticeLevel, NoticeSource, excerpt};
+use teamster_core::provider::Events;
+use teamster_core::text::excerpt;
+use teamster_core::{McpTool, NoticeLevel, NoticeSource};
 
 use super::errors::log_line;
 

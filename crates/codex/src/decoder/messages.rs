@@ -12,7 +12,8 @@
 
 use std::collections::HashMap;
 
-use teamster_core::{AgentEvent, Events, Id, Retract, Text, Thinking};
+use teamster_core::provider::Events;
+use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
 
 use super::ids::Ids;
 

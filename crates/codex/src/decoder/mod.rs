@@ -11,9 +11,10 @@ pub(crate) mod wire;
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use teamster_core::provider::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary};
 use teamster_core::{
-    Activity, AgentError, AgentEvent, Decoder, ErrorCode, ErrorKind, Events, ExecuteParams, Exit,
-    Id, NoticeLevel, NoticeSource, RecordFiles, Retry, RunSummary, Session, Usage,
+    AgentError, AgentEvent, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource,
+    Retry, Session, Usage,
 };
 
 use crate::transcript::Recorded;

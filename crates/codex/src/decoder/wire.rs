@@ -14,7 +14,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::{RawValue, Value};
-use teamster_core::surrogates;
+use teamster_core::provider::surrogates;
 
 /// A JSON object whose fields are not looked into before they are asked for. Of two fields with the
 /// same name the first counts.

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use teamster_core::{
-    AgentError, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams, FileLocation,
-    McpDelivery, McpServer, McpTransport, RUN_ID_VARIABLE, mcp_variable,
+use teamster_core::provider::{
+    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, FileLocation, RUN_ID_VARIABLE, mcp_variable,
 };
+use teamster_core::{AgentError, ExecuteParams, McpDelivery, McpServer, McpTransport};
 
 use super::toml;
 use crate::credentials::in_home;

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use teamster_core::provider::{Args, Launch, Stdin};
 use teamster_core::{
-    AgentError, Args, ExecuteParams, Launch, PermissionMode, PermissionPolicy, PromptDelivery,
-    SessionOptions, Stdin, SystemPrompt, Timeouts,
+    AgentError, ExecuteParams, PermissionMode, PermissionPolicy, PromptDelivery, SessionOptions,
+    SystemPrompt, Timeouts,
 };
 
 use super::Servers;

@@ -1,6 +1,7 @@
 use super::*;
 use serde_json::json;
-use teamster_core::{FilePlace, PromptDelivery};
+use teamster_core::PromptDelivery;
+use teamster_core::provider::FilePlace;
 
 const SESSION: &str = "01a1ffcf-9322-7b61-8654-8b3cf70c24fa";
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use teamster_core::provider::{Events, Exchange};
 use teamster_core::{
-    AgentEvent, Decision, Events, Exchange, Id, Permission, PermissionAnswer, PermissionRequest,
-    ToolKind,
+    AgentEvent, Decision, Id, Permission, PermissionAnswer, PermissionRequest, ToolKind,
 };
 
 use super::turn::Playing;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use teamster_core::{AgentError, ErrorKind, Exchange, OrderId};
+use teamster_core::provider::{Exchange, OrderId};
+use teamster_core::{AgentError, ErrorKind};
 
 use crate::decoder::errors;
 use crate::decoder::wire::Object;

@@ -1,6 +1,7 @@
 //! What the CLI tells: notifications, which want no answer.
 
-use teamster_core::{AgentEvent, Events, NoticeLevel, NoticeSource, PlanEntry, PlanStatus, Retry};
+use teamster_core::provider::Events;
+use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, PlanEntry, PlanStatus, Retry};
 
 use super::errors::Failure;
 use super::protocol::CodexSession;

@@ -3,7 +3,8 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
-use teamster_core::{AgentError, Events, Id, Image, ImageSource, OrderId, PermissionMode};
+use teamster_core::provider::{Events, OrderId};
+use teamster_core::{AgentError, Id, Image, ImageSource, PermissionMode};
 
 use super::calls::Call;
 use super::errors::unlike_a_session;

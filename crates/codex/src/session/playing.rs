@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use teamster_core::{
-    AgentError, AgentEvent, Events, OrderId, PermissionMode, Session, Turn, TurnEnd,
-};
+use teamster_core::provider::{Events, OrderId};
+use teamster_core::{AgentError, AgentEvent, PermissionMode, Session, Turn, TurnEnd};
 
 use super::calls::Call;
 use super::errors::unlike_a_session;

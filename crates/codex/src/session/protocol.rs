@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use teamster_core::{
-    AgentError, Decoder, ErrorKind, Events, Exchange, Exit, Id, Order, OrderId, PermissionAnswer,
-    PermissionMode, RunSummary, SessionOptions, SessionProtocol, without_colors,
+use teamster_core::provider::{
+    Decoder, Events, Exchange, Exit, Order, OrderId, RunSummary, SessionProtocol,
 };
+use teamster_core::text::without_colors;
+use teamster_core::{AgentError, ErrorKind, Id, PermissionAnswer, PermissionMode, SessionOptions};
 
 use super::agents::Agents;
 use super::approvals::{Approvals, Asker};

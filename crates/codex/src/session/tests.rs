@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use teamster_core::provider::{Exchange, Exit, Order, OrderId, SessionAssembler, grammar};
 use teamster_core::{
-    AgentEvent, Decision, Exchange, Exit, Order, OrderId, PermissionAnswer, PermissionMode,
-    PermissionPolicy, PermissionRequest, RunResult, SessionAssembler, SessionOptions, Turn,
-    grammar,
+    AgentEvent, Decision, PermissionAnswer, PermissionMode, PermissionPolicy, PermissionRequest,
+    RunResult, SessionOptions, Turn,
 };
 
 use super::protocol::CodexSession;

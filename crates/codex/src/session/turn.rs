@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use teamster_core::{OrderId, Turn};
+use teamster_core::Turn;
+use teamster_core::provider::OrderId;
 
 use super::errors::Failure;
 use crate::decoder::items::Items;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use teamster_core::Activity;
+use teamster_core::provider::Activity;
 
 use super::tools::shell_end;
 use super::wire::NotificationKind;

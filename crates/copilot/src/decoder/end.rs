@@ -1,8 +1,8 @@
 //! How the run ends: the `result` line, errors, interruptions, and what the session's record adds.
 
+use teamster_core::provider::{Events, Exit, RunSummary};
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, NoticeLevel, NoticeSource,
-    RunSummary, TurnEnd, UsageReport,
+    AgentError, AgentEvent, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, TurnEnd, UsageReport,
 };
 
 use super::messages::Lane;

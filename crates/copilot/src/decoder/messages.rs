@@ -3,8 +3,9 @@
 //! Each message of each agent is followed by its id. Deltas are passed on as they come; the whole
 //! message then only adds what they lacked, and takes their place if it says something else.
 
-use teamster_core::surrogates::Joiner;
-use teamster_core::{AgentEvent, Events, Id, Retract, Text, Thinking};
+use teamster_core::provider::Events;
+use teamster_core::provider::surrogates::Joiner;
+use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
 
 use super::errors::Failure;
 

@@ -14,11 +14,13 @@ pub(crate) mod tools;
 mod usage;
 pub(crate) mod wire;
 
-use teamster_core::json_line::{self, parse, type_of};
+use teamster_core::provider::json_line::{self, parse, type_of};
+use teamster_core::provider::{
+    Activity, Decoder, Events, Exit, RecordFiles, RunSummary, surrogates,
+};
 use teamster_core::{
-    Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id,
-    NoticeLevel, NoticeSource, Permission, RecordFiles, Retry, RunSummary, ToolResult, Usage,
-    surrogates,
+    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Permission,
+    Retry, ToolResult, Usage,
 };
 
 use crate::{launch, transcript};

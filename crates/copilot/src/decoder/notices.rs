@@ -1,9 +1,8 @@
 //! Lines about the session, and those that have something to say to a person.
 
-use teamster_core::json_line::parse;
-use teamster_core::{
-    AgentEvent, Decision, Events, NoticeLevel, NoticeSource, Permission, RateLimit,
-};
+use teamster_core::provider::Events;
+use teamster_core::provider::json_line::parse;
+use teamster_core::{AgentEvent, Decision, NoticeLevel, NoticeSource, Permission, RateLimit};
 
 use super::CopilotDecoder;
 use super::wire::{

@@ -7,7 +7,7 @@
 use std::slice;
 
 use serde_json::Value;
-use teamster_core::{mcp_content, media_placeholder};
+use teamster_core::provider::{mcp_content, media_placeholder};
 
 use super::wire::{ToolComplete, ToolResult};
 

@@ -1,6 +1,7 @@
 //! Which session it is, with which model and which MCP servers.
 
-use teamster_core::{AgentEvent, Events, Id, McpServerStatus, NoticeLevel, NoticeSource, Session};
+use teamster_core::provider::Events;
+use teamster_core::{AgentEvent, Id, McpServerStatus, NoticeLevel, NoticeSource, Session};
 
 use super::wire::McpServer;
 

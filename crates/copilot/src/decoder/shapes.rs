@@ -7,7 +7,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::mcp_content;
+use teamster_core::provider::mcp_content;
 
 use super::wire::{ToolError, ToolResult};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teamster_core::json_line::{parse, type_of};
+use teamster_core::provider::json_line::{parse, type_of};
 use teamster_core::{ModelUsage, Usage};
 
 use super::wire::{CallUsage, Line, Shutdown, UsageRecord};

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::json_line::or_default;
-use teamster_core::surrogates::Chars;
+use teamster_core::provider::json_line::or_default;
+use teamster_core::provider::surrogates::Chars;
 
 pub(crate) use super::shapes::Str;
 use super::shapes::{Content, number, tool_error, tool_result, value_or_text};

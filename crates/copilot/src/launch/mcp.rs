@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, absolute};
 
 use serde_json::{Map, Value, json};
-use teamster_core::{AgentError, Args, ExecuteParams, McpServer, McpTools, McpTransport};
+use teamster_core::provider::Args;
+use teamster_core::{AgentError, ExecuteParams, McpServer, McpTools, McpTransport};
 
 /// The CLI cuts the name of a tool, `<server>-<tool>`, after so many characters (measured). Tools that
 /// are then named the same are lost.

@@ -1,6 +1,7 @@
 //! How GitHub Copilot CLI is started for a session of many turns.
 
-use teamster_core::{AgentError, Args, Launch, SessionOptions, Stdin};
+use teamster_core::provider::{Args, Launch, Stdin};
+use teamster_core::{AgentError, SessionOptions};
 
 use super::{begin, check};
 

@@ -1,7 +1,8 @@
 use std::fs;
 
 use proptest::prelude::*;
-use teamster_core::{FilePlace, PromptDelivery, SystemPrompt};
+use teamster_core::provider::FilePlace;
+use teamster_core::{PromptDelivery, SystemPrompt};
 
 use super::*;
 

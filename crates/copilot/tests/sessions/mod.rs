@@ -6,8 +6,9 @@ mod permissions;
 
 use teamster_acp::replay::{Replay, names, result};
 use teamster_copilot::Copilot;
+use teamster_core::provider::Order;
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, Order, PermissionAnswer,
+    AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, PermissionAnswer,
     PermissionMode, RunStatus, ToolKind, Usage,
 };
 

@@ -1,6 +1,6 @@
 //! Where a login of a CLI shows.
 
-use crate::FileLocation;
+use crate::provider::FileLocation;
 
 /// Where a login shows: variables of the environment and files. Only their presence counts; no value is
 /// kept.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use teamster_core::provider::{Events, Exit, RunSummary, Stop};
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, ModelUsage, NoticeLevel,
-    NoticeSource, RunSummary, Stop, TurnEnd, Usage,
+    AgentError, AgentEvent, ErrorCode, ErrorKind, ModelUsage, NoticeLevel, NoticeSource, TurnEnd,
+    Usage,
 };
 
 use super::errors::{self, Failure};

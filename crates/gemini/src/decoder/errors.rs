@@ -1,7 +1,7 @@
 //! What an error of Gemini CLI means.
 
 use serde::Deserialize;
-use teamster_core::json_line::{or_default, parse};
+use teamster_core::provider::json_line::{or_default, parse};
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 /// What the CLI says of a failure in its event stream.

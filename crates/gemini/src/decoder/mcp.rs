@@ -1,6 +1,7 @@
 //! MCP servers: whose tool a call is of, and what the CLI says of servers that failed.
 
-use teamster_core::{ExecuteParams, McpTool, excerpt, without_colors};
+use teamster_core::text::{excerpt, without_colors};
+use teamster_core::{ExecuteParams, McpTool};
 
 use crate::command_line::Flags;
 

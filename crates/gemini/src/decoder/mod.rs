@@ -14,12 +14,12 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::json_line::{self, parse, type_of};
-use teamster_core::surrogates::{self, Chars, Joiner};
+use teamster_core::provider::json_line::{self, parse, type_of};
+use teamster_core::provider::surrogates::{self, Chars, Joiner};
+use teamster_core::provider::{Decoder, Events, Exit, RecordFiles, RunSummary};
 use teamster_core::{
-    AgentEvent, Decision, Decoder, ErrorKind, Events, ExecuteParams, Exit, Id, NoticeLevel,
-    NoticeSource, Permission, PermissionMode, RecordFiles, RunSummary, Session, Text, ToolKind,
-    ToolResult, ToolUse, Usage,
+    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Permission,
+    PermissionMode, Session, Text, ToolKind, ToolResult, ToolUse, Usage,
 };
 
 use crate::command_line::Flags;

@@ -1,6 +1,7 @@
 //! What Gemini CLI says on stderr.
 
-use teamster_core::{ErrorKind, without_colors};
+use teamster_core::ErrorKind;
+use teamster_core::text::without_colors;
 
 use super::errors::kind_of_message;
 use super::mcp::Trouble;

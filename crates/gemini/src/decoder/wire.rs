@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use teamster_core::json_line::{or_default, parse};
+use teamster_core::provider::json_line::{or_default, parse};
 
 /// `init`: the first line.
 #[derive(Deserialize)]

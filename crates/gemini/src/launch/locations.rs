@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use teamster_core::{AgentError, ExecuteParams, McpDelivery, PrivateHome};
+use teamster_core::provider::PrivateHome;
+use teamster_core::{AgentError, ExecuteParams, McpDelivery};
 
 /// The variable that names the user's home to the CLI, in place of the system's.
 const HOME: &str = "GEMINI_CLI_HOME";

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
-use teamster_core::{
-    AgentError, Args, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams,
-    FileLocation, McpDelivery, McpServer, McpTransport, mcp_variable,
+use teamster_core::provider::{
+    Args, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, FileLocation, mcp_variable,
 };
+use teamster_core::{AgentError, ExecuteParams, McpDelivery, McpServer, McpTransport};
 
 use super::locations::Locations;
 use super::settings;

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use teamster_core::{AgentError, Args, ExecuteParams, Launch, SessionOptions, Stdin};
+use teamster_core::provider::{Args, Launch, Stdin};
+use teamster_core::{AgentError, ExecuteParams, SessionOptions};
 
 use super::locations::Locations;
 use super::{begin, check};

@@ -33,7 +33,7 @@ impl Trouble {
 
 fn one_line(message: &str) -> String {
     let words: Vec<&str> = message.split_whitespace().collect();
-    teamster_core::excerpt(&words.join(" "), LONGEST)
+    teamster_core::text::excerpt(&words.join(" "), LONGEST)
 }
 
 impl AgentLoop {

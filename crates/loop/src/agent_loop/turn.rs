@@ -1,6 +1,7 @@
 //! One turn, from its prompt to its end.
 
-use teamster_core::{AgentEvent, EventStream, NoticeLevel, RunAssembler, RunResult, TextLedger};
+use teamster_core::provider::RunAssembler;
+use teamster_core::{AgentEvent, EventStream, NoticeLevel, RunResult, TextLedger};
 
 use super::AgentLoop;
 use crate::machine::Prompt;

@@ -47,7 +47,7 @@ impl Managed {
         match why {
             Some(why) => format!(
                 "ended with code {UNUSABLE}: {}",
-                teamster_core::excerpt(&why, LONGEST)
+                teamster_core::text::excerpt(&why, LONGEST)
             ),
             None => exit.to_string(),
         }

@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
+use teamster_core::provider::LoopSettings;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, CliInfo, CostSource, Done, EventStream, Id, LoopSettings,
-    RunResult, RunStatus, Usage,
+    AbortHandle, AgentError, AgentEvent, CliInfo, CostSource, Done, EventStream, Id, RunResult,
+    RunStatus, Usage,
 };
 use teamster_loop::clock::TokioClock;
 use teamster_loop::{

@@ -1,8 +1,7 @@
 //! How a run ends, and what it used.
 
-use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, RunSummary, TurnEnd, Usage,
-};
+use teamster_core::provider::{Events, RunSummary};
+use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, TurnEnd, Usage};
 
 use super::errors;
 

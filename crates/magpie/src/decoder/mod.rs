@@ -5,9 +5,9 @@ mod errors;
 
 use serde::Deserialize;
 use serde_json::json;
+use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
 use teamster_core::{
-    AgentEvent, Decoder, ErrorKind, Events, ExecuteParams, Exit, RunSummary, Session, Text,
-    ToolKind, ToolResult, ToolUse,
+    AgentEvent, ErrorKind, ExecuteParams, Session, Text, ToolKind, ToolResult, ToolUse,
 };
 
 use end::End;

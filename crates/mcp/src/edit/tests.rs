@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
-use teamster_core::ConfigFormat::{self, Json, Toml};
+use teamster_core::provider::ConfigFormat::{self, Json, Toml};
 
 use super::{read, verify_merged, verify_removed};
 

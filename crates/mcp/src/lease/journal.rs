@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use teamster_core::ConfigFormat;
+use teamster_core::provider::ConfigFormat;
 
 use crate::edit::{self, Clash, EditError};
 

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use teamster_core::ConfigEdit;
+use teamster_core::provider::ConfigEdit;
 
 use super::Released;
 use super::content;

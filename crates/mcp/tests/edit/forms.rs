@@ -2,7 +2,7 @@
 
 use crate::support::{JSON_KEY, TOML_KEY, docs};
 use serde_json::json;
-use teamster_core::ConfigFormat::{Json, Toml};
+use teamster_core::provider::ConfigFormat::{Json, Toml};
 use teamster_mcp::edit::{Clash, merge, remove};
 
 /// The file with `docs` in it; and that taking it out gives the file back.

@@ -6,7 +6,7 @@ use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use jsonc_parser::{CollectOptions, JsonValue, ParseOptions, parse_to_ast};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use teamster_core::ConfigFormat::Json;
+use teamster_core::provider::ConfigFormat::Json;
 use teamster_mcp::edit::{Clash, merge, names, remove};
 
 use crate::dice::{Dice, damage, dice, ours};

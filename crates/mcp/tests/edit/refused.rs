@@ -1,7 +1,7 @@
 //! What is refused, and that the message says where and what.
 
 use serde_json::{Value, json};
-use teamster_core::ConfigFormat::{self, Json, Toml};
+use teamster_core::provider::ConfigFormat::{self, Json, Toml};
 use teamster_mcp::edit::{Clash, merge, names, remove};
 
 use crate::support::{JSON_KEY, TOML_KEY, docs};

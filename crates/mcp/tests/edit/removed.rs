@@ -1,7 +1,7 @@
 //! What is taken out after others have edited the file, what stays, and what is replaced.
 
 use serde_json::json;
-use teamster_core::ConfigFormat::{Json, Toml};
+use teamster_core::provider::ConfigFormat::{Json, Toml};
 use teamster_mcp::edit::{Clash, merge, names, remove};
 
 use crate::support::{JSON_KEY, TOML_KEY, docs};

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use teamster_core::ConfigFormat::Toml;
+use teamster_core::provider::ConfigFormat::Toml;
 use teamster_mcp::edit::{Clash, merge, names, remove};
 use toml::Table;
 

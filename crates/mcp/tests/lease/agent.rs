@@ -11,7 +11,7 @@ use std::{env, io};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use teamster_core::ConfigFormat;
+use teamster_core::provider::ConfigFormat;
 use teamster_mcp::lease::disk::{Disk, Step};
 use teamster_mcp::lease::{Lease, restore_on};
 

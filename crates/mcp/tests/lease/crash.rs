@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use teamster_core::ConfigFormat;
+use teamster_core::provider::ConfigFormat;
 use teamster_mcp::lease::disk::Step;
 use teamster_mcp::lease::{Lease, Released, pending, restore};
 

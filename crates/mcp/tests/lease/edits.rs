@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use teamster_core::ConfigFormat;
+use teamster_core::provider::ConfigFormat;
 use teamster_mcp::edit::{self, Clash};
 use teamster_mcp::lease::disk::{Disk, Step};
 use teamster_mcp::lease::{Lease, Released, pending, restore};

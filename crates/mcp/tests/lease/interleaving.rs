@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use serde_json::{Value, json};
-use teamster_core::ConfigFormat;
+use teamster_core::provider::ConfigFormat;
 use teamster_mcp::edit;
 use teamster_mcp::lease::disk::{Disk, Step};
 use teamster_mcp::lease::{Lease, Released, pending, restore};

@@ -3,7 +3,7 @@
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use teamster_core::ConfigFormat;
+use teamster_core::provider::ConfigFormat;
 use teamster_mcp::lease::{Lease, Released};
 
 use crate::support::{World, key};

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use serde_json::json;
-use teamster_core::ConfigFormat;
+use teamster_core::provider::ConfigFormat;
 use teamster_mcp::lease::disk::Disk;
 use teamster_mcp::lease::{Lease, Released, pending, restore};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use teamster_core::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
+use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
 use teamster_mcp::edit;
 use tempfile::TempDir;
 

@@ -1,8 +1,9 @@
 //! The end of a run. No line tells it: the last lines, the exit code and stderr do, together.
 
+use teamster_core::provider::{Events, Exit, RunSummary, Stop};
+use teamster_core::text::without_colors;
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, Events, Exit, NoticeLevel, NoticeSource, Retry,
-    RunSummary, Stop, TurnEnd, without_colors,
+    AgentError, AgentEvent, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, Retry, TurnEnd,
 };
 
 use super::OpenCodeDecoder;

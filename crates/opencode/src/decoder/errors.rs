@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use teamster_core::json_line::{parse, whole};
+use teamster_core::provider::json_line::{parse, whole};
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use super::wire::{ErrorBody, ErrorData};

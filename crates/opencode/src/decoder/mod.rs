@@ -15,11 +15,12 @@ pub(crate) mod wire;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use teamster_core::json_line::{self, parse, type_of};
+use teamster_core::provider::json_line::{self, parse, type_of};
+use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
+use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentError, AgentEvent, Decision, Decoder, ErrorCode, ErrorKind, Events, ExecuteParams, Exit,
-    Id, NoticeLevel, NoticeSource, Permission, Retract, Retry, RunSummary, Session, Text, Thinking,
-    ToolResult, ToolUse, excerpt,
+    AgentError, AgentEvent, Decision, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel,
+    NoticeSource, Permission, Retract, Retry, Session, Text, Thinking, ToolResult, ToolUse,
 };
 
 use crate::launch::{self, Withheld};

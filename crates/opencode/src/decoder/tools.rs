@@ -1,9 +1,8 @@
 //! Tools: their kinds, what their results tell, and which of them were denied.
 
 use serde_json::Value;
-use teamster_core::{
-    ChangeKind, FileChange, McpTool, Plan, PlanEntry, PlanStatus, ToolKind, media_placeholder,
-};
+use teamster_core::provider::media_placeholder;
+use teamster_core::{ChangeKind, FileChange, McpTool, Plan, PlanEntry, PlanStatus, ToolKind};
 
 use crate::launch::Withheld;
 

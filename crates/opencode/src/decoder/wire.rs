@@ -8,7 +8,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::json_line::{or_default, parse};
+use teamster_core::provider::json_line::{or_default, parse};
 
 /// Any line: the session, and a part of a message or an error.
 #[derive(Deserialize)]

@@ -3,9 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use teamster_core::{
-    AgentError, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams, McpDelivery,
-};
+use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
+use teamster_core::{AgentError, ExecuteParams, McpDelivery};
 
 use super::settings::callers;
 use super::{directory, invalid, option};

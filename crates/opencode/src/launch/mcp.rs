@@ -10,10 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use teamster_core::{
-    AgentError, ExecuteParams, FileLocation, FilePlace, McpServer, McpTransport, PrivateFile,
-    mcp_variable,
-};
+use teamster_core::provider::{FileLocation, FilePlace, PrivateFile, mcp_variable};
+use teamster_core::{AgentError, ExecuteParams, McpServer, McpTransport};
 
 use super::settings::configured_servers;
 use crate::decoder::in_tool_names;

@@ -1,6 +1,7 @@
 //! How OpenCode is started for a session of many turns.
 
-use teamster_core::{AgentError, Args, Launch, SessionOptions, Stdin, Timeouts};
+use teamster_core::provider::{Args, Launch, Stdin};
+use teamster_core::{AgentError, SessionOptions, Timeouts};
 
 use super::settings::Settings;
 use super::{begin, check, directory, timeouts};

@@ -10,9 +10,8 @@ use std::env;
 use std::hash::{BuildHasher, RandomState};
 
 use serde_json::{Map, Value, json};
-use teamster_core::{
-    AgentError, ExecuteParams, FilePlace, PermissionMode, PrivateFile, SystemPrompt,
-};
+use teamster_core::provider::{FilePlace, PrivateFile};
+use teamster_core::{AgentError, ExecuteParams, PermissionMode, SystemPrompt};
 
 use super::{invalid, mcp, option};
 

@@ -2,9 +2,8 @@
 //! `tests/conformance.rs`.
 
 use serde_json::{Value, json};
-use teamster_core::{
-    ErrorCode, ErrorKind, FilePlace, Image, PermissionMode, PromptDelivery, SystemPrompt,
-};
+use teamster_core::provider::FilePlace;
+use teamster_core::{ErrorCode, ErrorKind, Image, PermissionMode, PromptDelivery, SystemPrompt};
 
 use super::*;
 

@@ -7,10 +7,11 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use teamster_core::provider::RunAssembler;
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, BudgetKind, ErrorKind, ExecuteParams,
-    LogEntry, RunAssembler, RunResult,
+    LogEntry, RunResult,
 };
 use tokio::time::{Instant, sleep_until};
 

@@ -8,8 +8,9 @@ mod random;
 use std::sync::Arc;
 use std::time::Duration;
 
+use teamster_core::provider::grammar;
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, EventStream, ExecuteParams, RunResult, grammar,
+    AgentError, AgentEvent, ErrorCode, ErrorKind, EventStream, ExecuteParams, RunResult,
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 

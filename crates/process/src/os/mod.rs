@@ -38,4 +38,4 @@ pub(crate) struct Relative {
     pub(crate) in_group: bool,
 }
 
-pub(crate) use teamster_core::RUN_ID_VARIABLE as RUN_ID_VAR;
+pub(crate) use teamster_core::provider::RUN_ID_VARIABLE as RUN_ID_VAR;

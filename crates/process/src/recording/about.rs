@@ -5,10 +5,9 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use teamster_core::provider::{Exit, MCP_VARIABLES, Secrets, Stdin, Stop, without_credentials};
 use teamster_core::time::millis;
-use teamster_core::{
-    ExecuteParams, Exit, MCP_VARIABLES, McpServer, Secrets, Stdin, Stop, without_credentials,
-};
+use teamster_core::{ExecuteParams, McpServer};
 
 use crate::config::{EnvPolicy, RuntimeConfig};
 use crate::launch::Plan;

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use teamster_core::provider::{
+    Events, Exchange, Exit, Order, Phase, RecordFiles, SessionAssembler, Stop,
+};
 use teamster_core::time::millis;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, CancellationToken, ErrorKind, Events, Exchange, Exit,
-    Order, PermissionAnswer, PermissionPolicy, PermissionRequest, Phase, RecordFiles,
-    SessionAssembler, Stop, Timeouts,
+    AbortHandle, AgentError, AgentEvent, CancellationToken, ErrorKind, PermissionAnswer,
+    PermissionPolicy, PermissionRequest, Timeouts,
 };
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
@@ -468,7 +470,7 @@ impl Reader for SessionReading {
                 current.queue.close(self.setting.assembler.out());
             } else {
                 let mut out = Events::new();
-                for event in teamster_core::RunAssembler::refuse(panic_error()) {
+                for event in teamster_core::provider::RunAssembler::refuse(panic_error()) {
                     out.push(event);
                 }
                 current.queue.close(&mut out);

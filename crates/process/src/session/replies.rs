@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use teamster_core::{AgentError, ErrorCode, ErrorKind, OrderId};
+use teamster_core::provider::OrderId;
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 

@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use teamster_core::provider::{Order, OrderId};
 use teamster_core::sync::lock;
-use teamster_core::{AbortHandle, EventStream, Id, Order, OrderId, PermissionMode, Turn};
+use teamster_core::{AbortHandle, EventStream, Id, PermissionMode, Turn};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::replies::Outcome;

@@ -10,7 +10,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
-use teamster_core::{CliInfo, CredentialFile, Credentials, Sign};
+use teamster_core::CliInfo;
+use teamster_core::provider::{CredentialFile, Credentials, Sign};
 
 /// What is known of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use teamster::{AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ExecuteParams, Text};
-use teamster_core::{Decoder, Events, Exit, Launch, RunSummary};
+use teamster_core::provider::{Decoder, Events, Exit, Launch, RunSummary};
 
 pub(crate) struct MyProvider;
 

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use teamster::{CliProvider, ExecuteParams, claude::Claude};
-use teamster_core::{Events, RunAssembler};
+use teamster_core::provider::{Events, RunAssembler};
 use teamster_process::framing::{Frame, LineBuf};
 
 /// What one read of a pipe gives at most before it is enlarged, in bytes.

@@ -300,7 +300,10 @@ impl Flag {
 }
 
 fn shown(word: &OsStr) -> String {
-    format!("{:?}", teamster_core::excerpt(&word.to_string_lossy(), 60))
+    format!(
+        "{:?}",
+        teamster_core::text::excerpt(&word.to_string_lossy(), 60)
+    )
 }
 
 /// A command line as the CLI understands it.

@@ -10,8 +10,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::Union;
 use serde_json::json;
+use teamster_core::text::excerpt;
 use teamster_core::{
-    ExecuteParams, PermissionMode, PromptDelivery, SystemPrompt, SystemPromptSupport, excerpt,
+    ExecuteParams, PermissionMode, PromptDelivery, SystemPrompt, SystemPromptSupport,
 };
 
 use super::Suite;

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
-use teamster_core::{Exit, Stop};
+use teamster_core::provider::{Exit, Stop};
 
 use super::output::check_stream;
 use super::verdict::property;

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use teamster_core::{AgentError, ErrorCode, ExecuteParams, Launch, PromptDelivery, Stdin, excerpt};
+use teamster_core::provider::{Launch, Stdin};
+use teamster_core::text::excerpt;
+use teamster_core::{AgentError, ErrorCode, ExecuteParams, PromptDelivery};
 
 use super::asked::{Asked, SECRET, prompt};
 use super::output::{is_completed, place};

@@ -8,9 +8,9 @@ use std::time::Duration;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
+use teamster_core::provider::{ConfigPlace, Launch};
 use teamster_core::{
-    ConfigPlace, ErrorCode, ExecuteParams, Launch, McpDelivery, McpServer, McpTransport,
-    PermissionMode,
+    ErrorCode, ExecuteParams, McpDelivery, McpServer, McpTransport, PermissionMode,
 };
 
 use super::launch::is_refusal;

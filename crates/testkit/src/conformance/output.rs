@@ -1,7 +1,8 @@
 //! Checks that any output must pass, whole, in pieces and cut short.
 
 use serde_json::Value;
-use teamster_core::{AgentEvent, Exit, RunStatus};
+use teamster_core::provider::Exit;
+use teamster_core::{AgentEvent, RunStatus};
 
 use super::{Failures, Suite, Verdict};
 use crate::fixture::Fixture;
@@ -146,7 +147,8 @@ impl Suite {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teamster_core::{Done, grammar};
+    use teamster_core::Done;
+    use teamster_core::provider::grammar;
 
     /// No decoder can bring these about: what would break the grammar does not get through.
     #[test]

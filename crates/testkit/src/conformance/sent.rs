@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use teamster_core::{ExecuteParams, FilePlace, Launch, PrivateFile, Stdin, SystemPrompt};
+use teamster_core::provider::{FilePlace, Launch, PrivateFile, Stdin};
+use teamster_core::{ExecuteParams, SystemPrompt};
 
 use super::Parsed;
 use super::argv::ArgvModel;
@@ -179,7 +180,7 @@ impl Understood {
         let Some(((name, is), (_, asked))) = different.find(|(is, asked)| is != asked) else {
             return Ok(());
         };
-        let short = |text: &str| teamster_core::excerpt(text, 300);
+        let short = |text: &str| teamster_core::text::excerpt(text, 300);
         let (is, asked) = (short(&is), short(&asked));
         Err(format!(
             "the CLI understands {name} {is}, asked was {asked}"

@@ -19,7 +19,7 @@ impl Suite {
             let scenario = fixture.meta.scenario.as_str();
             match (said_twice(&replay.events), self.repeats.contains(&scenario)) {
                 (Some(text), false) => {
-                    let text = teamster_core::excerpt(&text, 60);
+                    let text = teamster_core::text::excerpt(&text, 60);
                     wrong.add(
                         place(fixture),
                         format!("this text is there twice: {text:?}"),

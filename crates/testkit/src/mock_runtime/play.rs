@@ -4,11 +4,12 @@
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use teamster_core::provider::{Decoder, Events, Exit, RunAssembler, RunSummary, Stop};
 use teamster_core::sync::lock;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, CostSource, Decision, Decoder, ErrorCode, ErrorKind,
-    Events, Exit, LogEntry, NoticeLevel, NoticeSource, Permission, PermissionAnswer,
-    PermissionPolicy, PermissionRequest, RunAssembler, RunSummary, Stop, ToolResult, Usage,
+    AbortHandle, AgentError, AgentEvent, CostSource, Decision, ErrorCode, ErrorKind, LogEntry,
+    NoticeLevel, NoticeSource, Permission, PermissionAnswer, PermissionPolicy, PermissionRequest,
+    ToolResult, Usage,
 };
 use tokio::time::{Instant, sleep};
 

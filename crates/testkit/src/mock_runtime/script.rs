@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use teamster_core::provider::RunSummary;
 use teamster_core::{
     AgentError, AgentEvent, ChangeKind, CostSource, Decision, FileChange, Id, McpTool, NoticeLevel,
-    NoticeSource, Permission, PermissionRequest, RateLimit, Retract, Retry, RunResult, RunSummary,
-    Session, Text, Thinking, ToolKind, ToolResult, ToolUse, Usage, UsageReport,
+    NoticeSource, Permission, PermissionRequest, RateLimit, Retract, Retry, RunResult, Session,
+    Text, Thinking, ToolKind, ToolResult, ToolUse, Usage, UsageReport,
 };
 
 /// What one run of a [`MockRuntime`](super::MockRuntime) says and does, step by step, and how it ends.

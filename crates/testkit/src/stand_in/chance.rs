@@ -70,6 +70,6 @@ mod tests {
         assert!(!chance.happens(0.0));
         assert!(chance.happens(1.0));
         assert!((0..100).all(|_| (3..=5).contains(&chance.between([3, 5]))));
-        assert!(teamster_core::is_uuid(&chance.uuid()));
+        assert!(teamster_core::provider::is_uuid(&chance.uuid()));
     }
 }

@@ -1,10 +1,10 @@
 //! How the small CLI gets its MCP servers: in a private file, or in the user's, with variables.
 
 use serde_json::{Map, Value, json};
-use teamster_core::{
-    Args, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ExecuteParams, McpDelivery,
-    McpServer, McpTransport, mcp_variable,
+use teamster_core::provider::{
+    Args, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, mcp_variable,
 };
+use teamster_core::{ExecuteParams, McpDelivery, McpServer, McpTransport};
 
 use super::toy::Fault;
 

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::servers::Servers;
 use serde::Deserialize;
 use serde_json::json;
+use teamster_core::provider::{Args, Decoder, Events, Exit, Launch, RunSummary, Stdin};
 use teamster_core::{
-    AgentError, AgentEvent, Args, Capabilities, CliInfo, CliProvider, CostSource, Decoder,
-    ErrorCode, ErrorKind, Events, ExecuteParams, Exit, Launch, McpDelivery, Notice, NoticeLevel,
-    NoticeSource, RunSummary, Stdin, SystemPrompt, SystemPromptSupport, Text, ToolKind, ToolResult,
-    ToolUse, TurnEnd, Usage,
+    AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, CostSource, ErrorCode, ErrorKind,
+    ExecuteParams, McpDelivery, Notice, NoticeLevel, NoticeSource, SystemPrompt,
+    SystemPromptSupport, Text, ToolKind, ToolResult, ToolUse, TurnEnd, Usage,
 };
 use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
 use teamster_testkit::fixture::{META, STDOUT};

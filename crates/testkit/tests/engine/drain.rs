@@ -5,7 +5,8 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
-use teamster_core::{AgentEvent, ErrorCode, EventsOn, RunStatus};
+use teamster_core::provider::EventsOn;
+use teamster_core::{AgentEvent, ErrorCode, RunStatus};
 use teamster_testkit::fake_agent::{Flood, Report, Script, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::proc;
 

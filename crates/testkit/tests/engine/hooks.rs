@@ -126,7 +126,7 @@ async fn a_session_has_an_id_from_the_start_where_the_cli_tells_it_late() {
     }
     let first = ids(|run| run).await;
     let second = ids(|run| run).await;
-    assert!(teamster_core::is_uuid(&first[0]), "{first:?}");
+    assert!(teamster_core::provider::is_uuid(&first[0]), "{first:?}");
     assert_ne!(first, second);
     let chosen = |run: crate::Run| run.params(|p| p.new_session_id = Some("mine".into()));
     assert_eq!(ids(chosen).await, ["mine"]);

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use teamster_core::{ErrorCode, ErrorKind, FilePlace, PrivateFile, RunStatus};
+use teamster_core::provider::{FilePlace, PrivateFile};
+use teamster_core::{ErrorCode, ErrorKind, RunStatus};
 use teamster_process::EnvPolicy;
 use teamster_testkit::fake_agent::{Report, Script};
 

@@ -27,9 +27,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use teamster_core::provider::{Launch, RecordFiles, grammar};
 use teamster_core::{
     AgentError, AgentEvent, AgentRuntime, Capabilities, ErrorCode, EventStream, ExecuteParams,
-    Launch, RecordFiles, RunResult, grammar,
+    RunResult,
 };
 use teamster_process::{CliRuntime, RuntimeConfig};
 use teamster_testkit::fake_agent::Script;

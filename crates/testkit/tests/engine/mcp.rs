@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde_json::json;
+use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
 use teamster_core::{
-    AgentError, AgentEvent, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ErrorCode,
-    ErrorKind, EventStream, McpDelivery, McpServer, RunStatus,
+    AgentError, AgentEvent, ErrorCode, ErrorKind, EventStream, McpDelivery, McpServer, RunStatus,
 };
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use teamster::mcp::lease::Lease;
-use teamster_core::{
-    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ErrorCode, ErrorKind, FilePlace, McpServer,
-    PrivateFile, RunStatus,
+use teamster_core::provider::{
+    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, FilePlace, PrivateFile,
 };
+use teamster_core::{ErrorCode, ErrorKind, McpServer, RunStatus};
 
 use crate::{END, Place, Run, shell};
 

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use teamster_core::{FilePlace, PrivateFile, RunStatus};
+use teamster_core::RunStatus;
+use teamster_core::provider::{FilePlace, PrivateFile};
 use teamster_process::sweep_private_files;
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;

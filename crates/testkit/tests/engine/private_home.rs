@@ -5,10 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use teamster_core::{
-    AgentError, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, ErrorCode, ErrorKind,
-    PrivateHome, RunStatus,
-};
+use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, PrivateHome};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus};
 use teamster_testkit::proc;
 
 use crate::private_files::role;

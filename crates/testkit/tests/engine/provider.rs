@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
+use teamster_core::provider::{
+    Activity, ConfigEdit, ConfigPlace, Decoder, Events, Exit, Launch, RecordFiles, RunSummary,
+};
 use teamster_core::{
-    Activity, AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ConfigEdit, ConfigPlace,
-    Decoder, ErrorKind, Events, ExecuteParams, Exit, Id, Launch, NoticeLevel, NoticeSource,
-    RecordFiles, RunSummary, Session, Text, ToolKind, ToolResult, ToolUse, TurnEnd, Usage,
+    AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ErrorKind, ExecuteParams, Id,
+    NoticeLevel, NoticeSource, Session, Text, ToolKind, ToolResult, ToolUse, TurnEnd, Usage,
 };
 
 const INFO: CliInfo = {

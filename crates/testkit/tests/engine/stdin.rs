@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use teamster_core::{AgentEvent, RunStatus, Stdin};
+use teamster_core::provider::Stdin;
+use teamster_core::{AgentEvent, RunStatus};
 use teamster_testkit::fake_agent::{Pipe, Script, Stdin as Read, Text};
 
 use crate::{END, Place, Story, agent};

@@ -3,7 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use teamster_core::{AbortHandle, ErrorCode, ErrorKind, RunStatus, Signal as StopSignal, StopStep};
+use teamster_core::provider::{Signal as StopSignal, StopStep};
+use teamster_core::{AbortHandle, ErrorCode, ErrorKind, RunStatus};
 use teamster_process::StartObserver;
 use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind, Text};
 use teamster_testkit::proc;

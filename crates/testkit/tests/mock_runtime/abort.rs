@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use teamster_core::{AgentEvent, AgentRuntime, RunAssembler, RunStatus, ToolKind, Usage, grammar};
+use teamster_core::provider::{RunAssembler, grammar};
+use teamster_core::{AgentEvent, AgentRuntime, RunStatus, ToolKind, Usage};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 use tokio::time::{Instant, timeout};
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::json;
-use teamster_core::{AgentEvent, AgentRuntime, RunStatus, ToolKind, grammar};
+use teamster_core::provider::grammar;
+use teamster_core::{AgentEvent, AgentRuntime, RunStatus, ToolKind};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use super::{overloaded, params, result};

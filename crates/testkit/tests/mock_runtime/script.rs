@@ -1,9 +1,10 @@
 //! What a script says is what the stream has, and the result follows from it.
 
 use serde_json::json;
+use teamster_core::provider::grammar;
 use teamster_core::{
     AgentEvent, AgentRuntime, ChangeKind, CostSource, ErrorCode, ErrorKind, ExecuteParams,
-    NoticeLevel, RawJson, RunResult, RunStatus, ToolKind, Unknown, Usage, grammar,
+    NoticeLevel, RawJson, RunResult, RunStatus, ToolKind, Unknown, Usage,
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 

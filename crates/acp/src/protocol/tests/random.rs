@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use teamster_core::grammar::Checker;
+use teamster_core::provider::grammar::Checker;
 use teamster_core::{PermissionAnswer, PermissionMode};
 
 use super::*;

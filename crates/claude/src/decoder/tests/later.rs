@@ -214,7 +214,11 @@ fn what_the_cli_says_for_information_is_a_notice() {
         )
     };
     let lines = lines(&[&line("notice"), &line("warning")]);
-    let (events, result) = decode(ClaudeDecoder::new(), &lines, teamster_core::Exit::default());
+    let (events, result) = decode(
+        ClaudeDecoder::new(),
+        &lines,
+        teamster_core::provider::Exit::default(),
+    );
     let levels: Vec<_> = events
         .iter()
         .filter_map(|event| match event {

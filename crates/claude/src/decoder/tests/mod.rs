@@ -1,7 +1,8 @@
 //! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, Exit, RunResult};
+use teamster_core::provider::Exit;
+use teamster_core::{AgentEvent, RunResult};
 use teamster_testkit::replay::decode;
 
 use super::ClaudeDecoder;

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use teamster_core::{Exit, ModelUsage, RunResult, Usage};
+use teamster_core::provider::Exit;
+use teamster_core::{ModelUsage, RunResult, Usage};
 use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;

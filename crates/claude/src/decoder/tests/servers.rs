@@ -1,7 +1,8 @@
 //! MCP servers: their names in those of tools, and what is told of those that did not come up.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, CliProvider, ExecuteParams, Exit, McpServer};
+use teamster_core::provider::Exit;
+use teamster_core::{AgentEvent, CliProvider, ExecuteParams, McpServer};
 use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;

@@ -1,9 +1,8 @@
 //! Tools, errors, figures and the ends of turns.
 
 use serde_json::{Value, json};
-use teamster_core::{
-    Activity, AgentEvent, Decoder, ErrorKind, Events, Phase, PlanStatus, RunAssembler, RunStatus,
-};
+use teamster_core::provider::{Activity, Decoder, Events, Phase, RunAssembler};
+use teamster_core::{AgentEvent, ErrorKind, PlanStatus, RunStatus};
 
 use super::super::ClaudeDecoder;
 use super::{SESSION, end, init, names, run, start, stream, user, whole};

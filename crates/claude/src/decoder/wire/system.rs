@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use teamster_core::json_line::or_default;
+use teamster_core::provider::json_line::or_default;
 
 /// `system`, all subtypes in one.
 #[derive(Deserialize)]

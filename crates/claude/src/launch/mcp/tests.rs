@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use serde_json::json;
-use teamster_core::{ErrorCode, FilePlace, Launch, McpServer, PermissionMode};
+use teamster_core::provider::{FilePlace, Launch};
+use teamster_core::{ErrorCode, McpServer, PermissionMode};
 
 use super::super::launch;
 use super::*;

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use teamster_core::grammar::Checker;
+use teamster_core::provider::grammar::Checker;
+use teamster_core::provider::{Exchange, Exit, Order, OrderId, SessionAssembler};
 use teamster_core::{
-    Exchange, Exit, Order, OrderId, PermissionAnswer, PermissionMode, PermissionPolicy,
-    SessionAssembler, SessionOptions, SessionProvider, Turn,
+    PermissionAnswer, PermissionMode, PermissionPolicy, SessionOptions, SessionProvider, Turn,
 };
 
 use super::{NEW, OLD, ask, init, replay, result};

@@ -1,7 +1,8 @@
 //! Questions of MCP servers, and answers with an input.
 
 use serde_json::json;
-use teamster_core::{AgentEvent, Decision, Exchange, Order, PermissionAnswer};
+use teamster_core::provider::{Exchange, Order};
+use teamster_core::{AgentEvent, Decision, PermissionAnswer};
 
 use super::{OLD, Talk, ask, result};
 

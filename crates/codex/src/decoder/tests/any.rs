@@ -1,7 +1,7 @@
 //! Whatever comes, nothing panics and the stream keeps its grammar.
 
 use proptest::prelude::*;
-use teamster_core::{Events, RunAssembler, grammar};
+use teamster_core::provider::{Events, RunAssembler, grammar};
 
 use super::*;
 

@@ -1,7 +1,8 @@
 //! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, Decoder, ExecuteParams, Exit, RunResult};
+use teamster_core::provider::{Decoder, Exit};
+use teamster_core::{AgentEvent, ExecuteParams, RunResult};
 use teamster_testkit::replay::decode;
 
 use super::CodexDecoder;

@@ -1,9 +1,9 @@
 //! Tool calls and their results.
 
 use serde_json::{Value, json};
+use teamster_core::provider::{Events, Phase, RunAssembler};
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, Events, Permission, Phase, PlanStatus, RunAssembler,
-    ToolKind, ToolResult, ToolUse,
+    AgentEvent, ChangeKind, Decision, Permission, PlanStatus, ToolKind, ToolResult, ToolUse,
 };
 
 use super::*;

@@ -1,7 +1,8 @@
 //! Turns: errors, retries, figures and the end of the run.
 
 use serde_json::json;
-use teamster_core::{Activity, AgentEvent, ErrorCode, ErrorKind, Events, RunStatus, Stop, Usage};
+use teamster_core::provider::{Activity, Events, Stop};
+use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, Usage};
 
 use super::super::{Baseline, Totals};
 use super::*;

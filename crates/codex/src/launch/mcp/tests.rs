@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
-use teamster_core::{ErrorCode, Launch, McpTools};
+use teamster_core::provider::Launch;
+use teamster_core::{ErrorCode, McpTools};
 
 use super::*;
 use crate::launch::launch;

@@ -1,8 +1,7 @@
 //! How the CLI is started for a session.
 
-use teamster_core::{
-    ErrorCode, ErrorKind, McpServer, McpTransport, PromptDelivery, Stdin, SystemPrompt,
-};
+use teamster_core::provider::Stdin;
+use teamster_core::{ErrorCode, ErrorKind, McpServer, McpTransport, PromptDelivery, SystemPrompt};
 
 use super::*;
 use crate::launch::launch_session;

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use teamster_core::Exit;
+use teamster_core::provider::Exit;
 
 use super::super::CopilotDecoder;
 use super::{line, of_agent, result, run_to};

@@ -1,8 +1,9 @@
 //! Sessions, interruptions and how runs end.
 
 use serde_json::{Value, json};
+use teamster_core::provider::{Exit, Stop};
 use teamster_core::{
-    AgentEvent, ErrorCode, ErrorKind, ExecuteParams, Exit, NoticeLevel, RunStatus, Session, Stop,
+    AgentEvent, ErrorCode, ErrorKind, ExecuteParams, NoticeLevel, RunStatus, Session,
 };
 
 use super::super::CopilotDecoder;

@@ -1,7 +1,8 @@
 //! The last line without its code, printed again, or with lines after it.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, ErrorCode, ErrorKind, Exit, NoticeLevel, RunResult, RunStatus};
+use teamster_core::provider::Exit;
+use teamster_core::{AgentEvent, ErrorCode, ErrorKind, NoticeLevel, RunResult, RunStatus};
 
 use super::super::CopilotDecoder;
 use super::{SESSION, delta, line, message, names, result, run, run_to, turn};

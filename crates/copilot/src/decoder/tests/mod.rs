@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, ExecuteParams, Exit, RunResult};
+use teamster_core::provider::Exit;
+use teamster_core::{AgentEvent, ExecuteParams, RunResult};
 use teamster_testkit::replay::decode;
 
 use super::CopilotDecoder;

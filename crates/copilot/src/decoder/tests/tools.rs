@@ -1,10 +1,8 @@
 //! Tool calls, sub-agents, and work in the background.
 
 use serde_json::{Value, json};
-use teamster_core::{
-    Activity, AgentEvent, ChangeKind, Decision, Decoder, Events, Phase, RunAssembler, RunStatus,
-    ToolKind, ToolResult, ToolUse,
-};
+use teamster_core::provider::{Activity, Decoder, Events, Phase, RunAssembler};
+use teamster_core::{AgentEvent, ChangeKind, Decision, RunStatus, ToolKind, ToolResult, ToolUse};
 
 use super::super::CopilotDecoder;
 use super::{call, called, line, message, names, of_agent, result, run, turn};

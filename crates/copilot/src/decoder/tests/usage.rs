@@ -1,7 +1,8 @@
 //! Figures, which the session's own record has.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, Exit, RunResult, RunStatus};
+use teamster_core::provider::Exit;
+use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, RunResult, RunStatus};
 
 use super::super::CopilotDecoder;
 use super::{SESSION, line, message, names, result, run, run_to};

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use teamster_core::{ErrorCode, FilePlace, Launch};
+use teamster_core::ErrorCode;
+use teamster_core::provider::{FilePlace, Launch};
 
 use super::super::launch;
 use super::*;

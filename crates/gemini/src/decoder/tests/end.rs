@@ -1,9 +1,8 @@
 //! How a run ended, which the CLI does not always say as it is.
 
 use serde_json::json;
-use teamster_core::{
-    ErrorCode, ErrorKind, ExecuteParams, Exit, PermissionMode, RunStatus, Stop, Usage,
-};
+use teamster_core::provider::{Exit, Stop};
+use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, PermissionMode, RunStatus, Usage};
 
 use super::{
     SESSION, call, delta, error, exit, failed, failure, init, names, result, returned, run,

@@ -1,7 +1,8 @@
 //! What stderr says of a run that has no result.
 
+use teamster_core::provider::{Exit, Stop};
 use teamster_core::{AgentError, AgentEvent, RunResult};
-use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, Exit, NoticeSource, RunStatus, Stop};
+use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, NoticeSource, RunStatus};
 
 use super::{delta, error, exit, init, run_with};
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::json;
-use teamster_core::{ErrorCode, Launch};
+use teamster_core::ErrorCode;
+use teamster_core::provider::Launch;
 
 use super::super::launch;
 use super::*;

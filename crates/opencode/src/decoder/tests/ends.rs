@@ -1,9 +1,8 @@
 //! The end of a run, which no line tells.
 
 use serde_json::json;
-use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, Exit, NoticeLevel, RunStatus, Stop,
-};
+use teamster_core::provider::{Exit, Stop};
+use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, NoticeLevel, RunStatus};
 
 use super::super::OpenCodeDecoder;
 use super::{

@@ -2,7 +2,8 @@
 //! measured.
 
 use proptest::prelude::*;
-use teamster_core::{Events, Launch, McpDelivery, PermissionMode};
+use teamster_core::provider::{Events, Launch};
+use teamster_core::{McpDelivery, PermissionMode};
 
 use super::*;
 use crate::launch::launch;

@@ -22,7 +22,7 @@ fn what_is_called_like_a_credential_is_one() {
         "AWS_CREDENTIALS",
         "SENTRY_DSN",
         // Whatever the key is, and however the value is escaped for the CLI.
-        &teamster_core::mcp_variable("tracker", "ACCOUNT"),
+        &teamster_core::provider::mcp_variable("tracker", "ACCOUNT"),
         "--api-key",
     ] {
         assert!(is_credential(name), "{name}");

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use teamster_core::provider::{
+    Decoder, Events, Exchange, Exit, Launch, Order, OrderId, RunSummary, SessionProtocol, Stdin,
+};
 use teamster_core::{
-    AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, Decoder,
-    ErrorCode, ErrorKind, EventStream, Events, Exchange, ExecuteParams, Exit, Id, Launch, Order,
-    OrderId, Permission, PermissionAnswer, PermissionRequest, RunSummary, SessionCapabilities,
-    SessionOptions, SessionProtocol, SessionProvider, SessionRuntime, Stdin, ToolKind, Turn,
+    AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, ErrorCode,
+    ErrorKind, EventStream, ExecuteParams, Id, Permission, PermissionAnswer, PermissionRequest,
+    SessionCapabilities, SessionOptions, SessionProvider, SessionRuntime, ToolKind, Turn,
 };
 use teamster_process::{CliRuntime, RuntimeConfig};
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::surrogates;
+use crate::provider::surrogates;
 
 /// Gives a line to `read` as text. If that gives nothing, once more with its lone halves of
 /// surrogate pairs replaced, which JavaScript prints and Rust's strings cannot hold.
@@ -25,7 +25,7 @@ pub fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
 /// The `type` of a line. Most CLIs print it first, and then no more is parsed.
 ///
 /// ```
-/// use teamster_core::json_line::type_of;
+/// use teamster_core::provider::json_line::type_of;
 ///
 /// assert_eq!(type_of(r#"{"type":"text","x":1}"#).as_deref(), Some("text"));
 /// assert_eq!(type_of(r#"{"x":1,"type":"text"}"#).as_deref(), Some("text"));
@@ -63,7 +63,7 @@ where
 /// `None` if it is negative, or more than a time can be.
 ///
 /// ```
-/// use teamster_core::json_line::whole;
+/// use teamster_core::provider::json_line::whole;
 ///
 /// assert_eq!(whole(1500.2), Some(1501));
 /// assert_eq!(whole(-1.0), None);

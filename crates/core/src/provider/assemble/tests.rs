@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::*;
-use crate::{Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd, grammar};
+use crate::provider::grammar;
+use crate::{Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd};
 use serde_json::Value;
 
 /// A decoder of hand-made lines: `{"t":…}` text, `{"m":…,"t":…}` text of a message, `{"u":…}`

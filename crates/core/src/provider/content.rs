@@ -5,7 +5,7 @@ use serde_json::Value;
 /// What stands in a text for an image or another medium: what it is, its media type and its size.
 ///
 /// ```
-/// use teamster_core::media_placeholder;
+/// use teamster_core::provider::media_placeholder;
 ///
 /// let shown = media_placeholder("image", Some("image/png"), Some("AAECAw=="));
 /// assert_eq!(shown, "[image: image/png, 4 bytes]");
@@ -37,7 +37,7 @@ fn placeholder(
 ///
 /// ```
 /// use serde_json::json;
-/// use teamster_core::mcp_content;
+/// use teamster_core::provider::mcp_content;
 ///
 /// let link = json!({"type": "resource_link", "uri": "file:///a.txt", "mimeType": "text/plain"});
 /// let shown = mcp_content(&[json!({"type": "text", "text": "see"}), link]);

@@ -215,8 +215,8 @@ fn names(modes: &[PermissionMode]) -> String {
 /// Whether `id` is written as a UUID is.
 ///
 /// ```
-/// assert!(teamster_core::is_uuid("0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f"));
-/// assert!(!teamster_core::is_uuid("latest"));
+/// assert!(teamster_core::provider::is_uuid("0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f"));
+/// assert!(!teamster_core::provider::is_uuid("latest"));
 /// ```
 pub fn is_uuid(id: &str) -> bool {
     id.len() == 36

@@ -223,10 +223,10 @@ fn a_turn_that_nobody_asked_for_is_a_turn() {
 #[test]
 fn an_order_is_settled_also_between_turns() {
     let mut session = session();
-    session.order(Order::SetModel(crate::OrderId(4), "x".into()));
-    session.order(Order::SetModel(crate::OrderId(5), "y".into()));
+    session.order(Order::SetModel(crate::provider::OrderId(4), "x".into()));
+    session.order(Order::SetModel(crate::provider::OrderId(5), "y".into()));
     let settled = session.exchange(Exchange::take_settled);
-    assert_eq!(settled[0], (crate::OrderId(4), Ok(())));
+    assert_eq!(settled[0], (crate::provider::OrderId(4), Ok(())));
     assert!(settled[1].1.is_err());
 }
 

@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::provider::{
+    Activity, Decoder, Events, Exchange, Exit, Order, Phase, RecordFiles, RunAssembler, RunSummary,
+    Secrets, SessionProtocol, Stop,
+};
 use crate::sync::lock;
 use crate::{
-    Activity, AgentEvent, Decision, Decoder, ErrorKind, Events, Exchange, Exit, Id, LogEntry,
-    Order, Permission, PermissionAnswer, PermissionRequest, Phase, RecordFiles, RunAssembler,
-    RunSummary, Secrets, SessionProtocol, Stop, Turn, Usage,
+    AgentEvent, Decision, ErrorKind, Id, LogEntry, Permission, PermissionAnswer, PermissionRequest,
+    Turn, Usage,
 };
 
 /// How many events that came between two turns are kept for the next one.

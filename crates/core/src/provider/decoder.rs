@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::text::{excerpt, without_colors};
 use crate::{
     AgentError, AgentEvent, CostSource, ErrorKind, Id, LogEntry, ModelUsage, NoticeLevel,
-    NoticeSource, RawJson, Usage, excerpt, without_colors,
+    NoticeSource, RawJson, Usage,
 };
 
 /// Turns the output of one run of one CLI into events.
@@ -17,7 +18,7 @@ use crate::{
 /// [`Events::unknown`] or [`Events::malformed`]. A new one is made for every run.
 pub trait Decoder: Send {
     /// Takes one line, without its newline. Blank lines and lines that do not begin with `{` never
-    /// get here: [`RunAssembler`](crate::RunAssembler) makes notices of the latter.
+    /// get here: [`RunAssembler`](crate::provider::RunAssembler) makes notices of the latter.
     fn line(&mut self, line: &[u8], out: &mut Events);
 
     /// Takes a line that does not begin with `{`, of which a notice was made.

@@ -1,10 +1,11 @@
 //! Between a decoder and the stream: what holds for every provider.
 
+use crate::provider::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary, Secrets, Stop};
+use crate::text::{excerpt, tail};
 use crate::{
-    Activity, AgentError, AgentEvent, Decision, Decoder, Diagnostics, Done, ErrorCode, ErrorKind,
-    Events, Exit, Id, NoticeLevel, NoticeSource, PermissionDenial, RawJson, RecordFiles, RunResult,
-    RunStatus, RunSummary, Secrets, Stop, Text, TextLedger, Thinking, ToolLedger, UsageReport,
-    excerpt, tail,
+    AgentError, AgentEvent, Decision, Diagnostics, Done, ErrorCode, ErrorKind, Id, NoticeLevel,
+    NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus, Text, TextLedger, Thinking,
+    ToolLedger, UsageReport,
 };
 
 /// How much of a line without JSON a notice shows, in bytes.

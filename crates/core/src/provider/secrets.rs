@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::{McpServer, McpTransport, without_credentials};
+use crate::provider::without_credentials;
+use crate::{McpServer, McpTransport};
 
 /// A shorter value is more likely a number or a word than a secret.
 const SHORTEST: usize = 6;
@@ -10,7 +11,8 @@ const SHORTEST: usize = 6;
 /// What of MCP servers may be secret: CLIs repeat what a broken server has printed, and addresses.
 ///
 /// ```
-/// use teamster_core::{McpServer, Secrets};
+/// use teamster_core::McpServer;
+/// use teamster_core::provider::Secrets;
 ///
 /// let server = McpServer::stdio("tracker", "tracker-mcp", ["-v"]).env("TOKEN", "sk-123456");
 /// let secrets = Secrets::of(&[server]);

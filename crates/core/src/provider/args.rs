@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::{FilePlace, PrivateFile};
+use crate::provider::{FilePlace, PrivateFile};
 
 /// Arguments for a CLI, built so that no value can be taken for a flag: a value is always joined
 /// to its flag by `=`, because several CLIs have flags that take any number of values and would

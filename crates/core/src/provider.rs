@@ -1,0 +1,43 @@
+//! What the author of a provider uses: how a CLI is described, launched and read.
+//!
+//! An application needs nothing of this module; the facade does not have it.
+//! The traits themselves, [`CliProvider`](crate::CliProvider) and [`SessionProvider`](crate::SessionProvider),
+//! are at the root, because an application can register a provider by them.
+//!
+//! - [`Launch`]: how a CLI is started, with [`Args`] for its arguments and the other checks of parameters;
+//! - [`Decoder`] and [`Events`]: lines to events, with [`json_line`] and [`surrogates`] for CLIs that print JSON;
+//! - [`SessionProtocol`] and [`Exchange`]: a process that is kept for many turns;
+//! - [`RunAssembler`] and [`SessionAssembler`]: the pure code between a decoder and the stream, which every live
+//!   run, replay, test and benchmark goes through;
+//! - [`grammar`]: the check of what comes out of it.
+
+mod args;
+mod assemble;
+mod check;
+mod classify;
+mod content;
+mod decoder;
+pub mod grammar;
+pub mod json_line;
+mod launch;
+mod secrets;
+mod session;
+pub mod surrogates;
+
+pub use crate::cli_info::{
+    CredentialFile, Credentials, FileLocation, LoopContext, LoopSettings, LoopSupport, Sign,
+};
+pub use crate::mcp::{MCP_VARIABLES, mcp_variable, without_credentials};
+pub use args::Args;
+pub use assemble::{Phase, RunAssembler};
+pub use check::is_uuid;
+pub use content::{mcp_content, media_placeholder};
+pub use decoder::{
+    Activity, Decoder, Events, Exit, OtherRecordFiles, RecordFiles, RunSummary, Stop,
+};
+pub use launch::{
+    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, EventsOn, FilePlace, Launch, PrivateFile,
+    PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,
+};
+pub use secrets::Secrets;
+pub use session::{Exchange, Order, OrderId, SessionAssembler, SessionProtocol};

@@ -1,0 +1,62 @@
+//! The other crates' modules, as far as an application uses them. Their whole is for the authors of providers,
+//! who depend on the crates themselves.
+
+/// Any agent of the Agent Client Protocol, by its command.
+#[cfg(feature = "acp")]
+pub mod acp {
+    pub use teamster_acp::AcpAgent;
+}
+
+/// Claude Code.
+#[cfg(feature = "claude")]
+pub mod claude {
+    pub use teamster_claude::Claude;
+}
+
+/// Codex.
+#[cfg(feature = "codex")]
+pub mod codex {
+    pub use teamster_codex::Codex;
+}
+
+/// GitHub Copilot CLI.
+#[cfg(feature = "copilot")]
+pub mod copilot {
+    pub use teamster_copilot::Copilot;
+}
+
+/// Gemini CLI.
+#[cfg(feature = "gemini")]
+pub mod gemini {
+    pub use teamster_gemini::Gemini;
+}
+
+/// OpenCode.
+#[cfg(feature = "opencode")]
+pub mod opencode {
+    pub use teamster_opencode::OpenCode;
+}
+
+/// MCP servers in the files that users have.
+#[cfg(feature = "mcp-files")]
+pub mod mcp {
+    pub use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
+    pub use teamster_mcp::{config, edit};
+
+    /// A change of a configuration file for the time of a run, shared by concurrent runs and always undone.
+    pub mod lease {
+        pub use teamster_mcp::lease::{
+            Lease, LeaseError, Pending, Released, exists, pending, restore,
+        };
+    }
+}
+
+/// The engine: runtimes of a provider, pools of sessions, and what is left of runs whose owner was killed.
+pub mod process {
+    pub use teamster_process::{
+        CliRuntime, Descendants, EnvPolicy, InheritedMark, Leftover, LineObserver, PoolConfig,
+        Presence, ProcessGroup, ProcessIdentity, ProcessSignal, RuntimeConfig, SessionPool,
+        StartObserver, StartedProcess, children, find_program, leasable_files, leftovers,
+        live_runs, native_program, process_space, run_mark, sweep_leftovers, sweep_private_files,
+    };
+}
