@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use teamster::acp::{AcpAgent, OneTurn};
 use teamster::process::CliRuntime;
 use teamster::{
     AgentError, AgentRuntime, Capabilities, CliInfo, CliProvider, ExecuteParams, RuntimeConfig,
     SessionCapabilities, SessionOptions, SessionProvider, SessionRuntime,
 };
-use teamster_core::{Decoder, Launch, SessionProtocol};
+use teamster_acp::{AcpAgent, OneTurn};
+use teamster_core::provider::{Decoder, Launch, SessionProtocol};
 use teamster_mock_model::{Cli, Pointing};
 
 use crate::acp::protocol::Watched;

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use teamster_core::{
-    Activity, Decoder, ErrorKind, Events, Exchange, Exit, Id, Order, PermissionAnswer, RunSummary,
-    SessionProtocol,
+use teamster_core::provider::{
+    Activity, Decoder, Events, Exchange, Exit, Order, RunSummary, SessionProtocol,
 };
+use teamster_core::{ErrorKind, Id, PermissionAnswer};
 
 use crate::agent::Printed;
 
