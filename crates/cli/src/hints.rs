@@ -23,7 +23,13 @@ pub(crate) fn next_step(
             .map(|ms| format!("wait {} and try again", words::duration_ms(ms)))
     };
     let step = match (error.code, error.kind) {
-        (ErrorCode::CliNotFound, _) if error.message.contains(info.install) => {
+        // Its message says how to install it.
+        (ErrorCode::CliNotFound, _)
+            if matches!(
+                error.detail.as_deref(),
+                Some(ErrorDetail::MissingProgram { .. })
+            ) =>
+        {
             format!("if it is here, say where with {bin}; `teamster doctor` shows what is found")
         }
         (ErrorCode::CliNotFound, _) => format!(
@@ -209,6 +215,12 @@ mod tests {
             missing.contains("npm install -g @anthropic-ai/claude-code"),
             "{missing}"
         );
+        // Where the message has the command, the next step does not repeat it.
+        let detail = ErrorDetail::missing_program("claude", "npm install it");
+        let error =
+            AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x").detail(detail);
+        let missing = next_step(&error, info(), "--bin", None, 0).unwrap();
+        assert!(missing.starts_with("if it is here"), "{missing}");
         let start = step(ErrorCode::StartupTimeout, ErrorKind::Timeout).unwrap();
         assert!(start.contains("--startup-timeout"), "{start}");
         let lease = step(ErrorCode::ConfigLease, ErrorKind::Mcp).unwrap();

@@ -170,12 +170,28 @@ pub enum ErrorDetail {
         /// The same for a person, with what to do.
         explanation: String,
     },
+    /// The CLI's program is missing.
+    #[non_exhaustive]
+    MissingProgram {
+        /// The name that was looked for.
+        program: String,
+        /// The command that installs it, which the message has too.
+        install: String,
+    },
     /// What only a newer version knows.
     #[serde(other)]
     Other,
 }
 
 impl ErrorDetail {
+    /// A program that is missing, and the command that installs it.
+    pub fn missing_program(program: impl Into<String>, install: impl Into<String>) -> Self {
+        Self::MissingProgram {
+            program: program.into(),
+            install: install.into(),
+        }
+    }
+
     /// A budget of the whole run, and how much it was.
     pub fn budget(budget: BudgetKind, limit: Option<f64>) -> Self {
         Self::Budget { budget, limit }

@@ -14,8 +14,11 @@ pub struct SleepFile {
     pub state: LoopState,
     /// The sleep that it has come to, in seconds.
     pub current_sleep_seconds: u64,
-    /// Why, for a person.
+    /// Why, for a person, with the last error.
     pub reason: String,
+    /// The same without the last error, where `reason` has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain_reason: Option<String>,
     /// When this was written, in seconds since 1970.
     pub updated_at_epoch: i64,
     /// When the sleep is over, in seconds since 1970; only while it sleeps.
@@ -65,16 +68,15 @@ pub enum LoopState {
     Sleeping,
     /// It plays a tick.
     Tick,
+    /// What only a newer version knows.
+    #[serde(other)]
+    Other,
 }
-
-/// Separates the reason of a sleep from the last error in `reason`.
-pub(crate) const LAST_ERROR: &str = "; the last error: ";
 
 impl SleepFile {
     /// The reason without the last error.
     pub fn plain_reason(&self) -> &str {
-        let parts = self.reason.split_once(LAST_ERROR);
-        parts.map_or(&*self.reason, |(reason, _)| reason)
+        self.plain_reason.as_deref().unwrap_or(&self.reason)
     }
 
     /// The name of the file.
@@ -85,6 +87,7 @@ impl SleepFile {
             state: LoopState::Tick,
             current_sleep_seconds: current,
             reason,
+            plain_reason: None,
             updated_at_epoch: now.as_second(),
             sleep_until_epoch: None,
             failed_ticks: 0,
@@ -98,11 +101,19 @@ impl SleepFile {
             state: LoopState::Sleeping,
             current_sleep_seconds: seconds,
             reason,
+            plain_reason: None,
             updated_at_epoch: now,
             sleep_until_epoch: Some(now.saturating_add_unsigned(seconds)),
             failed_ticks: 0,
             last_error: None,
         }
+    }
+
+    /// Adds why the last tick failed to the reason: for readers who see nothing else of the loop.
+    pub(crate) fn after(mut self, error: &str) -> Self {
+        let reason = format!("{}; the last error: {error}", self.reason);
+        self.plain_reason = Some(std::mem::replace(&mut self.reason, reason));
+        self
     }
 }
 
@@ -140,6 +151,14 @@ mod tests {
             json!({"state": "sleeping", "current_sleep_seconds": 120, "reason": "idle",
                 "updated_at_epoch": 1000, "sleep_until_epoch": 1120})
         );
+        let failed = sleeping.after("no; the last error: no");
+        assert_eq!(failed.plain_reason(), "idle");
+        assert_eq!(
+            failed.reason,
+            "idle; the last error: no; the last error: no"
+        );
+        let newer: LoopState = serde_json::from_value(json!("dreaming")).unwrap();
+        assert_eq!(newer, LoopState::Other);
         let tick = SleepFile::tick(60, "work done".into(), now);
         assert_eq!(
             serde_json::to_value(&tick).unwrap(),

@@ -38,6 +38,7 @@ mod updates;
 
 pub use agent::Policy;
 pub use client::{Client, Updates};
+use config::Obstacle;
 pub use config::{AgentConfig, Config, ConfigError, FILE_NAME, FILE_VARIABLE};
 pub use event::Event;
 pub use offline::status as offline_status;
@@ -90,9 +91,9 @@ impl Settings {
     }
 
     /// Why this agent cannot be started.
-    fn obstacle(&self, agent: &AgentConfig) -> Option<String> {
+    fn obstacle(&self, agent: &AgentConfig) -> Option<Obstacle> {
         match self.cli_of(agent) {
-            Some(Err(error)) => Some(format!("runtime: {error}")),
+            Some(Err(error)) => Some(Obstacle::Runtime(error)),
             Some(Ok(info)) => agent.obstacle(info.instructions),
             None => agent.obstacle(&[]),
         }

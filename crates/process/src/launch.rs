@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use teamster_core::provider::Launch;
 use teamster_core::{
-    AgentError, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, McpDelivery, McpServer,
+    AgentError, CliInfo, CliProvider, ErrorCode, ErrorDetail, ErrorKind, ExecuteParams,
+    McpDelivery, McpServer,
 };
 
 use crate::config::{EnvPolicy, RuntimeConfig};
@@ -191,6 +192,7 @@ fn find(name: &str, env: &Env, info: &CliInfo) -> Result<PathBuf, AgentError> {
                 "{}; to install {}: {}",
                 error.message, info.name, info.install
             );
+            error = error.detail(ErrorDetail::missing_program(name, info.install));
         }
         error
     })

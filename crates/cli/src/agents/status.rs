@@ -178,7 +178,7 @@ fn detail(agent: &AgentStatus) -> &str {
     match (agent.state, &agent.activity) {
         (state, Some(activity)) if state.is_running() => activity.plain_reason(),
         (AgentState::Ended, _) => reason,
-        (AgentState::Stopped, _) if reason != "stopped" => reason,
+        (AgentState::Stopped, _) if !agent.stopped_in_order => reason,
         _ => "",
     }
 }

@@ -32,9 +32,12 @@ impl AgentLoop {
     pub(super) async fn sleep(&mut self, sleep: Sleep) {
         let Sleep { seconds, reason } = sleep;
         let line = format!("sleeping {seconds} s: {reason}");
-        let reason = self.with_trouble(reason);
-        // First the file: who has read the line may look at it.
-        self.write_sleep(SleepFile::sleeping(seconds, reason, self.clock.now()));
+        let mut file = SleepFile::sleeping(seconds, reason, self.clock.now());
+        if let Some(trouble) = &self.trouble {
+            file = file.after(&trouble.short().message);
+        }
+        // First the file: a reader of the line may look at it.
+        self.write_sleep(file);
         self.log.line(line);
         let (clock, control) = (self.clock.clone(), self.control.clone());
         let mut rest = pin!(rest(&*clock, seconds));

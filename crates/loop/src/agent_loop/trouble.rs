@@ -3,9 +3,8 @@
 use jiff::Timestamp;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
 
-use super::AgentLoop;
 use crate::machine::TickEnd;
-use crate::status::{LAST_ERROR, TickError};
+use crate::status::TickError;
 
 /// So much of it is told beside the reason of a sleep, in bytes.
 const LONGEST: usize = 200;
@@ -34,19 +33,6 @@ impl Trouble {
 fn one_line(message: &str) -> String {
     let words: Vec<&str> = message.split_whitespace().collect();
     teamster_core::text::excerpt(&words.join(" "), LONGEST)
-}
-
-impl AgentLoop {
-    /// The reason of a sleep, with what went wrong before it: for those who see nothing else of the loop.
-    pub(super) fn with_trouble(&self, reason: String) -> String {
-        match &self.trouble {
-            Some(trouble) => {
-                let error = one_line(&trouble.error.message);
-                format!("{reason}{LAST_ERROR}{error}")
-            }
-            None => reason,
-        }
-    }
 }
 
 /// Why the tick failed, if it did.

@@ -70,6 +70,10 @@ impl Client {
         match response.outcome {
             Outcome::Ok(status) => Ok(status),
             Outcome::Error { code, message } => Err(Error::Refused { code, message }),
+            Outcome::Other => {
+                let message = "its answer is one of a newer version";
+                Err(Error::NoAnswer(io::Error::other(message)))
+            }
         }
     }
 

@@ -77,29 +77,25 @@ impl AgentConfig {
 
     /// Why it cannot be started as things are on the disk. `read` are the instruction files that its CLI
     /// reads, as far as that is known.
-    pub(crate) fn obstacle(&self, read: &[&str]) -> Option<String> {
-        let directory = self.working_dir.display();
-        match fs::metadata(&self.working_dir) {
+    pub(crate) fn obstacle(&self, read: &[&str]) -> Option<Obstacle> {
+        let directory = self.working_dir.clone();
+        match fs::metadata(&directory) {
             Ok(found) if found.is_dir() => {}
-            Ok(_) => return Some(format!("{directory} is no directory")),
+            Ok(_) => return Some(Obstacle::NotADirectory(directory)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Some(format!(
-                    "the directory {directory} is missing: create it, or name another one as \
-                     `workingDir`"
-                ));
+                return Some(Obstacle::NoDirectory(directory));
             }
-            Err(error) => return Some(format!("cannot look at {directory}: {error}")),
+            Err(error) => {
+                let error = error.to_string();
+                return Some(Obstacle::Unreadable { directory, error });
+            }
         }
         let names = self.instruction_files(read);
         if names.iter().any(|it| self.working_dir.join(it).is_file()) {
             return None;
         }
-        let first = names.first().map(|it| it.display().to_string());
-        Some(format!(
-            "the instructions file {} is missing in {directory}: write it, or name another one as \
-             `instructionsFile`",
-            first.unwrap_or_default()
-        ))
+        let file = names.into_iter().next().unwrap_or_default();
+        Some(Obstacle::NoInstructions(file, directory))
     }
 
     /// One of these has to be there. The first is the right one; agents of other runtimes may have been
@@ -115,6 +111,24 @@ impl AgentConfig {
         files.push(CLAUDE_FILE.into());
         files
     }
+}
+
+/// Why an agent cannot be started as things are on the disk.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Obstacle {
+    #[error("runtime: {0}")]
+    Runtime(String),
+    #[error("{} is no directory", .0.display())]
+    NotADirectory(PathBuf),
+    #[error("the directory {} is missing: create it, or name another one as `workingDir`", .0.display())]
+    NoDirectory(PathBuf),
+    #[error("cannot look at {}: {error}", directory.display())]
+    Unreadable { directory: PathBuf, error: String },
+    #[error(
+        "the instructions file {} is missing in {}: write it, or name another one as `instructionsFile`",
+        .0.display(), .1.display()
+    )]
+    NoInstructions(PathBuf, PathBuf),
 }
 
 /// Why a configuration cannot be used.

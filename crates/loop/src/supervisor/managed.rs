@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::agent::{Agent, Exit, Phase, Policy, UNUSABLE};
-use super::config::AgentConfig;
+use super::config::{AgentConfig, Obstacle};
 use super::last_start::LastStart;
 use super::lock_holder;
 use super::offline::{activity, heartbeat, last_error, last_tick, own_status, running};
@@ -29,6 +29,10 @@ pub(crate) struct Managed {
     pub(crate) adopted: bool,
     /// What was told of it last.
     pub(crate) reason: Option<String>,
+    /// Its loop ended because it was asked to, and in order.
+    pub(crate) stopped_in_order: bool,
+    /// Why it could not be started when that was last tried.
+    pub(crate) obstacle: Option<Obstacle>,
     /// How its loop ended last without being asked to, or why it was not started.
     pub(crate) error: Option<LastError>,
     /// It is no longer in the configuration, and goes when its loop has ended.
@@ -61,6 +65,8 @@ impl Managed {
             process: None,
             adopted: false,
             reason: None,
+            stopped_in_order: false,
+            obstacle: None,
             error: None,
             removed: false,
         }
@@ -155,6 +161,7 @@ impl Managed {
             process: self.process.clone(),
             restarts: self.agent.restarts(),
             reason: self.reason.clone(),
+            stopped_in_order: self.stopped_in_order,
             last_error: self.error.clone(),
         }
     }
@@ -198,6 +205,7 @@ impl Managed {
             restarts: self.agent.restarts(),
             retry_at_ms,
             reason: self.reason.clone(),
+            stopped_in_order: self.stopped_in_order,
             last_error: last_error(activity.as_ref(), self.error.as_ref()),
             heartbeat_ms: heartbeat(
                 &self.config.working_dir,

@@ -59,6 +59,7 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
         restarts: known.map_or(0, |known| known.restarts),
         retry_at_ms: None,
         reason: known.and_then(|known| known.reason.clone()),
+        stopped_in_order: known.is_some_and(|known| known.stopped_in_order),
         last_error: last_error(
             activity.as_ref(),
             known.and_then(|known| known.last_error.as_ref()),

@@ -128,6 +128,9 @@ pub enum Outcome {
         /// Why, for people.
         message: String,
     },
+    /// What only a newer version knows.
+    #[serde(other)]
+    Other,
 }
 
 /// Something that has changed, for a subscriber.
@@ -280,6 +283,9 @@ pub struct AgentStatus {
     /// What was told of it last, such as how its loop ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Its loop ended because it was asked to, and in order: `reason` says no more than `state`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped_in_order: bool,
     /// What failed last: its tick, or its loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<LastError>,
@@ -441,5 +447,8 @@ mod tests {
             panic!()
         };
         assert_eq!(code, ErrorCode::Other);
+        let later = json!({"version": 1, "result": "maybe", "x": 1});
+        let later = serde_json::from_value::<Response>(later).unwrap();
+        assert_eq!(later.outcome, Outcome::Other);
     }
 }

@@ -48,6 +48,9 @@ pub(crate) struct AgentState {
     /// What was told of it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    /// Its loop ended because it was asked to, and in order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) stopped_in_order: bool,
     /// How its loop ended last without being asked to, or why it was not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_error: Option<LastError>,
@@ -166,6 +169,7 @@ mod tests {
                 }),
                 restarts: 3,
                 reason: Some("ended with code 1".into()),
+                stopped_in_order: false,
                 last_error: None,
             },
         );

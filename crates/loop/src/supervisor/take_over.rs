@@ -46,6 +46,7 @@ impl Supervisor {
             let mut managed = Managed::new(config, &self.settings.policy, enabled);
             if let Some(known) = known {
                 managed.reason.clone_from(&known.reason);
+                managed.stopped_in_order = known.stopped_in_order;
                 managed.error.clone_from(&known.last_error);
             }
             let recorded = known.and_then(|known| known.process.clone());

@@ -287,10 +287,10 @@ impl Supervisor {
         let obstacle = self.settings.obstacle(&managed.config);
         if let Some(obstacle) = obstacle {
             managed.agent.not_started(true, Instant::now());
-            let is_known = (managed.error.as_ref()).is_some_and(|it| it.message == obstacle);
-            if !(again && is_known) {
-                self.trouble(index, obstacle, "");
+            if !(again && managed.obstacle.as_ref() == Some(&obstacle)) {
+                self.trouble(index, obstacle.to_string(), "");
             }
+            self.agents[index].obstacle = Some(obstacle);
             return;
         }
         if let Some((process, started_at_ms)) = managed.started_elsewhere() {
@@ -384,10 +384,14 @@ impl Supervisor {
         managed.agent.exited(process, exit, now);
         managed.process = None;
         if told {
-            managed.reason = Some(match exit {
-                Exit::Signal(9) => "stopped; it had to be killed".to_owned(),
-                _ => "stopped".to_owned(),
-            });
+            let killed = exit == Exit::Signal(9);
+            let reason = if killed {
+                "stopped; it had to be killed"
+            } else {
+                "stopped"
+            };
+            managed.reason = Some(reason.to_owned());
+            managed.stopped_in_order = !killed;
             managed.log("stopped");
             let agent = managed.config.id.clone();
             self.event(Event::Stopped { agent });
@@ -404,11 +408,13 @@ impl Supervisor {
                 }
                 _ => String::new(),
             };
-            let how = match (exit, obstacle) {
-                (Exit::Code(UNUSABLE), Some(obstacle)) => obstacle,
-                _ => managed.how_it_ended(exit, process.pid()),
+            let obstacle = obstacle.filter(|_| exit == Exit::Code(UNUSABLE));
+            let how = match &obstacle {
+                Some(obstacle) => obstacle.to_string(),
+                None => managed.how_it_ended(exit, process.pid()),
             };
             self.trouble(index, how, &next);
+            self.agents[index].obstacle = obstacle;
         }
     }
 
@@ -423,6 +429,8 @@ impl Supervisor {
             at_ms: epoch_ms(),
         });
         managed.reason = Some(what);
+        managed.stopped_in_order = false;
+        managed.obstacle = None;
         managed.log(&message);
         let agent = managed.config.id.clone();
         self.event(Event::Trouble { agent, message });

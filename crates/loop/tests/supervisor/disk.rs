@@ -98,7 +98,7 @@ fn a_stop_that_cannot_be_written_down_is_told_and_written_later() {
     assert!(wait_until(LIMIT, || file.is_file()));
     assert_eq!(
         company.state()["agents"]["a"],
-        json!({"enabled": false, "restarts": 0, "reason": "stopped"})
+        json!({"enabled": false, "restarts": 0, "reason": "stopped", "stoppedInOrder": true})
     );
     company.ask(Command::Start(of("a"))).unwrap();
     company.running("a");

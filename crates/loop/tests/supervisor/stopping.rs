@@ -31,6 +31,7 @@ fn a_loop_is_started_stopped_and_started_again() {
     let status = company.wait("a", |it| it.state == AgentState::Stopped);
     assert_eq!((status.pid, status.enabled), (None, false));
     assert_eq!(status.reason.as_deref(), Some("stopped"));
+    assert!(status.stopped_in_order);
     assert!(!is_alive(first));
     assert!(is_alive(other));
 
@@ -124,6 +125,7 @@ fn a_stubborn_loop_is_killed_with_its_group_when_its_time_is_up() {
         status.reason.as_deref(),
         Some("stopped; it had to be killed")
     );
+    assert!(!status.stopped_in_order);
     assert!(!is_alive(pid));
     assert!(wait_gone(numbers(&children)[0], LIMIT));
     supervisor.end();

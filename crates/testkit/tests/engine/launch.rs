@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use teamster_core::provider::{FilePlace, PrivateFile};
-use teamster_core::{ErrorCode, ErrorKind, RunStatus};
+use teamster_core::{ErrorCode, ErrorDetail, ErrorKind, RunStatus};
 use teamster_process::EnvPolicy;
 use teamster_testkit::fake_agent::{Report, Script};
 
@@ -158,15 +158,26 @@ async fn a_missing_program_a_missing_directory_and_a_file_not_executable_are_tol
     let file = place.path("file");
     fs::write(&file, "").unwrap();
 
-    let (code, kind, message) = refused(shell("").config(|config| config.program = None).params(
-        |params| {
-            params.env.insert("PATH".into(), "/nowhere".into());
-        },
-    ))
-    .await;
-    assert_eq!((code, kind), (ErrorCode::CliNotFound, ErrorKind::NotFound));
+    let story = shell("").config(|config| config.program = None);
+    let story = story.params(|params| {
+        params.env.insert("PATH".into(), "/nowhere".into());
+    });
+    let story = story.finish().await;
+    let error = story.error();
     assert_eq!(
-        message,
+        (error.code, error.kind),
+        (ErrorCode::CliNotFound, ErrorKind::NotFound)
+    );
+    let detail = error.detail.as_deref();
+    assert_eq!(
+        detail,
+        Some(&ErrorDetail::missing_program(
+            "teamster-fake-agent",
+            "cargo install fake"
+        ))
+    );
+    assert_eq!(
+        error.message,
         "the program `teamster-fake-agent` was not found: searched /nowhere; \
          to install Fake Agent: cargo install fake"
     );

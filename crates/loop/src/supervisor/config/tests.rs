@@ -176,10 +176,16 @@ fn an_agent_without_its_directory_or_its_instructions_has_an_obstacle() {
         config.agents.into_iter().next().unwrap()
     };
     let folder = dir.path().join("a");
-    let obstacle = agent("").obstacle(&[]).unwrap();
+    let obstacle = agent("").obstacle(&[]).unwrap().to_string();
     assert!(obstacle.contains("is missing: create it"), "{obstacle}");
     fs::write(&folder, "").unwrap();
-    assert!(agent("").obstacle(&[]).unwrap().contains("is no directory"));
+    assert!(
+        agent("")
+            .obstacle(&[])
+            .unwrap()
+            .to_string()
+            .contains("is no directory")
+    );
     fs::remove_file(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
 
@@ -192,7 +198,7 @@ fn an_agent_without_its_directory_or_its_instructions_has_an_obstacle() {
         (r#", "runtime": "copilot""#, &[], "AGENTS.md"),
         (r#", "instructionsFile": "TASK.md""#, claude, "TASK.md"),
     ] {
-        let obstacle = agent(more).obstacle(read).unwrap();
+        let obstacle = agent(more).obstacle(read).unwrap().to_string();
         assert!(
             obstacle.contains(&format!("the instructions file {file} is missing")),
             "{more}: {obstacle}"
