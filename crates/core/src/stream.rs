@@ -73,8 +73,9 @@ impl EventStream {
     /// The next event as an entry of the run's log: with its number, its time, and the line it came from
     /// if that was asked for. Cancel-safe.
     ///
-    /// The entries of a stream are numbered from 1 without gaps; those that
-    /// [`next`](Self::next) gave are counted.
+    /// The entries of a runtime's stream are numbered from 1 without gaps; those that
+    /// [`next`](Self::next) gave are counted. An entry that has a number keeps it: those of an
+    /// orchestrated run have the numbers of the run's log.
     pub async fn next_entry(&mut self) -> Option<LogEntry> {
         let mut entry = poll_fn(|cx| self.poll_entry(cx)).await?;
         number(&mut entry, self.seq, &mut 0);
@@ -92,7 +93,7 @@ impl EventStream {
         }
         let mut now_ms = 0;
         for entry in &mut batch {
-            self.seq += 1;
+            self.seq = seq_after(self.seq, entry);
             number(entry, self.seq, &mut now_ms);
         }
         batch
@@ -114,7 +115,7 @@ impl EventStream {
         let Some(entry) = self.ready.next() else {
             return Poll::Ready(None);
         };
-        self.seq += 1;
+        self.seq = seq_after(self.seq, &entry);
         if is_last(&entry) {
             self.done = true;
             // There may be more that nobody gets.
@@ -195,6 +196,11 @@ impl Stream for EventStream {
 
 fn is_last(entry: &LogEntry) -> bool {
     matches!(entry.event, AgentEvent::Done(_))
+}
+
+/// The number of an entry that follows this one: its own, if it has one that is higher.
+fn seq_after(last: u64, entry: &LogEntry) -> u64 {
+    entry.seq.max(last + 1)
 }
 
 /// Gives an entry its number, and the present time if it has none. `now_ms` is that time, once it was read.
@@ -339,6 +345,28 @@ mod tests {
         let mut stream = EventStream::of_batches(batches, AbortHandle::default());
         assert_eq!(stream.next().await, Some(done()));
         assert_eq!(stream.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn an_entry_keeps_its_number() {
+        let entry = |seq| {
+            let notice = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "x");
+            LogEntry {
+                seq,
+                ..notice.into()
+            }
+        };
+        let batches = async_stream::stream! {
+            yield vec![entry(3), entry(4), entry(0), entry(9), entry(2)];
+            yield vec![entry(20), AgentEvent::Done(Done::new(RunResult::default())).into()];
+        };
+        let mut stream = EventStream::of_batches(batches, AbortHandle::default());
+        stream.next().await;
+        let mut numbers = vec![stream.next_entry().await.unwrap().seq];
+        for _ in 0..2 {
+            numbers.extend(stream.next_batch().await.iter().map(|entry| entry.seq));
+        }
+        assert_eq!(numbers, [4, 5, 9, 10, 20, 21]);
     }
 
     #[tokio::test]

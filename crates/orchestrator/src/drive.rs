@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::account::{Account, Ended};
 use crate::events::Sender;
-use crate::log::{Part, Wanted};
+use crate::log::{Part, View};
 use crate::merge::Merge;
 use crate::observer::Accepted;
 use crate::plan::{Plan, Standing, Step, Who, wanted_wait};
@@ -44,10 +44,10 @@ pub(crate) struct Driver {
     observer: Option<Arc<dyn RunObserver>>,
     account: Account,
     merge: Merge,
-    /// The agents' events are wanted too.
-    agents: bool,
-    /// Events of the run's own are wanted of text and tools.
-    details: bool,
+    /// What the consumer gets.
+    view: View,
+    /// Events that follow from the agents' events are wanted.
+    derives: bool,
     /// The end of the run was reported.
     ended: bool,
     /// What was not sent to the consumer of the log yet.
@@ -80,15 +80,15 @@ impl Driver {
         abort: AbortHandle,
         sender: Sender,
         request: &RunRequest,
-        wanted: Wanted,
+        view: View,
     ) -> Self {
-        let details = wanted.details || request.on_event.is_some();
+        let derives = view == View::Lifecycle || request.on_event.is_some();
         let side_effects = request.retry.side_effects.clone();
         Self {
-            account: Account::new(run_id.clone(), side_effects, details),
+            account: Account::new(run_id.clone(), side_effects, derives),
             merge: Merge::new(may_repeat(request)),
-            agents: wanted.agents,
-            details,
+            view,
+            derives,
             ended: false,
             parts: Vec::new(),
             seq: 0,

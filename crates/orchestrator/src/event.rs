@@ -183,6 +183,18 @@ impl RunEvent {
         }
     }
 
+    /// Whether it says again what an agent's event says: `tool:start`, `tool:end`, `assistant:chunk` and
+    /// `assistant:message`. These are no entries of the run's log.
+    pub fn is_derived(&self) -> bool {
+        matches!(
+            self,
+            Self::ToolStart { .. }
+                | Self::ToolEnd { .. }
+                | Self::Chunk { .. }
+                | Self::Message { .. }
+        )
+    }
+
     /// The run that it belongs to; of [`Newer`](Self::Newer) that is not known.
     pub fn run_id(&self) -> Option<&Id> {
         Some(match self {

@@ -9,13 +9,22 @@ use teamster_core::{AbortHandle, Id, LogEntry};
 
 use crate::{Run, RunEvent};
 
-/// What the consumer of a run's log wants beside the events of the run itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
-    /// The agents' events.
-    pub(crate) agents: bool,
-    /// The run's own events of text and tools.
-    pub(crate) details: bool,
+/// What of a run's log its consumer gets. The numbers of the entries are the same in each view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    /// All of it.
+    Log,
+    /// The agents' events, and those of the run itself without the text of its result.
+    Agents,
+    /// The events of the run itself, and [those that follow from the agents'](RunEvent::is_derived).
+    Lifecycle,
+}
+
+impl View {
+    /// The agents' events are in it.
+    pub(crate) fn has_agents(self) -> bool {
+        self != Self::Lifecycle
+    }
 }
 
 /// A part of a run's log.
@@ -53,10 +62,13 @@ impl Part {
 /// An event of a run itself as an entry of the run's log.
 ///
 /// On the wire it is the event's own object after `seq`, `atMs` and `attempt`.
+///
+/// The log has the `run:` events. A `tool:` or `assistant:` event says again what the agents' entries say, so
+/// it is only in a [`Run`], with the number of the log's last entry before it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LifecycleEntry {
-    /// The entry's number in its log: from 1, without gaps.
+    /// The entry's number in the run's log.
     pub seq: u64,
     /// When it happened, in milliseconds since the Unix epoch.
     pub at_ms: u64,
@@ -173,8 +185,13 @@ impl RunLogEntry {
 
 /// The log of a run as it is written: made by [`Orchestrator::log`](crate::Orchestrator::log).
 ///
-/// The agents' events in it are those of [`Orchestrator::execute`](crate::Orchestrator::execute), with
-/// `done` as the last entry. An event of the run itself comes before the agents' events that follow from it.
+/// Its entries are the agents' events and the `run:` events, numbered from 1 without gaps, with `done` as the
+/// last. An event of the run itself comes before the agents' events that follow from it. Every other way to
+/// read a run is a view of it, with the numbers, times and attempts of the log:
+/// [`Orchestrator::execute`](crate::Orchestrator::execute) has the agents' entries,
+/// [`Orchestrator::run`](crate::Orchestrator::run) has the `run:` entries and the events that follow from the
+/// agents' entries.
+///
 /// Dropping the log before its end stops the run.
 #[derive(Debug)]
 pub struct RunLog {

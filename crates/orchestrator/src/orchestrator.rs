@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::drive::Driver;
 use crate::events::{Receiver, channel};
-use crate::log::{LifecycleEntry, Part, Wanted};
+use crate::log::{LifecycleEntry, Part, View};
 use crate::registry::Registry;
 use crate::{ActiveRun, Held, Limits, Outcome, RunEvent, RunRequest};
 
@@ -96,11 +96,7 @@ impl Orchestrator {
     /// Outside of a Tokio runtime.
     pub fn run(&self, request: RunRequest) -> Run {
         let abort = request.abort_handle();
-        let wanted = Wanted {
-            agents: false,
-            details: true,
-        };
-        self.run_stopped_by(request, abort, wanted)
+        self.run_stopped_by(request, abort, View::Lifecycle)
     }
 
     /// Begins a run that this handle stops.
@@ -108,7 +104,7 @@ impl Orchestrator {
         &self,
         mut request: RunRequest,
         abort: AbortHandle,
-        wanted: Wanted,
+        view: View,
     ) -> Run {
         let id: Id = match request.run_id.take() {
             Some(id) => id.into(),
@@ -122,7 +118,7 @@ impl Orchestrator {
             abort.clone(),
             sender,
             &request,
-            wanted,
+            view,
         );
         tokio::spawn(driver.drive(request));
         Run {
@@ -185,7 +181,7 @@ impl Run {
         self.next_entry().await.map(|entry| entry.event)
     }
 
-    /// The next event with its number, from 1 without gaps, and its time. Cancel-safe.
+    /// The next event with its number in the run's log and its time ([`LifecycleEntry`]). Cancel-safe.
     pub async fn next_entry(&mut self) -> Option<LifecycleEntry> {
         std::future::poll_fn(|cx| self.poll_entry(cx)).await
     }

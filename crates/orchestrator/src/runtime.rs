@@ -7,7 +7,7 @@ use teamster_core::{
 };
 use tokio::runtime::Handle;
 
-use crate::log::{Part, Wanted};
+use crate::log::{Part, View};
 use crate::{Action, Candidate, Orchestrator, RetryPolicy, RunEvent, RunLog, RunRequest};
 
 impl Orchestrator {
@@ -22,6 +22,8 @@ impl Orchestrator {
     /// - An id that an attempt before has used gets a suffix, such as `#2`.
     /// - `done` has the figures of all attempts together, and all else of the last.
     /// - An error on the way, after which the agent went on, stays what it was.
+    /// - Its entries have the numbers that they have in the run's [log](Self::log), in which the events of
+    ///   the run itself are numbered too.
     ///
     /// The run begins when the stream is first polled, on the Tokio runtime that polls it; without one
     /// there is an error and `done`. Dropping the stream, its `abort` and its handle stop the run.
@@ -67,7 +69,7 @@ impl Orchestrator {
                 yield RunAssembler::refuse(error).map(Into::into).into();
                 return;
             }
-            let mut log = orchestrator.log_stopped_by(request, order, false);
+            let mut log = RunLog::new(orchestrator.run_stopped_by(request, order, View::Agents));
             while let Some(part) = log.next_part().await {
                 match part {
                     Part::Agents(entries) => yield entries,
@@ -78,23 +80,15 @@ impl Orchestrator {
         EventStream::of_batches(events, abort)
     }
 
-    /// Begins a run and gives its whole log: the agents' events as [`execute`](Self::execute) gives them, and
-    /// the events of the run itself, in one order.
+    /// Begins a run and gives its whole log: the agents' entries as [`execute`](Self::execute) gives them, and
+    /// the `run:` events, in one order.
     ///
     /// # Panics
     ///
     /// Outside of a Tokio runtime.
     pub fn log(&self, request: RunRequest) -> RunLog {
         let abort = request.abort_handle();
-        self.log_stopped_by(request, abort, true)
-    }
-
-    fn log_stopped_by(&self, request: RunRequest, abort: AbortHandle, details: bool) -> RunLog {
-        let wanted = Wanted {
-            agents: true,
-            details,
-        };
-        RunLog::new(self.run_stopped_by(request, abort, wanted))
+        RunLog::new(self.run_stopped_by(request, abort, View::Log))
     }
 }
 

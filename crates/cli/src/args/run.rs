@@ -388,7 +388,9 @@ pub(crate) struct AgainArgs {
     /// With --json: print lifecycle events of the run instead of the agent's events
     ///
     /// They are `run:start`, `run:attempt`, `run:hold`, `assistant:chunk`, `assistant:message`, `tool:start`,
-    /// `tool:end`, `run:retry`, `run:fallback`, `run:error` and `run:end`.
+    /// `tool:end`, `run:retry`, `run:fallback`, `run:error` and `run:end`. `seq` counts the entries of the
+    /// run's log, the agents' own events included; an `assistant:` or `tool:` event has that of the entry
+    /// before it.
     #[arg(
         long,
         requires = "json",

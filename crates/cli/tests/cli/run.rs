@@ -125,7 +125,9 @@ fn json_is_one_event_a_line_and_nothing_else() {
         .filter(|e| e.type_name() == "tool_use")
         .count();
     assert_eq!(tools, 2);
-    for (line, seq) in ended.stdout.lines().zip(1..) {
+    // In the run's log its start and its attempt are before the first of them, and its end before the last.
+    let last = events.len() as u64 - 1;
+    for (line, seq) in ended.stdout.lines().zip((3..last + 3).chain([last + 4])) {
         let entry: LogEntry = serde_json::from_str(line).unwrap();
         assert!(
             line.starts_with(&format!("{{\"seq\":{seq},\"atMs\":")),

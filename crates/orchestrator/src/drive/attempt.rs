@@ -192,7 +192,7 @@ impl Driver {
         let now_ms = self.elapsed_ms();
         let limited = self.budget.is_limited();
         let mut out = Vec::new();
-        if self.agents && !self.details && !limited && watch.began {
+        if self.view.has_agents() && !self.derives && !limited && watch.began {
             // Mostly all of them go on as they are.
             let mut passed = 0;
             for entry in &mut batch {

@@ -6,6 +6,7 @@ use teamster_core::{AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry
 
 use super::caught::observed;
 use super::{Course, Driver};
+use crate::log::View;
 use crate::merge::Ending;
 use crate::registry::Registration;
 use crate::{Outcome, RunEvent};
@@ -37,7 +38,7 @@ impl Driver {
         {
             observed(observer.ended(&outcome), &self.abort).await;
         }
-        if self.agents {
+        if self.view.has_agents() {
             let result = self.split(&mut outcome.result);
             last.push(AgentEvent::Done(Done::new(result)).into());
         }
@@ -109,7 +110,7 @@ impl Driver {
     /// The result for `done`. A long text is moved there, and copied only where the end of the run is to have
     /// it as well.
     fn split(&self, result: &mut RunResult) -> RunResult {
-        if self.details {
+        if self.view != View::Agents || self.on_event.is_some() {
             // An answer that is all of the text is there once.
             let message = (result.final_message).take_if(|message| *message == result.text);
             let whole = result.clone();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use teamster_core::{AgentError, LogEntry};
 
 use super::{Driver, millis};
-use crate::log::{LifecycleEntry, Part};
+use crate::log::{LifecycleEntry, Part, View};
 use crate::{Candidate, Held, Next, RunEvent, RunRequest};
 
 impl Driver {
@@ -117,21 +117,24 @@ impl Driver {
             }
             let mut following = Vec::new();
             self.merge.lifecycle(&event, &mut following);
-            self.seq += 1;
             self.at_ms = self.at_ms.max(at_ms);
-            self.parts.push(Part::Run(LifecycleEntry {
-                seq: self.seq,
-                at_ms: self.at_ms,
-                attempt: self.account.current_attempt(),
-                event,
-            }));
+            let is_derived = event.is_derived();
+            self.seq += u64::from(!is_derived);
+            if !is_derived || self.view == View::Lifecycle {
+                self.parts.push(Part::Run(LifecycleEntry {
+                    seq: self.seq,
+                    at_ms: self.at_ms,
+                    attempt: self.account.current_attempt(),
+                    event,
+                }));
+            }
             self.add(following);
         }
     }
 
     /// Adds agents' events to the log.
     pub(super) fn add(&mut self, mut entries: Vec<LogEntry>) {
-        if entries.is_empty() || !self.agents {
+        if entries.is_empty() {
             return;
         }
         let attempt = self.account.current_attempt();
@@ -144,7 +147,9 @@ impl Driver {
             entry.run_id = Some(self.run_id.clone());
             entry.attempt = attempt;
         }
-        self.parts.push(Part::Agents(entries));
+        if self.view.has_agents() {
+            self.parts.push(Part::Agents(entries));
+        }
     }
 
     /// Sends what was reported to the consumer of the log.
@@ -157,7 +162,7 @@ impl Drop for Driver {
     /// Where the run's task is gone before its end, the consumer of the log still gets what was reported,
     /// and `done`.
     fn drop(&mut self) {
-        if !self.agents {
+        if !self.view.has_agents() {
             return;
         }
         if !self.ended {

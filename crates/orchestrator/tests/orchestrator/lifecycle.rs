@@ -165,7 +165,7 @@ async fn an_aborted_run_is_aborted_on_the_wire() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_agents_own_events_come_only_if_asked_for() {
+async fn the_agents_events_are_in_the_log_and_what_follows_from_them_is_not() {
     let script = || {
         Script::new()
             .session("s")
@@ -196,8 +196,6 @@ async fn the_agents_own_events_come_only_if_asked_for() {
             "agent session",
             "agent thinking",
             "agent text",
-            "chunk x",
-            "message x",
             "end success",
             "agent done"
         ]
@@ -306,10 +304,78 @@ async fn every_entry_of_a_log_is_read_again() {
         "run:fallback",
         "run:error",
         "run:end",
-        "tool:end",
     ] {
         assert!(names.contains(&name), "{name} is not in {names:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_view_of_a_run_has_the_numbers_of_its_log() {
+    let request = || {
+        let claude = mock(
+            "claude",
+            [
+                Script::new()
+                    .session("s0")
+                    .text("half")
+                    .failed(error(ErrorKind::Overloaded)),
+                Script::new()
+                    .session("s1")
+                    .text("let me look")
+                    .tool_use("Read", "t1", ToolKind::Read, json!({"path": "x"}))
+                    .tool_result("t1", "y")
+                    .text("that is it")
+                    .completed(),
+            ],
+        );
+        request(&[&claude])
+    };
+    let orchestrator = orchestrator();
+    let mut log = orchestrator.log(request());
+    let (mut of_agents, mut of_run, mut count) = (Vec::new(), Vec::new(), 0);
+    while let Some(entry) = log.next().await {
+        count += 1;
+        assert_eq!(entry.seq(), count);
+        match entry {
+            RunLogEntry::Agent(e) => of_agents.push((e.seq, e.attempt, e.event.type_name())),
+            RunLogEntry::Run(e) => of_run.push((e.seq, e.attempt, e.event.type_name())),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    let mut seen = Vec::new();
+    let mut stream = orchestrator.execute(request());
+    while let Some(e) = stream.next_entry().await {
+        seen.push((e.seq, e.attempt, e.event.type_name()));
+    }
+    assert_eq!(seen, of_agents);
+
+    let (mut seen, mut derived) = (Vec::new(), Vec::new());
+    let mut run = orchestrator.run(request());
+    while let Some(e) = run.next_entry().await {
+        let entry = (e.seq, e.attempt, e.event.type_name());
+        if e.event.is_derived() {
+            derived.push(entry);
+        } else {
+            seen.push(entry);
+        }
+    }
+    assert_eq!(seen, of_run);
+    // Each has the number of the entry that it follows from.
+    let tool_use = of_agents.iter().find(|e| e.2 == "tool_use").unwrap();
+    let tool_result = of_agents.iter().find(|e| e.2 == "tool_result").unwrap();
+    let of_tool: Vec<_> = derived
+        .iter()
+        .filter(|e| e.2 != "assistant:chunk")
+        .collect();
+    assert_eq!(
+        of_tool[..3],
+        [
+            &(tool_use.0, 2, "assistant:message"),
+            &(tool_use.0, 2, "tool:start"),
+            &(tool_result.0, 2, "tool:end"),
+        ]
+    );
 }
 
 #[test]
