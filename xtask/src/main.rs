@@ -4,7 +4,9 @@ mod bench;
 mod capabilities;
 mod delegate;
 mod generated;
+mod package;
 mod prices;
+mod published;
 mod replay;
 mod schema;
 mod soak;
@@ -47,6 +49,7 @@ enum Task {
     /// Kill processes that hold leases of files at every operation, and hundreds among others; it takes
     /// minutes. The tests do it at some.
     Leases,
+    Package(package::Args),
     Prices(prices::Args),
     Loop(soak::Args),
     Replay(replay::Args),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Task::Conformance(args) => delegate::run("conformance", &args),
         Task::Follow(args) => delegate::run("follow", &args),
         Task::Leases => soak::leases(),
+        Task::Package(args) => package::run(args, &mut out),
         Task::Prices(args) => prices::run(&args, &mut out),
         Task::Loop(args) => soak::run(&args),
         Task::Replay(args) => replay::run(&args, &mut out),

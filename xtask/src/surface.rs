@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use public_api::Builder;
 use serde::Deserialize;
 
-use crate::{Outcome, complain, generated, root};
+use crate::{Outcome, complain, generated, published, root};
 
 /// Where the lists are, from the root of the repository.
 const FOLDER: &str = "docs/surface";
@@ -75,34 +75,9 @@ pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
 
 /// The libraries that are published.
 fn libraries() -> anyhow::Result<Vec<String>> {
-    let mut names = Vec::new();
-    let folder = root().join("crates");
-    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-        let folder = entry?.path();
-        if folder.join("src/lib.rs").is_file() {
-            names.extend(published(&folder.join("Cargo.toml"))?);
-        }
-    }
-    names.sort_unstable();
-    Ok(names)
-}
-
-/// The name of a package, if it is published.
-fn published(manifest: &Path) -> anyhow::Result<Option<String>> {
-    #[derive(Deserialize)]
-    struct Manifest {
-        package: Package,
-    }
-    #[derive(Deserialize)]
-    struct Package {
-        name: String,
-        publish: Option<bool>,
-    }
-    let text = fs::read_to_string(manifest).with_context(|| manifest.display().to_string())?;
-    let package = toml::from_str::<Manifest>(&text)
-        .with_context(|| manifest.display().to_string())?
-        .package;
-    Ok((package.publish != Some(false)).then_some(package.name))
+    let crates = published::crates()?.into_iter();
+    let libraries = crates.filter(|it| it.folder.join("src/lib.rs").is_file());
+    Ok(libraries.map(|it| it.name).collect())
 }
 
 fn format_of(json: &Path) -> anyhow::Result<u32> {

@@ -2,6 +2,7 @@
 
 mod anatomy;
 mod names;
+mod published;
 mod sleeps;
 
 use std::fmt;
@@ -44,6 +45,7 @@ const CHECKS: &[Check] = &[
     sleeps::check,
     anatomy::check,
     names::check,
+    published::check,
 ];
 
 /// Check what no compiler checks: lengths of files, manifests, snapshots, links, white space, the files of
@@ -51,7 +53,7 @@ const CHECKS: &[Check] = &[
 ///
 /// Rust files have at most 500 lines; provider crates have the files of the table "Provider anatomy" in
 /// docs/architecture.md; every crate has a description, a license and the workspace's lints; every library
-/// asks for documentation; every fixture has a snapshot, and every snapshot a fixture and no more than its
+/// asks for documentation; every published crate has README, licence texts, keywords and categories; every fixture has a snapshot, and every snapshot a fixture and no more than its
 /// test in its header; links between files lead somewhere; no test sleeps in real time; no tabs, no spaces
 /// at the end of a line, nothing half-finished in code.
 #[derive(Debug, clap::Args)]

@@ -49,4 +49,5 @@ impl SessionProvider for Codex {
 }
 
 #[cfg(test)]
+#[cfg(repository)] // recordings
 mod tests;

@@ -301,4 +301,5 @@ fn sum(so_far: Option<Totals>, more: Option<Totals>) -> Option<Totals> {
 }
 
 #[cfg(test)]
+#[cfg(repository)] // recordings
 mod tests;

@@ -138,5 +138,6 @@ impl Recorded {
 }
 
 #[cfg(test)]
+#[cfg(repository)] // recordings
 #[path = "decoder/tests/transcript.rs"]
 mod tests;

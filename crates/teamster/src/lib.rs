@@ -88,31 +88,75 @@ pub use teamster_store as store;
 pub use teamster_usage as usage;
 
 /// The examples of the README compile.
-#[cfg(doctest)]
+#[cfg(all(doctest, repository))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
 /// So do those of the page on sessions.
-#[cfg(all(doctest, feature = "all-providers"))]
+#[cfg(all(doctest, repository, feature = "all-providers"))]
 #[doc = include_str!("../../../docs/sessions.md")]
 struct SessionsPage;
 
 /// So do those of the page on the orchestrator.
-#[cfg(all(doctest, feature = "orchestrator"))]
+#[cfg(all(doctest, repository, feature = "orchestrator"))]
 #[doc = include_str!("../../../docs/orchestrator.md")]
 struct OrchestratorPage;
 
 /// And those of the page on the Agent Client Protocol.
-#[cfg(all(doctest, feature = "acp"))]
+#[cfg(all(doctest, repository, feature = "acp"))]
 #[doc = include_str!("../../../docs/acp.md")]
 struct AcpPage;
 
 /// And those of the page on errors.
-#[cfg(doctest)]
+#[cfg(all(doctest, repository))]
 #[doc = include_str!("../../../docs/errors.md")]
 struct ErrorsPage;
 
 /// And those of the page on the agent loop.
-#[cfg(all(doctest, feature = "loop"))]
+#[cfg(all(doctest, repository, feature = "loop"))]
 #[doc = include_str!("../../../docs/agent-loop.md")]
 struct AgentLoopPage;
+
+/// The examples in the READMEs of the published crates compile, and those that need no CLI run.
+#[cfg(all(
+    doctest,
+    repository,
+    feature = "all-providers",
+    feature = "acp",
+    feature = "orchestrator"
+))]
+mod readmes {
+    #[doc = include_str!("../README.md")]
+    struct Facade;
+    #[doc = include_str!("../../core/README.md")]
+    struct Core;
+    #[doc = include_str!("../../process/README.md")]
+    struct Process;
+    #[doc = include_str!("../../mcp/README.md")]
+    struct Mcp;
+    #[doc = include_str!("../../testkit/README.md")]
+    struct Testkit;
+    #[doc = include_str!("../../claude/README.md")]
+    struct Claude;
+    #[doc = include_str!("../../codex/README.md")]
+    struct Codex;
+    #[doc = include_str!("../../copilot/README.md")]
+    struct Copilot;
+    #[doc = include_str!("../../gemini/README.md")]
+    struct Gemini;
+    #[doc = include_str!("../../opencode/README.md")]
+    struct OpenCode;
+    #[doc = include_str!("../../acp/README.md")]
+    struct Acp;
+    #[doc = include_str!("../../orchestrator/README.md")]
+    struct Orchestrator;
+    #[cfg(feature = "store")]
+    #[doc = include_str!("../../store/README.md")]
+    struct Store;
+    #[cfg(feature = "usage")]
+    #[doc = include_str!("../../usage/README.md")]
+    struct Usage;
+    #[cfg(feature = "loop")]
+    #[doc = include_str!("../../loop/README.md")]
+    struct Loop;
+}

@@ -136,6 +136,8 @@ impl TickMeter {
 }
 
 #[cfg(test)]
+#[cfg(repository)] // recordings
 mod tests;
 #[cfg(test)]
+#[cfg(repository)] // recordings
 mod whole_files;

@@ -179,4 +179,5 @@ fn enter(batch: &mut Vec<Found>, accounts: &Mutex<Accounts>) {
 }
 
 #[cfg(test)]
+#[cfg(repository)] // recordings
 mod tests;

@@ -25,7 +25,7 @@ pub(super) fn problems_of(checks: &[Check], files: &[(&str, &str)]) -> Vec<Strin
 
 #[test]
 fn what_is_in_order_is_not_mentioned() {
-    let manifest = "[package]\ndescription = \"x\"\nlicense.workspace = true\n\
+    let manifest = "[package]\ndescription = \"x\"\nlicense.workspace = true\npublish = false\n\
                     [lints]\nworkspace = true\n";
     let readme = "[a](src/lib.rs) [b](https://x.org) [c](#d) [d](src/lib.rs#L1 \"t\")\n";
     let none: [&str; 0] = [];
@@ -51,7 +51,7 @@ fn every_check_finds_what_it_is_for() {
     let long = "\n".repeat(MOST_LINES + 1);
     assert_eq!(
         problems(&[
-            ("crates/a/Cargo.toml", "[package]\n"),
+            ("crates/a/Cargo.toml", "[package]\npublish = false\n"),
             ("crates/a/src/lib.rs", concat!("// FIX", "ME\n")),
             ("crates/a/src/long.rs", &long),
             (".github/a.md", "a \n"),

@@ -47,7 +47,7 @@ impl Calls {
         self.last
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, repository))]
     pub(super) fn number_from(&mut self, number: u64) {
         self.last = number - 1;
     }

@@ -94,7 +94,7 @@ impl CodexSession {
     }
 
     /// As if requests had been made before.
-    #[cfg(test)]
+    #[cfg(all(test, repository))]
     pub(super) fn number_requests_from(&mut self, number: u64) {
         self.calls.number_from(number);
     }

@@ -16,10 +16,11 @@ fn an_id_of_version_7_tells_its_time() {
     }
 }
 
+#[cfg(repository)]
 #[test]
 fn compressed_rollouts_are_read_unless_they_are_there_as_they_were() {
     // One that the program `zstd` has made of a recorded run.
-    const COMPRESSED: &[u8] = include_bytes!("rollout.jsonl.zst");
+    const COMPRESSED: &[u8] = include_bytes!("../../tests/rollout.jsonl.zst");
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".codex/sessions/2026/11/22");
     std::fs::create_dir_all(&folder).unwrap();

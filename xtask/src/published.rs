@@ -1,0 +1,65 @@
+//! The crates of this workspace that are published.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::Deserialize;
+
+use crate::root;
+
+/// A published crate.
+pub(crate) struct Crate {
+    pub(crate) name: String,
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    package: Package,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    publish: Option<bool>,
+}
+
+/// All of them, by name.
+pub(crate) fn crates() -> anyhow::Result<Vec<Crate>> {
+    let mut crates = Vec::new();
+    let folder = root().join("crates");
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let folder = entry?.path();
+        let package = read::<Manifest>(&folder.join("Cargo.toml"))?.package;
+        if package.publish != Some(false) {
+            let name = package.name;
+            crates.push(Crate { name, folder });
+        }
+    }
+    crates.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    Ok(crates)
+}
+
+/// The version that all of them have.
+pub(crate) fn version() -> anyhow::Result<String> {
+    #[derive(Deserialize)]
+    struct Root {
+        workspace: Workspace,
+    }
+    #[derive(Deserialize)]
+    struct Workspace {
+        package: Common,
+    }
+    #[derive(Deserialize)]
+    struct Common {
+        version: String,
+    }
+    let manifest: Root = read(&root().join("Cargo.toml"))?;
+    Ok(manifest.workspace.package.version)
+}
+
+fn read<T: for<'de> Deserialize<'de>>(manifest: &Path) -> anyhow::Result<T> {
+    let text = fs::read_to_string(manifest).with_context(|| manifest.display().to_string())?;
+    toml::from_str(&text).with_context(|| manifest.display().to_string())
+}
