@@ -7,6 +7,7 @@
 mod agents;
 mod args;
 mod chat;
+mod completion;
 mod demo;
 mod doctor;
 mod drive;
@@ -36,7 +37,6 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use clap::CommandFactory;
 use teamster::Providers;
 
 use args::{Cli, Command};
@@ -67,6 +67,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         }
         _ => {}
     }
+    completion::answer();
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => error.exit(),
@@ -86,11 +87,11 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Demo(args) => demo::main(&args),
         Command::MockModel(args) => mock_model::main(&args),
         Command::Completions(args) => {
-            // Written to memory first: the generator panics if it cannot write.
-            let mut script = Vec::new();
-            clap_complete::generate(args.shell, &mut Cli::command(), "teamster", &mut script);
-            exit_code::of_printed(io::stdout().write_all(&script))
+            // Written to memory first: a pipe that is gone is no failure.
+            let script = completion::script(args.shell);
+            exit_code::of_printed(script.and_then(|script| io::stdout().write_all(&script)))
         }
+        Command::Man(args) => exit_code::of_printed(completion::write_manual(&args.directory)),
         Command::FakeAgent(args) => return fake_agent(args.args.into_iter()),
         Command::FakeMcp(args) => return teamster_testkit::mcp_server::main(args.args.into_iter()),
     })

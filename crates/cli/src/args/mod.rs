@@ -13,9 +13,10 @@ mod usage;
 mod value;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use agent_loop::LoopArgs;
@@ -137,6 +138,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     MockModel(Box<MockModelArgs>),
     Completions(CompletionsArgs),
+    Man(ManArgs),
     FakeAgent(FakeAgentArgs),
     FakeMcp(FakeMcpArgs),
 }
@@ -185,10 +187,21 @@ pub(crate) struct DemoArgs {
 /// Generate shell completions.
 ///
 /// For example: teamster completions bash > ~/.local/share/bash-completion/completions/teamster
+///
+/// The script asks teamster itself, so it completes the ids of runs, sessions and agents, too.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
+}
+
+/// Write the manual pages into a directory.
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct ManArgs {
+    /// The directory; it is made if it is missing
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
 }
 
 /// Act as an agent CLI that misbehaves by script, for tests.

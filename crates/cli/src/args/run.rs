@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
+use clap_complete::ArgValueCandidates;
 use teamster::{PermissionMode, PromptDelivery};
 
 use super::mcp::McpArgs;
@@ -11,7 +12,7 @@ use super::provider::{Fallback, ProviderParser};
 use super::store::StoreArgs;
 use super::value::{self, spelled};
 use super::{COMMON, EnvVar, OutputArgs};
-use crate::exit_code;
+use crate::{completion, exit_code};
 
 const SHORT: &str = "\
 Example: git diff | teamster run claude \"Review this diff\"
@@ -117,7 +118,7 @@ pub(crate) struct RunArgs {
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct ModelArgs {
     /// The model, by the CLI's own name
-    #[arg(long, short, help_heading = COMMON)]
+    #[arg(long, short, help_heading = COMMON, add = ArgValueCandidates::new(completion::models))]
     pub(crate) model: Option<String>,
     /// Reasoning effort, in the CLI's own words, such as low or high
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
@@ -172,7 +173,13 @@ pub(crate) struct AgentSessionArgs {
     /// Resume this session
     ///
     /// `--session` is an alias.
-    #[arg(long, value_name = "ID", alias = "session", help_heading = COMMON)]
+    #[arg(
+        long,
+        value_name = "ID",
+        alias = "session",
+        help_heading = COMMON,
+        add = ArgValueCandidates::new(completion::sessions)
+    )]
     pub(crate) resume: Option<String>,
     /// With --resume: continue in a new session and leave the old one unchanged
     #[arg(long, requires = "resume", hide_short_help = true)]
@@ -253,10 +260,10 @@ pub(crate) struct InputArgs {
 #[command(next_help_heading = "Place and environment")]
 pub(crate) struct PlaceArgs {
     /// The agent's working directory
-    #[arg(long, short = 'C', value_name = "DIR", help_heading = COMMON)]
+    #[arg(long, short = 'C', value_name = "DIR", help_heading = COMMON, value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<PathBuf>,
     /// Another directory that the agent may use (repeatable)
-    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
     pub(crate) add_dir: Vec<PathBuf>,
     /// Set an environment variable for the agent (repeatable)
     ///
@@ -361,7 +368,13 @@ pub(crate) struct AgainArgs {
     /// --resume cannot be dropped, so they are refused. Set its program by `TEAMSTER_<PROVIDER>_BIN`.
     /// With --session-key, an agent that does not know the conversation is skipped if the first agent
     /// does. Once a tool that can change things has run, no other agent starts.
-    #[arg(long, value_name = "AGENT", value_parser = Fallback::parse, help_heading = COMMON)]
+    #[arg(
+        long,
+        value_name = "AGENT",
+        value_parser = Fallback::parse,
+        help_heading = COMMON,
+        add = ArgValueCandidates::new(completion::fallbacks)
+    )]
     pub(crate) fallback: Vec<Fallback>,
     /// The longest wait for a limit to reset, such as 90s or 1h; beyond it the run falls back or fails
     /// [default: 5m with --retries, else no waiting]

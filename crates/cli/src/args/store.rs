@@ -1,8 +1,10 @@
 //! The arguments that name the store, and those of `teamster runs`.
 
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::ArgValueCandidates;
 
 use super::value;
+use crate::completion;
 
 /// What names the store.
 pub(crate) const STORE_VARIABLE: &str = "TEAMSTER_STORE";
@@ -79,6 +81,7 @@ pub(crate) struct RunsListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RunsShowArgs {
     /// The run's id, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(completion::runs))]
     pub(crate) id: String,
     /// Print one JSON object
     #[arg(long)]
@@ -96,7 +99,8 @@ pub(crate) struct RunsForgetArgs {
     #[arg(
         value_name = "ID",
         required_unless_present = "older_than",
-        conflicts_with = "older_than"
+        conflicts_with = "older_than",
+        add = ArgValueCandidates::new(completion::runs)
     )]
     pub(crate) ids: Vec<String>,
     /// Runs that ended longer ago than this, such as 12h or 30d; 0 for all

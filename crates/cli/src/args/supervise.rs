@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use teamster::agent_loop::supervisor::{FILE_NAME, FILE_VARIABLE};
 
 use super::value;
+use crate::completion;
 
 const SUPERVISE_SHORT: &str = "\
 Examples:
@@ -120,7 +122,7 @@ pub(crate) enum AgentsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct AgentsStatusArgs {
     /// Only these agents
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(completion::agents))]
     pub(crate) agents: Vec<String>,
     /// Print one JSON object
     #[arg(long)]
@@ -132,7 +134,7 @@ pub(crate) struct AgentsStatusArgs {
 #[group(id = "selection", required = true, multiple = false)]
 pub(crate) struct AgentsSelection {
     /// The agents' ids
-    #[arg(value_name = "ID", group = "selection", num_args = 1..)]
+    #[arg(value_name = "ID", group = "selection", num_args = 1.., add = ArgValueCandidates::new(completion::agents))]
     pub(crate) agents: Vec<String>,
     /// All agents
     #[arg(long, group = "selection")]
@@ -151,7 +153,7 @@ pub(crate) struct AgentsWatchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AgentsLogsArgs {
     /// The agent's id
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(completion::agents))]
     pub(crate) agent: String,
     /// Print this many of the last lines
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]

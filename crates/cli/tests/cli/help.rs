@@ -107,17 +107,6 @@ fn without_a_command_it_explains_itself() {
 }
 
 #[test]
-fn every_shell_gets_its_completions() {
-    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let ended = run(&mut teamster(["completions", shell]));
-        assert_eq!(ended.code, Some(0), "{shell}");
-        for word in ["teamster", "max-budget-usd", "doctor", "mcp-via"] {
-            assert!(ended.stdout.contains(word), "{shell}: {word}");
-        }
-    }
-}
-
-#[test]
 fn an_unknown_provider_is_told_with_the_known_ones() {
     let ended = run(&mut teamster(["run", "nobody", "hello"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));

@@ -9,6 +9,7 @@ mod again;
 mod agent_loop;
 mod attempts;
 mod chat;
+mod completion;
 mod demo;
 mod doctor;
 mod help;

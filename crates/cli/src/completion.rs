@@ -1,0 +1,169 @@
+//! Completion of arguments in a shell, and the manual pages.
+//!
+//! The script of a shell calls this program with [`VARIABLE`] set, so that values which only the machine
+//! knows (runs, sessions, agents) are completed too. A value that cannot be found out completes to nothing:
+//! nothing is written where the user types.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::CommandFactory;
+use clap_complete::CompletionCandidate;
+use clap_complete::env::{CompleteEnv, Shells};
+use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
+use teamster::store::{RunFilter, RunRecord, Store};
+use tokio::time::timeout;
+
+use crate::args::{Cli, STORE_VARIABLE, StoreArgs};
+use crate::{store, words};
+
+/// Set by the scripts of shells to their name when they call this program.
+const VARIABLE: &str = "TEAMSTER_COMPLETE";
+
+/// How many runs are looked through for values.
+const RUNS: u32 = 50;
+
+/// A shell waits no longer than this for the values of an argument.
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// Answers a shell that asks for completions, and ends the process then.
+pub(crate) fn answer() {
+    if env::var_os(VARIABLE).is_some() {
+        CompleteEnv::with_factory(Cli::command)
+            .var(VARIABLE)
+            .complete();
+    }
+}
+
+/// The script with which a shell completes arguments.
+pub(crate) fn script(shell: clap_complete::Shell) -> std::io::Result<Vec<u8>> {
+    let mut script = Vec::new();
+    let name = shell.to_string();
+    if let Some(shell) = Shells::builtins().completer(&name) {
+        shell.write_registration(VARIABLE, "teamster", "teamster", "teamster", &mut script)?;
+    }
+    Ok(script)
+}
+
+/// Ids of runs, the newest first.
+pub(crate) fn runs() -> Vec<CompletionCandidate> {
+    let runs = history().into_iter();
+    runs.map(|run| CompletionCandidate::new(&*run.run_id).help(Some(about(&run).into())))
+        .collect()
+}
+
+/// Ids of sessions, the last used first.
+pub(crate) fn sessions() -> Vec<CompletionCandidate> {
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for run in history() {
+        if let Some(session) = &run.session_id
+            && !seen.contains(session)
+        {
+            found.push(CompletionCandidate::new(&**session).help(Some(about(&run).into())));
+            seen.push(session.clone());
+        }
+    }
+    found
+}
+
+/// Names of models that runs had.
+pub(crate) fn models() -> Vec<CompletionCandidate> {
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for run in history() {
+        if let Some(model) = &run.model
+            && !seen.contains(model)
+        {
+            found.push(CompletionCandidate::new(&**model).help(Some(run.provider.clone().into())));
+            seen.push(model.clone());
+        }
+    }
+    found
+}
+
+/// Ids of the agents of the supervisor's configuration.
+pub(crate) fn agents() -> Vec<CompletionCandidate> {
+    let file = configuration(env::args_os().collect::<Vec<_>>().iter().map(|it| &**it));
+    let Ok(config) = Config::read(&file) else {
+        return Vec::new();
+    };
+    let agents = config.agents.iter();
+    agents
+        .map(|agent| CompletionCandidate::new(&*agent.id))
+        .collect()
+}
+
+/// Providers, as the beginning of `PROVIDER:MODEL`.
+pub(crate) fn fallbacks() -> Vec<CompletionCandidate> {
+    let providers = crate::providers().all().into_iter();
+    providers
+        .map(|provider| {
+            let info = provider.info();
+            CompletionCandidate::new(info.id).help(Some(info.name.into()))
+        })
+        .collect()
+}
+
+/// The supervisor's configuration that these arguments name.
+fn configuration<'a>(mut args: impl Iterator<Item = &'a OsStr>) -> PathBuf {
+    let mut file = env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
+    while let Some(arg) = args.next() {
+        let value = if arg == "--config" {
+            args.next()
+        } else {
+            let inline = arg.to_str().and_then(|it| it.strip_prefix("--config="));
+            inline.map(OsStr::new)
+        };
+        file = value.map(OsStr::to_owned).or(file);
+    }
+    file.map_or_else(|| Path::new(FILE_NAME).to_owned(), PathBuf::from)
+}
+
+fn about(run: &RunRecord) -> String {
+    let provider = words::one_line(&run.provider);
+    let status = words::one_line(&run.status.to_string());
+    format!("{provider}, {status}")
+}
+
+/// The newest runs; none if there is no history.
+fn history() -> Vec<RunRecord> {
+    let args = StoreArgs {
+        url: env::var(STORE_VARIABLE).ok(),
+    };
+    let read = async {
+        let store = Store::open_existing(&store::place(&args)?).await.ok()?;
+        let mut filter = RunFilter::default();
+        filter.limit = Some(RUNS);
+        store.runs(&filter).await.ok()
+    };
+    let Ok(runtime) = crate::tokio_runtime() else {
+        return Vec::new();
+    };
+    let found = runtime.block_on(async { timeout(LIMIT, read).await.ok().flatten() });
+    // A server that does not answer is not waited for.
+    runtime.shutdown_background();
+    found.unwrap_or_default()
+}
+
+/// Writes the manual pages into a folder: one of the program, and one of each command.
+pub(crate) fn write_manual(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    clap_mangen::generate_to(Cli::command(), folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_is_the_one_that_is_named() {
+        let of = |args: &[&'static str]| configuration(args.iter().map(OsStr::new));
+        assert_eq!(of(&["agents", "stop"]), Path::new(FILE_NAME));
+        assert_eq!(of(&["agents", "--config", "a.json"]), Path::new("a.json"));
+        assert_eq!(of(&["agents", "--config=b.json"]), Path::new("b.json"));
+        assert_eq!(of(&["agents", "--config"]), Path::new(FILE_NAME));
+    }
+}
