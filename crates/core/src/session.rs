@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use derive_setters::Setters;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub use permission::{AskPermission, PermissionAnswer, PermissionPolicy, PermissionRequest};
@@ -104,7 +104,18 @@ pub trait AgentSession: Send + Sync {
 }
 
 /// What a session is opened with.
-#[derive(Debug, Clone, Setters)]
+///
+/// They deserialize, with names in camelCase; `permissions` is `"deny"` or `"allow"` then.
+///
+/// ```
+/// # use teamster_core::SessionOptions;
+/// let json = r#"{"params": {"model": "sonnet"}, "permissions": "allow", "idle": "5m"}"#;
+/// let options: SessionOptions = serde_json::from_str(json)?;
+/// assert_eq!(options.params.model.as_deref(), Some("sonnet"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct SessionOptions {
@@ -114,9 +125,11 @@ pub struct SessionOptions {
     pub permissions: PermissionPolicy,
     /// End the process when no turn was played for this long. The next turn starts it again and resumes
     /// the session.
+    #[serde(with = "humantime_serde")]
     pub idle: Option<Duration>,
     /// The session that the parameters resume was begun by an earlier process of this very one, with what
     /// only a new session takes. The engine sets it.
+    #[serde(skip)]
     pub restarted: bool,
 }
 

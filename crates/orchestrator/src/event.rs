@@ -22,6 +22,7 @@ pub enum RunEvent {
     /// The run has begun: the agent's first event has come, or the first attempt failed before one or has
     /// to wait. So the session and the model are known, if they ever are at the start.
     #[serde(rename = "run:start")]
+    #[non_exhaustive]
     Start {
         /// The run.
         run_id: Id,
@@ -48,6 +49,7 @@ pub enum RunEvent {
     /// The run failed for good. What was tried again is told by [`Retry`](Self::Retry) and
     /// [`Fallback`](Self::Fallback) only.
     #[serde(rename = "run:error")]
+    #[non_exhaustive]
     Error {
         /// The run.
         run_id: Id,
@@ -57,6 +59,7 @@ pub enum RunEvent {
     /// An attempt begins. The first is told with the [`Start`](Self::Start) of the run, when the agent's first
     /// event has come; any other when its process is about to be started.
     #[serde(rename = "run:attempt")]
+    #[non_exhaustive]
     Attempt {
         /// The run.
         run_id: Id,
@@ -74,6 +77,7 @@ pub enum RunEvent {
     /// An attempt has to wait: its provider is on hold, or the limits leave no room. It is told once for each
     /// such wait, and not of an attempt that can begin at once.
     #[serde(rename = "run:hold")]
+    #[non_exhaustive]
     Hold {
         /// The run.
         run_id: Id,
@@ -91,6 +95,7 @@ pub enum RunEvent {
     },
     /// An attempt failed, and the same candidate is tried again.
     #[serde(rename = "run:retry")]
+    #[non_exhaustive]
     Retry {
         /// The run.
         run_id: Id,
@@ -105,6 +110,7 @@ pub enum RunEvent {
     },
     /// An attempt failed or could not begin, and the next candidate is tried.
     #[serde(rename = "run:fallback")]
+    #[non_exhaustive]
     Fallback {
         /// The run.
         run_id: Id,
@@ -119,6 +125,7 @@ pub enum RunEvent {
     },
     /// A tool call begins.
     #[serde(rename = "tool:start")]
+    #[non_exhaustive]
     ToolStart {
         /// The run.
         run_id: Id,
@@ -129,6 +136,7 @@ pub enum RunEvent {
     },
     /// A tool call is over.
     #[serde(rename = "tool:end")]
+    #[non_exhaustive]
     ToolEnd {
         /// The run.
         run_id: Id,
@@ -143,6 +151,7 @@ pub enum RunEvent {
     },
     /// A piece of the agent's answer, as it is written.
     #[serde(rename = "assistant:chunk")]
+    #[non_exhaustive]
     Chunk {
         /// The run.
         run_id: Id,
@@ -152,6 +161,7 @@ pub enum RunEvent {
     /// A message of the agent, whole. Chunks that no message follows were withdrawn: the CLI dropped
     /// them, or their attempt failed and the prompt was sent anew.
     #[serde(rename = "assistant:message")]
+    #[non_exhaustive]
     Message {
         /// The run.
         run_id: Id,
@@ -165,6 +175,34 @@ pub enum RunEvent {
 }
 
 impl RunEvent {
+    /// The same candidate is tried again, as the attempt of this number.
+    pub fn retry(run_id: Id, attempt: u32, reason: AgentError, delay_ms: u64, next: Next) -> Self {
+        Self::Retry {
+            run_id,
+            attempt,
+            reason: Box::new(reason),
+            delay_ms,
+            next,
+        }
+    }
+
+    /// The next candidate is tried, as the attempt of this number.
+    pub fn fallback(
+        run_id: Id,
+        attempt: u32,
+        reason: AgentError,
+        delay_ms: u64,
+        next: Next,
+    ) -> Self {
+        Self::Fallback {
+            run_id,
+            attempt,
+            reason: Box::new(reason),
+            delay_ms,
+            next,
+        }
+    }
+
     /// The `type` of the wire form.
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -218,6 +256,7 @@ impl RunEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Next {
     /// The provider.
     pub provider: String,
@@ -228,4 +267,15 @@ pub struct Next {
     /// sent anew, and the text of the failed attempt is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<Id>,
+}
+
+impl Next {
+    /// An attempt of this provider, with the prompt.
+    pub fn new(provider: impl Into<String>) -> Self {
+        Self {
+            provider: provider.into(),
+            model: None,
+            resumes: None,
+        }
+    }
 }

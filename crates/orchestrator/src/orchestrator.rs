@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use derive_setters::Setters;
 use futures_core::Stream;
+use serde::Deserialize;
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
 use teamster_core::{AbortHandle, AgentError, Id, RunResult, RunStatus};
@@ -27,20 +28,31 @@ const EVENTS: usize = 256;
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Settings of an orchestrator.
-#[derive(Clone, Setters)]
+///
+/// They deserialize, with names in camelCase and times such as `"90s"`; the clock is the system's then.
+#[derive(Clone, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OrchestratorConfig {
     /// How many attempts may go on at once.
     pub limits: Limits,
     /// For how long a provider is put on hold that throttles without saying for how long. 5 s.
+    #[serde(with = "humantime_serde")]
     pub rate_limit_hold: Duration,
     /// For how long a provider is put on hold whose quota is used up, where no reset is told. 5 min.
+    #[serde(with = "humantime_serde")]
     pub quota_hold: Duration,
     /// How long a runtime may take to end a run that was aborted, before its stream is dropped. 30 s:
     /// longer than every CLI's own ladder of stopping.
+    #[serde(with = "humantime_serde")]
     pub abort_grace: Duration,
     /// What tells the time of day. The system's clock.
+    #[serde(skip, default = "system_clock")]
     pub clock: Clock,
+}
+
+fn system_clock() -> Clock {
+    Arc::new(epoch_ms)
 }
 
 impl Default for OrchestratorConfig {
@@ -50,7 +62,7 @@ impl Default for OrchestratorConfig {
             rate_limit_hold: Duration::from_secs(5),
             quota_hold: Duration::from_mins(5),
             abort_grace: Duration::from_secs(30),
-            clock: Arc::new(epoch_ms),
+            clock: system_clock(),
         }
     }
 }

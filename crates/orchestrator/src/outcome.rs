@@ -76,6 +76,7 @@ impl Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Attempt {
     /// The provider.
     pub provider: String,
@@ -98,4 +99,20 @@ pub struct Attempt {
     /// Why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
+}
+
+impl Attempt {
+    /// An attempt of this provider that took so long.
+    pub fn new(provider: impl Into<String>, duration_ms: u64) -> Self {
+        Self {
+            provider: provider.into(),
+            model: None,
+            session_id: None,
+            resumed: false,
+            duration_ms,
+            usage: None,
+            cost_usd: None,
+            error: None,
+        }
+    }
 }

@@ -11,6 +11,7 @@ use crate::os;
 
 /// What is known of a process from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Presence {
     /// It runs, be it stopped (`SIGSTOP`) or not.
     Running,

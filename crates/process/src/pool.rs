@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use derive_setters::Setters;
+use serde::Deserialize;
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentSession, SessionOptions, SessionRuntime};
 
@@ -40,10 +42,20 @@ pub struct SessionPool {
 }
 
 /// Settings of a [`SessionPool`].
-#[derive(Debug, Clone)]
+///
+/// ```
+/// # use std::time::Duration;
+/// use teamster_process::PoolConfig;
+///
+/// let config = PoolConfig::default().max_hot(4).idle(Duration::from_secs(60));
+/// assert_eq!(config.max_hot, 4);
+/// ```
+#[derive(Debug, Clone, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PoolConfig {
     /// After how long without a turn a session's process ends, unless its options say so. 10 minutes.
+    #[serde(with = "humantime_serde")]
     pub idle: Duration,
     /// How many processes may wait for a turn at the same time. Those that play one are never ended, so
     /// there can be more of them for a while. 16.

@@ -405,7 +405,7 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     let is_over = || match writer.presence(here) {
         Presence::Running => false,
         Presence::Ended => true,
-        Presence::Unknown => is_lost(heartbeat_at, now),
+        _ => is_lost(heartbeat_at, now),
     };
     if status == RunState::Running && is_over() {
         status = RunState::Interrupted;

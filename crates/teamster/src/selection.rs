@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use teamster_core::{AgentError, SharedRuntime};
 use teamster_process::RuntimeConfig;
 
 use crate::Providers;
 
 /// Who owns the agent's loop: who asks the model, runs the tools and decides when it is over.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum LoopOwner {
     /// A coding-agent CLI, which runs as a subprocess.
@@ -46,7 +48,16 @@ impl std::str::FromStr for LoopOwner {
 }
 
 /// What is to run an agent.
-#[derive(Debug, Clone, Default)]
+///
+/// ```
+/// # use teamster::{AgentConfig, LoopOwner};
+/// let json = r#"{"agent": "codex", "cli": {"dieWithParent": true}}"#;
+/// let config: AgentConfig = serde_json::from_str(json)?;
+/// assert_eq!((config.owner, &*config.agent), (LoopOwner::Cli, "codex"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AgentConfig {
     /// Who owns the loop. This alone chooses the runtime.

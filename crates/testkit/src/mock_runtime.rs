@@ -168,7 +168,7 @@ impl MockRuntime {
 
     /// With these capabilities.
     #[must_use]
-    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
+    pub fn supporting(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }

@@ -26,6 +26,7 @@ impl Key {
 
 /// What a CLI's file says of one request to a model, or of several.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Record {
     /// Whose file it is.
     pub provider: Provider,

@@ -100,24 +100,12 @@ fn tool_result(id: &str, output: &str, is_error: Option<bool>) -> AgentEvent {
 
 /// Another attempt of the same agent follows.
 pub(crate) fn retried(resumes: Option<&str>) -> RunEvent {
-    RunEvent::Retry {
-        run_id: "r-1".into(),
-        attempt: 2,
-        reason: Box::new(overloaded()),
-        delay_ms: 580,
-        next: next("claude", resumes),
-    }
+    RunEvent::retry("r-1".into(), 2, overloaded(), 580, next("claude", resumes))
 }
 
 /// An attempt of this one follows.
 pub(crate) fn fallback(provider: &str) -> RunEvent {
-    RunEvent::Fallback {
-        run_id: "r-1".into(),
-        attempt: 2,
-        reason: Box::new(overloaded()),
-        delay_ms: 0,
-        next: next(provider, None),
-    }
+    RunEvent::fallback("r-1".into(), 2, overloaded(), 0, next(provider, None))
 }
 
 fn overloaded() -> AgentError {
@@ -125,11 +113,9 @@ fn overloaded() -> AgentError {
 }
 
 fn next(provider: &str, resumes: Option<&str>) -> Next {
-    Next {
-        provider: provider.into(),
-        model: None,
-        resumes: resumes.map(Into::into),
-    }
+    let mut next = Next::new(provider);
+    next.resumes = resumes.map(Into::into);
+    next
 }
 
 pub(crate) fn retry() -> AgentEvent {

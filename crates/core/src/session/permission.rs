@@ -4,13 +4,15 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::SessionFuture;
 use crate::{Id, ToolKind};
 
 /// Who answers when a CLI asks whether a tool may be used.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum PermissionPolicy {
     /// Nobody: what would have to be asked for is denied, as in a run.
@@ -19,6 +21,7 @@ pub enum PermissionPolicy {
     /// Everything is allowed that the CLI asks for.
     Allow,
     /// This answers. The turn waits as long as that takes, without a limit of time.
+    #[serde(skip)]
     Ask(Arc<AskPermission>),
 }
 

@@ -90,16 +90,11 @@ fn outcome(id: &str) -> Outcome {
     outcome.result.total_cost_usd = Some(0.25);
     outcome.result.num_turns = Some(3);
     outcome.error = Some(failure.clone());
-    outcome.attempts = vec![Attempt {
-        provider: "claude".into(),
-        model: None,
-        session_id: Some(id.into()),
-        resumed: false,
-        duration_ms: 0,
-        usage: outcome.result.usage,
-        cost_usd: None,
-        error: Some(failure),
-    }];
+    let mut attempt = Attempt::new("claude", 0);
+    attempt.session_id = Some(id.into());
+    attempt.usage = outcome.result.usage;
+    attempt.error = Some(failure);
+    outcome.attempts = vec![attempt];
     outcome
 }
 

@@ -45,16 +45,10 @@ pub(crate) fn attempt(
     session_id: Option<&str>,
     error: Option<AgentError>,
 ) -> Attempt {
-    Attempt {
-        provider: provider.into(),
-        model: None,
-        session_id: session_id.map(Id::from),
-        resumed: false,
-        duration_ms: 1,
-        usage: None,
-        cost_usd: None,
-        error,
-    }
+    let mut attempt = Attempt::new(provider, 1);
+    attempt.session_id = session_id.map(Id::from);
+    attempt.error = error;
+    attempt
 }
 
 /// An outcome of these attempts: the last one decides.

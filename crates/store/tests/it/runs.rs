@@ -45,16 +45,12 @@ fn full(run_id: &str) -> Outcome {
     outcome.result.total_cost_usd = Some(0.1 + 0.2);
     outcome.result.num_turns = Some(4);
     outcome.error = Some(failure.clone());
-    outcome.attempts = vec![Attempt {
-        provider: "claude".into(),
-        model: None,
-        session_id: Some("s-1".into()),
-        resumed: false,
-        duration_ms: 5,
-        usage: outcome.result.usage,
-        cost_usd: Some(0.1),
-        error: Some(failure),
-    }];
+    let mut attempt = Attempt::new("claude", 5);
+    attempt.session_id = Some("s-1".into());
+    attempt.usage = outcome.result.usage;
+    attempt.cost_usd = Some(0.1);
+    attempt.error = Some(failure);
+    outcome.attempts = vec![attempt];
     outcome
 }
 

@@ -419,8 +419,7 @@ async fn an_aborted_turn_is_never_sent() {
 async fn a_pool_keeps_a_session_for_each_key_and_bounds_their_processes() {
     let prepared = prepared();
     let runtime = Arc::new(CliRuntime::with_config(prepared.talker, prepared.config));
-    let mut config = PoolConfig::default();
-    config.max_hot = 2;
+    let config = PoolConfig::default().max_hot(2);
     let pool = SessionPool::new(runtime, config);
     let mut pids = Vec::new();
     for key in ["a", "b", "a"] {

@@ -168,7 +168,7 @@ async fn what_the_capabilities_lack_is_refused_and_nothing_is_started() {
     assert!(result.errors[0].message.starts_with("model:"));
     assert_eq!((mock.runs().len(), mock.scripts_left()), (0, 1));
 
-    let mock = mock.with_capabilities(Capabilities::none());
+    let mock = mock.supporting(Capabilities::none());
     let mut resumed = params();
     resumed.session_id = Some("s1".into());
     let result = mock.execute(resumed).result().await;
