@@ -6,7 +6,7 @@
     packaging/dist.py npm                           npm packages of all archives, and the one that picks
     packaging/dist.py wheel                         a wheel of each archive
 
-Everything is written to the folder dist. Names, versions and texts are those of crates/cli/Cargo.toml.
+Everything is written to the folder dist, or another one with --dist. Names, versions and texts are those of crates/cli/Cargo.toml.
 """
 
 import argparse
@@ -24,7 +24,6 @@ import tempfile
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DIST = ROOT / "dist"
 PROGRAM = "teamster"
 
 # Each target of a release: its name in npm (platform and processor, as Node calls them) and the tags of its wheel.
@@ -34,6 +33,7 @@ TARGETS = {
     "x86_64-apple-darwin": ("darwin-x64", "macosx_10_12_x86_64"),
     "aarch64-unknown-linux-musl": ("linux-arm64", "manylinux_2_17_aarch64.musllinux_1_1_aarch64"),
     "x86_64-unknown-linux-musl": ("linux-x64", "manylinux_2_17_x86_64.musllinux_1_1_x86_64"),
+    "aarch64-unknown-linux-gnu": ("linux-arm64", "linux_aarch64"),
     "x86_64-unknown-linux-gnu": ("linux-x64", "linux_x86_64"),
 }
 
@@ -50,7 +50,7 @@ def package():
     return next(it for it in found["packages"] if it["name"] == "teamster-cli")
 
 
-def archive(target, program):
+def archive(dist, target, program):
     """Program, licences, manual pages and completions, in a folder that is named like the archive."""
     program = pathlib.Path(program or ROOT / "target" / target / "release" / PROGRAM)
     name = f"{PROGRAM}-{package()['version']}-{target}"
@@ -67,8 +67,8 @@ def archive(target, program):
                 [folder / PROGRAM, "completions", shell], check=True, stdout=subprocess.PIPE
             )
             (folder / "completions" / file).write_bytes(script.stdout)
-        DIST.mkdir(exist_ok=True)
-        path = DIST / f"{name}.tar.gz"
+        dist.mkdir(parents=True, exist_ok=True)
+        path = dist / f"{name}.tar.gz"
         with tarfile.open(path, "w:gz") as tar:
             tar.add(folder, name, filter=owned_by_nobody)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -82,21 +82,21 @@ def owned_by_nobody(member):
     return member
 
 
-def archives(version):
+def archives(dist, version):
     """Target and program of each archive there is."""
     found = {}
     for target in TARGETS:
         name = f"{PROGRAM}-{version}-{target}"
-        path = DIST / f"{name}.tar.gz"
+        path = dist / f"{name}.tar.gz"
         if path.exists():
             with tarfile.open(path) as tar:
                 found[target] = tar.extractfile(f"{name}/{PROGRAM}").read()
     if not found:
-        sys.exit("error: there are no archives in dist: run `packaging/dist.py archive TARGET` first")
+        sys.exit(f"error: no archives in {dist}: run `packaging/dist.py archive TARGET` first")
     return found
 
 
-def npm():
+def npm(dist):
     """A package for each platform, and one that depends on all of them and runs the right one."""
     about = package()
     version = about["version"]
@@ -110,10 +110,10 @@ def npm():
     }
     made = []
     platforms = {}
-    for target, program in archives(version).items():
+    for target, program in archives(dist, version).items():
         platform = TARGETS[target][0]
         if platform in platforms:
-            sys.exit(f"error: two archives for {platform}: remove one of them from dist")
+            sys.exit(f"error: two archives for {platform}: remove one of them from {dist}")
         name = f"{scope}/{platform}"
         platforms[platform] = name
         system, processor = platform.split("-")
@@ -125,7 +125,7 @@ def npm():
             "cpu": [processor],
             "files": ["bin", "LICENSE-*"],
         }
-        made.append(pack(manifest, {f"bin/{PROGRAM}": (program, 0o755)}))
+        made.append(pack(dist, manifest, {f"bin/{PROGRAM}": (program, 0o755)}))
     manifest = {
         # The name without a scope belongs to another project.
         "name": f"{scope}/{PROGRAM}",
@@ -138,13 +138,13 @@ def npm():
     }
     readme = (ROOT / "crates/cli/README.md").read_bytes()
     files = {f"bin/{PROGRAM}.js": (launcher.encode(), 0o755), "README.md": (readme, 0o644)}
-    made.append(pack(manifest, files))
+    made.append(pack(dist, manifest, files))
     return made
 
 
-def pack(manifest, files):
+def pack(dist, manifest, files):
     """Has npm make a package of these files."""
-    out = DIST / "npm"
+    out = dist / "npm"
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temp:
         folder = pathlib.Path(temp)
@@ -161,7 +161,7 @@ def pack(manifest, files):
     return out / made.stdout.strip().splitlines()[-1]
 
 
-def wheels():
+def wheels(dist):
     """A wheel for each archive: the program as a script, and nothing in Python."""
     about = package()
     version = about["version"]
@@ -170,12 +170,12 @@ def wheels():
         r"-(alpha|beta|rc)\.?", lambda it: {"alpha": "a", "beta": "b", "rc": "rc"}[it[1]], version
     )
     return [
-        wheel(about, python_version, target, program)
-        for target, program in archives(version).items()
+        wheel(dist, about, python_version, target, program)
+        for target, program in archives(dist, version).items()
     ]
 
 
-def wheel(about, version, target, program):
+def wheel(dist, about, version, target, program):
     info = f"{PROGRAM}-{version}.dist-info"
     platforms = TARGETS[target][1]
     tags = [f"py3-none-{platform}" for platform in platforms.split(".")]
@@ -211,7 +211,7 @@ def wheel(about, version, target, program):
         record.write(f"{name},sha256={digest},{len(content)}\n")
     record.write(f"{info}/RECORD,,\n")
     files[f"{info}/RECORD"] = (record.getvalue().encode(), 0o644)
-    out = DIST / "pypi"
+    out = dist / "pypi"
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{PROGRAM}-{version}-py3-none-{platforms}.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
@@ -227,6 +227,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "dist", help="default: dist")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("version")
     of_archive = commands.add_parser("archive")
@@ -235,15 +236,16 @@ def main():
     commands.add_parser("npm")
     commands.add_parser("wheel")
     args = parser.parse_args()
+    dist = args.dist.resolve()
     if args.command == "version":
         print(package()["version"])
         return
     if args.command == "archive":
-        made = [archive(args.target, args.program)]
+        made = [archive(dist, args.target, args.program)]
     else:
-        made = npm() if args.command == "npm" else wheels()
+        made = npm(dist) if args.command == "npm" else wheels(dist)
     for path in made:
-        print(path.relative_to(ROOT), path.stat().st_size)
+        print(path, path.stat().st_size)
 
 
 if __name__ == "__main__":
