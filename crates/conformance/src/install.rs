@@ -59,6 +59,7 @@ fn package(cli: Cli) -> &'static str {
         Cli::Copilot => "@github/copilot",
         Cli::Gemini => "@google/gemini-cli",
         Cli::OpenCode => "opencode-ai",
+        Cli::Pi => "@earendil-works/pi-coding-agent",
         _ => "",
     }
 }

@@ -260,7 +260,8 @@ pub(crate) fn params(
             .env
             .insert(name.to_owned(), folder.display().to_string());
     }
-    if let Agent::Acp(_) = agent {
+    // Pi wants Node 22.19 or newer, which is installed beside it on Linux.
+    if matches!(agent, Agent::Acp(_)) || agent.cli() == Some(Cli::Pi) {
         let path = bench.search_path()?;
         params.env.insert("PATH".to_owned(), path);
     }

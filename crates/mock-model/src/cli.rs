@@ -6,6 +6,7 @@ mod copilot;
 mod gemini;
 pub(crate) mod offered;
 pub(crate) mod opencode;
+mod pi;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,8 @@ clis! {
     Gemini in gemini,
     /// OpenCode.
     OpenCode in opencode,
+    /// Pi.
+    Pi in pi,
 }
 
 /// How a CLI is made to ask this server and nobody else.

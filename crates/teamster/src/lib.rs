@@ -34,7 +34,7 @@
 //!
 //! # Features
 //!
-//! One for each provider: `claude`, `codex`, `copilot`, `gemini`, `opencode`; together they are
+//! One for each provider: `claude`, `codex`, `copilot`, `gemini`, `opencode`, `pi`; together they are
 //! `all-providers`, which is on by default. `acp`, also on, adds any other agent that speaks the Agent
 //! Client Protocol, by its command (`acp`). `orchestrator`, also on, adds runs with retry, fallback,
 //! limits and budgets (`orchestrator`). `store` adds a database of sessions and of the history of

@@ -34,6 +34,7 @@ builtin! {
     "copilot" | "copilot-cli" | "github-copilot" | "github-copilot-cli" => crate::copilot::Copilot,
     "gemini" | "gemini-cli" | "google-gemini" => crate::gemini::Gemini,
     "opencode" | "open-code" | "opencode-ai" => crate::opencode::OpenCode,
+    "pi" | "pi-agent" | "pi-coding-agent" => crate::pi::Pi,
 }
 
 /// Providers by name: those of this build, and an application's own.
@@ -242,7 +243,7 @@ pub fn providers() -> Vec<Arc<dyn CliProvider>> {
 
 /// The provider of this name, if this build has it.
 ///
-/// Names are those of the programs (`claude`, `codex`, `copilot`, `gemini`, `opencode`), in upper or
+/// Names are those of the programs (`claude`, `codex`, `copilot`, `gemini`, `opencode`, `pi`), in upper or
 /// lower case and with blanks around them, or what people also call them, such as `Claude Code`,
 /// `gemini-cli` or `github-copilot`. Any other agent that speaks the Agent Client Protocol is named by its
 /// command, after `acp:`, as in `acp:my-agent --acp`.
@@ -361,7 +362,7 @@ mod tests {
         assert_eq!(error.code, ErrorCode::InvalidParams);
         assert_eq!(
             error.message,
-            "there is no provider `nobody`; there is: claude, codex, copilot, gemini, opencode"
+            "there is no provider `nobody`; there is: claude, codex, copilot, gemini, opencode, pi"
         );
     }
 

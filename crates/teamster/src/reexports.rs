@@ -37,6 +37,12 @@ pub mod opencode {
     pub use teamster_opencode::OpenCode;
 }
 
+/// Pi.
+#[cfg(feature = "pi")]
+pub mod pi {
+    pub use teamster_pi::Pi;
+}
+
 /// MCP servers in the files that users have.
 #[cfg(feature = "mcp-files")]
 pub mod mcp {

@@ -25,6 +25,7 @@ mod lines;
 mod meter;
 mod money;
 mod opencode;
+mod pi;
 mod places;
 pub mod prices;
 mod provider;

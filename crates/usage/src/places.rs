@@ -19,6 +19,8 @@ pub struct Places {
     pub opencode: Option<PathBuf>,
     /// OpenCode's database, where it is set by itself.
     pub opencode_db: Option<PathBuf>,
+    /// Pi's folder of sessions.
+    pub pi_sessions: Option<PathBuf>,
 }
 
 impl Places {
@@ -60,6 +62,10 @@ impl Places {
                 .map(|home| home.join(".gemini")),
             opencode: data.as_ref().map(|data| data.join("opencode")),
             opencode_db: database.map(PathBuf::from),
+            pi_sessions: path("PI_CODING_AGENT_SESSION_DIR").or_else(|| {
+                let folder = path("PI_CODING_AGENT_DIR").or_else(|| in_home(".pi/agent"));
+                folder.map(|folder| folder.join("sessions"))
+            }),
         }
     }
 }
@@ -107,6 +113,10 @@ mod tests {
             Path::new("/h/.local/share/opencode")
         );
         assert_eq!(places.opencode_db, None);
+        assert_eq!(
+            places.pi_sessions.unwrap(),
+            Path::new("/h/.pi/agent/sessions")
+        );
     }
 
     #[test]
@@ -119,6 +129,7 @@ mod tests {
             ("GEMINI_CLI_HOME", "/g"),
             ("XDG_DATA_HOME", "/d"),
             ("OPENCODE_DB", "/db"),
+            ("PI_CODING_AGENT_DIR", "/i"),
         ]);
         assert_eq!(places.claude, [PathBuf::from("/c")]);
         assert_eq!(places.codex.unwrap(), Path::new("/h/.codex"));
@@ -126,6 +137,7 @@ mod tests {
         assert_eq!(places.gemini.unwrap(), Path::new("/g/.gemini"));
         assert_eq!(places.opencode.unwrap(), Path::new("/d/opencode"));
         assert_eq!(places.opencode_db.unwrap(), Path::new("/db"));
+        assert_eq!(places.pi_sessions.unwrap(), Path::new("/i/sessions"));
     }
 
     #[test]

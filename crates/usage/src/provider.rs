@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::places::Places;
 use crate::prices::Vendor;
 use crate::source::{Sink, Source, Sources};
-use crate::{claude, codex, copilot, gemini, opencode};
+use crate::{claude, codex, copilot, gemini, opencode, pi};
 
 /// The one list of readers: what is particular to each is in the module of its name.
 macro_rules! readers {
@@ -71,6 +71,8 @@ readers! {
     Gemini in gemini,
     /// OpenCode.
     OpenCode in opencode,
+    /// Pi.
+    Pi in pi,
 }
 
 /// What the files of a CLI are like, and what they are paid by.

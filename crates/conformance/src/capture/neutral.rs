@@ -33,6 +33,9 @@ impl Neutral {
             path(&program, "/tmp/teamster-mcp-server");
         }
         path(&bench.boxes, "/tmp");
+        if let Ok(path) = std::env::var("PATH") {
+            pairs.push((path, "/usr/bin:/bin".to_owned()));
+        }
         pairs.push((played.service.clone(), "127.0.0.1:8787".to_owned()));
         pairs.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
         Self { pairs }

@@ -1,0 +1,153 @@
+//! Pi.
+
+use serde_json::json;
+
+use super::{Call, HomeFile, Place, Pointing, elsewhere};
+use crate::Part;
+
+/// The provider in Anthropic's protocol, whose model is asked for.
+const PROVIDER: &str = "mock";
+
+/// The provider in OpenAI's protocol, for who wants that: `--model mock-chat/mock-model`.
+const CHAT_PROVIDER: &str = "mock-chat";
+
+const MODEL: &str = "mock-model";
+
+/// In Anthropic's protocol, because only there Pi sees what is written to a cache.
+///
+/// It waits 2, 4 and 8 seconds before it repeats a failed request, whatever the service asks for.
+pub(super) fn point_at(url: &str) -> Pointing {
+    let provider = |api: &str, base: &str| {
+        json!({
+            "baseUrl": base,
+            "api": api,
+            "apiKey": "sk-mock-000",
+            "models": [{
+                "id": MODEL,
+                "reasoning": true,
+                "input": ["text", "image"],
+                "contextWindow": 200_000,
+                "maxTokens": 32_000,
+                // Dollars for a million tokens, without which Pi reports a cost of nothing.
+                "cost": {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75},
+            }],
+        })
+    };
+    let models = json!({"providers": {
+        // It adds `/v1/messages` itself.
+        PROVIDER: provider("anthropic-messages", url),
+        CHAT_PROVIDER: provider("openai-completions", &format!("{url}/v1")),
+    }});
+    // No lists of models, no look at newer versions.
+    let env = [("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")];
+    Pointing {
+        env: env
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        model: Some(format!("{PROVIDER}/{MODEL}")),
+        files: vec![HomeFile {
+            path: ".pi/agent/models.json".into(),
+            content: models.to_string(),
+        }],
+        elsewhere: elsewhere(&["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"]),
+        folders: [("PI_CODING_AGENT_DIR", ".pi/agent")].into(),
+        before_prompt: &["--print"],
+        waits_for_stdin: true,
+        ..Pointing::default()
+    }
+}
+
+/// Its `user-agent` is that of the service's library. No other of these CLIs has these tools and no more.
+pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
+    let _ = user_agent;
+    let offers = |name| tools.iter().any(|tool| tool == name);
+    let has_all = offers("read") && (offers("edit") || offers("find"));
+    let own = ["read", "bash", "edit", "write", "grep", "find", "ls"];
+    has_all && tools.iter().all(|tool| own.contains(&tool.as_str()))
+}
+
+pub(super) fn call(part: &Part, _: &Place<'_>) -> Option<Call> {
+    Some(match part {
+        Part::Shell(command) => Call::new("bash", json!({"command": command})),
+        Part::ReadFile(path) => Call::new("read", json!({"path": path})),
+        Part::WriteFile { path, content } => {
+            Call::new("write", json!({"path": path, "content": content}))
+        }
+        // It has no such tool, and says so to the model.
+        Part::Ask(question) => Call::new("ask_user", json!({"question": question})),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn both_protocols_are_in_the_file_of_models_with_prices() {
+        let pointing = point_at("http://127.0.0.1:1");
+        assert_eq!(pointing.model.as_deref(), Some("mock/mock-model"));
+        let [file] = pointing.files.as_slice() else {
+            panic!("one file");
+        };
+        assert_eq!(file.path, Path::new(".pi/agent/models.json"));
+        let models: Value = serde_json::from_str(&file.content).unwrap();
+        for (provider, api, base) in [
+            ("mock", "anthropic-messages", "http://127.0.0.1:1"),
+            ("mock-chat", "openai-completions", "http://127.0.0.1:1/v1"),
+        ] {
+            let provider = &models["providers"][provider];
+            assert_eq!(provider["api"], api);
+            assert_eq!(provider["baseUrl"], base);
+            assert_eq!(provider["models"][0]["id"], "mock-model");
+            assert_eq!(
+                provider["models"][0]["cost"],
+                json!({"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75})
+            );
+        }
+        let offline = ("PI_OFFLINE".to_owned(), "1".to_owned());
+        assert!(pointing.env.contains(&offline));
+    }
+
+    #[test]
+    fn it_is_known_by_its_tools() {
+        let asks = |tools: &[&str]| {
+            let tools: Vec<String> = tools.iter().map(|&tool| tool.to_owned()).collect();
+            is_asking("", &tools)
+        };
+        assert!(asks(&["read", "bash", "edit", "write"]));
+        assert!(asks(&["read", "grep", "find", "ls"]));
+        assert!(asks(&["read", "bash", "write", "edit", "grep"]));
+        assert!(!asks(&["read", "bash", "edit", "write", "todowrite"]));
+        assert!(!asks(&["read"]));
+        assert!(!asks(&[]));
+    }
+
+    #[test]
+    fn calls_have_the_form_of_its_tools() {
+        let place = Place {
+            directory: None,
+            tools: &[],
+            offers: &[],
+        };
+        for (part, name, input) in [
+            (Part::Shell("ls".into()), "bash", json!({"command": "ls"})),
+            (Part::ReadFile("a".into()), "read", json!({"path": "a"})),
+            (
+                Part::WriteFile {
+                    path: "b".into(),
+                    content: "c\n".into(),
+                },
+                "write",
+                json!({"path": "b", "content": "c\n"}),
+            ),
+        ] {
+            assert_eq!(call(&part, &place), Some(Call::new(name, input)));
+        }
+        assert_eq!(call(&Part::Stall, &place), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! Where a login of Pi shows.
+
+use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
+
+/// The variable that names the folder of Pi's settings, logins and sessions.
+const FOLDER_VARIABLE: &str = "PI_CODING_AGENT_DIR";
+/// That folder in the home without the variable.
+const FOLDER: &str = ".pi/agent";
+
+pub(crate) const CREDENTIALS: Credentials = {
+    let mut places = Credentials::in_places(
+        &[
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_OAUTH_TOKEN",
+            "OPENAI_API_KEY",
+            "GEMINI_API_KEY",
+            "OPENROUTER_API_KEY",
+            "MISTRAL_API_KEY",
+            "DEEPSEEK_API_KEY",
+            "XAI_API_KEY",
+        ],
+        &[
+            CredentialFile {
+                location: FileLocation::User {
+                    variable: FOLDER_VARIABLE,
+                    folder: FOLDER,
+                    path: "auth.json",
+                },
+                sign: Sign::AnyObject,
+            },
+            CredentialFile {
+                location: FileLocation::User {
+                    variable: FOLDER_VARIABLE,
+                    folder: FOLDER,
+                    path: "models.json",
+                },
+                sign: Sign::Json(&["/providers"]),
+            },
+        ],
+    );
+    // Keys of other services, and those of cloud platforms.
+    places.may_be_elsewhere = true;
+    places
+};

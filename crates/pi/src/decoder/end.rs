@@ -1,0 +1,112 @@
+//! How a turn and a run end.
+
+use teamster_core::provider::{Events, Exit, RunSummary};
+use teamster_core::{AgentError, AgentEvent, CostSource, ErrorCode, ErrorKind, TurnEnd};
+
+use super::PiDecoder;
+use super::errors;
+use super::wire::Message;
+
+/// What is known of the end so far.
+#[derive(Debug, Default)]
+pub(crate) struct Ending {
+    /// Answers that arrived.
+    pub(super) turns: u32,
+    pub(super) stop_reason: Option<String>,
+    /// Why the last answer failed, until the CLI goes on or has settled.
+    pub(super) failure: Option<AgentError>,
+    /// The CLI has begun to work on the prompt.
+    pub(crate) begun: bool,
+    /// The last answer was aborted.
+    aborted: bool,
+    /// It said that it will not go on: `Some(true)` if it failed.
+    pub(crate) ended: Option<bool>,
+}
+
+impl Ending {
+    /// An answer has ended.
+    pub(super) fn answer(&mut self, message: &Message) {
+        self.stop_reason.clone_from(&message.stop_reason);
+        self.failure = match message.stop_reason.as_deref() {
+            Some("error") => Some(errors::of_answer(message.error.as_deref())),
+            Some("aborted") => Some(AgentError::new(
+                ErrorCode::Aborted,
+                ErrorKind::Aborted,
+                "the answer was aborted",
+            )),
+            Some("length") => Some(AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::Invalid,
+                "the answer was cut off at the limit of output tokens",
+            )),
+            _ => None,
+        };
+        let kind = self.failure.as_ref().map(|error| error.kind);
+        self.aborted = kind == Some(ErrorKind::Aborted);
+        if !matches!(message.stop_reason.as_deref(), Some("error" | "aborted")) {
+            self.turns += 1;
+        }
+    }
+
+    /// Whether an answer has ended, however it did.
+    pub(crate) fn has_answer(&self) -> bool {
+        self.stop_reason.is_some()
+    }
+
+    /// Whether the last answer was aborted.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted
+    }
+}
+
+impl PiDecoder {
+    /// The CLI has settled: it will not go on by itself.
+    pub(crate) fn settled(&mut self, out: &mut Events) {
+        let failure = self.ending.failure.take();
+        let is_error = failure.is_some();
+        if let Some(error) = failure {
+            out.error(error);
+        }
+        self.turn_end(is_error, out);
+    }
+
+    /// Tells the end of the turn.
+    pub(crate) fn turn_end(&mut self, is_error: bool, out: &mut Events) {
+        self.ending.ended = Some(is_error);
+        out.push(AgentEvent::TurnEnd(Box::new(
+            TurnEnd::new(is_error)
+                .stop_reason(self.ending.stop_reason.clone())
+                .usage(self.used.tokens)
+                .cost_usd(self.used.cost_usd),
+        )));
+    }
+
+    pub(super) fn end(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        let is_command = self.slash_commands
+            && self.session.is_some()
+            && !self.ending.begun
+            && exit.code == Some(0)
+            && exit.stop.is_none();
+        if is_command {
+            // A command of an extension prints nothing of its own.
+            self.turn_end(false, out);
+        }
+        if self.ending.ended.is_none()
+            && let Some(error) = self.ending.failure.take()
+            && exit.stop.is_none()
+        {
+            out.error(error);
+        }
+        RunSummary {
+            ended_with_error: self.ending.ended,
+            session_id: self.session.clone(),
+            model: self.model.clone(),
+            usage: self.used.tokens,
+            usage_by_model: std::mem::take(&mut self.used.by_model),
+            cost: self.used.cost_usd.map(|usd| (usd, CostSource::Reported)),
+            num_turns: Some(self.ending.turns).filter(|turns| *turns > 0),
+            stop_reason: self.ending.stop_reason.clone(),
+            ..RunSummary::default()
+        }
+    }
+}

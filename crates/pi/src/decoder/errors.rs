@@ -1,0 +1,76 @@
+//! Error kinds of Pi's own messages, and of those that it passes on.
+
+use serde::Deserialize;
+use teamster_core::provider::json_line::parse;
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+
+/// The CLI's own words, and those of the HTTP clients in it.
+const MEANINGS: &[(&str, ErrorKind)] = &[
+    ("No session found matching", ErrorKind::SessionNotFound),
+    (
+        "Session found in different project",
+        ErrorKind::SessionNotFound,
+    ),
+    (
+        "Stored session working directory",
+        ErrorKind::SessionNotFound,
+    ),
+    ("No API key found", ErrorKind::Auth),
+    ("No models available", ErrorKind::Auth),
+    ("No model selected", ErrorKind::Auth),
+    ("Authentication failed for", ErrorKind::Auth),
+    ("refused to complete", ErrorKind::Invalid),
+    ("File not found", ErrorKind::Invalid),
+    ("Unknown option", ErrorKind::Invalid),
+    ("Failed to load extension", ErrorKind::Invalid),
+    // A tool was running when the turn was aborted.
+    ("operation was aborted", ErrorKind::Aborted),
+    ("terminated", ErrorKind::Network),
+    ("Connection error", ErrorKind::Network),
+    ("Request timed out", ErrorKind::Network),
+    ("premature close", ErrorKind::Network),
+];
+
+/// The error of an answer that failed, by its message: `429: {"message":…}` where a service answered.
+pub(super) fn of_answer(message: Option<&str>) -> AgentError {
+    let message = message.unwrap_or_default().trim();
+    if message.is_empty() {
+        return AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::Internal,
+            "the answer failed, and Pi did not say why",
+        );
+    }
+    let kind = kind_of(message).unwrap_or(ErrorKind::Internal);
+    AgentError::new(ErrorCode::CliError, kind, readable(message))
+}
+
+/// A message without the JSON around a service's own words.
+fn readable(message: &str) -> String {
+    /// Anthropic's has the message in `error`.
+    #[derive(Deserialize)]
+    struct Body {
+        message: Option<String>,
+        error: Option<Box<Body>>,
+    }
+    let body = message.find('{').and_then(|at| {
+        let body: Body = parse(&message[at..])?;
+        let words = body.message.or_else(|| body.error?.message)?;
+        Some(format!("{}{words}", &message[..at]))
+    });
+    body.unwrap_or_else(|| message.to_owned())
+}
+
+/// What a message means: what its words tell before its status, which may have several meanings.
+pub(crate) fn kind_of(message: &str) -> Option<ErrorKind> {
+    ErrorKind::of_words(message, MEANINGS)
+        .or_else(|| ErrorKind::of_message(message))
+        .or_else(|| ErrorKind::of_http_status(status_of(message)?))
+}
+
+/// The HTTP status at the beginning of a message: `401: …`, `529 {…}`.
+fn status_of(message: &str) -> Option<u16> {
+    let (digits, rest) = message.split_at_checked(3)?;
+    let is_whole = !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
+    digits.parse().ok().filter(|_| is_whole)
+}

@@ -1,0 +1,270 @@
+//! From the lines of `pi --mode json` and of `pi --mode rpc` to events.
+//!
+//! The CLI prints each thing several times: a text as deltas, as a block, as a message, with the turn and
+//! with all messages of the run. The deltas and the messages are read.
+
+mod end;
+pub(crate) mod errors;
+mod messages;
+mod tools;
+mod usage;
+pub(crate) mod wire;
+
+use std::borrow::Cow;
+
+use teamster_core::provider::json_line::{self, parse, type_of};
+use teamster_core::provider::{Decoder, Events, Exit, RunSummary, surrogates};
+use teamster_core::text::{excerpt, without_colors};
+use teamster_core::{
+    AgentEvent, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Retry, Session,
+    UsageReport,
+};
+
+use crate::launch::Withheld;
+
+use end::Ending;
+use messages::Answer;
+use tools::Calls;
+use usage::Used;
+use wire::{CompactionEnd, Extension, Header, Message, MessageLine, RetryLine, Update};
+
+/// How much of what an extension says a notice shows, in bytes.
+const NOTICE_BYTES: usize = 1000;
+
+/// Decodes the output of one run, or of the turns of a session.
+#[derive(Debug, Default)]
+pub struct PiDecoder {
+    pub(crate) session: Option<Id>,
+    pub(crate) model: Option<String>,
+    slash_commands: bool,
+    answer: Answer,
+    calls: Calls,
+    used: Used,
+    pub(crate) ending: Ending,
+}
+
+impl Decoder for PiDecoder {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        if json_line::read(line, |text| self.json_line(text, out)).is_none() {
+            out.unknown(line);
+        }
+    }
+
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        self.end(exit, out)
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        evidence(stderr)
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        errors::kind_of(stderr)
+    }
+}
+
+impl PiDecoder {
+    /// A decoder for a run of which nothing is known beforehand.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A decoder for a run with these parameters.
+    pub fn for_run(params: &ExecuteParams) -> Self {
+        Self {
+            slash_commands: params.slash_commands,
+            calls: Calls::without(Withheld::of(params)),
+            ..Self::default()
+        }
+    }
+
+    /// Takes a line of a known type. `None` if it is not one; then nothing has happened.
+    fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
+        let kind = type_of(text)?;
+        if kind == "message_update" {
+            let line: Update<'_> = parse(text)?;
+            return self.answer.piece(&line.assistant_message_event, out);
+        }
+        // A field that is read leniently would be lost for half a surrogate pair in it.
+        let whole = surrogates::without_lone_escapes(text);
+        let text = whole.as_deref().unwrap_or(text);
+        match &*kind {
+            "session" => {
+                let line: Header<'_> = parse(text)?;
+                self.session_is(&line.id, out);
+            }
+            "agent_start" => self.begins(out),
+            "message_start" => {
+                let line: MessageLine = parse(text)?;
+                if line.message.role == "assistant" {
+                    self.answer.begin();
+                }
+            }
+            "message_end" => {
+                let line: MessageLine = parse(text)?;
+                self.message(&line.message, out);
+            }
+            "tool_execution_start" => self.calls.start(parse(text)?, out),
+            "tool_execution_end" => {
+                if !self.calls.end(&parse(text)?, out) {
+                    return None;
+                }
+            }
+            "auto_retry_start" | "summarization_retry_scheduled" => {
+                self.retry(&parse(text)?, &kind, out);
+            }
+            "compaction_end" => self.compacted(&parse(text)?, out),
+            "agent_settled" => self.settled(out),
+            "extension_error" | "extension_ui_request" => extension(&parse(text)?, out),
+            _ if is_noise(&kind) => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The next turn of a session begins.
+    pub(crate) fn next_turn(&mut self) {
+        self.used = Used::default();
+        self.ending = Ending::default();
+    }
+
+    /// The session and the model that are known.
+    pub(crate) fn tell_session(&self, out: &mut Events) {
+        if let Some(id) = &self.session {
+            let session = Session::new(id.clone()).model(self.model.clone());
+            out.push(AgentEvent::Session(Box::new(session)));
+        }
+    }
+
+    /// The session is known.
+    fn session_is(&mut self, id: &str, out: &mut Events) {
+        if !id.is_empty() && self.session.as_deref() != Some(id) {
+            self.session = Some(Id::from(id));
+            self.tell_session(out);
+        }
+    }
+
+    /// The CLI begins to work, at first or once more.
+    fn begins(&mut self, out: &mut Events) {
+        self.ending.begun = true;
+        self.ending.ended = None;
+        if let Some(error) = self.ending.failure.take()
+            && error.kind == ErrorKind::ContextWindow
+        {
+            // It compacted the conversation and asks again.
+            self.answer.retract(out);
+            out.push(AgentEvent::Retry(Box::new(Retry::new(1, error))));
+        }
+    }
+
+    fn message(&mut self, message: &Message, out: &mut Events) {
+        let is_answer = message.role == "assistant";
+        if is_answer {
+            self.answer.whole(&message.content, out);
+            self.ending.answer(message);
+            if message.model.is_some() {
+                self.model.clone_from(&message.model);
+            }
+        }
+        // A tool may have asked a model too.
+        if is_answer || message.role == "toolResult" {
+            self.add(message.usage.as_ref(), message.model.as_deref(), out);
+        }
+    }
+
+    fn add(&mut self, figures: Option<&wire::Figures>, model: Option<&str>, out: &mut Events) {
+        let Some(figures) = figures else { return };
+        if self.used.add(figures, model)
+            && let Some(tokens) = self.used.tokens
+        {
+            out.push(AgentEvent::Usage(Box::new(
+                UsageReport::new(tokens).cost_usd(self.used.cost_usd),
+            )));
+        }
+    }
+
+    /// A request is made again: the answer that failed is void.
+    fn retry(&mut self, line: &RetryLine, kind: &str, out: &mut Events) {
+        if kind == "auto_retry_start" {
+            self.answer.retract(out);
+            self.ending.failure = None;
+        }
+        let error = errors::of_answer(Some(&line.error_message));
+        out.push(AgentEvent::Retry(Box::new(
+            Retry::new(line.attempt, error)
+                .max_attempts(line.max_attempts)
+                .delay_ms(line.delay_ms),
+        )));
+    }
+
+    fn compacted(&mut self, line: &CompactionEnd, out: &mut Events) {
+        let figures = line.result.as_ref().and_then(|result| result.usage);
+        let model = self.model.clone();
+        self.add(figures.as_ref(), model.as_deref(), out);
+        let (level, message) = match &line.error_message {
+            Some(error) => {
+                let error = excerpt(error, NOTICE_BYTES);
+                let message = format!("the conversation could not be compacted: {error}");
+                (NoticeLevel::Warning, message)
+            }
+            None if line.aborted || line.result.is_none() => return,
+            None => (
+                NoticeLevel::Info,
+                "the conversation was compacted".to_owned(),
+            ),
+        };
+        out.notice(level, NoticeSource::Stdout, message);
+    }
+}
+
+/// What an extension says, or how it failed.
+fn extension(line: &Extension, out: &mut Events) {
+    let (level, message) = if !line.error.is_empty() {
+        let (path, error) = (&line.path, excerpt(&line.error, NOTICE_BYTES));
+        let message = format!("the extension {path} failed: {error}");
+        (NoticeLevel::Warning, message)
+    } else if line.method == "notify" {
+        let level = match line.notify_type.as_deref() {
+            Some("warning" | "error") => NoticeLevel::Warning,
+            _ => NoticeLevel::Info,
+        };
+        (level, excerpt(&line.message, NOTICE_BYTES))
+    } else {
+        return;
+    };
+    out.notice(level, NoticeSource::Stdout, message);
+}
+
+/// Lines that have nothing for a user: what comes again elsewhere, and the CLI's own bookkeeping.
+fn is_noise(kind: &str) -> bool {
+    matches!(
+        kind,
+        "turn_start"
+            | "turn_end"
+            | "agent_end"
+            | "tool_execution_update"
+            | "auto_retry_end"
+            | "summarization_retry_attempt_start"
+            | "summarization_retry_finished"
+            | "compaction_start"
+            | "queue_update"
+            | "entry_appended"
+            | "session_info_changed"
+            | "thinking_level_changed"
+            | "bash_execution_update"
+    )
+}
+
+/// What of stderr says why a run failed: not that a session with a chosen id is new.
+fn evidence(stderr: &str) -> Cow<'_, str> {
+    const IS_NEW: &str = "Warning: No project session found with id";
+    let stderr = without_colors(stderr);
+    if !stderr.contains(IS_NEW) {
+        return stderr;
+    }
+    let lines = stderr.split_inclusive('\n');
+    Cow::Owned(lines.filter(|line| !line.starts_with(IS_NEW)).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! The lines here were made by hand; recorded runs are in `fixtures/pi`.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use teamster_core::provider::{Exit, RunAssembler, grammar};
+use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, PermissionMode, RunResult, RunStatus};
+
+use super::PiDecoder;
+
+/// A run of these lines, which ends well.
+fn run_with(params: &ExecuteParams, lines: &[Value]) -> (Vec<AgentEvent>, RunResult) {
+    let mut assembler = RunAssembler::new(Box::new(PiDecoder::for_run(params)), false);
+    let mut out = teamster_core::provider::Events::new();
+    for line in lines {
+        assembler.line(line.to_string().as_bytes(), &mut out);
+    }
+    let exit = Exit {
+        code: Some(0),
+        ..Exit::default()
+    };
+    assembler.finish(exit, 0, &mut out);
+    let events: Vec<_> = out.drain().collect();
+    grammar::check(&events).unwrap();
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("{events:#?}");
+    };
+    let result = (*done.result).clone();
+    (events, result)
+}
+
+fn run(lines: &[Value]) -> (Vec<AgentEvent>, RunResult) {
+    run_with(&ExecuteParams::new("x"), lines)
+}
+
+fn names(events: &[AgentEvent]) -> Vec<&str> {
+    events.iter().map(AgentEvent::type_name).collect()
+}
+
+fn session() -> Value {
+    json!({"type": "session", "version": 3, "id": "s-1", "cwd": "/w"})
+}
+
+fn begin() -> Value {
+    json!({"type": "message_start", "message": {"role": "assistant", "content": [],
+        "model": "m", "stopReason": "pending"}})
+}
+
+fn delta(kind: &str, at: usize, text: &str) -> Value {
+    json!({"type": "message_update", "assistantMessageEvent":
+        {"type": kind, "contentIndex": at, "delta": text}})
+}
+
+fn answer(text: &str, more: &Value) -> Value {
+    let mut message = json!({"role": "assistant", "content": [{"type": "text", "text": text}],
+        "model": "m", "stopReason": "stop",
+        "usage": {"input": 10, "output": 2, "cacheRead": 3, "cacheWrite": 4, "totalTokens": 19,
+            "cost": {"total": 0.5}}});
+    for (name, value) in more.as_object().unwrap() {
+        message[name] = value.clone();
+    }
+    json!({"type": "message_end", "message": message})
+}
+
+fn settled() -> Value {
+    json!({"type": "agent_settled"})
+}
+
+#[test]
+fn what_was_not_said_in_pieces_is_said_with_the_message() {
+    let (events, result) = run(&[
+        session(),
+        begin(),
+        delta("text_delta", 0, "Hel"),
+        answer("Hello.", &json!({})),
+        settled(),
+    ]);
+    assert_eq!(
+        names(&events),
+        ["session", "text", "text", "usage", "turn_end", "done"]
+    );
+    assert_eq!(result.text, "Hello.");
+    assert_eq!(result.status, RunStatus::Completed);
+}
+
+#[test]
+fn a_message_that_an_extension_changed_takes_the_place_of_its_pieces() {
+    let (events, result) = run(&[
+        session(),
+        begin(),
+        delta("text_delta", 0, "My key is 123."),
+        answer("My key is ***.", &json!({})),
+        settled(),
+    ]);
+    assert_eq!(
+        names(&events),
+        [
+            "session", "text", "retract", "text", "usage", "turn_end", "done"
+        ]
+    );
+    assert_eq!(result.text, "My key is ***.");
+}
+
+#[test]
+fn what_a_compaction_and_a_tool_used_counts() {
+    let usage = json!({"input": 100, "output": 20, "cost": {"total": 1.0}});
+    let (_, result) = run(&[
+        session(),
+        begin(),
+        answer("a", &json!({})),
+        json!({"type": "message_end", "message": {"role": "toolResult", "content": [],
+            "usage": usage}}),
+        json!({"type": "compaction_end", "reason": "threshold", "result": {"usage": usage}}),
+        settled(),
+    ]);
+    let tokens = result.usage.unwrap();
+    assert_eq!(tokens.input_tokens, Some(210));
+    assert_eq!(tokens.output_tokens, Some(42));
+    assert_eq!(tokens.cache_read_tokens, Some(3));
+    assert_eq!(result.total_cost_usd, Some(2.5));
+}
+
+#[test]
+fn a_model_without_a_price_has_no_cost() {
+    let usage = json!({"input": 1, "output": 2, "cost": {"total": 0}});
+    let (_, result) = run(&[
+        session(),
+        begin(),
+        answer("a", &json!({"usage": usage})),
+        settled(),
+    ]);
+    assert_eq!(result.total_cost_usd, None);
+    assert_eq!(result.usage.unwrap().total_tokens(), Some(3));
+}
+
+#[test]
+fn a_context_that_was_too_long_is_told_as_a_retry_once_it_goes_on() {
+    let failed = json!({"stopReason": "error", "errorMessage": "400: prompt is too long",
+        "usage": null, "content": []});
+    let lines = [
+        session(),
+        json!({"type": "agent_start"}),
+        begin(),
+        answer("", &failed),
+        json!({"type": "compaction_start", "reason": "overflow"}),
+        json!({"type": "compaction_end", "reason": "overflow", "result": {}, "willRetry": true}),
+        json!({"type": "agent_start"}),
+        begin(),
+        answer("b", &json!({})),
+        settled(),
+    ];
+    let (events, result) = run(&lines);
+    assert_eq!(
+        names(&events),
+        [
+            "session", "notice", "retry", "text", "usage", "turn_end", "done"
+        ]
+    );
+    assert_eq!(
+        (result.status, result.errors.len()),
+        (RunStatus::Completed, 0)
+    );
+    let (_, result) = run(&[&lines[..4], &[settled()]].concat());
+    assert_eq!(result.errors[0].kind, ErrorKind::ContextWindow);
+    assert_eq!(result.status, RunStatus::Failed);
+}
+
+#[test]
+fn the_json_around_an_error_is_taken_off() {
+    for (message, words) in [
+        (
+            r#"429: {"message":"Slow down.","type":"rate_limit_error"}"#,
+            "429: Slow down.",
+        ),
+        (
+            r#"429 {"type":"error","error":{"type":"rate_limit_error","message":"Slow."}}"#,
+            "429 Slow.",
+        ),
+        ("429 {\"half", "429 {\"half"),
+    ] {
+        let failed = json!({"stopReason": "error", "errorMessage": message, "content": []});
+        let (_, result) = run(&[session(), begin(), answer("", &failed), settled()]);
+        assert_eq!(result.errors[0].message, words);
+        assert_eq!(result.errors[0].kind, ErrorKind::RateLimit);
+    }
+}
+
+#[test]
+fn ids_of_calls_are_unique_and_a_tool_that_is_withheld_is_denied() {
+    let start = |name: &str| {
+        json!({"type": "tool_execution_start", "toolCallId": "c",
+            "toolName": name, "args": {"path": "a.txt"}})
+    };
+    let end = |text: &str, is_error: bool| {
+        json!({"type": "tool_execution_end", "toolCallId": "c", "isError": is_error,
+            "result": {"content": [{"type": "text", "text": text}]}})
+    };
+    let lines = [
+        session(),
+        start("write"),
+        end("done", false),
+        start("bash"),
+        end("Tool bash not found", true),
+        start("magic"),
+        end("Tool magic not found", true),
+        settled(),
+    ];
+    let params = ExecuteParams::new("x").permission(PermissionMode::AcceptEdits);
+    let (events, result) = run_with(&params, &lines);
+    assert_eq!(
+        names(&events),
+        [
+            "session",
+            "tool_use",
+            "tool_result",
+            "file_change",
+            "tool_use",
+            "permission",
+            "tool_result",
+            "tool_use",
+            "tool_result",
+            "turn_end",
+            "done"
+        ]
+    );
+    assert_eq!(result.permission_denials.len(), 1);
+    assert_eq!(result.permission_denials[0].tool_name, "bash");
+    let ids: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::ToolUse(call) => Some(&*call.tool_id),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ids, ["c", "c#2", "c#3"]);
+    // Without a mode, the model has made the name up.
+    assert_eq!(run(&lines).1.permission_denials.len(), 0);
+}
+
+#[test]
+fn extensions_are_heard_and_their_dialogs_are_not_of_a_run() {
+    let (events, _) = run(&[
+        session(),
+        json!({"type": "extension_error", "extensionPath": "/e.ts", "event": "x", "error": "boom"}),
+        json!({"type": "extension_ui_request", "id": "1", "method": "notify", "message": "hi",
+            "notifyType": "info"}),
+        json!({"type": "extension_ui_request", "id": "2", "method": "setStatus"}),
+        settled(),
+    ]);
+    assert_eq!(
+        names(&events),
+        ["session", "notice", "notice", "turn_end", "done"]
+    );
+    let AgentEvent::Notice(notice) = &events[1] else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(notice.message, "the extension /e.ts failed: boom");
+}
+
+#[test]
+fn a_command_of_an_extension_ends_without_an_answer() {
+    let params = ExecuteParams::new("/hello").slash_commands(true);
+    assert_eq!(
+        run_with(&params, &[session()]).1.status,
+        RunStatus::Completed
+    );
+    assert_eq!(run(&[session()]).1.status, RunStatus::Incomplete);
+}
+
+#[test]
+fn an_unknown_line_is_not_dropped() {
+    let (events, result) = run(&[
+        session(),
+        json!({"type": "brand_new", "x": 1}),
+        json!({"type": "message_update", "assistantMessageEvent": {"type": "video_delta"}}),
+        json!({"type": "tool_execution_end", "toolCallId": "never-begun", "result": {}}),
+        settled(),
+    ]);
+    assert_eq!(
+        names(&events),
+        [
+            "session", "unknown", "unknown", "unknown", "turn_end", "done"
+        ]
+    );
+    assert_eq!(result.diagnostics.unknown, 3);
+}
+
+#[test]
+fn stderr_is_no_evidence_where_it_only_says_that_a_session_is_new() {
+    let stderr = "Warning: No project session found with id 'a'; creating a new session with that id.\nError: x\n";
+    assert_eq!(super::evidence(stderr), "Error: x\n");
+}
+
+fn any_line() -> impl Strategy<Value = Value> {
+    let text = "[a-zé\u{1F600} ]{0,6}";
+    prop_oneof![
+        Just(session()),
+        Just(begin()),
+        Just(settled()),
+        Just(json!({"type": "agent_start"})),
+        (0..3usize, text).prop_map(|(at, text)| delta("text_delta", at, &text)),
+        (0..3usize, text).prop_map(|(at, text)| delta("thinking_delta", at, &text)),
+        text.prop_map(|text| answer(&text, &json!({}))),
+        text.prop_map(|text| answer(&text, &json!({"stopReason": "error"}))),
+        Just(json!({"type": "auto_retry_start", "attempt": 1, "errorMessage": "terminated"})),
+        ("[ab]", "[a-z]{1,5}").prop_map(|(id, name)| json!({"type": "tool_execution_start",
+            "toolCallId": id, "toolName": name, "args": {}})),
+        "[ab]".prop_map(|id| json!({"type": "tool_execution_end", "toolCallId": id,
+            "result": {"content": []}, "isError": false})),
+    ]
+}
+
+proptest! {
+    /// `run` checks the grammar.
+    #[test]
+    fn any_lines_in_any_order_make_a_stream(lines in prop::collection::vec(any_line(), 0..30)) {
+        run(&lines);
+    }
+}

@@ -1,0 +1,336 @@
+//! How Pi is started.
+
+mod files;
+mod session;
+
+use std::iter;
+
+use teamster_core::provider::{Args, Launch, Stdin};
+use teamster_core::{
+    AgentError, ErrorKind, ExecuteParams, PermissionMode, PromptDelivery, SystemPrompt,
+};
+
+use crate::{CAPABILITIES, INFO};
+
+pub(crate) use files::base64;
+pub(crate) use session::launch_session;
+
+/// The largest prompt that goes to stdin. The CLI has no limit of its own that was found (200 KB were
+/// measured); what no model can take is refused here.
+const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
+
+/// The CLI sets these for its own children, and for the commands that it runs.
+const MARKS_OF_A_SESSION: &[&str] = &[
+    "PI_CODING_AGENT",
+    "PI_SESSION_ID",
+    "PI_SESSION_FILE",
+    "PI_PROVIDER",
+    "PI_MODEL",
+    "PI_REASONING_LEVEL",
+];
+
+/// The CLI's words for how hard the model shall think. Another one would only be warned about.
+const EFFORTS: [&str; 7] = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// The built-in tools that change nothing.
+const READING: [&str; 4] = ["read", "grep", "find", "ls"];
+/// Those that change files.
+const EDITING: [&str; 2] = ["edit", "write"];
+/// What the CLI offers unless it is told otherwise.
+const USUAL: [&str; 4] = ["read", "bash", "edit", "write"];
+
+pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
+    check(params)?;
+    let mut args = Args::new();
+    args.add("--mode");
+    args.add("json");
+    options(params, &mut args);
+    for arg in &params.extra_args {
+        args.add(arg);
+    }
+    for image in &params.images {
+        files::attach(image, &mut args)?;
+    }
+    let stdin = prompt(params, &mut args)?;
+    Ok(begin(args, stdin))
+}
+
+/// What a run and a session have in the same way.
+fn begin(args: Args, stdin: Stdin) -> Launch {
+    let (args, private_files) = args.into_parts();
+    Launch {
+        args,
+        private_files,
+        stdin,
+        env_remove: MARKS_OF_A_SESSION.to_vec(),
+        ..Launch::default()
+    }
+}
+
+/// The prompt: as the last word, or on stdin.
+fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
+    let prompt = &params.prompt;
+    if params.prompt_on_stdin(prompt, &INFO, LARGEST_STDIN_PROMPT)? {
+        let mut bytes = Vec::with_capacity(prompt.len() + 4);
+        // The CLI asks on stdin whether it shall fork a session of another directory: no. It takes off the
+        // blanks around a prompt.
+        if params.session_id.is_some() {
+            bytes.push(b'\n');
+        }
+        // The CLI takes off a blank that would keep it from taking the prompt for a command.
+        if !params.slash_commands && trimmed(prompt).starts_with('/') {
+            bytes.extend("\u{200b}".as_bytes());
+        }
+        bytes.extend(prompt.as_bytes());
+        // What follows `--` is put behind stdin as it is.
+        let tail = tail(prompt);
+        if !tail.is_empty() {
+            args.add("--");
+            args.add(tail);
+        }
+        return Ok(Stdin::Bytes(bytes));
+    }
+    args.add("--");
+    args.add(as_word(prompt, params.slash_commands));
+    Ok(Stdin::Closed)
+}
+
+/// The prompt as a word that is no name of a file, no command and no flag, also where the CLI looks for
+/// them behind `--`.
+fn as_word(prompt: &str, slash_commands: bool) -> String {
+    let is_more = prompt.starts_with('@') || prompt == "--offline";
+    if is_more || is_command(prompt, slash_commands) {
+        format!(" {prompt}")
+    } else {
+        prompt.to_owned()
+    }
+}
+
+/// A prompt of a session, or what is said in a turn, that is no command.
+pub(crate) fn not_a_command(prompt: &str, slash_commands: bool) -> String {
+    if is_command(prompt, slash_commands) {
+        format!(" {prompt}")
+    } else {
+        prompt.to_owned()
+    }
+}
+
+fn is_command(prompt: &str, slash_commands: bool) -> bool {
+    !slash_commands && prompt.starts_with('/')
+}
+
+/// A text without what JavaScript takes for blanks around it.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(is_blank)
+}
+
+fn is_blank(c: char) -> bool {
+    c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}')
+}
+
+/// The blanks at the end of a prompt that go into the arguments.
+fn tail(prompt: &str) -> &str {
+    /// More is no part of a text, and would not be an argument.
+    const MOST: usize = 1000;
+    let end = &prompt[prompt.trim_end_matches(is_blank).len()..];
+    if end.len() > MOST { "" } else { end }
+}
+
+/// Options. A value is a word of its own, which the CLI takes whatever it begins with; `check` has refused
+/// what begins with `-` all the same.
+fn options(params: &ExecuteParams, args: &mut Args) {
+    let mut option = |flag: &str, value: &str| {
+        args.add(flag);
+        args.add(value);
+    };
+    if let Some(id) = &params.session_id {
+        option(if params.fork { "--fork" } else { "--session" }, id);
+    }
+    if let Some(id) = &params.new_session_id {
+        option("--session-id", id);
+    }
+    if let Some(model) = &params.model {
+        option("--model", model);
+    }
+    if let Some(effort) = &params.effort {
+        option("--thinking", effort);
+    }
+    if let Some(tools) = tools(params) {
+        option("--tools", &tools.join(","));
+    }
+    if !params.denied_tools.is_empty() {
+        option("--exclude-tools", &params.denied_tools.join(","));
+    }
+    // As a file, because a text that is the path of one would be read as that file.
+    let (flag, text) = match &params.system_prompt {
+        Some(SystemPrompt::Append(text)) => ("--append-system-prompt", text),
+        Some(SystemPrompt::Replace(text)) => ("--system-prompt", text),
+        _ => return,
+    };
+    args.add(flag);
+    args.private_file("", text.as_bytes());
+}
+
+/// The only tools of the run, if it is not to have the usual ones. The CLI asks about none: a tool is there
+/// and runs, or it is not there.
+fn tools(params: &ExecuteParams) -> Option<Vec<&str>> {
+    let of_mode: Vec<&str> = match params.permission {
+        PermissionMode::ReadOnly => READING.to_vec(),
+        PermissionMode::AcceptEdits => READING.into_iter().chain(EDITING).collect(),
+        _ if params.allowed_tools.is_empty() => return None,
+        _ => USUAL.to_vec(),
+    };
+    let mut tools = of_mode;
+    for tool in &params.allowed_tools {
+        if !tools.contains(&tool.as_str()) {
+            tools.push(tool);
+        }
+    }
+    Some(tools)
+}
+
+/// The tools that a run is without, because of what was asked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Withheld {
+    /// Unless it is one of these.
+    only: Option<Vec<String>>,
+    denied: Vec<String>,
+}
+
+impl Withheld {
+    pub(crate) fn of(params: &ExecuteParams) -> Self {
+        let list = |text: &String| text.split(',').map(|name| name.trim().to_owned()).collect();
+        let mut withheld = Self {
+            only: tools(params).map(|tools| tools.into_iter().map(str::to_owned).collect()),
+            denied: params.denied_tools.clone(),
+        };
+        for (flag, value) in params
+            .extra_args
+            .iter()
+            .zip(params.extra_args.iter().skip(1))
+        {
+            match flag.as_str() {
+                "--tools" | "-t" => withheld.only = Some(list(value)),
+                "--exclude-tools" | "-xt" => withheld.denied = list(value),
+                _ => {}
+            }
+        }
+        withheld
+    }
+
+    /// Whether the CLI has a tool of this name, which the run is without.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        let own = READING.iter().chain(&USUAL);
+        let is_own = own.into_iter().any(|name| *name == tool);
+        let is_out = self
+            .only
+            .as_ref()
+            .is_some_and(|only| !only.iter().any(|name| name == tool));
+        self.denied.iter().any(|name| name == tool) || (is_own && is_out)
+    }
+}
+
+/// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
+fn check(params: &ExecuteParams) -> Result<(), AgentError> {
+    params.check(&INFO, &CAPABILITIES)?;
+    if trimmed(&params.prompt).is_empty() && params.prompt_delivery != PromptDelivery::Argv {
+        return invalid("prompt", "it is empty");
+    }
+    for (name, id) in [
+        ("session_id", &params.session_id),
+        ("new_session_id", &params.new_session_id),
+    ] {
+        if id.as_deref().is_some_and(|id| !is_session_id(id)) {
+            let error = AgentError::refused(
+                name,
+                "the ids of Pi's sessions have letters, digits, `.`, `_` and `-`, and begin and end with a \
+                 letter or a digit",
+            );
+            return Err(if name == "session_id" {
+                error.kind(ErrorKind::SessionNotFound)
+            } else {
+                error
+            });
+        }
+    }
+    if let Some(model) = &params.model
+        && (model.trim().is_empty() || model.starts_with('-'))
+    {
+        return invalid(
+            "model",
+            "that is no name of a model (`pi --list-models` lists them)",
+        );
+    }
+    if let Some(effort) = &params.effort
+        && !EFFORTS.contains(&effort.as_str())
+    {
+        let known = EFFORTS.join(", ");
+        return invalid("effort", &format!("Pi knows {known}"));
+    }
+    for (name, tools) in [
+        ("allowed_tools", &params.allowed_tools),
+        ("denied_tools", &params.denied_tools),
+    ] {
+        let is_odd = |tool: &String| {
+            tool.is_empty() || tool.contains(',') || tool.trim() != tool || tool.starts_with('-')
+        };
+        if tools.iter().any(is_odd) {
+            return invalid(name, "Pi takes names of tools only, such as `bash`");
+        }
+    }
+    if matches!(&params.system_prompt, Some(SystemPrompt::Append(text) | SystemPrompt::Replace(text))
+        if text.is_empty())
+    {
+        return invalid("system_prompt", "it is empty; leave it out");
+    }
+    check_extra_args(params)
+}
+
+/// Flags that would take the run to another session or another kind of output, or end it at once.
+fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
+    const RESUME: &str = "use session_id to resume a session";
+    const OUTPUT: &str = "teamster reads Pi's JSON";
+    const WAYS: &[(&str, &str)] = &[
+        ("--mode", OUTPUT),
+        ("--print", OUTPUT),
+        ("-p", OUTPUT),
+        ("--export", OUTPUT),
+        ("--list-models", OUTPUT),
+        ("--help", OUTPUT),
+        ("-h", OUTPUT),
+        ("--version", OUTPUT),
+        ("-v", OUTPUT),
+        ("--continue", RESUME),
+        ("-c", RESUME),
+        ("--resume", RESUME),
+        ("-r", RESUME),
+        ("--session", RESUME),
+        ("--fork", "use fork"),
+        ("--session-id", "use new_session_id"),
+        ("--", "what follows it would be prompts"),
+    ];
+    let first = |arg: &String| WAYS.iter().find(|(flag, _)| flag == arg);
+    match params.extra_args.iter().find_map(first) {
+        Some((flag, way)) => invalid("extra_args", &format!("{flag} cannot be used: {way}")),
+        None => Ok(()),
+    }
+}
+
+/// Whether the CLI takes this as the id of a session, and not as the path of a file.
+fn is_session_id(id: &str) -> bool {
+    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = id.as_bytes();
+    let edges = iter::once(bytes.first()).chain([bytes.last()]);
+    edges.into_iter().all(is_edge)
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(b))
+        && !id.to_ascii_lowercase().ends_with(".jsonl")
+}
+
+fn invalid<T>(parameter: &str, problem: &str) -> Result<T, AgentError> {
+    Err(AgentError::refused(parameter, problem))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! Images: as files of a run, and as text of a session.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::absolute;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use teamster_core::provider::Args;
+use teamster_core::{AgentError, Image, ImageSource};
+
+/// An image of a run, as `@PATH`. The CLI tells by the file's content what it is, and would put a file that
+/// is no image into the prompt as text.
+pub(super) fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
+    check(image)?;
+    match &image.source {
+        ImageSource::Path(path) => {
+            let unreadable = |e| Image::unreadable(path, &e);
+            let file = File::open(path).and_then(|file| file.metadata());
+            if file.map_err(unreadable)?.is_dir() {
+                return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+            }
+            let mut word = std::ffi::OsString::from("@");
+            word.push(absolute(path).map_err(unreadable)?);
+            args.add(word);
+        }
+        ImageSource::Bytes(bytes) => args.private_file("@", bytes.as_slice()),
+        _ => return Err(AgentError::refused("images", NEITHER)),
+    }
+    Ok(())
+}
+
+/// An image of a turn, as text.
+pub(crate) fn base64(image: &Image) -> Result<String, AgentError> {
+    check(image)?;
+    match &image.source {
+        ImageSource::Bytes(bytes) => Ok(STANDARD.encode(bytes)),
+        ImageSource::Path(path) => {
+            let bytes = fs::read(path).map_err(|e| Image::unreadable(path, &e))?;
+            Ok(STANDARD.encode(bytes))
+        }
+        _ => Err(AgentError::refused("images", NEITHER)),
+    }
+}
+
+const NEITHER: &str = "an image is a file or bytes in memory";
+
+fn check(image: &Image) -> Result<(), AgentError> {
+    const TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+    if TYPES.contains(&image.media_type.as_str()) {
+        return Ok(());
+    }
+    Err(AgentError::refused(
+        "images",
+        format!(
+            "Pi takes PNG, JPEG, GIF and WebP, not {:?}",
+            image.media_type
+        ),
+    ))
+}

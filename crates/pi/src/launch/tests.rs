@@ -1,0 +1,190 @@
+use teamster_core::provider::FilePlace;
+use teamster_core::{ErrorCode, Image, SessionOptions};
+
+use super::*;
+
+fn args(launch: &Launch) -> Vec<&str> {
+    launch
+        .args
+        .iter()
+        .map(|arg| arg.to_str().unwrap())
+        .collect()
+}
+
+fn launched(params: &ExecuteParams) -> Launch {
+    launch(params).unwrap()
+}
+
+fn refused(params: &ExecuteParams) -> String {
+    let error = launch(params).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidParams);
+    error.message
+}
+
+#[test]
+fn a_prompt_is_no_file_and_no_command_whatever_it_begins_with() {
+    for (prompt, word) in [
+        ("hi", "hi"),
+        ("--help", "--help"),
+        ("@/etc/passwd", " @/etc/passwd"),
+        ("/skill:x", " /skill:x"),
+        ("--offline", " --offline"),
+    ] {
+        let launch = launched(&ExecuteParams::new(prompt));
+        assert_eq!(args(&launch), ["--mode", "json", "--", word]);
+        assert_eq!(launch.stdin, Stdin::Closed);
+    }
+    let commands = ExecuteParams::new("/skill:x").slash_commands(true);
+    assert_eq!(args(&launched(&commands)).last(), Some(&"/skill:x"));
+}
+
+#[test]
+fn a_prompt_on_stdin_is_guarded_too() {
+    let stdin = |params: ExecuteParams| {
+        let launch = launched(&params.prompt_delivery(PromptDelivery::Stdin));
+        assert_eq!(args(&launch).iter().filter(|arg| **arg == "--").count(), 0);
+        let Stdin::Bytes(bytes) = launch.stdin else {
+            panic!("{:?}", launch.stdin);
+        };
+        String::from_utf8(bytes).unwrap()
+    };
+    assert_eq!(stdin(ExecuteParams::new("@x")), "@x");
+    assert_eq!(stdin(ExecuteParams::new("/x")), "\u{200b}/x");
+    assert_eq!(stdin(ExecuteParams::new("/x").slash_commands(true)), "/x");
+    // The first line answers a question of the CLI's.
+    assert_eq!(stdin(ExecuteParams::new("yes").resume("a-1")), "\nyes");
+}
+
+#[test]
+fn modes_are_lists_of_tools() {
+    let tools = |params: ExecuteParams| {
+        let launch = launched(&params);
+        let args = args(&launch);
+        let at = args.iter().position(|arg| *arg == "--tools")?;
+        Some(args[at + 1].to_owned())
+    };
+    let with = |mode| ExecuteParams::new("x").permission(mode);
+    assert_eq!(tools(with(PermissionMode::Default)), None);
+    assert_eq!(tools(with(PermissionMode::Bypass)), None);
+    assert_eq!(
+        tools(with(PermissionMode::ReadOnly)).as_deref(),
+        Some("read,grep,find,ls")
+    );
+    assert_eq!(
+        tools(with(PermissionMode::AcceptEdits)).as_deref(),
+        Some("read,grep,find,ls,edit,write")
+    );
+    assert_eq!(
+        tools(with(PermissionMode::ReadOnly).allowed_tools(["ls", "weather"])).as_deref(),
+        Some("read,grep,find,ls,weather")
+    );
+    assert_eq!(
+        tools(with(PermissionMode::Default).allowed_tools(["grep"])).as_deref(),
+        Some("read,bash,edit,write,grep")
+    );
+}
+
+#[test]
+fn a_tool_is_withheld_by_a_mode_a_denial_or_an_argument() {
+    let has = |params: ExecuteParams, tool: &str| Withheld::of(&params).has(tool);
+    let params = || ExecuteParams::new("x");
+    assert!(has(params().permission(PermissionMode::ReadOnly), "bash"));
+    assert!(!has(params().permission(PermissionMode::ReadOnly), "read"));
+    assert!(!has(
+        params().permission(PermissionMode::ReadOnly),
+        "made_up"
+    ));
+    assert!(has(params().denied_tools(["weather"]), "weather"));
+    assert!(!has(params(), "bash"));
+    assert!(has(params().extra_args(["--tools", "read, ls"]), "bash"));
+    assert!(has(params().extra_args(["-xt", "bash"]), "bash"));
+}
+
+#[test]
+fn instructions_are_a_private_file() {
+    let params = ExecuteParams::new("x").system_prompt(SystemPrompt::Append("/etc/passwd".into()));
+    let launch = launched(&params);
+    assert_eq!(
+        args(&launch),
+        ["--mode", "json", "--append-system-prompt", "", "--", "x"]
+    );
+    assert_eq!(launch.private_files.len(), 1);
+    assert_eq!(launch.private_files[0].place, FilePlace::Argument(3));
+    assert_eq!(launch.private_files[0].content, b"/etc/passwd");
+}
+
+#[test]
+fn a_session_is_resumed_or_forked_by_its_id() {
+    let params = ExecuteParams::new("x").resume("a-1");
+    assert_eq!(
+        args(&launched(&params)),
+        ["--mode", "json", "--session", "a-1", "--", "x"]
+    );
+    let params = params.fork(true).new_session_id("b.2");
+    assert_eq!(
+        args(&launched(&params)),
+        [
+            "--mode",
+            "json",
+            "--fork",
+            "a-1",
+            "--session-id",
+            "b.2",
+            "--",
+            "x"
+        ]
+    );
+    for id in ["../x", "/tmp/a.jsonl", "a.jsonl", "-a", "a-", "", "a b"] {
+        let error = launch(&ExecuteParams::new("x").resume(id)).unwrap_err();
+        assert_eq!(error.parameter(), Some("session_id"), "{id:?}");
+    }
+}
+
+#[test]
+fn images_are_files_and_nothing_else_is_an_image() {
+    let image = Image::bytes("image/png", *b"\x89PNG");
+    let launch = launched(&ExecuteParams::new("x").images([image]));
+    assert_eq!(args(&launch), ["--mode", "json", "@", "--", "x"]);
+    assert_eq!(launch.private_files[0].place, FilePlace::Argument(2));
+    let text = Image::bytes("text/plain", *b"x");
+    assert!(refused(&ExecuteParams::new("x").images([text])).starts_with("images: "));
+    let missing = Image::file("image/png", "/no/such/file.png");
+    assert!(refused(&ExecuteParams::new("x").images([missing])).contains("/no/such/file.png"));
+}
+
+#[test]
+fn what_the_cli_would_misunderstand_is_refused_by_name() {
+    let params = || ExecuteParams::new("x");
+    for (params, start) in [
+        (params().model("-x"), "model: "),
+        (params().effort("huge"), "effort: "),
+        (params().allowed_tools(["a,b"]), "allowed_tools: "),
+        (params().denied_tools([" a"]), "denied_tools: "),
+        (params().max_turns(3), "max_turns: "),
+        (params().extra_args(["--mode", "rpc"]), "extra_args: "),
+        (params().extra_args(["--"]), "extra_args: "),
+        (
+            params().system_prompt(SystemPrompt::Append(String::new())),
+            "system_prompt: ",
+        ),
+        (
+            params().mcp_servers([teamster_core::McpServer::stdio("a", "b", ["c"])]),
+            "mcp_servers",
+        ),
+    ] {
+        let message = refused(&params);
+        assert!(message.starts_with(start), "{message}");
+    }
+}
+
+#[test]
+fn a_session_is_started_without_a_prompt_and_its_stdin_stays_open() {
+    let params = ExecuteParams::new("").model("a/b").effort("low");
+    let launch = launch_session(&SessionOptions::new(params)).unwrap();
+    assert_eq!(
+        args(&launch),
+        ["--mode", "rpc", "--model", "a/b", "--thinking", "low"]
+    );
+    assert_eq!(launch.stdin, Stdin::Open(Vec::new()));
+    assert!(launch.env_remove.contains(&"PI_SESSION_ID"));
+}

@@ -1,0 +1,84 @@
+//! Pi (`pi`) as a `teamster` provider.
+//!
+//! How its output maps to events, where each figure comes from and what is known about its faults
+//! is in `docs/providers/pi.md`.
+#![warn(missing_docs)]
+
+mod command_line;
+mod credentials;
+mod decoder;
+mod launch;
+mod session;
+
+use teamster_core::provider::{Decoder, Launch};
+use teamster_core::{
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, PermissionMode,
+    SystemPromptSupport,
+};
+
+pub use decoder::PiDecoder;
+
+/// Pi, run with `pi --mode json`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pi;
+
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("pi", "Pi", "pi");
+    info.tested_versions = &["0.87.1"];
+    info.install = "npm install -g @earendil-works/pi-coding-agent";
+    info.login = "log in with `/login` in `pi`, or set the model provider's key in the environment";
+    info.credentials = credentials::CREDENTIALS;
+    info
+};
+
+static CAPABILITIES: Capabilities = {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.fork = true;
+    can.new_session_id = true;
+    can.system_prompt = SystemPromptSupport::AppendAndReplace;
+    can.model = true;
+    can.effort = true;
+    can.permission_modes = &[
+        PermissionMode::Default,
+        PermissionMode::ReadOnly,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ];
+    can.allowed_tools = true;
+    can.denied_tools = true;
+    can.images = true;
+    can.prompt_on_stdin = true;
+    can.text_deltas = true;
+    can.thinking = true;
+    can.usage = true;
+    can.cost = true;
+    can.live_usage = true;
+    can.live_cost = true;
+    can.announces_tools = true;
+    can.runs_calls_after_answer = true;
+    can.slash_commands = true;
+    can
+};
+
+impl CliProvider for Pi {
+    fn info(&self) -> &'static CliInfo {
+        &INFO
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        launch::launch(params)
+    }
+
+    fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
+        command_line::read(argv, params);
+    }
+
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(PiDecoder::for_run(params))
+    }
+}

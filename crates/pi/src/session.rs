@@ -1,0 +1,195 @@
+//! Many turns in one process: `pi --mode rpc`.
+//!
+//! Each command is a line of JSON with an id, and its `response` has that id. The events of a turn are
+//! those of a run. A turn is over with `agent_settled`.
+
+mod lines;
+mod orders;
+mod wire;
+
+use std::collections::HashMap;
+
+use teamster_core::provider::{
+    Activity, Decoder, Events, Exchange, Exit, Order, OrderId, RunSummary, SessionProtocol,
+};
+use teamster_core::{
+    AgentError, ErrorCode, ErrorKind, Id, SessionCapabilities, SessionOptions, SessionProvider,
+};
+
+use crate::{Pi, PiDecoder, launch};
+
+static CAPABILITIES: SessionCapabilities = {
+    let mut can = SessionCapabilities::none();
+    can.interrupt = true;
+    can.steer = true;
+    can.clear = true;
+    can.set_model = true;
+    can.images = true;
+    can
+};
+
+impl SessionProvider for Pi {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &CAPABILITIES
+    }
+
+    fn launch_session(
+        &self,
+        options: &SessionOptions,
+    ) -> Result<teamster_core::provider::Launch, AgentError> {
+        launch::launch_session(options)
+    }
+
+    fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
+        Box::new(PiSession::new(options))
+    }
+}
+
+/// Talks to one process.
+struct PiSession {
+    decoder: PiDecoder,
+    exchange: Exchange,
+    slash_commands: bool,
+    /// Counts the commands.
+    commands: u64,
+    /// Commands that were not answered yet, by their ids.
+    asked: HashMap<String, Asked>,
+    /// A turn is being played.
+    playing: bool,
+    /// It is to be interrupted.
+    interrupt: bool,
+    /// The CLI has answered that, which it also does before a turn has begun.
+    abort_answered: bool,
+    /// The last turn was interrupted.
+    interrupted: bool,
+    /// What was said in a turn is waiting for the agent to hear it.
+    steering: bool,
+    /// The provider of the model.
+    model_provider: Option<String>,
+    /// The session, once the CLI has written it down.
+    resumable: Option<Id>,
+}
+
+/// What a command was for.
+#[derive(Debug)]
+enum Asked {
+    State,
+    Prompt,
+    /// Whether the CLI is at work after a prompt that may have been a command.
+    IsAtWork,
+    Abort,
+    Steer(OrderId),
+    Clear(OrderId),
+    /// The id of the session after it was cleared.
+    Cleared(OrderId),
+    SetModel(OrderId),
+    Unimportant,
+}
+
+impl PiSession {
+    fn new(options: &SessionOptions) -> Self {
+        let params = &options.params;
+        let resumed = params.session_id.as_deref().filter(|_| !params.fork);
+        Self {
+            decoder: PiDecoder::for_run(params),
+            exchange: Exchange::new(),
+            slash_commands: params.slash_commands,
+            commands: 0,
+            asked: HashMap::new(),
+            playing: false,
+            interrupt: false,
+            abort_answered: false,
+            interrupted: false,
+            steering: false,
+            model_provider: None,
+            resumable: resumed.map(Id::from),
+        }
+    }
+
+    /// Nothing that is still wanted will come.
+    fn settle_all(&mut self) {
+        let orders: Vec<_> = self
+            .asked
+            .drain()
+            .filter_map(|(_, it)| it.order())
+            .collect();
+        for order in orders {
+            let error = AgentError::new(
+                ErrorCode::CliExitError,
+                ErrorKind::Internal,
+                "Pi ended before it had done that",
+            );
+            self.exchange.settle(order, Err(error));
+        }
+    }
+}
+
+impl Asked {
+    fn order(&self) -> Option<OrderId> {
+        match self {
+            Self::Steer(order)
+            | Self::Clear(order)
+            | Self::Cleared(order)
+            | Self::SetModel(order) => Some(*order),
+            _ => None,
+        }
+    }
+}
+
+impl Decoder for PiSession {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        self.read(line, out);
+    }
+
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        let summary = self.decoder.finish(exit, out);
+        if exit.code.is_some() || exit.signal.is_some() {
+            self.settle_all();
+        }
+        self.playing = false;
+        self.interrupt = false;
+        self.decoder.next_turn();
+        summary
+    }
+
+    fn activity(&self) -> Activity {
+        if self.playing {
+            Activity::Turn
+        } else {
+            Activity::None
+        }
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> std::borrow::Cow<'a, str> {
+        self.decoder.stderr_evidence(stderr)
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        self.decoder.classify_stderr(stderr)
+    }
+}
+
+impl SessionProtocol for PiSession {
+    fn exchange(&mut self) -> &mut Exchange {
+        &mut self.exchange
+    }
+
+    fn open(&mut self) {
+        self.ask_state();
+    }
+
+    fn order(&mut self, order: Order, out: &mut Events) {
+        self.obey(order, out);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    fn session_id(&self) -> Option<Id> {
+        self.resumable.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;

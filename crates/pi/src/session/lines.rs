@@ -1,0 +1,180 @@
+//! What the CLI prints in a session.
+
+use serde_json::json;
+use teamster_core::provider::json_line::{self, parse, type_of};
+use teamster_core::provider::{Decoder, Events};
+use teamster_core::text::excerpt;
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource};
+
+use super::wire::{Data, Dialog, Queue, Response};
+use super::{Asked, PiSession};
+use crate::decoder::errors;
+
+/// How much of an extension's question a notice shows, in bytes.
+const NOTICE_BYTES: usize = 300;
+
+impl PiSession {
+    pub(super) fn read(&mut self, line: &[u8], out: &mut Events) {
+        let own = json_line::read(line, |text| {
+            Some(match type_of(text)?.as_ref() {
+                "response" => {
+                    self.response(parse(text)?, out);
+                    true
+                }
+                "extension_ui_request" => self.dialog(&parse(text)?, out),
+                "queue_update" => {
+                    let queue: Queue = parse(text)?;
+                    self.steering = !queue.steering.is_empty();
+                    true
+                }
+                _ => false,
+            })
+        });
+        if own != Some(true) {
+            self.decode(line, out);
+        }
+    }
+
+    fn decode(&mut self, line: &[u8], out: &mut Events) {
+        self.decoder.line(line, out);
+        if self.decoder.ending.ended.is_some() && self.playing {
+            self.settled(out);
+        } else if self.interrupt && self.abort_answered && self.decoder.ending.begun && self.playing
+        {
+            // It heard of it before it had begun.
+            self.abort();
+        } else if self.decoder.ending.has_answer() {
+            // The CLI writes a session down with its first answer.
+            self.is_written_down();
+        }
+    }
+
+    fn is_written_down(&mut self) {
+        if self.resumable != self.decoder.session {
+            self.resumable.clone_from(&self.decoder.session);
+        }
+    }
+
+    /// The decoder has told the end of the turn.
+    fn settled(&mut self, out: &mut Events) {
+        self.playing = false;
+        self.interrupted = self.interrupt && self.decoder.ending.is_aborted();
+        self.is_written_down();
+        if self.steering {
+            self.steering = false;
+            self.ask(Asked::Unimportant, json!({"type": "clear_queue"}));
+            out.notice(
+                NoticeLevel::Warning,
+                NoticeSource::Runtime,
+                "the turn ended before the agent heard what was said in it",
+            );
+        }
+    }
+
+    /// Ends a turn of which the CLI will say nothing more.
+    pub(super) fn over(&mut self, failed: bool, out: &mut Events) {
+        self.playing = false;
+        self.decoder.turn_end(failed, out);
+    }
+
+    fn response(&mut self, response: Response, out: &mut Events) {
+        let Some(asked) = self.asked.remove(&response.id) else {
+            if !response.success {
+                let error = excerpt(&response.error, NOTICE_BYTES);
+                let message = format!("Pi refused {}: {error}", response.command);
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+            }
+            return;
+        };
+        if !response.success {
+            return self.refused(&asked, &response, out);
+        }
+        let data = response.data;
+        match asked {
+            Asked::State => {
+                self.state(data);
+                if self.playing {
+                    self.decoder.tell_session(out);
+                }
+            }
+            Asked::Prompt if self.slash_commands => {
+                self.ask(Asked::IsAtWork, json!({"type": "get_state"}));
+            }
+            Asked::IsAtWork => {
+                let begun = self.decoder.ending.begun || data.is_streaming;
+                if self.playing && !begun {
+                    self.over(false, out);
+                }
+            }
+            Asked::Abort => self.abort_answered = true,
+            Asked::Steer(order) => self.exchange.settle(order, Ok(())),
+            Asked::Clear(order) if data.cancelled => {
+                let error = refused("new_session", "an extension does not want it");
+                self.exchange.settle(order, Err(error));
+            }
+            Asked::Clear(order) => {
+                self.ask(Asked::Cleared(order), json!({"type": "get_state"}));
+            }
+            Asked::Cleared(order) => {
+                self.state(data);
+                self.resumable = None;
+                self.exchange.settle(order, Ok(()));
+            }
+            Asked::SetModel(order) => {
+                self.decoder.model = data.id;
+                self.model_provider = data.provider;
+                self.exchange.settle(order, Ok(()));
+            }
+            Asked::Prompt | Asked::Unimportant => {}
+        }
+    }
+
+    fn refused(&mut self, asked: &Asked, response: &Response, out: &mut Events) {
+        let error = refused(&response.command, &response.error);
+        if let Some(order) = asked.order() {
+            self.exchange.settle(order, Err(error));
+        } else if matches!(asked, Asked::Prompt) && self.playing {
+            out.error(error);
+            self.over(true, out);
+        } else {
+            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, error.message);
+        }
+    }
+
+    fn state(&mut self, data: Data) {
+        self.decoder.session = data.session_id.as_deref().map(Id::from);
+        if let Some(model) = data.model {
+            self.decoder.model = Some(model.id);
+            self.model_provider = Some(model.provider);
+        }
+    }
+
+    /// A question of an extension's, which would wait for ever: it is answered as one that a person closes.
+    /// `false` if it is none.
+    fn dialog(&mut self, dialog: &Dialog, out: &mut Events) -> bool {
+        if !matches!(
+            dialog.method.as_str(),
+            "select" | "confirm" | "input" | "editor"
+        ) {
+            return false;
+        }
+        let answer = json!({"type": "extension_ui_response", "id": dialog.id, "cancelled": true});
+        self.exchange.write(&answer);
+        let message = format!(
+            "an extension asked {:?}, which was answered with no: Pi's extensions cannot ask here",
+            excerpt(&dialog.title, NOTICE_BYTES)
+        );
+        out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+        true
+    }
+}
+
+/// What the CLI refused, in its words.
+fn refused(what: &str, error: &str) -> AgentError {
+    let kind = errors::kind_of(error).unwrap_or(ErrorKind::Invalid);
+    AgentError::new(
+        ErrorCode::CliError,
+        kind,
+        format!("Pi refused {what}: {error}"),
+    )
+}

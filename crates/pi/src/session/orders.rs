@@ -1,0 +1,116 @@
+//! What is wanted of the CLI.
+
+use serde_json::{Value, json};
+use teamster_core::provider::{Events, Order, OrderId};
+use teamster_core::{AgentError, Turn};
+
+use super::{Asked, PiSession};
+use crate::launch::{base64, not_a_command};
+
+impl PiSession {
+    pub(super) fn obey(&mut self, order: Order, out: &mut Events) {
+        match order {
+            Order::Turn(turn) => self.begin(&turn, out),
+            Order::Interrupt => self.stop(),
+            Order::Steer(id, text) => self.steer(id, &text),
+            Order::Clear(id) => self.ask(Asked::Clear(id), json!({"type": "new_session"})),
+            Order::SetModel(id, model) => self.set_model(id, &model),
+            // The CLI ends with its stdin.
+            _ => {}
+        }
+    }
+
+    /// Writes a command.
+    pub(super) fn ask(&mut self, what: Asked, mut command: Value) {
+        self.commands += 1;
+        let id = format!("t{}", self.commands);
+        command["id"] = id.as_str().into();
+        self.exchange.write(&command);
+        self.asked.insert(id, what);
+    }
+
+    pub(super) fn ask_state(&mut self) {
+        self.ask(Asked::State, json!({"type": "get_state"}));
+    }
+
+    fn begin(&mut self, turn: &Turn, out: &mut Events) {
+        self.decoder.next_turn();
+        self.playing = true;
+        self.interrupt = false;
+        self.abort_answered = false;
+        self.interrupted = false;
+        self.decoder.tell_session(out);
+        match self.prompt(turn) {
+            Ok(command) => self.ask(Asked::Prompt, command),
+            Err(error) => {
+                out.error(error);
+                self.over(true, out);
+            }
+        }
+    }
+
+    fn prompt(&self, turn: &Turn) -> Result<Value, AgentError> {
+        if turn.prompt.trim().is_empty() && turn.images.is_empty() {
+            return Err(AgentError::refused("prompt", "it is empty"));
+        }
+        let mut images = Vec::with_capacity(turn.images.len());
+        for image in &turn.images {
+            let data = base64(image)?;
+            images.push(json!({"type": "image", "data": data, "mimeType": image.media_type}));
+        }
+        let message = not_a_command(&turn.prompt, self.slash_commands);
+        let mut command = json!({"type": "prompt", "message": message});
+        if !images.is_empty() {
+            command["images"] = images.into();
+        }
+        Ok(command)
+    }
+
+    fn stop(&mut self) {
+        if !self.playing || self.interrupt {
+            return;
+        }
+        self.interrupt = true;
+        // What was said and not heard would have a turn of its own.
+        self.ask(Asked::Unimportant, json!({"type": "clear_queue"}));
+        self.abort();
+    }
+
+    pub(super) fn abort(&mut self) {
+        self.abort_answered = false;
+        self.ask(Asked::Abort, json!({"type": "abort"}));
+    }
+
+    fn steer(&mut self, id: OrderId, text: &str) {
+        let why_not = if !self.playing {
+            "there is no turn in which it could be said"
+        } else if self.interrupt {
+            "the turn is being interrupted"
+        } else if text.trim().is_empty() {
+            "it is empty"
+        } else {
+            let message = not_a_command(text, false);
+            let command = json!({"type": "steer", "message": message});
+            return self.ask(Asked::Steer(id), command);
+        };
+        let error = AgentError::refused("steer", why_not);
+        self.exchange.settle(id, Err(error));
+    }
+
+    /// The CLI wants the provider beside the model: it is before a `/`, or stays as it is.
+    fn set_model(&mut self, id: OrderId, model: &str) {
+        let (provider, name) = match (model.split_once('/'), &self.model_provider) {
+            (Some((provider, name)), _) => (provider.to_owned(), name),
+            (None, Some(provider)) => (provider.clone(), model),
+            (None, None) => {
+                let error = AgentError::refused(
+                    "model",
+                    "Pi names a model with its provider, as in anthropic/claude-sonnet-4-5",
+                );
+                return self.exchange.settle(id, Err(error));
+            }
+        };
+        let command = json!({"type": "set_model", "provider": provider, "modelId": name});
+        self.ask(Asked::SetModel(id), command);
+    }
+}

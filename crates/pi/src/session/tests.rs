@@ -1,0 +1,259 @@
+//! The lines here were made by hand; a recorded conversation is in `tests/sessions.rs`.
+
+use serde_json::{Value, json};
+use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
+use teamster_core::{
+    AgentError, AgentEvent, Image, RunResult, RunStatus, SessionOptions, SessionProvider, Turn,
+};
+
+use crate::Pi;
+
+/// A session that is talked with.
+struct Talk {
+    session: SessionAssembler,
+}
+
+impl Talk {
+    fn new(change: impl FnOnce(&mut SessionOptions)) -> Self {
+        let mut options = SessionOptions::default();
+        change(&mut options);
+        let session = SessionAssembler::new(Pi.protocol(&options), false);
+        Self { session }
+    }
+
+    /// One whose state is known.
+    fn ready() -> Self {
+        let mut talk = Self::new(|_| {});
+        let asked = talk.written();
+        assert_eq!(asked.len(), 1);
+        assert_eq!(asked[0]["type"], "get_state");
+        talk.answer(
+            &asked[0],
+            &json!({"data": {"sessionId": "s-1", "model": {"id": "m", "provider": "p"}}}),
+        );
+        talk
+    }
+
+    fn say(&mut self, line: &Value) {
+        self.session.line(line.to_string().as_bytes());
+    }
+
+    fn answer(&mut self, command: &Value, more: &Value) {
+        let mut line = json!({"id": command["id"], "type": "response",
+            "command": command["type"], "success": true});
+        for (name, value) in more.as_object().unwrap() {
+            line[name] = value.clone();
+        }
+        self.say(&line);
+    }
+
+    fn written(&self) -> Vec<Value> {
+        let written = self.session.exchange(Exchange::take_written);
+        let lines = String::from_utf8(written).unwrap();
+        let lines = lines.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().unwrap()
+    }
+
+    fn settled(&self) -> Vec<(OrderId, Result<(), AgentError>)> {
+        self.session.exchange(Exchange::take_settled)
+    }
+
+    /// A turn that the CLI has begun.
+    fn turn(&mut self) -> Value {
+        self.session.begin(Turn::new("x"));
+        let prompt = self.written().remove(0);
+        self.answer(&prompt, &json!({}));
+        self.say(&json!({"type": "agent_start"}));
+        prompt
+    }
+
+    fn answered(&mut self, text: &str, stop: &str) {
+        self.say(
+            &json!({"type": "message_end", "message": {"role": "assistant", "model": "m",
+            "content": [{"type": "text", "text": text}], "stopReason": stop,
+            "usage": {"input": 5, "output": 1, "cost": {"total": 0.5}}}}),
+        );
+        self.say(&json!({"type": "agent_settled"}));
+    }
+
+    fn end(&mut self) -> (Vec<AgentEvent>, RunResult) {
+        assert!(self.session.is_over());
+        self.session.end_turn(0);
+        let events: Vec<_> = self.session.out().drain().collect();
+        assert_eq!(grammar::check(&events), Ok(()));
+        let Some(AgentEvent::Done(done)) = events.last() else {
+            panic!("{events:#?}");
+        };
+        let result = (*done.result).clone();
+        (events, result)
+    }
+}
+
+#[test]
+fn each_turn_has_its_session_and_only_what_it_used() {
+    let mut talk = Talk::ready();
+    for _ in 0..2 {
+        let prompt = talk.turn();
+        assert_eq!(prompt["type"], "prompt");
+        assert_eq!(prompt["message"], "x");
+        talk.answered("Hi.", "stop");
+        let (events, result) = talk.end();
+        let names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
+        assert_eq!(names, ["session", "text", "usage", "turn_end", "done"]);
+        assert_eq!(result.session_id.as_deref(), Some("s-1"));
+        assert_eq!(result.usage.unwrap().input_tokens, Some(5));
+        assert_eq!(result.total_cost_usd, Some(0.5));
+        assert_eq!(result.status, RunStatus::Completed);
+    }
+}
+
+#[test]
+fn the_first_turn_may_begin_before_the_session_is_known() {
+    let mut talk = Talk::new(|_| {});
+    talk.session.begin(Turn::new("x"));
+    let written = talk.written();
+    assert_eq!(written.len(), 2);
+    talk.answer(&written[0], &json!({"data": {"sessionId": "s-1"}}));
+    talk.answer(&written[1], &json!({}));
+    talk.say(&json!({"type": "agent_start"}));
+    talk.answered("Hi.", "stop");
+    let (events, _) = talk.end();
+    assert_eq!(events[0].type_name(), "session");
+}
+
+#[test]
+fn a_prompt_is_a_command_only_where_that_is_wanted() {
+    for (wanted, message) in [(false, " /x"), (true, "/x")] {
+        let mut talk = Talk::new(|options| options.params.slash_commands = wanted);
+        talk.session.begin(Turn::new("/x"));
+        assert_eq!(talk.written()[1]["message"], message);
+    }
+    // A command of an extension has no answer: the CLI is asked whether it is at work.
+    let mut talk = Talk::new(|options| options.params.slash_commands = true);
+    talk.session.begin(Turn::new("/x"));
+    let prompt = talk.written().remove(1);
+    talk.answer(&prompt, &json!({}));
+    let state = talk.written().remove(0);
+    talk.answer(&state, &json!({"data": {"isStreaming": false}}));
+    assert_eq!(talk.end().1.status, RunStatus::Completed);
+}
+
+#[test]
+fn images_go_with_a_prompt() {
+    let mut talk = Talk::ready();
+    let image = Image::bytes("image/png", *b"abc");
+    talk.session.begin(Turn::new("x").images([image]));
+    assert_eq!(
+        talk.written()[0]["images"],
+        json!([{"type": "image", "data": "YWJj", "mimeType": "image/png"}])
+    );
+}
+
+#[test]
+fn what_is_said_in_a_turn_is_steering() {
+    let mut talk = Talk::ready();
+    talk.session
+        .order(Order::Steer(OrderId(1), "too early".into()));
+    assert!(talk.settled()[0].1.is_err());
+    talk.turn();
+    talk.session.order(Order::Steer(OrderId(2), "/stop".into()));
+    let steer = talk.written().remove(0);
+    assert_eq!(
+        (&steer["type"], &steer["message"]),
+        (&json!("steer"), &json!(" /stop"))
+    );
+    assert!(talk.settled().is_empty());
+    talk.answer(&steer, &json!({}));
+    assert_eq!(talk.settled(), [(OrderId(2), Ok(()))]);
+    // The turn ends before the agent has heard it.
+    talk.say(&json!({"type": "queue_update", "steering": [" /stop"], "followUp": []}));
+    talk.answered("Hi.", "stop");
+    assert_eq!(talk.written()[0]["type"], "clear_queue");
+    let (events, _) = talk.end();
+    assert!(events.iter().any(|event| event.type_name() == "notice"));
+}
+
+#[test]
+fn an_interrupted_turn_is_aborted_also_if_it_had_not_begun() {
+    let mut talk = Talk::ready();
+    talk.turn();
+    talk.session.order(Order::Interrupt);
+    talk.session.order(Order::Interrupt);
+    let written = talk.written();
+    let types: Vec<_> = written.iter().map(|line| line["type"].clone()).collect();
+    assert_eq!(types, ["clear_queue", "abort"]);
+    talk.answered("", "aborted");
+    let (_, result) = talk.end();
+    assert_eq!(result.status, RunStatus::Aborted);
+
+    talk.session.begin(Turn::new("x"));
+    talk.session.order(Order::Interrupt);
+    let written = talk.written();
+    talk.answer(&written[2], &json!({}));
+    talk.answer(&written[0], &json!({}));
+    assert!(talk.written().is_empty() && !talk.session.is_over());
+    talk.say(&json!({"type": "agent_start"}));
+    assert_eq!(talk.written()[0]["type"], "abort");
+    talk.answered("", "aborted");
+    assert_eq!(talk.end().1.status, RunStatus::Aborted);
+}
+
+#[test]
+fn a_prompt_that_is_refused_is_a_failed_turn() {
+    let mut talk = Talk::ready();
+    talk.session.begin(Turn::new("x"));
+    let prompt = talk.written().remove(0);
+    talk.answer(
+        &prompt,
+        &json!({"success": false, "error": "No API key found for anthropic."}),
+    );
+    let (_, result) = talk.end();
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(result.errors[0].kind, teamster_core::ErrorKind::Auth);
+}
+
+#[test]
+fn a_cleared_session_has_another_id() {
+    let mut talk = Talk::ready();
+    talk.session.order(Order::Clear(OrderId(7)));
+    let new = talk.written().remove(0);
+    talk.answer(&new, &json!({"data": {"cancelled": false}}));
+    assert!(talk.settled().is_empty());
+    let state = talk.written().remove(0);
+    talk.answer(&state, &json!({"data": {"sessionId": "s-2"}}));
+    assert_eq!(talk.settled(), [(OrderId(7), Ok(()))]);
+    talk.turn();
+    talk.answered("Hi.", "stop");
+    assert_eq!(talk.end().1.session_id.as_deref(), Some("s-2"));
+}
+
+#[test]
+fn a_model_has_its_provider_with_it_or_that_of_the_model_before() {
+    let mut talk = Talk::ready();
+    for (model, provider, id) in [("a/b/c", "a", "b/c"), ("n", "p", "n")] {
+        talk.session
+            .order(Order::SetModel(OrderId(1), model.into()));
+        let set = talk.written().remove(0);
+        assert_eq!(
+            (&set["provider"], &set["modelId"]),
+            (&json!(provider), &json!(id))
+        );
+    }
+}
+
+#[test]
+fn an_extension_that_asks_gets_no_for_an_answer() {
+    let mut talk = Talk::ready();
+    talk.turn();
+    talk.say(
+        &json!({"type": "extension_ui_request", "id": "u-1", "method": "confirm",
+        "title": "Delete all?"}),
+    );
+    assert_eq!(
+        talk.written(),
+        [json!({"type": "extension_ui_response", "id": "u-1", "cancelled": true})]
+    );
+    talk.answered("Hi.", "stop");
+    let (events, _) = talk.end();
+    assert_eq!(events[1].type_name(), "notice");
+}

@@ -1,0 +1,68 @@
+//! Lines that only a session has.
+
+use serde::Deserialize;
+use teamster_core::provider::json_line::or_default;
+
+/// `response`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Response {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) command: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) success: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) error: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) data: Data,
+}
+
+/// What the answers to several commands have.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Data {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) session_id: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) model: Option<Model>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) is_streaming: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) cancelled: bool,
+    /// Of a model that was set.
+    #[serde(deserialize_with = "or_default")]
+    pub(super) id: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) provider: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Model {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) provider: String,
+}
+
+/// `queue_update`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Queue {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) steering: Vec<String>,
+}
+
+/// `extension_ui_request`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Dialog {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) method: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) title: String,
+}

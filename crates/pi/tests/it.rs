@@ -1,0 +1,2 @@
+//! The tests of this crate that need no private item.
+mod conformance;
