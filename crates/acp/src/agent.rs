@@ -1,7 +1,5 @@
 //! Any agent, by the command that starts it.
 
-mod info;
-
 use teamster_core::provider::{Decoder, Launch, SessionProtocol, Stdin};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
@@ -86,7 +84,7 @@ impl AcpAgent {
                 invalid("no shell reads it; variables go to the agent's environment")
             }
             Some((_, args)) => Ok(Self {
-                info: info::of(&words)?,
+                info: info_of(&words)?,
                 args: args.to_vec(),
             }),
         }
@@ -111,6 +109,16 @@ impl AcpAgent {
         settings.approve = Approve::of(params.permission).unwrap_or_default();
         settings
     }
+}
+
+/// What is known of the agent that is started by these words, the first of which is the program.
+fn info_of(words: &[String]) -> Result<&'static CliInfo, AgentError> {
+    let id = format!("{}{}", AcpAgent::PREFIX, shell_words::join(words));
+    let program = words.first().map_or("", String::as_str);
+    let name = std::path::Path::new(program)
+        .file_name()
+        .unwrap_or_default();
+    CliInfo::of_command(&id, &name.to_string_lossy(), program)
 }
 
 /// `NAME=value`, which a shell takes for a variable.

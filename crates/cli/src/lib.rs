@@ -18,6 +18,7 @@ mod loop_run;
 mod mcp;
 mod mock_model;
 mod orphans;
+mod own_agents;
 mod params;
 mod record;
 mod render;
@@ -55,8 +56,6 @@ pub(crate) fn providers() -> &'static Providers {
 /// Runs the program with these providers, such as `Providers::builtin().with(Arc::new(MyProvider))`. Reads
 /// the arguments of the process, and takes over its signals and its output.
 pub fn main_with(providers: Providers) -> ExitCode {
-    // Only a second call of this function could come too late.
-    let _ = PROVIDERS.set(providers);
     // Before anything else: it takes arguments that are none of ours, and stands in for programs
     // of which everything is measured.
     let mut args = std::env::args_os().skip(1);
@@ -67,6 +66,15 @@ pub fn main_with(providers: Providers) -> ExitCode {
         }
         _ => {}
     }
+    let providers = match own_agents::with_own(providers) {
+        Ok(providers) => providers,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    // Only a second call of this function could come too late.
+    let _ = PROVIDERS.set(providers);
     completion::answer();
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,

@@ -1,6 +1,7 @@
 //! Facts about a CLI that need no run: names, versions, files, what a loop can ask of it.
 
 mod agent_loop;
+mod by_command;
 mod credentials;
 
 use std::ffi::OsString;

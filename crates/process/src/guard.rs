@@ -80,6 +80,10 @@ impl<D: Decoder + ?Sized> Decoder for Guarded<D> {
         self.catch(|decoder| decoder.line(line, out));
     }
 
+    fn takes_text(&self) -> bool {
+        self.ask(false, D::takes_text)
+    }
+
     fn plain_line(&mut self, line: &[u8]) {
         self.catch(|decoder| decoder.plain_line(line));
     }

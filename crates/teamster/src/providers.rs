@@ -58,6 +58,8 @@ pub struct Providers {
 enum Entry {
     Runs(Arc<dyn CliProvider>),
     Sessions(Arc<dyn SessionProvider>),
+    #[cfg(feature = "command")]
+    Text(crate::command::TextCommand),
 }
 
 impl Entry {
@@ -65,6 +67,8 @@ impl Entry {
         match self {
             Self::Runs(provider) => provider.clone(),
             Self::Sessions(provider) => provider.clone(),
+            #[cfg(feature = "command")]
+            Self::Text(command) => Arc::new(command.clone()),
         }
     }
 
@@ -72,6 +76,8 @@ impl Entry {
         match self {
             Self::Runs(provider) => provider.info().id,
             Self::Sessions(provider) => provider.info().id,
+            #[cfg(feature = "command")]
+            Self::Text(command) => command.info().id,
         }
     }
 }
@@ -95,6 +101,13 @@ impl Providers {
     #[must_use]
     pub fn with_sessions(self, provider: Arc<dyn SessionProvider>) -> Self {
         self.add(Entry::Sessions(provider))
+    }
+
+    /// The same for a program that prints text.
+    #[cfg(feature = "command")]
+    #[must_use]
+    pub fn with_command(self, command: crate::command::TextCommand) -> Self {
+        self.add(Entry::Text(command))
     }
 
     fn add(mut self, new: Entry) -> Self {
@@ -121,7 +134,7 @@ impl Providers {
         entries
             .filter_map(|entry| match entry {
                 Entry::Sessions(provider) => Some(provider.clone()),
-                Entry::Runs(_) => None,
+                _ => None,
             })
             .collect()
     }
@@ -131,6 +144,10 @@ impl Providers {
         #[cfg(feature = "acp")]
         if let Some(agent) = crate::acp::AcpAgent::named(name) {
             return Some(Arc::new(agent.ok()?));
+        }
+        #[cfg(feature = "command")]
+        if let Some(command) = crate::command::TextCommand::named(name) {
+            return Some(Arc::new(command.ok()?));
         }
         self.entry(name).map(Entry::provider)
     }
@@ -148,10 +165,24 @@ impl Providers {
             let sessions = CliRuntime::with_config(agent?, config);
             return Ok(Arc::new(teamster_acp::OneTurn::new(sessions)));
         }
+        #[cfg(feature = "command")]
+        if let Some(command) = self.text_command(name) {
+            let runtime = CliRuntime::with_config(command?, config);
+            return Ok(Arc::new(teamster_command::CommandRuntime::new(runtime)));
+        }
         match self.get(name) {
             Some(provider) => Ok(Arc::new(CliRuntime::with_config(provider, config))),
             None => Err(self.missing(name)),
         }
+    }
+
+    /// The program that prints text of this name, be it a command or the name of one.
+    #[cfg(feature = "command")]
+    fn text_command(&self, name: &str) -> Option<Result<crate::command::TextCommand, AgentError>> {
+        crate::command::TextCommand::named(name).or_else(|| match self.entry(name)? {
+            Entry::Text(command) => Some(Ok(command.clone())),
+            _ => None,
+        })
     }
 
     /// A runtime of sessions with the provider of this name. See
@@ -165,12 +196,20 @@ impl Providers {
         if let Some(agent) = crate::acp::AcpAgent::named(name) {
             return Ok(Arc::new(CliRuntime::with_config(agent?, config)));
         }
+        #[cfg(feature = "command")]
+        if let Some(command) = crate::command::TextCommand::named(name) {
+            return Err(AgentError::invalid_params(format!(
+                "{} prints text and has no sessions: run it once for each prompt",
+                command?.info().name
+            )));
+        }
         match self.entry(name) {
             Some(Entry::Sessions(provider)) => {
                 let provider = provider.clone();
                 Ok(Arc::new(CliRuntime::with_config(provider, config)))
             }
-            Some(Entry::Runs(provider)) => {
+            Some(entry) => {
+                let provider = entry.provider();
                 let name = provider.info().name;
                 Err(AgentError::invalid_params(format!(
                     "{name} cannot be kept for many turns: run it once for each, and resume its session"
@@ -194,8 +233,14 @@ impl Providers {
 
     /// Why there is no provider of this name.
     pub(crate) fn missing(&self, name: &str) -> AgentError {
+        let is_text = name.trim_start().starts_with("cmd:");
         let is_command = name.trim_start().starts_with("acp:");
         let message = match known_id(&normal(name)) {
+            None if is_text => {
+                "this build is without programs that print text: turn on the feature `command` of the \
+                 crate `teamster`"
+                    .to_owned()
+            }
             None if is_command => {
                 "this build is without agents that are named by a command: turn on the feature \
                  `acp` of the crate `teamster`"
@@ -246,7 +291,8 @@ pub fn providers() -> Vec<Arc<dyn CliProvider>> {
 /// Names are those of the programs (`claude`, `codex`, `copilot`, `gemini`, `opencode`, `pi`), in upper or
 /// lower case and with blanks around them, or what people also call them, such as `Claude Code`,
 /// `gemini-cli` or `github-copilot`. Any other agent that speaks the Agent Client Protocol is named by its
-/// command, after `acp:`, as in `acp:my-agent --acp`.
+/// command, after `acp:`, as in `acp:my-agent --acp`, and any program that prints text after `cmd:`, as in
+/// `cmd:my-agent {prompt_file}`.
 pub fn provider(name: &str) -> Option<Arc<dyn CliProvider>> {
     Providers::builtin().get(name)
 }
@@ -309,6 +355,27 @@ mod tests {
         assert!(error.unwrap().message.contains("is not closed"));
         assert!(create_cli_runtime("acp:", config).is_err());
         assert!(super::provider("acp:").is_none());
+    }
+
+    #[cfg(feature = "command")]
+    #[test]
+    fn a_program_that_prints_text_is_named_by_its_command_or_by_its_own_name() {
+        use crate::command::{CommandSettings, TextCommand};
+        let config = RuntimeConfig::default;
+        let runtime = create_cli_runtime("cmd:my-agent  {prompt}", config()).unwrap();
+        assert_eq!(runtime.id(), "cmd:my-agent '{prompt}'");
+        let error = create_session_runtime(runtime.id(), config())
+            .err()
+            .unwrap();
+        assert!(error.message.contains("has no sessions"), "{error}");
+        assert!(create_cli_runtime("cmd:'", config()).is_err());
+
+        let mut settings = CommandSettings::default();
+        settings.command = "my-agent {prompt}".into();
+        let own = TextCommand::with_settings("mine", settings).unwrap();
+        let providers = Providers::builtin().with_command(own);
+        assert_eq!(providers.runtime("mine", config()).unwrap().id(), "mine");
+        assert!(providers.session_runtime("mine", config()).is_err());
     }
 
     #[cfg(feature = "claude")]

@@ -7,6 +7,12 @@ pub mod acp {
     pub use teamster_acp::AcpAgent;
 }
 
+/// Any program that prints text, by its command.
+#[cfg(feature = "command")]
+pub mod command {
+    pub use teamster_command::{CommandSettings, TextCommand};
+}
+
 /// Claude Code.
 #[cfg(feature = "claude")]
 pub mod claude {

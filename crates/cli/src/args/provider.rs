@@ -5,7 +5,9 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind as ClapErrorKind;
 use clap::{Arg, Command, Error};
+use teamster::AgentError;
 use teamster::acp::AcpAgent;
+use teamster::command::TextCommand;
 
 /// Takes a provider by any of its names, or any agent by its command, and gives its id; help,
 /// completions and errors show the ids of the providers.
@@ -24,8 +26,8 @@ impl TypedValueParser for ProviderParser {
         let name = value.to_str();
         match name.and_then(|name| crate::providers().get(name)) {
             Some(provider) => Ok(provider.info().id.to_owned()),
-            None => match name.and_then(AcpAgent::named) {
-                Some(Err(error)) => Err(Error::raw(
+            None => match name.and_then(not_understood) {
+                Some(error) => Err(Error::raw(
                     ClapErrorKind::ValueValidation,
                     format!("{}\n", error.message),
                 )
@@ -39,6 +41,12 @@ impl TypedValueParser for ProviderParser {
         let values: Vec<_> = possible_values().collect();
         Some(Box::new(values.into_iter()))
     }
+}
+
+/// What is wrong with a command that names an agent.
+fn not_understood(name: &str) -> Option<AgentError> {
+    let acp = AcpAgent::named(name).and_then(Result::err);
+    acp.or_else(|| TextCommand::named(name)?.err())
 }
 
 /// An agent to fall back to, and its model.

@@ -105,6 +105,12 @@ impl RunAssembler {
 
     /// Takes one line without its newline and pushes what it means.
     pub fn line(&mut self, line: &[u8], out: &mut Events) {
+        if self.decoder.takes_text() {
+            self.diagnostics.lines += 1;
+            let from = out.items.len();
+            self.decoder.line(line, out);
+            return self.check(from, None, out);
+        }
         let Some(first) = line.iter().find(|b| !b.is_ascii_whitespace()) else {
             return;
         };

@@ -18,8 +18,14 @@ use crate::{
 /// [`Events::unknown`] or [`Events::malformed`]. A new one is made for every run.
 pub trait Decoder: Send {
     /// Takes one line, without its newline. Blank lines and lines that do not begin with `{` never
-    /// get here: [`RunAssembler`](crate::provider::RunAssembler) makes notices of the latter.
+    /// get here unless it [takes text](Self::takes_text): [`RunAssembler`](crate::provider::RunAssembler)
+    /// makes notices of the latter.
     fn line(&mut self, line: &[u8], out: &mut Events);
+
+    /// The CLI prints text: all lines get to [`line`](Self::line). The engine skips blank ones.
+    fn takes_text(&self) -> bool {
+        false
+    }
 
     /// Takes a line that does not begin with `{`, of which a notice was made.
     fn plain_line(&mut self, line: &[u8]) {

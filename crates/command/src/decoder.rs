@@ -1,0 +1,196 @@
+//! From a program's text to events.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use regex::Captures;
+use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
+use teamster_core::text::without_colors;
+use teamster_core::{
+    AgentError, AgentEvent, CostSource, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, Text,
+    TurnEnd, Usage,
+};
+
+use crate::CommandSettings;
+
+/// Reads the output of one run: each line is text, unless a pattern says otherwise.
+#[derive(Debug)]
+pub(crate) struct TextDecoder {
+    settings: Arc<CommandSettings>,
+    model: Option<String>,
+    /// Something was said.
+    has_said: bool,
+    usage: Option<Usage>,
+    cost_usd: Option<f64>,
+    error: Option<AgentError>,
+    /// Lines that are no text.
+    binary_lines: u64,
+    told_about_bytes: bool,
+}
+
+impl TextDecoder {
+    pub(crate) fn new(settings: Arc<CommandSettings>, model: Option<String>) -> Self {
+        Self {
+            settings,
+            model,
+            has_said: false,
+            usage: None,
+            cost_usd: None,
+            error: None,
+            binary_lines: 0,
+            told_about_bytes: false,
+        }
+    }
+
+    fn text(&mut self, line: &[u8], out: &mut Events) {
+        let text = String::from_utf8_lossy(line);
+        if matches!(text, Cow::Owned(_)) && !self.told_about_bytes {
+            self.told_about_bytes = true;
+            out.notice(
+                NoticeLevel::Warning,
+                NoticeSource::Stdout,
+                "the program prints bytes that are no UTF-8; they are replaced",
+            );
+        }
+        // Of a line that was written over, what is seen last.
+        let text = text.trim_end_matches('\r');
+        let text = text.rsplit('\r').next().unwrap_or_default();
+        let text = without_colors(text);
+        self.figures(&text);
+        if self.is_error(&text) {
+            return;
+        }
+        if self.settings.notices.iter().any(|it| it.is_match(&text)) {
+            out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+            return;
+        }
+        let text = if self.has_said {
+            format!("\n{text}")
+        } else if text.trim().is_empty() {
+            return;
+        } else {
+            text.into_owned()
+        };
+        self.has_said = true;
+        out.push(AgentEvent::Text(Text::new(text)));
+    }
+
+    fn figures(&mut self, text: &str) {
+        if let Some(found) = self
+            .settings
+            .tokens
+            .as_ref()
+            .and_then(|it| it.0.captures(text))
+        {
+            let mut usage = Usage::default();
+            usage.input_tokens = whole(&found, "input");
+            usage.output_tokens = whole(&found, "output");
+            usage.cache_read_tokens = whole(&found, "cache_read");
+            usage.cache_write_tokens = whole(&found, "cache_write");
+            if !usage.is_empty() {
+                self.usage = Some(self.usage.unwrap_or_default().plus(usage));
+            }
+        }
+        if let Some(found) = self
+            .settings
+            .cost
+            .as_ref()
+            .and_then(|it| it.0.captures(text))
+            && let Some(cost) = figure(&found, "cost")
+        {
+            self.cost_usd = Some(self.cost_usd.unwrap_or_default() + cost);
+        }
+    }
+
+    /// Whether the line says that the run failed. The first says it best.
+    fn is_error(&mut self, text: &str) -> bool {
+        let Some(found) = self
+            .settings
+            .errors
+            .iter()
+            .find(|it| it.pattern.is_match(text))
+        else {
+            return false;
+        };
+        let kind = found.kind.or_else(|| ErrorKind::of_message(text));
+        let kind = kind.unwrap_or(ErrorKind::Internal);
+        self.error
+            .get_or_insert_with(|| AgentError::new(ErrorCode::CliError, kind, text.trim()));
+        true
+    }
+}
+
+/// A figure such as `1200`, `1,200`, `1.2k` or `3M`.
+fn figure(found: &Captures<'_>, group: &str) -> Option<f64> {
+    let text = found.name(group)?.as_str().replace([',', '_'], "");
+    let (digits, factor) = match text.as_bytes().last()? {
+        b'k' | b'K' => (&text[..text.len() - 1], 1e3),
+        b'm' | b'M' => (&text[..text.len() - 1], 1e6),
+        _ => (text.as_str(), 1.0),
+    };
+    let figure: f64 = digits.parse().ok()?;
+    (figure.is_finite() && figure >= 0.0).then_some(figure * factor)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is neither negative nor infinite, and larger ones are cut off"
+)]
+fn whole(found: &Captures<'_>, group: &str) -> Option<u64> {
+    figure(found, group).map(|figure| figure.round() as u64)
+}
+
+impl Decoder for TextDecoder {
+    fn takes_text(&self) -> bool {
+        true
+    }
+
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        if line.contains(&0) {
+            self.binary_lines += 1;
+        } else {
+            self.text(line, out);
+        }
+    }
+
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        if self.binary_lines > 0 && self.error.is_none() {
+            self.error = Some(AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::Protocol,
+                format!(
+                    "the program printed binary data and no text: {} lines are left out; have it write \
+                     to a file",
+                    self.binary_lines
+                ),
+            ));
+        }
+        let failed = self.error.is_some();
+        if let Some(error) = self.error.take() {
+            out.error(error);
+        }
+        // Any other end is a failure that the exit code and stderr explain.
+        let ended = failed || (exit.code == Some(0) && exit.stop.is_none());
+        if ended {
+            let end = TurnEnd::new(failed)
+                .usage(self.usage)
+                .cost_usd(self.cost_usd);
+            out.push(AgentEvent::TurnEnd(Box::new(end)));
+        }
+        RunSummary {
+            ended_with_error: ended.then_some(failed),
+            model: self.model.clone(),
+            usage: self.usage,
+            cost: self.cost_usd.map(|usd| (usd, CostSource::Reported)),
+            ..RunSummary::default()
+        }
+    }
+
+    fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
+        ErrorKind::of_message(stderr)
+    }
+}
+
+#[cfg(test)]
+mod tests;

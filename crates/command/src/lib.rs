@@ -1,0 +1,16 @@
+//! Any program that prints text, as an agent.
+//!
+//! [`TextCommand`] is a provider made of a command: its standard output is the answer, its exit code is
+//! the end. [`CommandRuntime`] runs it and tells which files of a git work tree have changed.
+//! What the program's text says beside the answer is read by patterns ([`CommandSettings`]).
+#![warn(missing_docs)]
+
+mod changes;
+mod command;
+mod decoder;
+mod runtime;
+mod settings;
+
+pub use command::TextCommand;
+pub use runtime::CommandRuntime;
+pub use settings::{CommandSettings, ErrorPattern};

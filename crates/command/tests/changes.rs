@@ -1,0 +1,80 @@
+//! Runs of real programs in a git work tree.
+#![cfg(test)]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use teamster_command::{CommandRuntime, TextCommand};
+use teamster_core::{
+    AgentEvent, AgentRuntime, ChangeKind, ExecuteParams, PermissionMode, RunStatus,
+};
+use teamster_process::CliRuntime;
+
+fn git(directory: &Path, args: &[&str]) {
+    let mut command = Command::new("git");
+    let command = command.args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+    let status = command.args(args).current_dir(directory).status().unwrap();
+    assert!(status.success(), "git {args:?}");
+}
+
+async fn run(command: &str, directory: &Path) -> (Vec<(String, ChangeKind)>, Vec<AgentEvent>) {
+    let runtime = CommandRuntime::new(CliRuntime::new(TextCommand::new(command).unwrap()));
+    let params = ExecuteParams::new("hello\nthere")
+        .working_directory(directory)
+        .permission(PermissionMode::Bypass);
+    let mut stream = runtime.execute(params);
+    let (mut changes, mut events) = (Vec::new(), Vec::new());
+    while let Some(event) = stream.next().await {
+        if let AgentEvent::FileChange(change) = &event {
+            changes.push((change.path.clone(), change.change));
+        }
+        events.push(event);
+    }
+    (changes, events)
+}
+
+#[tokio::test]
+async fn files_that_a_program_changes_are_told_committed_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path();
+    git(directory, &["init", "-q"]);
+    for name in ["old.txt", "gone.txt", "same.txt", "committed.txt"] {
+        fs::write(directory.join(name), "1\n").unwrap();
+    }
+    git(directory, &["add", "-A"]);
+    git(directory, &["commit", "-qm", "x"]);
+    // Changed before, and not by the program.
+    fs::write(directory.join("same.txt"), "2\n").unwrap();
+    let script = "cat; echo 2 >> old.txt; rm gone.txt; echo 1 > \"a new.txt\"; echo 2 > committed.txt; \
+        git -c user.name=a -c user.email=a@b commit -qm y committed.txt";
+    let (changes, events) = run(&format!("sh -c '{script}'"), directory).await;
+    assert_eq!(
+        changes,
+        [
+            ("a new.txt".to_owned(), ChangeKind::Add),
+            ("committed.txt".to_owned(), ChangeKind::Update),
+            ("gone.txt".to_owned(), ChangeKind::Delete),
+            ("old.txt".to_owned(), ChangeKind::Update),
+        ]
+    );
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(done.result.status, RunStatus::Completed);
+    assert_eq!(done.result.text, "hello\nthere");
+}
+
+#[tokio::test]
+async fn outside_of_a_work_tree_nothing_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (changes, events) = run("sh -c 'echo 1 > x; exit 3'", folder.path()).await;
+    assert_eq!(changes, []);
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(
+        (done.result.status, done.result.exit_code),
+        (RunStatus::Failed, Some(3))
+    );
+}
