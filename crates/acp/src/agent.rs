@@ -156,6 +156,10 @@ impl SessionProvider for AcpAgent {
         &SESSION_CAPABILITIES
     }
 
+    fn only_sessions(&self) -> bool {
+        true
+    }
+
     fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
         let mut params = options.params.clone();
         // Those of the turns come later.

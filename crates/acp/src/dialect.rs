@@ -40,6 +40,19 @@ pub trait Dialect: Send + 'static {
         call.input.as_ref().is_some_and(|input| !is_empty(input))
     }
 
+    /// Whether the arguments of a call that has begun are still being written, so that it is not passed on
+    /// before it ends or permission for it is asked.
+    fn awaits_arguments(&self, call: &ToolCall) -> bool {
+        let _ = call;
+        false
+    }
+
+    /// What an agent says in the protocol's place for extensions (`_meta`) of something that it prints in a
+    /// turn.
+    fn meta(&mut self, meta: &Value) {
+        let _ = meta;
+    }
+
     /// How a call ended.
     fn tool_end(&mut self, call: &ToolCall, tool: &Tool) -> ToolEnd {
         let _ = tool;

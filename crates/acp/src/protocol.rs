@@ -394,7 +394,7 @@ fn cut_short(stop_reason: Option<&str>) -> Option<AgentError> {
     Some(AgentError::new(ErrorCode::CliError, kind, message))
 }
 
-fn rpc_error(raw: &RawValue) -> RpcError {
+pub(crate) fn rpc_error(raw: &RawValue) -> RpcError {
     let plain = || RpcError::new(0, raw.get());
     parse(raw.get()).unwrap_or_else(plain)
 }

@@ -28,6 +28,8 @@ pub struct ToolCall {
     pub content: Vec<Value>,
     /// Files and places that it is about.
     pub locations: Vec<Value>,
+    /// What the agent says in the protocol's place for extensions.
+    pub meta: Option<Value>,
     /// The tool that it is, once that was passed on.
     pub tool: Option<Tool>,
 }

@@ -58,6 +58,8 @@ pub(crate) struct Update<'a> {
     pub(crate) used: Option<u64>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) cost: Option<Cost>,
+    #[serde(borrow, rename = "_meta")]
+    pub(crate) meta: Option<&'a RawValue>,
 }
 
 /// What the session has cost so far.
@@ -90,6 +92,8 @@ pub(crate) struct CallUpdate<'a> {
     pub(crate) raw_input: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) raw_output: Option<&'a RawValue>,
+    #[serde(borrow, rename = "_meta")]
+    pub(crate) meta: Option<&'a RawValue>,
 }
 
 /// The parameters of `session/request_permission`.

@@ -1,5 +1,7 @@
 //! `teamster doctor`: which CLIs are here, and whether they can be used.
 
+mod trying;
+
 use std::env;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -48,6 +50,9 @@ struct Left {
 
 /// Finds out and prints; the exit code.
 pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
+    if let Some(agent) = &args.agent {
+        return trying::main(agent, args.limit, args.json);
+    }
     // What a CLI leaves running when it is asked for its version becomes our child, and is ended.
     orphans::adopt();
     let providers = tokio_runtime()

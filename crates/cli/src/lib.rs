@@ -178,9 +178,9 @@ mod tests {
     use teamster_mock_model::Cli;
 
     /// Built-in providers without a reader of their files.
-    const WITHOUT_READER: &[&str] = &[];
+    const WITHOUT_READER: &[&str] = &["cline", "kilo", "kimi", "qwen"];
     /// Built-in providers whose CLI cannot be pointed at the mock model.
-    const WITHOUT_MOCK_MODEL: &[&str] = &[];
+    const WITHOUT_MOCK_MODEL: &[&str] = &["cline", "kilo", "kimi", "qwen"];
 
     #[test]
     fn the_parts_of_the_workspace_know_the_same_clis() {

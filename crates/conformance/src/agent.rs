@@ -30,7 +30,7 @@ pub(crate) enum Agent {
 pub(crate) struct Candidate {
     /// A short name for people and files.
     pub(crate) name: String,
-    agent: AcpAgent,
+    agent: Arc<dyn SessionProvider>,
     /// How it is pointed at a model with this address.
     point_at: Box<dyn Fn(&str) -> Pointing + Send + Sync>,
     /// What it has printed, by the directory in which it works.
@@ -57,13 +57,17 @@ impl Printed {
 }
 
 impl Candidate {
-    /// An agent that this command starts. It lives as long as the program.
+    /// An agent that this command starts, or the provider of this name. It lives as long as the program.
     pub(crate) fn new(
         name: &str,
         command: &str,
         point_at: impl Fn(&str) -> Pointing + Send + Sync + 'static,
     ) -> anyhow::Result<&'static Self> {
-        let agent = AcpAgent::new(command).map_err(anyhow::Error::msg)?;
+        let mut providers = teamster::session_providers().into_iter();
+        let agent = match providers.find(|provider| provider.info().id == command) {
+            Some(provider) => provider,
+            None => Arc::new(AcpAgent::new(command).map_err(anyhow::Error::msg)?),
+        };
         Ok(Box::leak(Box::new(Self {
             name: name.to_owned(),
             agent,
@@ -74,7 +78,7 @@ impl Candidate {
 
     fn provider(&self) -> Recorded {
         Recorded {
-            agent: self.agent.clone(),
+            agent: Arc::clone(&self.agent),
             printed: Arc::clone(&self.printed),
         }
     }
@@ -117,13 +121,25 @@ impl Agent {
         }
     }
 
+    /// Whether its runs are none of sessions, which cannot be recorded by the engine.
+    pub(crate) fn has_runs(&self) -> bool {
+        match self {
+            Self::Cli(_) => true,
+            Self::Acp(candidate) => !candidate.agent.only_sessions(),
+        }
+    }
+
     /// A runtime with a process for each run.
     pub(crate) fn runtime(&self, config: RuntimeConfig) -> anyhow::Result<Arc<dyn AgentRuntime>> {
         Ok(match self {
             Self::Cli(cli) => teamster::create_cli_runtime(cli.id(), config)?,
             Self::Acp(candidate) => {
                 let runtime = CliRuntime::with_config(candidate.provider(), config);
-                Arc::new(OneTurn::new(runtime))
+                if candidate.agent.only_sessions() {
+                    Arc::new(OneTurn::new(runtime))
+                } else {
+                    Arc::new(runtime)
+                }
             }
         })
     }
@@ -163,7 +179,7 @@ impl fmt::Display for Agent {
 /// An agent whose lines are kept.
 #[derive(Clone)]
 struct Recorded {
-    agent: AcpAgent,
+    agent: Arc<dyn SessionProvider>,
     printed: Arc<Printed>,
 }
 

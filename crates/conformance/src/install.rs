@@ -163,6 +163,28 @@ pub(crate) fn version(cli: Cli, version: &str) -> anyhow::Result<Installed> {
     installed(&folder)
 }
 
+/// Installs packages of an agent beside the others, unless they are there. Gives the folder with its programs.
+pub(crate) fn packages(name: &str, packages: &[String]) -> anyhow::Result<PathBuf> {
+    let folder = crate::target().join("acp").join(name);
+    let wanted = packages.join(" ");
+    let mark = folder.join("packages");
+    let programs = folder.join("node_modules/.bin");
+    if std::fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
+        return Ok(programs);
+    }
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("package.json"), "{\"private\": true}\n")?;
+    say(format_args!("installing {wanted} with npm"));
+    let packages = packages.iter().map(String::as_str);
+    let args: Vec<_> = ["install", "--no-save"]
+        .into_iter()
+        .chain(packages)
+        .collect();
+    npm(&folder, &args)?;
+    std::fs::write(&mark, wanted)?;
+    Ok(programs)
+}
+
 fn npm(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
     // Whether anybody answers at all: npm itself tries each package several times before it says so.
     npm_once(

@@ -203,7 +203,7 @@ pub(crate) async fn play(
         };
         let params = params(bench, agent, run, &stage.place, &stage.pointing, session)?;
         let mut config = config(bench, agent);
-        if let Some(folder) = &bench.record {
+        if let Some(folder) = bench.record.as_ref().filter(|_| agent.has_runs()) {
             config.record_to = Some(
                 folder
                     .join(agent.id())

@@ -36,7 +36,7 @@ impl Done {
 }
 
 /// How many scenarios that mostly wait are played for each place of the others.
-const WAITING: usize = 3;
+pub(crate) const WAITING: usize = 3;
 
 /// Plays every scenario for every column that it has, so many at a time, and reports each as it ends. Those
 /// that mostly wait begin first, and take none of the places.

@@ -244,6 +244,12 @@ pub trait SessionProvider: CliProvider {
 
     /// What talks to one process.
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol>;
+
+    /// The CLI can only be talked to: its runs are sessions of one turn, and its
+    /// [`launch`](CliProvider::launch) is an error.
+    fn only_sessions(&self) -> bool {
+        false
+    }
 }
 
 impl<P: SessionProvider + ?Sized> SessionProvider for Arc<P> {
@@ -257,5 +263,9 @@ impl<P: SessionProvider + ?Sized> SessionProvider for Arc<P> {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         (**self).protocol(options)
+    }
+
+    fn only_sessions(&self) -> bool {
+        (**self).only_sessions()
     }
 }

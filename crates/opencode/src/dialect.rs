@@ -28,6 +28,7 @@ const NO_SESSION: &str = "OpenCode service failure";
 /// OpenCode, run with `opencode acp`.
 #[derive(Debug)]
 pub(crate) struct OpenCodeDialect {
+    name: &'static str,
     mcp_servers: Vec<String>,
     withheld: Withheld,
     permission: PermissionMode,
@@ -37,11 +38,17 @@ pub(crate) struct OpenCodeDialect {
 impl OpenCodeDialect {
     pub(crate) fn new(params: &ExecuteParams) -> Self {
         Self {
+            name: "OpenCode",
             mcp_servers: launch::known_servers(params),
             withheld: Withheld::of(params),
             permission: params.permission,
             cost: SessionCost::default(),
         }
+    }
+
+    /// A fork of OpenCode.
+    pub(crate) fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     /// The call as a run has it.
@@ -71,8 +78,8 @@ impl OpenCodeDialect {
 }
 
 impl Dialect for OpenCodeDialect {
-    fn name(&self) -> &'static str {
-        "OpenCode"
+    fn name(&self) -> &str {
+        self.name
     }
 
     /// The first title of a call is the tool's name.

@@ -1,4 +1,4 @@
-//! OpenCode (`opencode`) as a `teamster` provider.
+//! OpenCode (`opencode`) as a `teamster` provider, and Kilo (`kilo`), a fork of it.
 //!
 //! How its output maps to events, where each figure comes from and what is known about its faults
 //! is in `docs/providers/opencode.md`.
@@ -8,6 +8,7 @@ mod command_line;
 mod credentials;
 mod decoder;
 mod dialect;
+mod fork;
 mod launch;
 mod session;
 
@@ -18,6 +19,7 @@ use teamster_core::{
 };
 
 pub use decoder::OpenCodeDecoder;
+pub use fork::Kilo;
 
 /// OpenCode, run with `opencode run --format json`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,7 +37,7 @@ static INFO: CliInfo = {
     info
 };
 
-static CAPABILITIES: Capabilities = {
+const CAPABILITIES: Capabilities = {
     let mut can = Capabilities::none();
     can.resume = true;
     can.fork = true;
@@ -82,7 +84,8 @@ impl CliProvider for OpenCode {
     }
 
     fn capabilities(&self) -> &Capabilities {
-        &CAPABILITIES
+        static THEM: Capabilities = CAPABILITIES;
+        &THEM
     }
 
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {

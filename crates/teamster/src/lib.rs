@@ -42,10 +42,13 @@
 //! `loop` the long-running agent loop and its supervisor (`agent_loop`). `mcp-files`, which three of the
 //! providers turn on, reads the `mcpServers` JSON that users have and changes the CLIs' own configuration files
 //! (`mcp`). `doctor` tells which CLIs are on this machine and whether they can be used (`doctor`), `mcp-probe`
-//! starts MCP servers to see whether they work (`mcp_probe`). `schema` adds JSON Schemas of the wire types,
+//! starts MCP servers to see whether they work (`mcp_probe`), and `acp-probe` agents of the Agent Client Protocol
+//! (`acp_probe`). `schema` adds JSON Schemas of the wire types,
 //! `tracing` spans and events of runs.
 #![warn(missing_docs)]
 
+#[cfg(feature = "acp-probe")]
+pub mod acp_probe;
 #[cfg(feature = "doctor")]
 pub mod doctor;
 #[cfg(feature = "loop")]

@@ -30,11 +30,15 @@ macro_rules! builtin {
 
 builtin! {
     "claude" | "claude-code" | "claudecode" => crate::claude::Claude,
+    "cline" | "cline-cli" => crate::acp_agents::CLINE,
     "codex" | "codex-cli" | "openai-codex" => crate::codex::Codex,
     "copilot" | "copilot-cli" | "github-copilot" | "github-copilot-cli" => crate::copilot::Copilot,
     "gemini" | "gemini-cli" | "google-gemini" => crate::gemini::Gemini,
+    "kilo" | "kilo-code" | "kilocode" => crate::opencode::Kilo,
+    "kimi" | "kimi-code" | "kimi-cli" => crate::acp_agents::KIMI,
     "opencode" | "open-code" | "opencode-ai" => crate::opencode::OpenCode,
     "pi" | "pi-agent" | "pi-coding-agent" => crate::pi::Pi,
+    "qwen" | "qwen-code" => crate::acp_agents::QWEN,
 }
 
 /// Providers by name: those of this build, and an application's own.
@@ -169,6 +173,13 @@ impl Providers {
         if let Some(command) = self.text_command(name) {
             let runtime = CliRuntime::with_config(command?, config);
             return Ok(Arc::new(teamster_command::CommandRuntime::new(runtime)));
+        }
+        #[cfg(feature = "acp")]
+        if let Some(Entry::Sessions(provider)) = self.entry(name)
+            && provider.only_sessions()
+        {
+            let sessions = CliRuntime::with_config(provider.clone(), config);
+            return Ok(Arc::new(teamster_acp::OneTurn::new(sessions)));
         }
         match self.get(name) {
             Some(provider) => Ok(Arc::new(CliRuntime::with_config(provider, config))),
@@ -429,7 +440,8 @@ mod tests {
         assert_eq!(error.code, ErrorCode::InvalidParams);
         assert_eq!(
             error.message,
-            "there is no provider `nobody`; there is: claude, codex, copilot, gemini, opencode, pi"
+            "there is no provider `nobody`; there is: claude, cline, codex, copilot, gemini, kilo, \
+             kimi, opencode, pi, qwen"
         );
     }
 

@@ -13,6 +13,12 @@ pub mod command {
     pub use teamster_command::{CommandSettings, TextCommand};
 }
 
+/// Agents that are run by the Agent Client Protocol only.
+#[cfg(feature = "acp-agents")]
+pub mod acp_agents {
+    pub use teamster_acp_agents::{CLINE, KIMI, NamedAgent, QWEN};
+}
+
 /// Claude Code.
 #[cfg(feature = "claude")]
 pub mod claude {
@@ -37,10 +43,10 @@ pub mod gemini {
     pub use teamster_gemini::Gemini;
 }
 
-/// OpenCode.
+/// OpenCode, and Kilo, a fork of it.
 #[cfg(feature = "opencode")]
 pub mod opencode {
-    pub use teamster_opencode::OpenCode;
+    pub use teamster_opencode::{Kilo, OpenCode};
 }
 
 /// Pi.

@@ -11,6 +11,8 @@ const EXEMPT: &[&str] = &[
     "crates/usage/src/",
     // How each CLI asks a model, one file each.
     "crates/mock-model/src/cli/",
+    // The providers of several CLIs, one file each.
+    "crates/acp-agents/src/",
     // A recording of one of them.
     "crates/cli/src/demo/recording.rs",
     // What tests the CLIs themselves.

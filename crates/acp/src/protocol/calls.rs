@@ -30,7 +30,9 @@ impl AcpProtocol {
         let ended = matches!(open.call.status.as_deref(), Some("completed" | "failed"));
         let begun = open.call.has_begun();
         let is_told = open.id.is_some();
-        if !is_told && (begun || self.dialect.knows(&self.turn.find(cli_id)?.call)) {
+        let call = &self.turn.find(cli_id)?.call;
+        let is_written = ended || begun && !self.dialect.awaits_arguments(call);
+        if !is_told && (is_written || self.dialect.knows(call)) {
             self.tell(cli_id, out);
         }
         if ended {
@@ -192,6 +194,7 @@ fn merge(call: &mut ToolCall, update: &CallUpdate<'_>) {
     };
     set(&mut call.input, update.raw_input);
     set(&mut call.output, update.raw_output);
+    set(&mut call.meta, update.meta);
     if update.content.is_some() {
         call.content = list(update.content);
     }

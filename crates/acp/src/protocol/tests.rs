@@ -1,5 +1,6 @@
 //! The lines here are made up, after what agents print.
 
+mod extensions;
 mod orders;
 mod permissions;
 mod random;

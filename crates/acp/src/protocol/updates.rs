@@ -38,6 +38,9 @@ impl AcpProtocol {
         if self.playing.is_none() || !is_ours {
             return self.is_of_no_use(kind, &update, raw, out).then_some(());
         }
+        if let Some(meta) = update.meta {
+            self.dialect.meta(&value(meta));
+        }
         match kind {
             "agent_message_chunk" => self.said(&update, out),
             "agent_thought_chunk" => self.thought(&update, out),

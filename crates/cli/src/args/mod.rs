@@ -153,8 +153,18 @@ pub(crate) enum Command {
 /// login is looked for in the CLI's files and the environment; where a keychain may hold it, it is
 /// `unknown`.
 /// The exit code is 0 if at least one CLI can be used, else 3.
+///
+/// With `--try` one agent is started instead, and asked who it is and for a session, without a prompt: it can be
+/// any command that speaks the Agent Client Protocol. The exit code is 0 if it opened one, 1 if it is no such
+/// agent or needs a login, 3 if it cannot be started, 4 if it did not answer in time.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// Start this ACP agent to see whether it works: `acp:COMMAND`, or the name of one that is run so
+    #[arg(long = "try", value_name = "AGENT", conflicts_with = "kill_leftovers")]
+    pub(crate) agent: Option<String>,
+    /// How long it may take to answer
+    #[arg(long, value_name = "DURATION", default_value = "30s", requires = "agent", value_parser = value::limit)]
+    pub(crate) limit: std::time::Duration,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

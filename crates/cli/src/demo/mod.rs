@@ -15,6 +15,16 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     if args.recording {
         return recording::main(args);
     }
+    if let Some(name) = args.provider.as_deref()
+        && Cli::from_id(name).is_none()
+    {
+        let error = anyhow::anyhow!(
+            "there is no demo with {name}: the scripted model does not know its tools; leave it out, or see \
+             the recording with --recording"
+        );
+        crate::fail(&error);
+        return Ok(exit_code::USAGE);
+    }
     let cli = match args.provider.as_deref().and_then(Cli::from_id) {
         Some(cli) => {
             if let Some(info) = live::info(cli)

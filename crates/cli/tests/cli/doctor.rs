@@ -292,3 +292,69 @@ fn leftovers_are_ended_when_asked() {
     assert!(killed.iter().all(|left| left["killed"] == true), "{first}");
     assert_eq!(second["leftovers"], Value::Array(Vec::new()));
 }
+
+/// What `doctor --try` says of a command: exit code and stdout, without times.
+fn tried(command: &str, limit: &str) -> (Option<i32>, String) {
+    let ended = run(&mut teamster([
+        "doctor", "--try", command, "--limit", limit,
+    ]));
+    assert_eq!(ended.stderr, "", "{command}");
+    (ended.code, ended.stdout)
+}
+
+#[test]
+fn an_acp_agent_is_tried() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../acp/tests/agent.sh");
+    let (code, said) = tried(&format!("acp:sh {script}"), "30s");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("works ("), "{said}");
+    assert!(said.contains("can      load sessions"), "{said}");
+    assert!(said.contains("next     teamster run"), "{said}");
+}
+
+#[test]
+fn a_command_that_is_no_acp_agent_is_told_from_one_that_hangs_or_is_missing() {
+    let (code, said) = tried("acp:echo Welcome!", "30s");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("is no ACP agent"), "{said}");
+    assert!(said.contains("it printed \"Welcome!\""), "{said}");
+    assert!(
+        said.contains("exit code 0 before it answered `initialize`"),
+        "{said}"
+    );
+    assert!(said.contains("--experimental-acp"), "{said}");
+
+    let (code, said) = tried("acp:sleep 987", "1s");
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("within 1 s; it printed nothing"), "{said}");
+
+    let (code, said) = tried("acp:no-such-agent --acp", "30s");
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("`no-such-agent` was not found"), "{said}");
+
+    // It answers each request with itself, which is a request.
+    let (code, said) = tried("acp:cat", "30s");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("refused `initialize`: Method not found"),
+        "{said}"
+    );
+
+    let ended = run(&mut teamster(["doctor", "--try", "claude"]));
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.stderr.contains("by its command, after `acp:`"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn an_agent_that_wants_a_login_is_one() {
+    let script = r#"read -r l; printf '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"authMethods":[{"id":"key","name":"Key"}]}}\n'; read -r l; printf '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Authentication required"}}\n'; read -r l"#;
+    let command = format!("acp:sh -c '{}'", script.replace('\'', "'\\''"));
+    let (code, said) = tried(&command, "30s");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("needs a login"), "{said}");
+    assert!(said.contains("logins   key"), "{said}");
+}

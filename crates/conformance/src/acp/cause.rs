@@ -347,13 +347,25 @@ impl<'a> Evidence<'a> {
                 format!("it printed {word} call whose status is `failed`"),
             );
         }
+        if let Some(wanted) = expected.and_then(Value::as_str)
+            && fact.ends_with(".output")
+        {
+            let is_it = |_: &str, value: &Value| value.as_str().map(str::trim) == Some(wanted);
+            let mut results = calls
+                .iter()
+                .flat_map(|call| [&call["content"], &call["rawOutput"]]);
+            let found = results.find_map(|result| find(result, "", &is_it));
+            return match found {
+                Some(path) => (Cause::Teamster, format!("it is printed in `{path}`")),
+                None => (
+                    Cause::Agent,
+                    "it prints the result with more, or less".to_owned(),
+                ),
+            };
+        }
         // What is wanted of a call is its last word: a command, a path, a text.
         let wanted = expected.and_then(Value::as_str).unwrap_or_default();
-        let wanted = if fact.ends_with(".output") {
-            wanted
-        } else {
-            wanted.split_once(' ').map_or(wanted, |(_, rest)| rest)
-        };
+        let wanted = wanted.split_once(' ').map_or(wanted, |(_, rest)| rest);
         let is_printed = !wanted.is_empty() && calls.iter().any(|call| holds(call, wanted));
         if is_printed && found.is_none_or(|found| !found.to_string().contains(wanted)) {
             return (

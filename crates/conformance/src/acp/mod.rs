@@ -2,6 +2,7 @@
 
 mod cause;
 mod check;
+mod fixture;
 mod pointing;
 pub(crate) mod protocol;
 mod row;
@@ -19,6 +20,7 @@ use crate::agent::{Agent, Candidate};
 use crate::isolation::Network;
 use crate::play::{self, Bench, Played, Which};
 use crate::scenario::{Permission, Scenario};
+use crate::schedule::WAITING;
 use crate::{hot, say, story};
 use cause::{Cause, Finding};
 use row::Row;
@@ -32,8 +34,9 @@ pub(crate) struct AcpArgs {
     /// Every scenario that such an agent can take is played, as runs and as turns of a session. What differs
     /// is printed with its cause: teamster, the agent, or the protocol. Exit code 1 if teamster is the
     /// cause of anything. `gemini`, `opencode` and `copilot` are taken from the pinned CLIs; any other
-    /// program must be on PATH.
-    #[arg(long, value_name = "CMD", conflicts_with_all = ["providers", "times", "check", "merge", "again", "record"])]
+    /// program must be on PATH. The name of an agent in crates/conformance/acp.toml stands for the provider
+    /// of this name, which is installed with npm.
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["providers", "times", "check", "merge", "again"])]
     pub(crate) acp: Option<String>,
     /// The wire protocol whose variables point the agent at the mock model [default: all of them]
     #[arg(long, requires = "acp", value_name = "WIRE")]
@@ -54,6 +57,9 @@ pub(crate) struct AcpArgs {
 
 /// Where the agent's program may be that is pinned.
 pub(crate) fn programs(command: &str) -> anyhow::Result<PathBuf> {
+    if let Some(named) = pointing::Named::find(command)? {
+        return crate::install::packages(&named.name, &named.packages);
+    }
     match pointing::known(command) {
         Some(_) => Ok(crate::install::pinned_versions()?.programs),
         None => Ok(PathBuf::from("/")),
@@ -109,6 +115,14 @@ pub(crate) fn run(
     let mut row = Row::new(&name, command, network);
     let done = |one: One| {
         report(&one, verbose);
+        if let Some(folder) = &bench.record
+            && let Err(error) = fixture::write(folder, &name, &one)
+        {
+            say(format_args!(
+                "cannot record {}: {error:#}",
+                one.scenario.name
+            ));
+        }
         row.add(one);
     };
     play_all(bench, agent, ways, jobs, &scenarios, done)?;
@@ -146,6 +160,8 @@ pub(crate) struct One {
     pub(crate) violations: BTreeMap<String, usize>,
     /// What the agent said of itself, if it did.
     pub(crate) about: Option<serde_json::Value>,
+    /// What it printed in the first run.
+    printed: Vec<String>,
     time: Duration,
 }
 
@@ -163,6 +179,7 @@ fn play_all(
         .build()?;
     runtime.block_on(async {
         let places = Arc::new(Semaphore::new(jobs.max(1)));
+        let waits = Arc::new(Semaphore::new(jobs.max(1) * WAITING));
         let mut plays = JoinSet::new();
         let (waiting, others): (Vec<_>, Vec<_>) =
             scenarios.iter().partition(|scenario| scenario.test.waits);
@@ -175,7 +192,7 @@ fn play_all(
                     continue;
                 }
                 let (bench, scenario) = (bench.clone(), Arc::clone(scenario));
-                let places = Arc::clone(&places);
+                let places = Arc::clone(if scenario.test.waits { &waits } else { &places });
                 plays.spawn(async move {
                     let _place = places.acquire_owned().await;
                     let begun = Instant::now();
@@ -208,6 +225,7 @@ fn judge(
         findings: Vec::new(),
         violations: BTreeMap::new(),
         about: None,
+        printed: Vec::new(),
         time,
     };
     let played = match played {
@@ -217,6 +235,9 @@ fn judge(
             return one;
         }
     };
+    if let Some(first) = played.first() {
+        one.printed.clone_from(&first.printed);
+    }
     let mut met: Vec<String> = Vec::new();
     let mut process = None;
     for played in &played {

@@ -1,8 +1,10 @@
 //! How an agent of which nothing is known is made to ask the mock model.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
+use serde::Deserialize;
 use teamster_mock_model::{Cli, HomeFile, Pointing};
 
 use super::AcpArgs;
@@ -56,6 +58,38 @@ pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// The table of agents that are installed by their names.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    agent: Vec<Named>,
+}
+
+/// An agent of the table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    /// What npm installs.
+    pub(crate) packages: Vec<String>,
+    model: Option<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+impl Named {
+    /// The agent of this name.
+    pub(crate) fn find(name: &str) -> anyhow::Result<Option<Self>> {
+        let path = crate::here().join("acp.toml");
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let table: Table = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        Ok(table.agent.into_iter().find(|agent| agent.name == name))
+    }
+}
+
 /// How one agent is pointed at a model.
 pub(crate) struct Spec {
     /// The name of its program.
@@ -73,14 +107,21 @@ impl Spec {
         let program = words.first().map(Path::new).and_then(Path::file_name);
         let name = program.context("`--acp` needs a command, as in `--acp \"my-agent --acp\"`")?;
         let cli = known(command);
+        let named = Named::find(command)?;
         let wires = match (args.wire, cli) {
             (Some(wire), _) => vec![wire],
-            (None, Some(_)) => Vec::new(),
-            (None, None) => WireName::ALL.to_vec(),
+            (None, None) if named.is_none() => WireName::ALL.to_vec(),
+            (None, _) => Vec::new(),
         };
+        let (mut env, mut files, mut model) = (Vec::new(), Vec::new(), None);
+        if let Some(named) = named {
+            env.extend(named.env);
+            files.extend(named.files);
+            model = named.model;
+        }
         let of_wires = wires.into_iter().flat_map(WireName::variables);
         let of_wires = of_wires.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let files = args.files.iter().map(|(path, file)| {
+        let given = args.files.iter().map(|(path, file)| {
             let content =
                 std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
             Ok((path.clone(), content))
@@ -88,9 +129,15 @@ impl Spec {
         Ok(Self {
             name: name.to_string_lossy().into_owned(),
             cli,
-            env: of_wires.chain(args.env.iter().cloned()).collect(),
-            files: files.collect::<anyhow::Result<_>>()?,
-            model: args.model.clone(),
+            env: {
+                env.extend(of_wires.chain(args.env.iter().cloned()));
+                env
+            },
+            files: {
+                files.extend(given.collect::<anyhow::Result<Vec<_>>>()?);
+                files
+            },
+            model: args.model.clone().or(model),
         })
     }
 

@@ -7,7 +7,14 @@ use teamster::{ToolKind, ToolUse};
 use teamster_mock_model::Part;
 
 /// The tools that write a plan.
-const PLANS: [&str; 4] = ["TodoWrite", "todowrite", "update_plan", "write_todos"];
+const PLANS: [&str; 6] = [
+    "TodoWrite",
+    "todowrite",
+    "update_plan",
+    "write_todos",
+    "todo_write",
+    "TodoList",
+];
 
 /// The tools that ask the user.
 const QUESTIONS: [&str; 4] = [
@@ -53,20 +60,27 @@ pub(super) fn told_call(tool: &ToolUse, directory: &Path) -> String {
         names
             .iter()
             .find_map(|name| tool.input.get(name))
-            .map(|value| match value {
-                Value::String(text) => in_place(text, directory),
-                other => other.to_string(),
-            })
+            .map(
+                |value| match (value, value[0].as_str().or(value[0]["path"].as_str())) {
+                    (Value::String(text), _) => in_place(text, directory),
+                    // A list of one.
+                    (_, Some(text)) => in_place(text, directory),
+                    (other, None) => other.to_string(),
+                },
+            )
     };
     let (word, what) = match (&tool.mcp, tool.kind) {
         (Some(mcp), _) => (
             "mcp",
             Some(format!("{}/{} {}", mcp.server, mcp.tool, tool.input)),
         ),
-        (None, ToolKind::Execute) => ("execute", field(&["command", "cmd"]).map(unwrapped)),
+        (None, ToolKind::Execute) => (
+            "execute",
+            field(&["command", "cmd", "commands"]).map(unwrapped),
+        ),
         (None, ToolKind::Read) => (
             "read",
-            field(&["file_path", "filePath", "absolute_path", "path"])
+            field(&["file_path", "filePath", "absolute_path", "path", "files"])
                 .or_else(|| located(&tool.input, directory)),
         ),
         (None, ToolKind::Edit) => (

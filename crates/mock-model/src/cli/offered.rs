@@ -56,7 +56,9 @@ pub(crate) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
             Some(tool.call(input))
         }
         Part::WriteFile { path, content } => {
-            let tool = named(place, WRITE)?;
+            let Some(tool) = named(place, WRITE) else {
+                return patch(&place.absolute(path), content, place);
+            };
             let mut input = Map::new();
             put(tool, &mut input, PATHS, &place.absolute(path).into())?;
             put(tool, &mut input, CONTENTS, &content.as_str().into())?;
@@ -174,6 +176,22 @@ fn shell(command: &str, in_background: bool, place: &Place<'_>) -> Option<Call> 
         let (flag, _) = tool.property(|schema| schema["type"] == "boolean")?;
         input.insert(flag.to_owned(), true.into());
     }
+    Some(tool.call(input))
+}
+
+/// A file that is made by a patch.
+fn patch(path: &str, content: &str, place: &Place<'_>) -> Option<Call> {
+    let tool = named(place, &["applypatch"])?;
+    let lines: Vec<_> = content.lines().map(|line| format!("+{line}")).collect();
+    let lines = lines.join("\n");
+    let patch = format!("*** Begin Patch\n*** Add File: {path}\n{lines}\n*** End Patch");
+    let mut input = Map::new();
+    put(
+        tool,
+        &mut input,
+        &["input", "patch", "patchtext"],
+        &patch.into(),
+    )?;
     Some(tool.call(input))
 }
 

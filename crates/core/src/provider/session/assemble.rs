@@ -283,6 +283,10 @@ impl Decoder for Shared {
         self.lock().line(line, out);
     }
 
+    fn plain_line(&mut self, line: &[u8]) {
+        self.lock().plain_line(line);
+    }
+
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         self.lock().finish(exit, out)
     }

@@ -1,0 +1,131 @@
+//! An agent of the table, as a provider.
+
+use std::fmt;
+
+use teamster_acp::{AcpProtocol, Approve, Dialect, RecordedRun, SESSION_CAPABILITIES, Settings};
+use teamster_core::provider::{Args, Decoder, Launch, SessionProtocol, Stdin};
+use teamster_core::{
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
+    SessionCapabilities, SessionOptions, SessionProvider,
+};
+
+/// An agent that is known by name.
+#[derive(Clone, Copy)]
+pub struct NamedAgent {
+    pub(crate) info: &'static CliInfo,
+    pub(crate) capabilities: &'static Capabilities,
+    /// Starts it as an ACP agent.
+    pub(crate) args: fn(&ExecuteParams) -> Args,
+    pub(crate) dialect: fn(&ExecuteParams) -> Box<dyn Dialect>,
+}
+
+/// What all of them can do.
+pub(crate) const fn capabilities() -> Capabilities {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.model = true;
+    // That it only reads cannot be asked of it.
+    can.permission_modes = &[
+        PermissionMode::Default,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ];
+    can.images = true;
+    can.mcp.transports = &["stdio"];
+    can.mcp.deliveries = &[McpDelivery::Private];
+    can.prompt_on_stdin = true;
+    can.text_deltas = true;
+    can.thinking = true;
+    can.announces_tools = true;
+    can.slash_commands = true;
+    can
+}
+
+impl NamedAgent {
+    /// Refuses what it cannot honour. The prompt comes with the turn.
+    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
+        let mut params = params.clone();
+        "-".clone_into(&mut params.prompt);
+        params.check(self.info, self.capabilities)
+    }
+}
+
+impl NamedAgent {
+    fn talk(&self, options: &SessionOptions) -> AcpProtocol {
+        let params = &options.params;
+        let mut settings = Settings::of(options);
+        settings.mcp_servers.clone_from(&params.mcp_servers);
+        settings.model.clone_from(&params.model);
+        settings.effort.clone_from(&params.effort);
+        settings.approve = Approve::of(params.permission).unwrap_or_default();
+        AcpProtocol::new((self.dialect)(params), settings)
+    }
+}
+
+impl fmt::Debug for NamedAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("NamedAgent").field(&self.info.id).finish()
+    }
+}
+
+impl CliProvider for NamedAgent {
+    fn info(&self) -> &'static CliInfo {
+        self.info
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.capabilities
+    }
+
+    /// It cannot: in a run nobody answers what the agent asks.
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        self.check(params)?;
+        Err(AgentError::invalid_params(format!(
+            "{} can only be talked to: open a session with it, or run it by `OneTurn`",
+            self.info.name
+        )))
+    }
+
+    /// Recordings are of runs in which everything was allowed.
+    fn recorded_params(&self, _: &[String], params: &mut ExecuteParams) {
+        params.permission = PermissionMode::Bypass;
+    }
+
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        let protocol = self.talk(&SessionOptions::new(params.clone()));
+        Box::new(RecordedRun::new(protocol, params.prompt.clone()))
+    }
+}
+
+impl SessionProvider for NamedAgent {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &SESSION_CAPABILITIES
+    }
+
+    fn only_sessions(&self) -> bool {
+        true
+    }
+
+    fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
+        let params = &options.params;
+        self.check(params)?;
+        let mut args = (self.args)(params);
+        for arg in &params.extra_args {
+            args.add(arg);
+        }
+        let (args, private_files) = args.into_parts();
+        Ok(Launch {
+            args,
+            private_files,
+            stdin: Stdin::Open(Vec::new()),
+            ..Launch::default()
+        })
+    }
+
+    fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
+        Box::new(self.talk(options))
+    }
+}
+
+#[cfg(test)]
+mod tests;

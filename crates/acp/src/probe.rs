@@ -1,0 +1,236 @@
+//! A first look at an agent: whether it speaks the protocol, and what it says of itself.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use teamster_core::provider::json_line::{self, parse};
+use teamster_core::provider::{
+    Decoder, Events, Exchange, Exit, Launch, Order, RunSummary, SessionProtocol,
+};
+use teamster_core::sync::lock;
+use teamster_core::text::excerpt;
+use teamster_core::{
+    AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ErrorCode, ErrorKind,
+    ExecuteParams, Id, SessionCapabilities, SessionOptions, SessionProvider, TurnEnd,
+};
+
+use crate::errors::During;
+use crate::protocol::rpc_error;
+use crate::settings::Settings;
+use crate::wire::{Message, value};
+use crate::write;
+
+/// How much is kept of a line that is no message, in bytes.
+const GARBAGE_BYTES: usize = 200;
+
+const INITIALIZE: u64 = 1;
+const NEW_SESSION: u64 = 2;
+
+/// What an agent has answered.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Introduction {
+    /// The answer to `initialize`: version, capabilities, ways to log in.
+    pub initialized: Option<Result<Value, AgentError>>,
+    /// The answer to `session/new`: models, modes and other settings.
+    pub session: Option<Result<Value, AgentError>>,
+    /// The first line on stdout that was no message.
+    pub garbage: Option<String>,
+    /// How many there were.
+    pub lines: u64,
+}
+
+/// An agent that is asked who it is and for a session, and nothing else. Its turns send no prompt: each ends
+/// when both are answered or one is refused.
+#[derive(Debug, Clone)]
+pub struct Introduce<P> {
+    agent: P,
+    seen: Arc<Mutex<Introduction>>,
+}
+
+impl<P: SessionProvider> Introduce<P> {
+    /// Asks this agent.
+    pub fn new(agent: P) -> Self {
+        Self {
+            agent,
+            seen: Arc::default(),
+        }
+    }
+
+    /// What it has answered until now.
+    pub fn seen(&self) -> Introduction {
+        lock(&self.seen).clone()
+    }
+}
+
+impl<P: SessionProvider> CliProvider for Introduce<P> {
+    fn info(&self) -> &'static CliInfo {
+        self.agent.info()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.agent.capabilities()
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        self.agent.launch(params)
+    }
+
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        self.protocol(&SessionOptions::new(params.clone()))
+    }
+}
+
+impl<P: SessionProvider> SessionProvider for Introduce<P> {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        self.agent.session_capabilities()
+    }
+
+    fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
+        self.agent.launch_session(options)
+    }
+
+    fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
+        Box::new(Asking {
+            exchange: Exchange::new(),
+            settings: Settings::of(options),
+            seen: Arc::clone(&self.seen),
+            is_asked: false,
+            is_answered: false,
+            has_ended: false,
+        })
+    }
+
+    fn only_sessions(&self) -> bool {
+        true
+    }
+}
+
+struct Asking {
+    exchange: Exchange,
+    settings: Settings,
+    seen: Arc<Mutex<Introduction>>,
+    /// A turn waits for the answers.
+    is_asked: bool,
+    is_answered: bool,
+    has_ended: bool,
+}
+
+impl Asking {
+    fn message(&mut self, text: &str) -> Option<()> {
+        let message: Message<'_> = parse(text)?;
+        match (message.method.as_deref(), message.id) {
+            (Some(_), Some(id)) => write::no_such_method(&mut self.exchange, id),
+            (Some(_), None) => {}
+            (None, _) => {
+                let number = message.number()?;
+                let answer = match message.error {
+                    Some(error) => Err(rpc_error(error).plain(During::Start)),
+                    None => Ok(message.result.map_or(Value::Null, value)),
+                };
+                self.answered(number, answer)?;
+            }
+        }
+        Some(())
+    }
+
+    fn answered(&mut self, number: u64, answer: Result<Value, AgentError>) -> Option<()> {
+        let is_well = answer.is_ok();
+        match number {
+            INITIALIZE => {
+                lock(&self.seen).initialized = Some(answer);
+                if is_well {
+                    write::new_session(&mut self.exchange, NEW_SESSION, &self.settings);
+                }
+                self.is_answered = !is_well;
+            }
+            NEW_SESSION => {
+                lock(&self.seen).session = Some(answer);
+                self.is_answered = true;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn end(&mut self, out: &mut Events) {
+        if self.is_asked && self.is_answered && !self.has_ended {
+            self.has_ended = true;
+            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd::new(false))));
+        }
+    }
+
+    fn keep(&mut self, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        let mut seen = lock(&self.seen);
+        seen.lines += 1;
+        if seen.garbage.is_none() && !line.trim().is_empty() {
+            seen.garbage = Some(excerpt(line.trim(), GARBAGE_BYTES));
+        }
+    }
+}
+
+impl Decoder for Asking {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        if json_line::read(line, |text| self.message(text)).is_none() {
+            self.keep(line);
+        }
+        self.end(out);
+    }
+
+    fn plain_line(&mut self, line: &[u8]) {
+        self.keep(line);
+    }
+
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+        RunSummary {
+            ended_with_error: self.is_answered.then_some(false),
+            ..RunSummary::default()
+        }
+    }
+
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        teamster_core::text::without_colors(stderr)
+    }
+}
+
+impl SessionProtocol for Asking {
+    fn exchange(&mut self) -> &mut Exchange {
+        &mut self.exchange
+    }
+
+    fn open(&mut self) {
+        write::initialize(&mut self.exchange, INITIALIZE);
+    }
+
+    fn order(&mut self, order: Order, out: &mut Events) {
+        match order {
+            Order::Turn(_) => {
+                self.is_asked = true;
+                self.has_ended = false;
+                self.end(out);
+            }
+            Order::Steer(id, _)
+            | Order::Clear(id)
+            | Order::SetModel(id, _)
+            | Order::SetPermission(id, _) => {
+                let error = AgentError::new(
+                    ErrorCode::InvalidParams,
+                    ErrorKind::Invalid,
+                    "the agent is only asked who it is",
+                );
+                self.exchange.settle(id, Err(error));
+            }
+            _ => {}
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        false
+    }
+
+    fn session_id(&self) -> Option<Id> {
+        None
+    }
+}

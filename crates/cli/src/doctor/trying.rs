@@ -1,0 +1,157 @@
+//! `teamster doctor --try`: whether a command is an ACP agent.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Context;
+use serde_json::Value;
+use teamster::RuntimeConfig;
+use teamster::acp_probe::{AcpProbed, Verdict, probe};
+
+use crate::args::STORE_VARIABLE;
+use crate::guard::Guard;
+use crate::{exit_code, orphans, tokio_runtime, words};
+
+/// How many lines of stderr are shown.
+const STDERR_LINES: usize = 5;
+
+/// Tries an agent and prints what came of it; the exit code.
+pub(super) fn main(agent: &str, limit: Duration, json: bool) -> anyhow::Result<u8> {
+    let guard = Guard::start(None);
+    orphans::adopt();
+    let mut config = RuntimeConfig::default();
+    config.env_remove.push(STORE_VARIABLE.to_owned());
+    config.die_with_parent = true;
+    let probed = tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(probe(agent, config, limit));
+    orphans::end(guard.as_ref().map(Guard::pid));
+    let probed = match probed {
+        Ok(probed) => probed,
+        Err(error) => {
+            crate::fail(&error.into());
+            return Ok(exit_code::USAGE);
+        }
+    };
+    let printed = if json {
+        serde_json::to_string_pretty(&probed)
+            .map_err(io::Error::from)
+            .and_then(|text| writeln!(io::stdout(), "{text}"))
+    } else {
+        print(&probed, &mut anstream::stdout())
+    };
+    Ok(match exit_code::of_printed(printed)? {
+        exit_code::SUCCESS => code_of(probed.verdict),
+        code => code,
+    })
+}
+
+fn code_of(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Ready => exit_code::SUCCESS,
+        Verdict::NotStarted => exit_code::CLI_NOT_FOUND,
+        Verdict::TimedOut => exit_code::TIMEOUT,
+        _ => exit_code::AGENT_ERROR,
+    }
+}
+
+fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
+    let bold = Style::new().bold();
+    let dim = Style::new().dimmed();
+    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+    let (good, warn, bad) = (
+        colour(AnsiColor::Green),
+        colour(AnsiColor::Yellow),
+        colour(AnsiColor::Red),
+    );
+    let name = words::one_line(probed.name.as_deref().unwrap_or(&probed.agent));
+    let version = words::one_line(probed.version.as_deref().unwrap_or_default());
+    let (mark, style, state) = match probed.verdict {
+        Verdict::Ready => ("✓", good, "works"),
+        Verdict::LoginNeeded => ("!", warn, "needs a login"),
+        Verdict::NoSession => ("✗", bad, "opened no session"),
+        Verdict::OtherVersion => ("✗", bad, "speaks another version of the protocol"),
+        Verdict::TimedOut => ("✗", bad, "did not answer in time"),
+        Verdict::NotStarted => ("✗", bad, "cannot be started"),
+        _ => ("✗", bad, "is no ACP agent"),
+    };
+    writeln!(
+        out,
+        "{style}{mark}{style:#} {bold}{}{bold:#}  {state} ({:.1} s)",
+        format!("{name} {version}").trim(),
+        // Far below what a float cannot tell apart.
+        Duration::from_millis(probed.duration_ms).as_secs_f64()
+    )?;
+    let mut row = |title: &str, text: &str| {
+        let text = words::one_line(text);
+        if text.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "    {dim}{title:<9}{dim:#}{text}")
+    };
+    row("command", probed.agent.trim_start_matches("acp:"))?;
+    row("problem", probed.problem.as_deref().unwrap_or_default())?;
+    if !probed.capabilities.is_null() {
+        row("can", &abilities(&probed.capabilities))?;
+    }
+    let session = &probed.session;
+    row(
+        "models",
+        &ids(&session["models"]["availableModels"], "modelId"),
+    )?;
+    row("modes", &ids(&session["modes"]["availableModes"], "id"))?;
+    row("logins", &ids(&probed.auth_methods, "id"))?;
+    let stderr = probed.stderr.as_deref().unwrap_or_default();
+    let lines: Vec<_> = stderr.lines().collect();
+    for line in lines.iter().rev().take(STDERR_LINES).rev() {
+        row("stderr", line)?;
+    }
+    row("next", &probed.next)
+}
+
+/// What it says that it can.
+fn abilities(can: &Value) -> String {
+    let session = &can["sessionCapabilities"];
+    let mcp = &can["mcpCapabilities"];
+    let all = [
+        ("load sessions", can["loadSession"] == true),
+        ("resume", session["resume"].is_object()),
+        ("fork", session["fork"].is_object()),
+        ("images", can["promptCapabilities"]["image"] == true),
+        ("MCP by http", mcp["http"] == true),
+        ("MCP by sse", mcp["sse"] == true),
+        (
+            "more directories",
+            session["additionalDirectories"].is_object(),
+        ),
+    ];
+    let can: Vec<_> = all
+        .iter()
+        .filter(|(_, can)| *can)
+        .map(|(name, _)| *name)
+        .collect();
+    if can.is_empty() {
+        "text only".to_owned()
+    } else {
+        can.join(", ")
+    }
+}
+
+/// Ids in a list, the first few of them.
+fn ids(list: &Value, key: &str) -> String {
+    const MOST: usize = 8;
+    let ids: Vec<_> = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item[key].as_str())
+        .collect();
+    let more = ids.len().saturating_sub(MOST);
+    let shown = ids[..ids.len() - more].join(", ");
+    if more > 0 {
+        format!("{shown} and {more} more")
+    } else {
+        shown
+    }
+}

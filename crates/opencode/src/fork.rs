@@ -1,0 +1,193 @@
+//! Kilo: a fork of OpenCode that is run, and prints, in the same way.
+//!
+//! What differs is its name, that of its folders, and the begin of its environment variables.
+
+use teamster_acp::{AcpProtocol, Approve, SESSION_CAPABILITIES, Settings};
+use teamster_core::provider::{
+    CredentialFile, Credentials, Decoder, FileLocation, Launch, SessionProtocol, Sign,
+};
+use teamster_core::{
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
+    SessionCapabilities, SessionOptions, SessionProvider,
+};
+
+use crate::dialect::OpenCodeDialect;
+use crate::{OpenCodeDecoder, launch};
+
+/// Kilo, run with `kilo run --format json`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Kilo;
+
+/// The begin of its variables, and of those that they are named after.
+const OWN: &str = "KILO_";
+const ORIGINAL: &str = "OPENCODE_";
+
+/// It sets these for its own children.
+const MARKS_OF_A_SESSION: &[&str] = &["KILO", "KILO_PID", "KILO_CLIENT", "KILO_WORKSPACE_ID"];
+
+static INFO: CliInfo = {
+    let mut info = CliInfo::new("kilo", "Kilo", "kilo");
+    info.tested_versions = &["7.7.7"];
+    info.install = "npm install -g @kilocode/cli";
+    info.login =
+        "log in with `kilo auth login`, or set the model provider's key in the environment";
+    info.credentials = {
+        let mut places = Credentials::in_places(
+            &["KILO_API_KEY"],
+            &[CredentialFile {
+                location: FileLocation::User {
+                    variable: "XDG_DATA_HOME",
+                    folder: ".local/share",
+                    path: "kilo/auth.json",
+                },
+                sign: Sign::AnyObject,
+            }],
+        );
+        // Local and free models need no login.
+        places.may_be_elsewhere = true;
+        places
+    };
+    info
+};
+
+static CAPABILITIES: Capabilities = {
+    let mut can = crate::CAPABILITIES;
+    // Its files have other names.
+    can.mcp.deliveries = &[McpDelivery::Private];
+    can
+};
+
+/// The parameters as OpenCode has them: with the variables of its name.
+fn as_original(params: &ExecuteParams) -> ExecuteParams {
+    let mut params = params.clone();
+    let own = |name: &str| Some(format!("{ORIGINAL}{}", name.strip_prefix(OWN)?));
+    let inherited = std::env::vars_os().filter_map(|(name, value)| {
+        let name = own(name.to_str()?)?;
+        Some((name, value.into_string().ok()?))
+    });
+    let callers = params.env.iter();
+    let callers = callers.filter_map(|(name, value)| Some((own(name)?, value.clone())));
+    // The caller's count more.
+    let all: Vec<_> = inherited.chain(callers).collect();
+    params.env.extend(all);
+    params
+}
+
+/// How it is started, by how OpenCode is.
+fn as_fork(mut launch: Launch) -> Launch {
+    for (name, _) in launch.env.iter_mut().chain(&mut launch.env_merged) {
+        if let Some(rest) = name.strip_prefix(ORIGINAL) {
+            *name = format!("{OWN}{rest}");
+        }
+    }
+    launch.env_remove = MARKS_OF_A_SESSION.to_vec();
+    // Those are files of OpenCode's.
+    launch.names_taken.clear();
+    launch
+}
+
+fn in_its_name(mut error: AgentError) -> AgentError {
+    error.message = (error.message)
+        .replace("OpenCode", INFO.name)
+        .replace(ORIGINAL, OWN)
+        .replace("`opencode ", "`kilo ");
+    error
+}
+
+/// Refuses what only OpenCode can. The prompt of a session comes with its turns.
+fn check(params: &ExecuteParams, is_session: bool) -> Result<(), AgentError> {
+    let mut params = params.clone();
+    if is_session {
+        "-".clone_into(&mut params.prompt);
+    }
+    params.check(&INFO, &CAPABILITIES)
+}
+
+impl CliProvider for Kilo {
+    fn info(&self) -> &'static CliInfo {
+        &INFO
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
+        check(params, false)?;
+        let launch = launch::launch(&as_original(params)).map_err(in_its_name)?;
+        Ok(as_fork(launch))
+    }
+
+    fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
+        crate::command_line::read(argv, params);
+    }
+
+    fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(OpenCodeDecoder::for_run(&as_original(params)))
+    }
+}
+
+impl SessionProvider for Kilo {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &SESSION_CAPABILITIES
+    }
+
+    fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
+        check(&options.params, true)?;
+        let mut options = options.clone();
+        options.params = as_original(&options.params);
+        let launch = launch::launch_session(&options).map_err(in_its_name)?;
+        Ok(as_fork(launch))
+    }
+
+    fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
+        let params = as_original(&options.params);
+        let mut settings = Settings::of(options);
+        settings.model.clone_from(&params.model);
+        settings.effort.clone_from(&params.effort);
+        if params.permission == PermissionMode::Bypass {
+            settings.approve = Approve::Everything;
+        }
+        let dialect = OpenCodeDialect::new(&params).named(INFO.name);
+        Box::new(AcpProtocol::new(Box::new(dialect), settings))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_have_its_name() {
+        let mut params = ExecuteParams::new("hi");
+        params.permission = PermissionMode::Bypass;
+        params
+            .env
+            .insert("KILO_CONFIG_CONTENT".into(), r#"{"model": "a/b"}"#.into());
+        let launch = Kilo.launch(&params).unwrap();
+        let names: Vec<_> = launch.env.iter().chain(&launch.env_merged).collect();
+        assert!(
+            names.iter().all(|(name, _)| !name.starts_with(ORIGINAL)),
+            "{names:?}"
+        );
+        let merged = launch.env_merged.iter();
+        let config = merged
+            .clone()
+            .find(|(name, _)| name == "KILO_CONFIG_CONTENT");
+        let permission = merged.clone().find(|(name, _)| name == "KILO_PERMISSION");
+        // What the caller has set is kept.
+        assert!(config.is_none_or(|(_, value)| value.contains("a/b")));
+        assert!(config.or(permission).is_some(), "{names:?}");
+        assert_eq!(launch.args[0], "run");
+    }
+
+    #[test]
+    fn files_of_the_other_are_not_written() {
+        let mut params = ExecuteParams::new("hi");
+        params.mcp_servers = vec![teamster_core::McpServer::stdio("a", "b", ["c"])];
+        params.mcp_delivery = McpDelivery::ProjectConfig;
+        let error = Kilo.launch(&params).unwrap_err();
+        assert!(error.message.contains("Kilo"), "{error}");
+        assert!(!error.message.contains("OpenCode"), "{error}");
+    }
+}
