@@ -25,7 +25,7 @@ use crate::{exit_code, tokio_runtime};
 pub(crate) use crate::render::View;
 
 /// How often the spinner turns.
-const TICK: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// A run as it is shown: its events, and how to stop it.
 pub(crate) trait Feed {
@@ -184,13 +184,14 @@ pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, text: TextIsFinal)
 }
 
 /// Our stdout, if it is something that a reader can leave.
-fn pipe_to_a_reader() -> Option<OwnedFd> {
+pub(crate) fn pipe_to_a_reader() -> Option<OwnedFd> {
     let stdout = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
     let kind = stdout.metadata().ok()?.file_type();
     (kind.is_fifo() || kind.is_socket()).then(|| stdout.into())
 }
 
-fn nobody_reads(pipe: &OwnedFd) -> bool {
+/// Whether the reader of the pipe is gone.
+pub(crate) fn nobody_reads(pipe: &OwnedFd) -> bool {
     let mut pipes = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
     // These two are always looked for. Without an answer, writing will tell.
     let gone = PollFlags::POLLERR | PollFlags::POLLHUP;

@@ -44,6 +44,11 @@ Exit codes, by how the last message was answered:
     5  the output broke off, or nothing came of it but denied permissions
   130  it was interrupted; or a signal ended the chat, or the reader of the output is gone";
 
+/// The same for `teamster attach --help`.
+pub(crate) const ATTACH_HELP: &str = "\
+Exit codes: those of the run, as `teamster run --help` lists them; 130 also after Ctrl-C, which ends the
+view and not the run.";
+
 /// The exit code of a command that has printed its output. A reader that left is an end; anything else
 /// that keeps output from being written, such as a full disk, is an error.
 pub(crate) fn of_printed(printed: io::Result<()>) -> anyhow::Result<u8> {

@@ -9,6 +9,7 @@ mod args;
 mod chat;
 mod completion;
 mod demo;
+mod detached;
 mod doctor;
 mod drive;
 mod exit_code;
@@ -64,6 +65,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Some(first) if first == guard::ARGUMENT => {
             return guard::main(&args.collect::<Vec<_>>(), mcp::restore_quietly);
         }
+        Some(first) if first == run::detached::ARGUMENT => return exit(run::detached::runner()),
         _ => {}
     }
     let providers = match own_agents::with_own(providers) {
@@ -85,6 +87,9 @@ pub fn main_with(providers: Providers) -> ExitCode {
     exit(match cli.command {
         Command::Run(args) => run::main(&args),
         Command::Chat(args) => chat::main(&args),
+        Command::Attach(args) => detached::attach::main(&args),
+        Command::Wait(args) => detached::wait::main(&args),
+        Command::Cancel(args) => detached::cancel::main(&args),
         Command::Runs(args) => runs::main(&args.command),
         Command::Usage(args) => usage::main(&args),
         Command::Loop(args) => loop_run::main(&args),

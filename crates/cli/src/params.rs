@@ -190,7 +190,8 @@ pub(crate) fn program_variable_name(info: &CliInfo) -> String {
     )
 }
 
-fn prompt(args: &RunArgs, mut stdin: impl Read) -> anyhow::Result<String> {
+/// The prompt, without what comes with it on stdin.
+pub(crate) fn prompt(args: &RunArgs, mut stdin: impl Read) -> anyhow::Result<String> {
     let text = match (&args.prompt_file, args.prompt.as_deref()) {
         (Some(file), _) => read_text(file, "the prompt")?,
         (None, Some("-")) => {

@@ -1,6 +1,7 @@
 //! `teamster run`.
 
 mod closing;
+pub(crate) mod detached;
 mod history;
 mod output;
 mod request;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use teamster::ErrorKind;
-use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent};
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent, RunRequest};
+use teamster::{CliInfo, ErrorKind, ExecuteParams, McpDelivery};
 use teamster_core::time::epoch_ms;
 
 use crate::args::RunArgs;
@@ -25,6 +26,9 @@ use output::Output;
 
 /// Runs the agent; the exit code.
 pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
+    if args.detach {
+        return detached::launch(args);
+    }
     let provider = crate::providers()
         .get(&args.provider)
         .context("this provider is not built in")?;
@@ -34,23 +38,20 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         if args.prompt.as_deref() != Some("-") {
             ignored.extend(stdin::add_to(&mut params.prompt, args.input.stdin)?);
         }
-        let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
-        let history = History::asked(args)?;
-        let (request, mut told) = request::new(args, info, params)?;
-        told.splice(0..0, ignored);
-        let output = args.output_file.as_deref().map(Output::open).transpose()?;
-        Ok((request, history, mcp, told, output))
+        Prepared::new(args, info, params, ignored)
     });
-    let (mut request, history, mcp, told, output) = match asked {
+    let Prepared {
+        mut request,
+        history,
+        mcp,
+        output,
+    } = match asked {
         Ok(asked) => asked,
         Err(error) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
-    if !args.output.quiet {
-        crate::warn(&told);
-    }
     let others: Vec<_> = (args.again.fallback.iter())
         .filter_map(|other| {
             crate::providers()
@@ -72,14 +73,7 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         mcp,
         clock: epoch_ms,
     };
-    let recording = (args.record.as_deref()).and_then(|dir| {
-        let program = args
-            .place
-            .bin
-            .clone()
-            .or_else(|| params::program_variable(info));
-        Recording::begin(dir, program.as_deref(), info)
-    });
+    let recording = recording(args, info);
     let keyed = args.session.session_key.is_some();
     let unkept = Arc::new(AtomicBool::new(false));
     let session_lost = Arc::new(AtomicBool::new(false));
@@ -144,15 +138,8 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         recording.complete(info);
     }
     let mut code = code;
-    match output.map(Output::write) {
-        Some(Err(error)) => {
-            crate::fail(&error);
-            code = code.map(|code| code.max(exit_code::AGENT_ERROR));
-        }
-        Some(Ok(false)) => {
-            crate::warn(&["--output: nothing was written, for there is no answer".to_owned()]);
-        }
-        _ => {}
+    if !written(output) {
+        code = code.map(|code| code.max(exit_code::AGENT_ERROR));
     }
     if let Some(key) =
         (args.session.session_key.as_ref()).filter(|_| session_lost.load(Ordering::Relaxed))
@@ -173,6 +160,63 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         history.complain(&kept.recorder.take_errors());
     }
     code
+}
+
+/// What a run needs, from its arguments.
+struct Prepared<'a> {
+    request: RunRequest,
+    history: History,
+    /// How the run's MCP servers reach the CLI; nothing if it has none.
+    mcp: Option<McpDelivery>,
+    output: Option<Output<'a>>,
+}
+
+impl<'a> Prepared<'a> {
+    /// Says on stderr what has no effect. Every error is one of usage.
+    fn new(
+        args: &'a RunArgs,
+        info: &CliInfo,
+        params: ExecuteParams,
+        mut ignored: Vec<String>,
+    ) -> anyhow::Result<Self> {
+        let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
+        let history = History::asked(args)?;
+        let (request, told) = request::new(args, info, params)?;
+        ignored.extend(told);
+        let output = args.output_file.as_deref().map(Output::open).transpose()?;
+        if !args.output.quiet {
+            crate::warn(&ignored);
+        }
+        Ok(Self {
+            request,
+            history,
+            mcp,
+            output,
+        })
+    }
+}
+
+/// The recording that was asked for.
+fn recording(args: &RunArgs, info: &CliInfo) -> Option<Recording> {
+    let dir = args.record.as_deref()?;
+    let program = args.place.bin.clone();
+    let program = program.or_else(|| params::program_variable(info));
+    Recording::begin(dir, program.as_deref(), info)
+}
+
+/// Writes the last message where it was asked for; whether that went well.
+fn written(output: Option<Output<'_>>) -> bool {
+    match output.map(Output::write) {
+        Some(Err(error)) => {
+            crate::fail(&error);
+            return false;
+        }
+        Some(Ok(false)) => {
+            crate::warn(&["--output: nothing was written, for there is no answer".to_owned()]);
+        }
+        _ => {}
+    }
+    true
 }
 
 /// Closes the store, after all is written: what is left of a run with a key is its conversation.

@@ -278,6 +278,8 @@ pub enum ErrorCode {
     Io,
     /// A budget for the whole run is spent, and the run was stopped for it.
     BudgetExceeded,
+    /// The process that had the run in hand was killed.
+    Interrupted,
     /// The run was not begun, because the provider's limit has been reached by others.
     ProviderOnHold,
     /// It is not known, or only to a newer version.
@@ -320,6 +322,9 @@ pub enum ErrorKind {
     Timeout,
     /// The run was stopped.
     Aborted,
+    /// The process that had the run in hand was killed, or its machine went down. What was done until then is
+    /// done.
+    Interrupted,
     /// A program or a file is missing.
     NotFound,
     /// The request is wrong and will stay wrong.

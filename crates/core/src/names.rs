@@ -183,6 +183,7 @@ names! {
         ConfigLease => "CONFIG_LEASE",
         Io => "IO",
         BudgetExceeded => "BUDGET_EXCEEDED",
+        Interrupted => "INTERRUPTED",
         ProviderOnHold => "PROVIDER_ON_HOLD",
         Unknown => "UNKNOWN",
     }
@@ -215,6 +216,7 @@ names! {
         Mcp => "mcp",
         Timeout => "timeout",
         Aborted => "aborted",
+        Interrupted => "interrupted",
         NotFound => "not_found",
         Invalid => "invalid",
         Protocol => "protocol",

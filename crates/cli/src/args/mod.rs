@@ -2,6 +2,7 @@
 
 mod agent_loop;
 mod chat;
+mod detached;
 mod mcp;
 mod mock_model;
 mod prompt;
@@ -21,6 +22,7 @@ use clap_complete::Shell;
 
 pub(crate) use agent_loop::LoopArgs;
 pub(crate) use chat::ChatArgs;
+pub(crate) use detached::{AttachArgs, CancelArgs, WaitArgs};
 pub(crate) use mcp::{
     McpArgs, McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, ServerArgs,
 };
@@ -48,7 +50,6 @@ const COMMON: Option<&str> = None;
 const SHORT: &str = "\
 Examples:
   teamster demo                         watch a run; no key needed
-  teamster doctor                       list the agents that are installed
   git diff | teamster run claude \"Review this diff\"
 More examples and the exit codes: teamster --help";
 
@@ -128,6 +129,9 @@ fn meant(mut error: clap::Error) -> clap::Error {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Chat(Box<ChatArgs>),
+    Attach(AttachArgs),
+    Wait(WaitArgs),
+    Cancel(CancelArgs),
     Runs(RunsArgs),
     Usage(UsageArgs),
     Loop(LoopArgs),
@@ -139,7 +143,9 @@ pub(crate) enum Command {
     MockModel(Box<MockModelArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
+    #[command(hide = true)]
     FakeAgent(FakeAgentArgs),
+    #[command(hide = true)]
     FakeMcp(FakeMcpArgs),
 }
 

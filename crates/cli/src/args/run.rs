@@ -83,9 +83,22 @@ pub(crate) struct RunArgs {
         long = "output",
         short = 'o',
         value_name = "FILE",
-        conflicts_with = "lifecycle"
+        conflicts_with = "lifecycle",
+        hide_short_help = true
     )]
     pub(crate) output_file: Option<PathBuf>,
+    /// Run in the background: print the run's id and return
+    ///
+    /// The id is the only line on stdout. It is printed when the run is accepted; from then on the run outlives
+    /// this terminal. `teamster attach ID` shows it from its beginning, `teamster wait ID` waits for its end and
+    /// `teamster cancel ID` stops it.
+    #[arg(
+        long,
+        short = 'd',
+        conflicts_with_all = ["json", "native", "verbose", "lifecycle"],
+        help_heading = COMMON
+    )]
+    pub(crate) detach: bool,
     /// Arguments passed to the agent's CLI unchanged
     ///
     /// teamster does not interpret them.
@@ -306,7 +319,7 @@ pub(crate) struct LimitArgs {
     /// End the run after this many turns
     ///
     /// Turns of all attempts count.
-    #[arg(long, value_name = "N", help_heading = COMMON)]
+    #[arg(long, value_name = "N", help_heading = COMMON, hide_short_help = true)]
     pub(crate) max_turns: Option<u32>,
     /// End the run when it has cost this much
     ///

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context;
-use teamster::{AgentEvent, LogEntry};
+use teamster::{AgentEvent, LogEntry, RunResult};
 use teamster_core::sync::lock;
 use tempfile::NamedTempFile;
 
@@ -40,6 +40,11 @@ impl<'a> Output<'a> {
             inner,
             message: self.message.clone(),
         })
+    }
+
+    /// Keeps the last message of a run that has ended.
+    pub(super) fn keep(&self, result: &RunResult) {
+        *lock(&self.message) = with_newline(last_message(result));
     }
 
     /// Replaces the content of the file with the last message. Without one nothing is written, and the
@@ -108,6 +113,13 @@ fn folder_of(path: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
+fn with_newline(mut message: String) -> String {
+    if !message.is_empty() && !message.ends_with('\n') {
+        message.push('\n');
+    }
+    message
+}
+
 struct Keeping {
     inner: Box<dyn Sink>,
     message: Arc<Mutex<String>>,
@@ -116,11 +128,7 @@ struct Keeping {
 impl Sink for Keeping {
     fn event(&mut self, entry: &LogEntry, now: Duration) -> io::Result<()> {
         if let AgentEvent::Done(done) = &entry.event {
-            let mut message = last_message(&done.result);
-            if !message.is_empty() && !message.ends_with('\n') {
-                message.push('\n');
-            }
-            *lock(&self.message) = message;
+            *lock(&self.message) = with_newline(last_message(&done.result));
         }
         self.inner.event(entry, now)
     }

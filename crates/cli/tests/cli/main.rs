@@ -11,6 +11,7 @@ mod attempts;
 mod chat;
 mod completion;
 mod demo;
+mod detached;
 mod doctor;
 mod help;
 mod mcp_check;

@@ -43,7 +43,7 @@ payloads! {
     ToolResult(tool_id: Id, output: String) { is_error: bool, parent_tool_id: Id }
     FileChange(path: String, change: ChangeKind) { tool_id: Id }
     PlanEntry(content: String, status: PlanStatus) {}
-    Permission(tool_name: String, decision: Decision) { tool_id: Id, reason: String }
+    Permission(tool_name: String, decision: Decision) { tool_id: Id, reason: String, request_id: String }
     UsageReport(usage: Usage) { cost_usd: f64 }
     RateLimit(status: String) { resets_at: u64, kind: String, utilization: f64 }
     Notice(level: NoticeLevel, source: NoticeSource, message: String) {}

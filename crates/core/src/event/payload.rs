@@ -302,6 +302,9 @@ pub struct Permission {
     /// Why, in the CLI's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The request that callers can answer, in the log of a detached run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 /// What became of a question of permission.

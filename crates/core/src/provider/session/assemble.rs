@@ -157,6 +157,7 @@ impl SessionAssembler {
             tool_id: request.tool_id.clone(),
             decision,
             reason,
+            request_id: None,
         })));
         self.order(Order::Answer(request.id, answer));
     }

@@ -241,6 +241,7 @@ fn a_denial_is_told_once_though_two_know_of_it() {
             tool_id: Some("t1".into()),
             decision: Decision::Denied,
             reason: None,
+            request_id: None,
         }))
     };
     session.runtime_event(denied());

@@ -1,0 +1,81 @@
+//! The arguments of the commands about detached runs.
+
+use clap::Args;
+
+use super::OutputArgs;
+use crate::exit_code;
+
+const ATTACH_EXAMPLES: &str = "\
+Examples:
+  id=$(teamster run --detach claude \"Fix the failing test\")
+  teamster attach $id
+  teamster attach 0199d --json | jq -c 'select(.type == \"tool_use\")'";
+
+/// Show a detached run, from its beginning and then as it happens
+///
+/// It looks like `teamster run` does. Any number of terminals can be attached to one run, and none of them is
+/// needed for it to go on. Ctrl-C detaches; `teamster cancel` stops the run.
+#[derive(Debug, Args)]
+#[command(after_help = ATTACH_EXAMPLES, after_long_help = format!("{ATTACH_EXAMPLES}\n\n{}", exit_code::ATTACH_HELP))]
+pub(crate) struct AttachArgs {
+    /// The run's id, or the beginning of it
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Leave out the entries of the log up to this number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) after: u64,
+    #[command(flatten)]
+    pub(crate) output: AttachOutputArgs,
+}
+
+/// How a detached run is shown.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct AttachOutputArgs {
+    /// Print the entries of the run's log, one line of JSON each
+    ///
+    /// They are numbered by `seq`, from 1 without gaps, and the same bytes for every reader; `done` is the last.
+    #[arg(long)]
+    json: bool,
+    /// Print only the agent's last message, and errors
+    #[arg(long, short, conflicts_with_all = ["json", "verbose"])]
+    quiet: bool,
+    /// Show also thinking, sub-agents and notes
+    #[arg(long, short, conflicts_with = "json")]
+    verbose: bool,
+}
+
+impl From<AttachOutputArgs> for OutputArgs {
+    fn from(args: AttachOutputArgs) -> Self {
+        Self {
+            json: args.json,
+            native: false,
+            quiet: args.quiet,
+            verbose: args.verbose,
+        }
+    }
+}
+
+/// Wait until detached runs have ended
+///
+/// The exit code is that of the run, as `teamster run` would have given it; of several runs, that of the first
+/// that did not complete. What went wrong is on stderr.
+#[derive(Debug, Args)]
+#[command(after_long_help = exit_code::HELP)]
+pub(crate) struct WaitArgs {
+    /// The runs, each by its id or the beginning of it
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+}
+
+/// Stop detached runs
+///
+/// The agent's CLI may clean up, as after Ctrl-C. Returns when the run has ended.
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// The runs, each by its id or the beginning of it
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+    /// Kill the agent at once
+    #[arg(long)]
+    pub(crate) kill: bool,
+}

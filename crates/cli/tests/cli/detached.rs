@@ -1,0 +1,293 @@
+//! Runs that outlive the terminal: `run --detach`, `attach`, `wait`, `cancel`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use teamster::{AgentEvent, ErrorKind, RunStatus};
+use teamster_testkit::fake_agent::Script;
+use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_until};
+
+use crate::{Claude, Ended, LIMIT, Running, done, events, recording, run, teamster};
+
+/// An agent that has said something and now is silent for ever.
+fn silent() -> Script {
+    Script::new().play(recording("text").last(6)).forever()
+}
+
+/// A command with a place for detached runs.
+fn with_state<'a>(command: &'a mut Command, claude: &Claude) -> &'a mut Command {
+    command.env("XDG_STATE_HOME", claude.path("state"))
+}
+
+fn runs_folder(claude: &Claude) -> PathBuf {
+    claude.path("state").join("teamster/runs")
+}
+
+/// Starts a detached run; its id.
+fn detach<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> String {
+    let ended = run(with_state(&mut claude.run(args), claude).arg("--detach"));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let id = ended.stdout.strip_suffix('\n').unwrap();
+    assert!(!id.contains('\n'), "{id}");
+    id.to_owned()
+}
+
+fn about<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> Ended {
+    run(with_state(&mut teamster(args), claude))
+}
+
+/// The numbers of a log's entries are those from 1 on, without gaps.
+fn assert_no_gaps(log: &str) {
+    for (line, expected) in log.lines().zip(1_u64..) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["seq"], expected, "{line}");
+    }
+}
+
+fn log_file(claude: &Claude, id: &str) -> PathBuf {
+    runs_folder(claude).join(id).join("events.ndjson")
+}
+
+#[test]
+fn the_log_is_the_run_for_every_reader() {
+    let claude = Claude::plays("text", 0);
+    let attached = run(&mut claude.run(["x"]));
+    let id = detach(&claude, ["x"]);
+    let shown = about(&claude, ["attach", &id]);
+    assert_eq!(shown.stdout, attached.stdout);
+    assert_eq!(shown.code, Some(0));
+    let last = |text: &str| text.lines().last().unwrap_or_default().to_owned();
+    assert!(last(&shown.stderr).contains("--resume"), "{}", shown.stderr);
+
+    assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+    // By the beginning of its id, which is enough as long as it is the only one.
+    let log = about(&claude, ["attach", &id[..8], "--json"]);
+    assert_eq!((log.code, &*log.stderr), (Some(0), ""));
+    assert_no_gaps(&log.stdout);
+    assert!(
+        log.stdout
+            .lines()
+            .next()
+            .unwrap()
+            .contains(r#""type":"run:start""#)
+    );
+    assert_eq!(done(&log.stdout).status, RunStatus::Completed);
+    assert_eq!(
+        log.stdout,
+        fs::read_to_string(log_file(&claude, &id)).unwrap()
+    );
+
+    let lines: Vec<_> = log.stdout.lines().collect();
+    let after = about(&claude, ["attach", &id, "--json", "--after", "3"]);
+    assert_eq!(after.stdout.lines().collect::<Vec<_>>(), lines[3..]);
+    let after_end = lines.len().to_string();
+    let nothing = about(&claude, ["attach", &id, "--json", "--after", &after_end]);
+    assert_eq!((nothing.code, &*nothing.stdout), (Some(0), ""));
+}
+
+#[test]
+fn only_the_user_can_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let claude = Claude::new(&silent());
+    let id = detach(&claude, ["x"]);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let folder = runs_folder(&claude).join(&id);
+    assert_eq!((mode(&runs_folder(&claude)), mode(&folder)), (0o700, 0o700));
+    for file in fs::read_dir(&folder).unwrap() {
+        let path = file.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn it_has_a_session_of_its_own_and_no_prompt_in_its_arguments() {
+    let claude = Claude::new(&silent());
+    let secret = "SECRET-OF-THE-PROMPT";
+    let id = detach(&claude, [secret, "--prompt-via", "stdin"]);
+    let report = claude.report();
+    let agent = KillOnDrop::new(report.pid);
+    let runner = report.ppid;
+    let arguments = fs::read_to_string(format!("/proc/{runner}/cmdline")).unwrap();
+    assert!(arguments.contains("--teamster-runner"), "{arguments:?}");
+    assert!(!arguments.contains(secret), "{arguments:?}");
+    let session = |pid: u32| nix::unistd::getsid(Some(Pid::from_raw(pid.cast_signed()))).unwrap();
+    assert_eq!(session(runner).as_raw().cast_unsigned(), runner);
+    // Nothing of the terminal is open in it.
+    for descriptor in 0..3 {
+        let file = fs::read_link(format!("/proc/{runner}/fd/{descriptor}")).unwrap();
+        let own = file.starts_with(runs_folder(&claude)) || file == Path::new("/dev/null");
+        assert!(own, "{}", file.display());
+    }
+    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+    assert!(wait_gone(agent.pid(), LIMIT));
+}
+
+#[test]
+fn attach_follows_and_ctrl_c_ends_only_the_view() {
+    let claude = Claude::new(&silent());
+    let id = detach(&claude, ["x"]);
+    let agent = KillOnDrop::new(claude.report().pid);
+    let mut view = teamster(["attach", &id, "--json"]);
+    let mut view = Running::start(with_state(&mut view, &claude));
+    assert!(view.line().contains(r#""type":"run:start""#));
+    view.signal(Signal::SIGINT);
+    let ended = view.end();
+    assert_eq!(ended.code, Some(130));
+    assert!(
+        ended.stderr.contains(&format!("teamster cancel {id}")),
+        "{}",
+        ended.stderr
+    );
+    assert!(is_alive(agent.pid()));
+
+    let mut view = teamster(["attach", &id, "--json"]);
+    let mut view = Running::start(with_state(&mut view, &claude));
+    view.line();
+    let mut waiting = Running::start(with_state(&mut teamster(["wait", &id]), &claude));
+    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+    let ended = view.end();
+    assert_eq!(ended.code, Some(130));
+    assert_eq!(done(&ended.stdout).status, RunStatus::Aborted);
+    assert_eq!(waiting.end().code, Some(130));
+    assert!(wait_gone(agent.pid(), LIMIT));
+}
+
+#[test]
+fn a_killed_runner_leaves_no_agent_and_a_log_that_gets_its_end_once() {
+    let claude = Claude::new(&silent());
+    let id = detach(&claude, ["x"]);
+    let report = claude.report();
+    let agent = KillOnDrop::new(report.pid);
+    let mut first = teamster(["attach", &id, "--json"]);
+    let mut first = Running::start(with_state(&mut first, &claude));
+    while !first.line().contains(r#""type":"session""#) {}
+    kill(Pid::from_raw(report.ppid.cast_signed()), Signal::SIGKILL).unwrap();
+    // All notice at once: some follow, some come new.
+    let mut others: Vec<_> = (0..4)
+        .map(|_| {
+            let mut command = teamster(["attach", &id, "--json"]);
+            Running::start(with_state(&mut command, &claude))
+        })
+        .collect();
+    assert_eq!(first.end().code, Some(5));
+    assert!(wait_gone(agent.pid(), LIMIT));
+    let log = fs::read_to_string(log_file(&claude, &id)).unwrap();
+    for other in &mut others {
+        let ended = other.end();
+        assert_eq!((ended.code, &ended.stdout), (Some(5), &log));
+    }
+    assert_no_gaps(&log);
+    let result = done(&log);
+    assert_eq!(result.status, RunStatus::Incomplete);
+    assert!(result.session_id.is_some());
+    let errors = events(&log).into_iter().filter_map(|event| match event {
+        AgentEvent::Error(error) => Some(error.error.kind),
+        _ => None,
+    });
+    assert_eq!(errors.collect::<Vec<_>>(), [ErrorKind::Interrupted]);
+    let waited = about(&claude, ["wait", &id]);
+    assert_eq!(waited.code, Some(5));
+    assert!(waited.stderr.contains("was killed"), "{}", waited.stderr);
+}
+
+#[test]
+fn runs_that_are_not_there_or_not_meant() {
+    let claude = Claude::plays("text", 0);
+    let none = about(&claude, ["attach", "nope"]);
+    assert_eq!((none.code, &*none.stdout), (Some(1), ""));
+    assert!(
+        none.stderr.contains("no detached run `nope`"),
+        "{}",
+        none.stderr
+    );
+    for id in ["..", "a/b", ""] {
+        assert_eq!(about(&claude, ["wait", id]).code, Some(1), "{id}");
+    }
+    detach(&claude, ["x", "--run-id", "nightly-1"]);
+    detach(&claude, ["x", "--run-id", "nightly-2"]);
+    let two = about(&claude, ["wait", "night"]);
+    assert_eq!(two.code, Some(1));
+    assert!(
+        two.stderr.contains("nightly-1, nightly-2"),
+        "{}",
+        two.stderr
+    );
+    assert_eq!(
+        about(&claude, ["wait", "nightly-1", "nightly-2"]).code,
+        Some(0)
+    );
+    let ended = about(&claude, ["cancel", "nightly-1"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("has ended"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_cannot_begin_is_an_error_of_the_command() {
+    let claude = Claude::plays("text", 0);
+    let command = |args: &[&str]| {
+        let ended = run(with_state(&mut claude.run(args.iter().copied()), &claude).arg("-d"));
+        assert_eq!(ended.stdout, "", "{args:?}");
+        (ended.code, ended.stderr)
+    };
+    let (code, error) = command(&["x", "--image", "x.bmp"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("x.bmp is not an image"), "{error}");
+    let (code, error) = command(&["x", "--run-id", "a/b"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("cannot be the id"), "{error}");
+    let (code, error) = command(&[" "]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("the prompt is empty"), "{error}");
+    assert_eq!(command(&["x", "--json"]).0, Some(2));
+    // Nothing is left of them.
+    let left = fs::read_dir(runs_folder(&claude)).map_or(0, Iterator::count);
+    assert_eq!(left, 0);
+
+    detach(&claude, ["x", "--run-id", "one"]);
+    let (code, error) = command(&["x", "--run-id", "one"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("exists already"), "{error}");
+
+    let mut nowhere = claude.run(["x", "--detach"]);
+    let ended = run(nowhere.env_remove("HOME").env_remove("XDG_STATE_HOME"));
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("XDG_STATE_HOME"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_failure_has_the_exit_code_of_an_attached_run() {
+    let claude = Claude::new(&Script::new().exit(7));
+    let attached = run(&mut claude.run(["x"]));
+    let id = detach(&claude, ["x", "-o"].into_iter().chain([&*output(&claude)]));
+    let waited = about(&claude, ["wait", &id]);
+    assert_eq!(waited.code, attached.code);
+    assert!(waited.stderr.starts_with("error: "), "{}", waited.stderr);
+}
+
+fn output(claude: &Claude) -> String {
+    claude.path("answer").display().to_string()
+}
+
+#[test]
+fn the_answer_goes_to_a_file() {
+    let claude = Claude::plays("text", 0);
+    let id = detach(&claude, ["x", "-o", &output(&claude)]);
+    assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+    let log = fs::read_to_string(log_file(&claude, &id)).unwrap();
+    let answer = done(&log).final_message.unwrap();
+    // It is written when the run is over.
+    let file = claude.path("answer");
+    assert!(wait_until(LIMIT, || fs::read_to_string(&file)
+        .is_ok_and(|it| !it.is_empty())));
+    assert_eq!(
+        fs::read_to_string(file).unwrap().trim_end(),
+        answer.trim_end()
+    );
+}

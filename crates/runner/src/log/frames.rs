@@ -1,0 +1,119 @@
+//! Deltas of text that come close together, as one entry.
+
+use std::mem;
+use std::time::{Duration, Instant};
+
+use teamster_core::AgentEvent;
+use teamster_orchestrator::{RunEvent, RunLogEntry};
+
+/// How long a delta may wait for the next one.
+const FRAME: Duration = Duration::from_millis(100);
+/// A frame with this much text waits no longer, in bytes.
+const FULL: usize = 64 * 1024;
+
+/// Joins deltas of one message. Nothing else is changed, and the order of all else is kept.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    /// Deltas of different messages or kinds, in the order of their beginnings.
+    pending: Vec<RunLogEntry>,
+    bytes: usize,
+    due: Option<Instant>,
+}
+
+impl Frames {
+    /// Takes an entry; those that are complete go to `out`.
+    pub(super) fn push(&mut self, entry: RunLogEntry, now: Instant, out: &mut Vec<RunLogEntry>) {
+        let Some(text) = delta(&entry) else {
+            self.flush(out);
+            out.push(entry);
+            return;
+        };
+        self.bytes += text.len();
+        // Only the last of its kind: two messages in turn stay in turn.
+        let last = (self.pending.iter_mut().rev()).find(|pending| same_kind(pending, &entry));
+        let joined = last.is_some_and(|last| same_message(last, &entry) && join(last, text));
+        if !joined {
+            self.pending.push(entry);
+        }
+        let due = *self.due.get_or_insert(now + FRAME);
+        if self.bytes >= FULL || now >= due {
+            self.flush(out);
+        }
+    }
+
+    /// Gives all that waits.
+    pub(super) fn flush(&mut self, out: &mut Vec<RunLogEntry>) {
+        out.append(&mut self.pending);
+        self.bytes = 0;
+        self.due = None;
+    }
+
+    /// When what waits has to go out.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+/// The text of an entry that can be joined with others. One with its native line cannot.
+fn delta(entry: &RunLogEntry) -> Option<&str> {
+    match entry {
+        RunLogEntry::Agent(entry) if entry.native.is_some() => None,
+        RunLogEntry::Agent(entry) => match &entry.event {
+            AgentEvent::Text(text) => Some(&text.text),
+            AgentEvent::Thinking(thinking) => Some(&thinking.text),
+            _ => None,
+        },
+        RunLogEntry::Run(entry) => match &entry.event {
+            RunEvent::Chunk { content, .. } => Some(content),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn same_kind(a: &RunLogEntry, b: &RunLogEntry) -> bool {
+    match (a, b) {
+        (RunLogEntry::Agent(a), RunLogEntry::Agent(b)) => {
+            mem::discriminant(&a.event) == mem::discriminant(&b.event)
+        }
+        (RunLogEntry::Run(_), RunLogEntry::Run(_)) => true,
+        _ => false,
+    }
+}
+
+fn same_message(a: &RunLogEntry, b: &RunLogEntry) -> bool {
+    match (a, b) {
+        (RunLogEntry::Agent(a), RunLogEntry::Agent(b)) => {
+            let key = |event: &AgentEvent| match event {
+                AgentEvent::Text(text) => {
+                    Some((text.message_id.clone(), text.parent_tool_id.clone()))
+                }
+                AgentEvent::Thinking(it) => {
+                    Some((it.message_id.clone(), it.parent_tool_id.clone()))
+                }
+                _ => None,
+            };
+            a.attempt == b.attempt && key(&a.event) == key(&b.event)
+        }
+        (RunLogEntry::Run(a), RunLogEntry::Run(b)) => a.attempt == b.attempt,
+        _ => false,
+    }
+}
+
+/// Adds the text to the entry's; whether it has one.
+fn join(entry: &mut RunLogEntry, text: &str) -> bool {
+    let own = match entry {
+        RunLogEntry::Agent(entry) => match &mut entry.event {
+            AgentEvent::Text(own) => &mut own.text,
+            AgentEvent::Thinking(own) => &mut own.text,
+            _ => return false,
+        },
+        RunLogEntry::Run(entry) => match &mut entry.event {
+            RunEvent::Chunk { content, .. } => content,
+            _ => return false,
+        },
+        _ => return false,
+    };
+    own.push_str(text);
+    true
+}

@@ -1,0 +1,107 @@
+//! One line of a log.
+
+use serde::Deserialize;
+use teamster_orchestrator::RunLogEntry;
+
+/// How every entry begins.
+const HEAD: &[u8] = br#"{"seq":"#;
+
+/// One entry as it stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    pub(super) seq: u64,
+    pub(super) json: Vec<u8>,
+}
+
+impl LogLine {
+    /// The entry's number.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The entry's bytes, without the end of the line.
+    pub fn json(&self) -> &[u8] {
+        &self.json
+    }
+
+    /// The entry. One that only a newer version knows is read as an event that is `Newer`, and so is `reset`,
+    /// which stands for entries that were pruned.
+    pub fn entry(&self) -> serde_json::Result<RunLogEntry> {
+        serde_json::from_slice(&self.json)
+    }
+
+    /// The event's type on the wire, such as `text` or `run:start`.
+    pub fn type_name(&self) -> String {
+        type_of(&self.json).unwrap_or_default()
+    }
+
+    /// Whether it is the last entry of a log.
+    pub fn is_end(&self) -> bool {
+        is_end(&self.json)
+    }
+}
+
+/// The number of the entry that begins with these bytes; they need not be all of it.
+pub(super) fn seq_of(head: &[u8]) -> Option<u64> {
+    let digits = head.strip_prefix(HEAD)?;
+    let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
+    std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
+}
+
+/// The most bytes that [`seq_of`] needs.
+pub(super) const HEAD_BYTES: usize = HEAD.len() + 21;
+
+fn type_of(json: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Type {
+        r#type: String,
+    }
+    serde_json::from_slice::<Type>(json)
+        .ok()
+        .map(|it| it.r#type)
+}
+
+/// Whether this entry is the last one of a log.
+pub(crate) fn is_end(json: &[u8]) -> bool {
+    // Most entries are ruled out without a parser.
+    memchr::memmem::find(json, br#""type":"done""#).is_some()
+        && type_of(json).as_deref() == Some("done")
+}
+
+/// Whether these bytes are a whole entry: a power cut can leave anything at the end of a file.
+pub(super) fn is_entry(json: &[u8]) -> bool {
+    seq_of(json).is_some() && serde_json::from_slice::<serde::de::IgnoredAny>(json).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_is_read_from_the_beginning_of_a_line() {
+        for (head, seq) in [
+            (r#"{"seq":1,"atMs":2"#, Some(1)),
+            (r#"{"seq":18446744073709551615,"#, Some(u64::MAX)),
+            (r#"{"seq":18446744073709551616,"#, None),
+            (r#"{"seq":12"#, None),
+            (r#"{"seq":,"#, None),
+            (r#"{"atMs":1"#, None),
+            ("\0\0\0", None),
+            ("", None),
+        ] {
+            assert_eq!(seq_of(head.as_bytes()), seq, "{head}");
+        }
+    }
+
+    #[test]
+    fn only_the_event_done_is_an_end() {
+        assert!(is_end(
+            br#"{"seq":3,"atMs":1,"attempt":1,"type":"done","result":{}}"#
+        ));
+        let text = br#"{"seq":3,"atMs":1,"attempt":1,"type":"tool_use","input":{"type":"done"}}"#;
+        assert!(!is_end(text));
+        assert!(!is_end(
+            br#"{"seq":3,"type":"text","text":"\"type\":\"done\""}"#
+        ));
+    }
+}

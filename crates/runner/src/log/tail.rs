@@ -1,0 +1,40 @@
+//! The end of a log, whatever a writer that was killed or a power cut has left there.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::line::{LogLine, is_entry, seq_of};
+
+/// Where the last whole entry of the file ends, and that entry.
+pub(crate) fn last_entry(file: &File) -> io::Result<(u64, Option<LogLine>)> {
+    let mut end = file.metadata()?.len();
+    loop {
+        // Behind the last end of a line there is nothing, or what is left of a line.
+        let Some(newline) = newline_before(file, end)? else {
+            return Ok((0, None));
+        };
+        let start = newline_before(file, newline)?.map_or(0, |at| at + 1);
+        let mut json = vec![0; usize::try_from(newline - start).map_err(io::Error::other)?];
+        file.read_exact_at(&mut json, start)?;
+        if let (Some(seq), true) = (seq_of(&json), is_entry(&json)) {
+            return Ok((newline + 1, Some(LogLine { seq, json })));
+        }
+        end = newline;
+    }
+}
+
+/// The offset of the last `\n` before `end`.
+fn newline_before(file: &File, mut end: u64) -> io::Result<Option<u64>> {
+    let mut piece = vec![0; 16 * 1024];
+    while end > 0 {
+        let start = end.saturating_sub(piece.len() as u64);
+        let piece = &mut piece[..usize::try_from(end - start).map_err(io::Error::other)?];
+        file.read_exact_at(piece, start)?;
+        if let Some(at) = memchr::memrchr(b'\n', piece) {
+            return Ok(Some(start + at as u64));
+        }
+        end = start;
+    }
+    Ok(None)
+}

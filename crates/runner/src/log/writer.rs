@@ -1,0 +1,266 @@
+//! Writing a log.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::Serialize;
+use teamster_core::Id;
+use teamster_core::time::epoch_ms;
+use teamster_orchestrator::RunLogEntry;
+
+use super::FILE;
+use super::frames::Frames;
+use super::line::{is_end, seq_of};
+use super::tail::last_entry;
+
+/// How much a log may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogLimits {
+    /// The most bytes of the file. Beyond it the older half of the entries is removed, and one `reset` entry
+    /// takes their place. 1 GiB.
+    pub bytes: u64,
+}
+
+impl Default for LogLimits {
+    fn default() -> Self {
+        Self { bytes: 1 << 30 }
+    }
+}
+
+/// How far a log has been written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Position {
+    /// The number of the newest entry; 0 if there is none.
+    pub seq: u64,
+    /// The log has its end.
+    pub ended: bool,
+}
+
+/// The one writer of a log. The lock of the run's folder is its caller's.
+///
+/// Deltas of one message that come within 100 ms are one entry; all else is written as it comes. Entries get
+/// their numbers here, because of that.
+#[derive(Debug)]
+pub struct RunLogWriter {
+    path: PathBuf,
+    file: File,
+    limits: LogLimits,
+    frames: Frames,
+    /// Entries that are complete and have no number yet.
+    complete: Vec<RunLogEntry>,
+    /// Lines that are not in the file yet.
+    unwritten: Vec<u8>,
+    /// The newest entry of all, unwritten ones included.
+    newest: Position,
+    /// The newest entry in the file.
+    written: Position,
+    /// The length of the file up to that entry.
+    len: u64,
+    /// Beyond this length the file is pruned.
+    prune_at: u64,
+}
+
+impl RunLogWriter {
+    /// A writer that goes on with the log in this folder, or begins it. What a writer that was killed has left
+    /// of its last line is removed.
+    pub(crate) fn open(folder: &Path, limits: LogLimits) -> io::Result<Self> {
+        let path = folder.join(FILE);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)?;
+        let (len, last) = last_entry(&file)?;
+        let written = last.map_or_else(Position::default, |last| Position {
+            seq: last.seq(),
+            ended: last.is_end(),
+        });
+        if len < file.metadata()?.len() {
+            file.set_len(len)?;
+        }
+        Ok(Self {
+            path,
+            file,
+            limits,
+            frames: Frames::default(),
+            complete: Vec::new(),
+            unwritten: Vec::new(),
+            newest: written,
+            written,
+            len,
+            prune_at: limits.bytes,
+        })
+    }
+
+    /// The same log after its folder was renamed.
+    pub(crate) fn moved_to(mut self, folder: &Path) -> Self {
+        self.path = folder.join(FILE);
+        self
+    }
+
+    /// Takes an entry. It is in the file after the next [`flush`](Self::flush), unless it is a delta that waits
+    /// for others until [`due`](Self::due).
+    pub fn push(&mut self, entry: RunLogEntry) {
+        let mut complete = std::mem::take(&mut self.complete);
+        self.frames.push(entry, Instant::now(), &mut complete);
+        self.number(&mut complete);
+        self.complete = complete;
+    }
+
+    /// When deltas that wait have to be written.
+    pub fn due(&self) -> Option<Instant> {
+        self.frames.due()
+    }
+
+    /// Whether something waits that [`flush`](Self::flush) would write now.
+    pub fn has_unwritten(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
+    /// Ends the wait of deltas.
+    pub fn end_frame(&mut self) {
+        let mut complete = std::mem::take(&mut self.complete);
+        self.frames.flush(&mut complete);
+        self.number(&mut complete);
+        self.complete = complete;
+    }
+
+    /// Hands to the operating system what is complete. After an error nothing is lost: the next call writes
+    /// the same bytes to the same place.
+    pub fn flush(&mut self) -> io::Result<Position> {
+        if !self.unwritten.is_empty() {
+            self.file.write_all_at(&self.unwritten, self.len)?;
+            self.len += self.unwritten.len() as u64;
+            self.unwritten.clear();
+            self.unwritten.shrink_to(64 * 1024);
+            self.written = self.newest;
+            if self.len > self.prune_at {
+                // The entries are written, whatever comes of this; without room for a copy it is tried again
+                // when the log has grown some more.
+                let _ = self.prune();
+                self.prune_at = self.limits.bytes.max(self.len + self.limits.bytes / 4);
+            }
+        }
+        Ok(self.written)
+    }
+
+    /// The newest entry in the file.
+    pub fn written(&self) -> Position {
+        self.written
+    }
+
+    /// Drops what could not be written, so that what comes follows the last entry in the file.
+    pub fn discard_unwritten(&mut self) {
+        self.frames = Frames::default();
+        self.unwritten.clear();
+        self.newest = self.written;
+    }
+
+    /// Has the disk keep what was written, also if the machine loses its power.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Gives entries their numbers and turns them into lines.
+    fn number(&mut self, entries: &mut Vec<RunLogEntry>) {
+        for mut entry in entries.drain(..) {
+            let seq = self.newest.seq + 1;
+            match &mut entry {
+                RunLogEntry::Agent(entry) => entry.seq = seq,
+                RunLogEntry::Run(entry) => entry.seq = seq,
+                _ => {}
+            }
+            let before = self.unwritten.len();
+            // Strings, numbers and maps with text for keys: these cannot fail, and a vector takes all.
+            if serde_json::to_writer(&mut self.unwritten, &entry).is_err() {
+                self.unwritten.truncate(before);
+                continue;
+            }
+            self.newest = Position {
+                seq,
+                ended: is_end(&self.unwritten[before..]),
+            };
+            self.unwritten.push(b'\n');
+        }
+    }
+
+    /// Removes the older half of the entries. Readers that have the file open read it to its end first.
+    fn prune(&mut self) -> io::Result<()> {
+        let half = self.len / 2;
+        let Some((start, first)) = first_entry_from(&self.file, half, self.len)? else {
+            return Ok(());
+        };
+        let draft = self.path.with_extension("new");
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&draft)?;
+        let copied = (|| {
+            // It has the number of the last entry that it stands for, so there is no gap.
+            let reset = serde_json::to_vec(&ResetLine {
+                seq: first - 1,
+                at_ms: epoch_ms(),
+                run_id: run_id_of(&self.path),
+                attempt: 1,
+                r#type: "reset",
+            })?;
+            file.write_all(&reset)?;
+            file.write_all(b"\n")?;
+            let mut old = &self.file;
+            old.seek(SeekFrom::Start(start))?;
+            io::copy(&mut old.take(self.len - start), &mut file)?;
+            file.sync_data()?;
+            std::fs::rename(&draft, &self.path)
+        })();
+        if let Err(error) = copied {
+            // The log is as it was.
+            let _ = std::fs::remove_file(&draft);
+            return Err(error);
+        }
+        self.len = file.metadata()?.len();
+        self.file = file;
+        Ok(())
+    }
+}
+
+/// The entry that stands for those that were pruned.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResetLine {
+    seq: u64,
+    at_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<Id>,
+    attempt: u32,
+    r#type: &'static str,
+}
+
+/// The run whose log this is: its folder has the run's id for a name.
+fn run_id_of(log: &Path) -> Option<Id> {
+    Some(log.parent()?.file_name()?.to_str()?.into())
+}
+
+/// The first entry that begins behind `from`: its offset and number.
+fn first_entry_from(file: &File, from: u64, len: u64) -> io::Result<Option<(u64, u64)>> {
+    let mut reader = io::BufReader::new(file);
+    reader.seek(SeekFrom::Start(from))?;
+    let mut skipped = Vec::new();
+    io::BufRead::read_until(&mut reader, b'\n', &mut skipped)?;
+    let start = from + skipped.len() as u64;
+    if start >= len {
+        return Ok(None);
+    }
+    let mut line = Vec::new();
+    io::BufRead::read_until(&mut reader, b'\n', &mut line)?;
+    Ok(seq_of(&line).filter(|seq| *seq > 1).map(|seq| (start, seq)))
+}

@@ -1,0 +1,159 @@
+//! What clients and runners say to each other: one JSON object a line, in both directions.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use teamster_core::{Id, PermissionAnswer, PermissionRequest, ToolKind};
+
+use crate::RefusalCode;
+
+/// What a client wants of a runner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "command",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+#[non_exhaustive]
+pub enum Command {
+    /// Say the number of the newest entry, now and whenever it changes. Many [`Reply::Position`].
+    Follow,
+    /// Stop the run; with `kill` at once, by force.
+    Cancel {
+        /// Without letting the CLI clean up.
+        #[serde(default)]
+        kill: bool,
+    },
+    /// The requests that wait for an answer. One [`Reply::Requests`].
+    Requests,
+    /// An answer to a request.
+    Answer {
+        /// Its id.
+        request_id: String,
+        /// The answer.
+        answer: Answer,
+    },
+    /// What only a newer version knows.
+    #[serde(other)]
+    Other,
+}
+
+/// An answer to a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "decision",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+#[non_exhaustive]
+pub enum Answer {
+    /// Allow it, this once.
+    Allow,
+    /// Allow it, and what is like it in this session.
+    AllowAlways,
+    /// Allow it with this input in the place of the agent's, or answer the question of an MCP server.
+    AllowWith {
+        /// The input.
+        input: Value,
+    },
+    /// Deny it.
+    Deny {
+        /// Why, for the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}
+
+impl From<Answer> for PermissionAnswer {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Allow => Self::Allow,
+            Answer::AllowAlways => Self::AllowAlways,
+            Answer::AllowWith { input } => Self::AllowWith(input),
+            Answer::Deny { reason } => Self::Deny(reason),
+        }
+    }
+}
+
+/// What a runner says to a client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "reply",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+#[non_exhaustive]
+pub enum Reply {
+    /// It is done.
+    Done,
+    /// The number of the newest entry of the log.
+    Position {
+        /// 0 if there is none.
+        seq: u64,
+    },
+    /// The requests that wait.
+    Requests {
+        /// In the order in which they came.
+        requests: Vec<PendingRequest>,
+    },
+    /// It is not done.
+    Refused {
+        /// Why, as a word for programs.
+        code: RefusalCode,
+        /// Why.
+        message: String,
+    },
+    /// What only a newer version knows.
+    #[serde(other)]
+    Other,
+}
+
+/// A request that waits for an answer: a tool that wants permission, or the question of an MCP server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PendingRequest {
+    /// Its id: that of the run, `/`, and a number.
+    pub request_id: String,
+    /// The run.
+    pub run_id: String,
+    /// The tool, in the CLI's own name.
+    pub tool_name: String,
+    /// The call of the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<Id>,
+    /// What kind of tool it is.
+    pub kind: ToolKind,
+    /// What the tool is to do.
+    pub input: Value,
+    /// What the CLI says about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The JSON Schema of the answer that an MCP server asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// Whether an input can be given with the answer.
+    pub takes_input: bool,
+    /// When it came, in milliseconds since the Unix epoch.
+    pub asked_at: u64,
+    /// When it is denied without an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+}
+
+impl PendingRequest {
+    pub(crate) fn new(request_id: String, run_id: &str, request: PermissionRequest) -> Self {
+        Self {
+            request_id,
+            run_id: run_id.to_owned(),
+            tool_name: request.tool_name,
+            tool_id: request.tool_id,
+            kind: request.kind,
+            input: request.input,
+            message: request.message,
+            schema: request.schema,
+            takes_input: request.takes_input,
+            asked_at: teamster_core::time::epoch_ms(),
+            expires_at: None,
+        }
+    }
+}

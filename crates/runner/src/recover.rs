@@ -1,0 +1,138 @@
+//! The end of a log whose writer was killed.
+
+use std::fs::File;
+use std::path::Path;
+
+use teamster_core::time::epoch_ms;
+use teamster_core::{
+    AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Id, LogEntry, RunResult, RunStatus,
+};
+use teamster_core::{TextLedger, ToolLedger};
+use teamster_orchestrator::{RunEvent, RunLogEntry};
+
+use crate::log::{FILE, LogLine, last_entry};
+use crate::{LogLimits, RunLogReader, RunLogWriter, RunsError};
+
+/// The last whole entry of the log in this folder.
+pub(crate) fn last_line(folder: &Path) -> Result<Option<LogLine>, RunsError> {
+    let path = folder.join(FILE);
+    let last = File::open(&path).and_then(|file| last_entry(&file));
+    Ok(last.map_err(RunsError::io("read", &path))?.1)
+}
+
+/// Appends `error` and `done`. The lock of the folder is the caller's.
+pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
+    let path = folder.join(FILE);
+    let mut log =
+        RunLogWriter::open(folder, LogLimits::default()).map_err(RunsError::io("open", &path))?;
+    let known = Known::read(folder)?;
+    let error = AgentError::new(
+        ErrorCode::Interrupted,
+        ErrorKind::Interrupted,
+        "the runner of this run was killed or its machine went down: what the agent did until then is \
+         done; go on with its session, or start over",
+    );
+    let template = known.template(folder);
+    let done = AgentEvent::Done(Done::new(Box::new(known.into_result(error.clone()))));
+    for event in [AgentEvent::error(error), done] {
+        let mut entry = template.clone();
+        entry.event = event;
+        log.push(RunLogEntry::Agent(entry));
+    }
+    log.flush()
+        .and_then(|_| log.sync())
+        .map_err(RunsError::io("write", &path))
+}
+
+/// What a log without its end says of the run.
+#[derive(Default)]
+struct Known {
+    started_at: Option<u64>,
+    last_at: u64,
+    attempt: u32,
+    text: TextLedger,
+    tools: ToolLedger,
+    result: RunResult,
+}
+
+impl Known {
+    fn read(folder: &Path) -> Result<Self, RunsError> {
+        let mut reader = RunLogReader::open(folder, 0)?;
+        let mut known = Self {
+            attempt: 1,
+            ..Self::default()
+        };
+        while let Some(line) = reader.next_line()? {
+            // What only a newer version can read says nothing to this one.
+            if let Ok(entry) = line.entry() {
+                known.take(entry);
+            }
+        }
+        Ok(known)
+    }
+
+    fn take(&mut self, entry: RunLogEntry) {
+        self.started_at.get_or_insert(entry.at_ms());
+        self.last_at = self.last_at.max(entry.at_ms());
+        match entry {
+            RunLogEntry::Agent(entry) => {
+                self.attempt = entry.attempt;
+                self.event(entry.event);
+            }
+            RunLogEntry::Run(entry) => {
+                if let RunEvent::Start {
+                    session_id, model, ..
+                } = entry.event
+                {
+                    self.result.session_id = session_id.or(self.result.session_id.take());
+                    self.result.model = model.or(self.result.model.take());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, event: AgentEvent) {
+        self.text.event(&event);
+        match event {
+            AgentEvent::Session(session) => {
+                self.result.model = session.model.or(self.result.model.take());
+                self.result.session_id = Some(session.session_id);
+            }
+            AgentEvent::ToolUse(tool) => {
+                self.tools.start(&tool.tool_id, &tool.tool_name);
+            }
+            AgentEvent::ToolResult(tool) => {
+                self.tools.end(&tool.tool_id);
+            }
+            AgentEvent::Usage(report) => {
+                self.result.usage = Some(report.usage);
+                self.result.total_cost_usd = report.cost_usd.or(self.result.total_cost_usd);
+            }
+            AgentEvent::Error(error) => self.result.errors.push(error.error),
+            _ => {}
+        }
+    }
+
+    /// An entry like those before it.
+    fn template(&self, folder: &Path) -> LogEntry {
+        let id = folder.file_name().and_then(|name| name.to_str());
+        let mut entry = LogEntry::from(AgentEvent::Newer);
+        entry.run_id = id.map(Id::from);
+        entry.at_ms = epoch_ms();
+        entry.attempt = self.attempt;
+        entry
+    }
+
+    fn into_result(self, error: AgentError) -> RunResult {
+        let mut result = self.result;
+        result.status = RunStatus::Incomplete;
+        result.duration_ms = self.last_at - self.started_at.unwrap_or(self.last_at);
+        result.final_message = self.text.last_message();
+        result.pieces = self.text.text_pieces();
+        result.text = self.text.into_text();
+        result.open_tool_ids = self.tools.into_open();
+        result.errors.push(error);
+        result
+    }
+}

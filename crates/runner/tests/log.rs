@@ -1,0 +1,244 @@
+//! Logs: whatever is left of one, and whoever reads it when.
+#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
+
+use std::fs;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use teamster_core::{AgentEvent, LogEntry, RunResult, Text, ToolKind, ToolUse};
+use teamster_orchestrator::RunLogEntry;
+use teamster_runner::client::Follow;
+use teamster_runner::{LogLimits, NewRun, RunFolder, RunInfo, RunState, Runs, RunsError};
+
+fn text(text: &str) -> RunLogEntry {
+    RunLogEntry::Agent(AgentEvent::Text(Text::new(text).message_id("m")).into())
+}
+
+fn tool(id: u64, input: &str) -> RunLogEntry {
+    let tool = ToolUse::new(
+        "Bash",
+        id.to_string(),
+        ToolKind::Execute,
+        Value::from(input),
+    );
+    RunLogEntry::Agent(AgentEvent::ToolUse(Box::new(tool)).into())
+}
+
+fn done() -> RunLogEntry {
+    let done = teamster_core::Done::new(Box::new(RunResult::default()));
+    RunLogEntry::Agent(LogEntry::from(AgentEvent::Done(done)))
+}
+
+fn accept(runs: &Runs, id: &str) -> NewRun {
+    runs.accept(&RunInfo::new(id, "claude"), LogLimits::default())
+        .unwrap()
+}
+
+/// The numbers and types of the log's entries behind `after`.
+fn entries(run: &RunFolder, after: u64) -> Vec<(u64, String)> {
+    let mut reader = run.log(after).unwrap();
+    let mut entries = Vec::new();
+    while let Some(line) = reader.next_line().unwrap() {
+        entries.push((line.seq(), line.type_name()));
+    }
+    entries
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A writer that was killed leaves any part of its last lines, and a power cut anything behind them.
+    #[test]
+    fn a_log_is_whole_up_to_any_cut(
+        sizes in prop::collection::vec(0_usize..3_000, 1..30),
+        cut in 0.0_f64..1.0,
+        garbage in prop::option::of(prop::collection::vec(any::<u8>(), 1..40)),
+        after in 0_u64..40,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let mut run = accept(&runs, "r");
+        for (id, size) in (1..).zip(&sizes) {
+            run.log.push(tool(id, &"x".repeat(*size)));
+        }
+        run.log.flush().unwrap();
+        drop(run);
+
+        let file = dir.path().join("r/events.ndjson");
+        let mut bytes = fs::read(&file).unwrap();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        bytes.truncate((bytes.len() as f64 * cut) as usize);
+        let whole = bytes.split(|byte| *byte == b'\n').skip(1).count() as u64;
+        bytes.extend(garbage.into_iter().flatten().filter(|byte| *byte != b'\n'));
+        fs::write(&file, bytes).unwrap();
+
+        // A reader sees what is whole and nothing else, before and after the end is appended.
+        let run = runs.find("r").unwrap();
+        let seen: Vec<_> = entries(&run, 0).into_iter().map(|(seq, _)| seq).collect();
+        prop_assert_eq!(&seen, &(1..=whole).collect::<Vec<_>>());
+        for _ in 0..2 {
+            prop_assert_eq!(run.settle().unwrap(), RunState::Ended);
+            let seen = entries(&run, 0);
+            let numbers: Vec<_> = seen.iter().map(|(seq, _)| *seq).collect();
+            prop_assert_eq!(numbers, (1..=whole + 2).collect::<Vec<_>>());
+            let kinds: Vec<_> = seen.iter().map(|(_, kind)| &**kind).collect();
+            prop_assert_eq!(&kinds[kinds.len() - 2..], ["error", "done"]);
+            let rest: Vec<_> = seen.into_iter().filter(|(seq, _)| *seq > after).collect();
+            prop_assert_eq!(entries(&run, after), rest);
+        }
+    }
+
+    /// A pruned log has one `reset` for what is gone, and no gap.
+    #[test]
+    fn a_log_that_grows_too_large_loses_its_older_half(
+        sizes in prop::collection::vec(0_usize..2_000, 1..120),
+        every in 1_usize..10,
+        after in 0_u64..120,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let mut limits = LogLimits::default();
+        limits.bytes = 8_000;
+        let mut run = runs.accept(&RunInfo::new("r", "claude"), limits).unwrap();
+        let folder = run.folder.clone();
+        // One reads from the start on, and misses nothing although files are replaced.
+        let mut early = folder.log(0).unwrap();
+        let mut seen = Vec::new();
+        for (id, size) in (1..).zip(&sizes) {
+            run.log.push(tool(id, &"x".repeat(*size)));
+            if id % every as u64 == 0 {
+                run.log.flush().unwrap();
+                while let Some(line) = early.next_line().unwrap() {
+                    seen.push((line.seq(), line.type_name()));
+                }
+            }
+        }
+        run.log.push(done());
+        run.log.flush().unwrap();
+        while let Some(line) = early.next_line().unwrap() {
+            seen.push((line.seq(), line.type_name()));
+        }
+        let count = sizes.len() as u64 + 1;
+        // It may be behind by a pruning, but then it is told of the gap.
+        let first_after = |seen: &[(u64, String)]| seen.windows(2).all(|pair| {
+            pair[1].0 == pair[0].0 + 1 || pair[1].1 == "reset"
+        });
+        prop_assert!(first_after(&seen), "{seen:?}");
+        prop_assert_eq!(seen.last().unwrap(), &(count, "done".to_owned()));
+
+        let late = entries(&folder, after);
+        let whole = entries(&folder, 0);
+        let resets = whole.iter().filter(|(_, kind)| kind == "reset").count();
+        prop_assert!(resets <= 1 && (resets == 0 || whole[0].1 == "reset"));
+        prop_assert!(resets == 1 || whole[0].0 == 1);
+        let numbers: Vec<_> = whole.iter().map(|(seq, _)| *seq).collect();
+        prop_assert_eq!(&numbers, &(numbers[0]..=count).collect::<Vec<_>>());
+        let rest: Vec<_> = whole.into_iter().filter(|(seq, _)| *seq > after).collect();
+        prop_assert_eq!(late, rest);
+        prop_assert!(fs::metadata(dir.path().join("r/events.ndjson")).unwrap().len() < 14_000);
+    }
+}
+
+#[test]
+fn deltas_of_a_message_that_come_together_are_one_entry() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = accept(&Runs::at(dir.path()), "r");
+    for delta in ["a", "b", "c"] {
+        run.log.push(text(delta));
+    }
+    assert!(!run.log.has_unwritten());
+    let due = run.log.due().unwrap();
+    assert!(due <= std::time::Instant::now() + Duration::from_millis(100));
+    // All else ends the wait, and keeps its place.
+    run.log.push(tool(1, ""));
+    run.log.push(text("d"));
+    run.log.end_frame();
+    assert_eq!(run.log.flush().unwrap().seq, 3);
+    let text = fs::read_to_string(dir.path().join("r/events.ndjson")).unwrap();
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    let texts: Vec<_> = lines.iter().map(|it| it["text"].as_str()).collect();
+    assert_eq!(texts, [Some("abc"), None, Some("d")]);
+}
+
+#[test]
+fn what_the_log_knows_is_in_the_result_of_a_killed_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    let mut run = accept(&runs, "r");
+    let session = teamster_core::Session::new("s-1").model("m-1");
+    run.log.push(RunLogEntry::Agent(
+        AgentEvent::Session(Box::new(session)).into(),
+    ));
+    run.log.push(text("so far"));
+    run.log.push(tool(7, ""));
+    run.log.flush().unwrap();
+    let folder = run.folder.clone();
+    assert_eq!(folder.settle().unwrap(), RunState::Live);
+    drop(run);
+    let end = block_on(Follow::end(folder)).unwrap().unwrap();
+    let RunLogEntry::Agent(entry) = end.entry().unwrap() else {
+        panic!("{end:?}");
+    };
+    let AgentEvent::Done(done) = entry.event else {
+        panic!("{entry:?}");
+    };
+    assert_eq!(done.result.text, "so far");
+    assert_eq!(done.result.session_id.as_deref(), Some("s-1"));
+    assert_eq!(done.result.model.as_deref(), Some("m-1"));
+    assert_eq!(done.result.open_tool_ids, ["7".into()]);
+    assert_eq!(done.result.status, teamster_core::RunStatus::Incomplete);
+    assert_eq!(entry.run_id.as_deref(), Some("r"));
+}
+
+#[test]
+fn an_id_is_taken_once_and_cannot_leave_the_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    drop(accept(&runs, "r"));
+    let again = runs.accept(&RunInfo::new("r", "claude"), LogLimits::default());
+    assert!(matches!(again, Err(RunsError::Exists { .. })), "{again:?}");
+    for id in ["", ".", "..", "a/b", ".x", "a\n"] {
+        let refused = runs.accept(&RunInfo::new(id, "claude"), LogLimits::default());
+        assert!(
+            matches!(refused, Err(RunsError::InvalidId { .. })),
+            "{id:?}"
+        );
+        assert!(
+            matches!(runs.find(id), Err(RunsError::NotFound { .. })),
+            "{id:?}"
+        );
+    }
+    assert_eq!(runs.list().unwrap().len(), 1);
+}
+
+#[test]
+fn a_run_that_has_ended_can_be_removed_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    let run = accept(&runs, "r");
+    assert!(!run.folder.clone().remove().unwrap());
+    drop(run);
+    assert!(runs.find("r").unwrap().remove().unwrap());
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_path_of_the_folder_may_be_longer_than_that_of_a_socket() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("x".repeat(120)).join("y".repeat(120));
+    let run = accept(&Runs::at(root), &"z".repeat(100));
+    assert_eq!(run.folder.settle().unwrap(), RunState::Live);
+}

@@ -1,0 +1,155 @@
+//! Requests that wait, answered by any client of the runner's socket.
+#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
+
+use std::time::Duration;
+
+use serde_json::json;
+use teamster_core::{
+    AbortHandle, AgentEvent, Decision, Permission, PermissionAnswer, PermissionPolicy,
+    PermissionRequest, ToolKind,
+};
+use teamster_runner::client;
+use teamster_runner::protocol::Answer;
+use teamster_runner::server::{Control, serve};
+use teamster_runner::{
+    LogLimits, NewRun, Position, RefusalCode, Requests, RunFolder, RunInfo, Runs, RunsError,
+};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// How long anything may take that should take no time.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// A runner that serves, with nothing to do.
+struct Runner {
+    _dir: tempfile::TempDir,
+    _run: (watch::Sender<Position>, teamster_runner::RunLock),
+    folder: RunFolder,
+    requests: Requests,
+    abort: AbortHandle,
+}
+
+fn runner() -> Runner {
+    let dir = tempfile::tempdir().unwrap();
+    let info = RunInfo::new("r", "claude");
+    let run = Runs::at(dir.path()).accept(&info, LogLimits::default());
+    let NewRun {
+        folder,
+        listener,
+        lock,
+        ..
+    } = run.unwrap();
+    let (position, receiver) = watch::channel(Position::default());
+    let (requests, abort) = (Requests::default(), AbortHandle::default());
+    tokio::spawn(serve(
+        listener,
+        Control::new(receiver, abort.clone(), requests.clone()),
+    ));
+    Runner {
+        _dir: dir,
+        _run: (position, lock),
+        folder,
+        requests,
+        abort,
+    }
+}
+
+fn ask(
+    policy: &PermissionPolicy,
+    id: u64,
+) -> impl Future<Output = PermissionAnswer> + Send + 'static {
+    let PermissionPolicy::Ask(ask) = policy else {
+        panic!("{policy:?}");
+    };
+    let input = json!({"command": "ls"});
+    let mut request = PermissionRequest::new(id, "Bash", ToolKind::Execute, input);
+    request.tool_id = Some(format!("t{id}").into());
+    ask(request)
+}
+
+fn refusal(result: Result<(), RunsError>) -> RefusalCode {
+    match result {
+        Err(RunsError::Refused { code, .. }) => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_first_answer_counts() {
+    let runner = runner();
+    let (policy, mut events) = runner.requests.policy("r", None, true);
+    let asking = tokio::spawn(ask(&policy, 1));
+    let AgentEvent::Permission(asked) = timeout(LIMIT, events.recv()).await.unwrap().unwrap()
+    else {
+        panic!("no permission");
+    };
+    assert_eq!(
+        (asked.decision, asked.request_id.as_deref()),
+        (Decision::Requested, Some("r/1"))
+    );
+    let waiting = client::requests(&runner.folder).await.unwrap();
+    assert_eq!(waiting.len(), 1);
+    assert_eq!(
+        (&*waiting[0].request_id, &waiting[0].input["command"]),
+        ("r/1", &json!("ls"))
+    );
+    let answer = |id: &'static str, answer| client::answer(&runner.folder, id, answer);
+    let input = json!({});
+    assert_eq!(
+        refusal(answer("r/1", Answer::AllowWith { input }).await),
+        RefusalCode::InvalidAnswer
+    );
+    assert_eq!(
+        refusal(answer("r/2", Answer::Allow).await),
+        RefusalCode::UnknownRequest
+    );
+    let reason = Some("too dangerous".to_owned());
+    answer(
+        "r/1",
+        Answer::Deny {
+            reason: reason.clone(),
+        },
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        refusal(answer("r/1", Answer::Allow).await),
+        RefusalCode::AlreadyAnswered
+    );
+    let answered = timeout(LIMIT, asking).await.unwrap().unwrap();
+    assert_eq!(answered, PermissionAnswer::Deny(reason));
+    assert_eq!(client::requests(&runner.folder).await.unwrap(), []);
+
+    // The engine's own events about it are said once, with its id.
+    let engine = |decision| {
+        let permission = Permission::new("Bash", decision).tool_id("t1");
+        runner
+            .requests
+            .mark(AgentEvent::Permission(Box::new(permission)))
+    };
+    assert_eq!(engine(Decision::Requested), None);
+    let Some(AgentEvent::Permission(denied)) = engine(Decision::Denied) else {
+        panic!("no permission");
+    };
+    assert_eq!(denied.request_id.as_deref(), Some("r/1"));
+}
+
+#[tokio::test]
+async fn without_an_answer_in_time_it_is_denied() {
+    let requests = Requests::default();
+    let limit = Duration::from_millis(1);
+    let (policy, _events) = requests.policy("r", Some(limit), true);
+    let answered = timeout(LIMIT, ask(&policy, 1)).await.unwrap();
+    assert_eq!(
+        answered,
+        PermissionAnswer::Deny(Some("not answered within 0 s".into()))
+    );
+    assert_eq!(requests.pending(), []);
+}
+
+#[tokio::test]
+async fn a_client_can_stop_the_run() {
+    let runner = runner();
+    client::cancel(&runner.folder, false).await.unwrap();
+    assert!(runner.abort.is_aborted());
+}
