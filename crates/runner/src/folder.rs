@@ -14,14 +14,18 @@ use crate::log::FILE;
 use crate::server::Listener;
 use crate::{LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
 
-/// The name of the lock in a run's folder.
+/// The lock that says that the runner lives.
 const LOCK: &str = "lock";
+/// The lock of the reader that appends the end after a killed runner.
+const RECOVERY: &str = "recovery.lock";
 /// The name of the description in a run's folder.
 const INFO: &str = "run.json";
 /// How the name of a folder begins that is not a run (yet).
 const HIDDEN: &str = ".";
-/// How long a reader waits for another one that looks at the same lock.
+/// How long a reader waits for another one that appends the end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it looks meanwhile.
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 /// All runs of a user on this machine.
 #[derive(Debug, Clone)]
@@ -82,7 +86,7 @@ pub enum RunKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunState {
-    /// Its runner lives, or another reader writes the end of its log just now.
+    /// Its runner lives.
     Live,
     /// Its log has its end.
     Ended,
@@ -122,8 +126,7 @@ impl Runs {
                 _ => RunsError::io("make", &draft)(error),
             })?;
         let made = (|| {
-            let lock = open_lock(&draft).map_err(RunsError::io("make", draft.join(LOCK)))?;
-            let lock = lock_exclusively(lock, &draft)?.ok_or_else(|| RunsError::Locked {
+            let lock = lock_exclusively(&draft, LOCK)?.ok_or_else(|| RunsError::Locked {
                 id: info.run_id.clone(),
             })?;
             let listener = Listener::bind(&draft)?;
@@ -294,36 +297,35 @@ impl RunFolder {
     }
 
     /// Where the run stands. If its runner was killed, the log gets its end first.
+    ///
+    /// Only the runner locks the run's lock exclusively, so a shared lock that is refused means that it lives.
+    /// Readers that append an end exclude each other by a lock of their own.
     pub fn settle(&self) -> Result<RunState, RunsError> {
+        let file = self.open_lock()?;
+        match file.try_lock_shared() {
+            // A runner still cleans up after the end of its log.
+            Err(TryLockError::WouldBlock) if self.has_end()? => return Ok(RunState::Ended),
+            Err(TryLockError::WouldBlock) => return Ok(RunState::Live),
+            Err(TryLockError::Error(error)) => return Err(self.cannot_lock(error)),
+            Ok(()) => {}
+        }
+        let _ended = RunLock(file);
         let until = Instant::now() + LOCK_PATIENCE;
-        loop {
-            let file = self.open_lock()?;
-            // Readers look together; only a writer is alone.
-            match file.try_lock_shared() {
-                Err(TryLockError::WouldBlock) => return Ok(RunState::Live),
-                Err(TryLockError::Error(error)) => return Err(self.cannot_lock(error)),
-                Ok(()) => {}
-            }
-            let ended = self.has_end()?;
-            drop(RunLock(file));
-            if ended {
-                return Ok(RunState::Ended);
-            }
-            if let Some(lock) = lock_exclusively(self.open_lock()?, &self.path)? {
+        while !self.has_end()? {
+            if let Some(_recovering) = lock_exclusively(&self.path, RECOVERY)? {
                 // Another reader may have been faster.
                 if !self.has_end()? {
                     recover::append_end(&self.path)?;
                 }
-                drop(lock);
-                return Ok(RunState::Ended);
-            }
-            if Instant::now() >= until {
+            } else if Instant::now() >= until {
                 return Err(RunsError::Locked {
                     id: self.info.run_id.clone(),
                 });
+            } else {
+                thread::sleep(LOCK_PAUSE);
             }
-            thread::sleep(Duration::from_millis(2));
         }
+        Ok(RunState::Ended)
     }
 
     /// Removes the run and its log, if it has ended; whether it is gone.
@@ -331,7 +333,8 @@ impl RunFolder {
         if self.settle()? == RunState::Live {
             return Ok(false);
         }
-        let Some(_lock) = lock_exclusively(self.open_lock()?, &self.path)? else {
+        let Some(_lock) = lock_exclusively(&self.path, LOCK)? else {
+            // Another reader looks at it now.
             return Ok(false);
         };
         // Under another name first: no reader finds half of it.
@@ -365,7 +368,7 @@ impl RunFolder {
     }
 
     fn open_lock(&self) -> Result<File, RunsError> {
-        open_lock(&self.path).map_err(RunsError::io("open", self.path.join(LOCK)))
+        open_lock(&self.path.join(LOCK)).map_err(RunsError::io("open", self.path.join(LOCK)))
     }
 
     fn cannot_lock(&self, error: io::Error) -> RunsError {
@@ -382,21 +385,24 @@ fn check_id(id: &str) -> Result<(), RunsError> {
     Ok(())
 }
 
-fn open_lock(folder: &Path) -> io::Result<File> {
+fn open_lock(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
-        .open(folder.join(LOCK))
+        .open(path)
 }
 
-fn lock_exclusively(file: File, folder: &Path) -> Result<Option<RunLock>, RunsError> {
+/// The lock of this name in a run's folder; `None` while another process has it.
+fn lock_exclusively(folder: &Path, name: &str) -> Result<Option<RunLock>, RunsError> {
+    let path = folder.join(name);
+    let file = open_lock(&path).map_err(RunsError::io("open", &path))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(RunLock(file))),
         Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(RunsError::io("lock", folder.join(LOCK))(error)),
+        Err(TryLockError::Error(error)) => Err(RunsError::io("lock", path)(error)),
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `run.json` | what the run is ([`RunInfo`]), written once |
 //! | `events.ndjson` | the run's log: one [`RunLogEntry`] a line, `seq` from 1 without gaps, `done` last |
 //! | `lock` | locked by the process that writes the log, for as long as it lives |
+//! | `recovery.lock` | locked by a reader that appends the end after a killed runner |
 //! | `control.sock` | where that process listens ([`client`], [`server`]) |
 //!
 //! The process that works on a run (its runner) appends to the log ([`RunLogWriter`]), and announces only what

@@ -374,7 +374,7 @@ mod tests {
         use crate::command::{CommandSettings, TextCommand};
         let config = RuntimeConfig::default;
         let runtime = create_cli_runtime("cmd:my-agent  {prompt}", config()).unwrap();
-        assert_eq!(runtime.id(), "cmd:my-agent '{prompt}'");
+        assert_eq!(runtime.id(), "cmd:my-agent {prompt}");
         let error = create_session_runtime(runtime.id(), config())
             .err()
             .unwrap();

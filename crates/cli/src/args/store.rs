@@ -33,6 +33,7 @@ const EXAMPLES: &str = "\
 Examples:
   teamster runs list                     the last runs
   teamster runs list --status error --since 1h
+  teamster runs list --live              detached runs that are running
   teamster runs show 0199d               one run, by a prefix of its id
   teamster runs list --json | jq -s 'map(.costUsd // 0) | add'
   teamster runs forget 0199d             delete it
@@ -70,6 +71,9 @@ pub(crate) struct RunsListArgs {
     /// Only runs started within this time, such as 90s, 5m or 24h
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) since: Option<std::time::Duration>,
+    /// Only detached runs that are running, and what they wait for
+    #[arg(long, conflicts_with_all = ["status", "since"])]
+    pub(crate) live: bool,
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,6 +2,7 @@
 
 mod forget;
 mod list;
+mod live;
 mod show;
 
 use anyhow::Context;
@@ -13,6 +14,11 @@ use crate::{exit_code, store, tokio_runtime, words, zone};
 
 /// Shows what is asked for; the exit code.
 pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
+    if let RunsCommand::List(args) = command
+        && args.live
+    {
+        return live::main(args);
+    }
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {

@@ -291,3 +291,27 @@ fn the_answer_goes_to_a_file() {
         answer.trim_end()
     );
 }
+
+#[test]
+fn running_runs_are_listed_until_they_end() {
+    let claude = Claude::new(&silent());
+    let none = about(&claude, ["runs", "list", "--live"]);
+    assert_eq!((none.code, &*none.stdout), (Some(0), ""));
+    assert!(none.stderr.contains("no detached run"), "{}", none.stderr);
+
+    let id = detach(&claude, ["x"]);
+    let agent = KillOnDrop::new(claude.report().pid);
+    let table = about(&claude, ["runs", "list", "--live"]);
+    assert!(table.stdout.contains(&id), "{}", table.stdout);
+    let json = about(&claude, ["runs", "list", "--live", "--json"]);
+    let live: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(
+        (&live["runId"], &live["provider"], &live["kind"]),
+        (&id.clone().into(), &"claude".into(), &"run".into())
+    );
+    assert!(live["seq"].as_u64().is_some_and(|seq| seq > 0), "{live}");
+
+    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+    assert!(wait_gone(agent.pid(), LIMIT));
+    assert_eq!(about(&claude, ["runs", "list", "--live"]).stdout, "");
+}

@@ -98,7 +98,10 @@ fn it_serves_until_it_is_told_to_stop_and_tells_of_requests() {
         assert_eq!(told["pid"], model.child.id());
         let clis = told["clis"].as_array().unwrap();
         let ids: Vec<_> = clis.iter().map(|cli| cli["id"].as_str().unwrap()).collect();
-        assert_eq!(ids, ["claude", "codex", "copilot", "gemini", "opencode"]);
+        assert_eq!(
+            ids,
+            ["claude", "codex", "copilot", "gemini", "opencode", "pi"]
+        );
         assert_eq!(clis[0]["env"]["ANTHROPIC_BASE_URL"], url);
         assert_eq!(clis[0]["env"]["HOME"], told["home"]);
         assert_eq!(clis[0]["installed"], false);
