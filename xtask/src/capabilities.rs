@@ -6,6 +6,7 @@ use std::io::Write;
 use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use teamster::RuntimeConfig;
 
 use crate::{Outcome, generated};
 
@@ -176,11 +177,10 @@ fn table() -> anyhow::Result<String> {
     rows(&mut text, &columns, ROWS)?;
     text.push_str(SESSIONS);
     let mut columns = Vec::new();
-    for provider in teamster::session_providers() {
-        columns.push(column(
-            provider.info().name,
-            provider.session_capabilities(),
-        )?);
+    for provider in teamster::providers() {
+        let info = provider.info();
+        let runtime = teamster::create_session_runtime(info.id, RuntimeConfig::default())?;
+        columns.push(column(info.name, runtime.session_capabilities())?);
     }
     rows(&mut text, &columns, SESSION_ROWS)?;
     Ok(text)

@@ -130,6 +130,10 @@ fn refuse(display: &Display, error: AgentError) -> u8 {
 
 /// Why the CLI cannot be started, if that is known before.
 fn missing(info: &CliInfo, path: Option<&String>, config: &RuntimeConfig) -> Option<AgentError> {
+    if info.program.is_empty() {
+        // It runs in this process.
+        return None;
+    }
     let program = match &config.program {
         Some(program) => program.to_str()?,
         None => info.program,

@@ -86,7 +86,8 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
 /// What is known of all CLIs.
 async fn agents() -> Vec<AgentReport> {
     let mut reports = examine_all(crate::providers(), &options()).await;
-    for report in reports.iter_mut().filter(|report| report.path.is_none()) {
+    let is_missing = |report: &&mut AgentReport| report.path.is_none() && !report.in_process;
+    for report in reports.iter_mut().filter(is_missing) {
         let info = crate::providers()
             .get(report.id)
             .map(|it| it.info().clone());
@@ -166,7 +167,9 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
         if let (Some(version), true) = (&provider.version, provider.usable) {
             writeln!(out, "{good}✓{good:#} {bold}{name}{bold:#}  {version}")?;
         } else {
-            let state = if provider.path.is_some() {
+            let state = if provider.in_process {
+                "not ready"
+            } else if provider.path.is_some() {
                 "does not work"
             } else {
                 "not found"
@@ -191,11 +194,16 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
             };
             let login = text(&words::one_line(&login));
             writeln!(out, "    {dim}login{dim:#}    {login}")?;
+        } else if provider.in_process {
+            let login = text(provider.how_to_log_in);
+            writeln!(out, "    {dim}login{dim:#}    {login}")?;
         } else {
             writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
         }
-        let tested = provider.tested_versions.join(", ");
-        writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;
+        if !provider.in_process {
+            let tested = provider.tested_versions.join(", ");
+            writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;
+        }
         if let Some(oldest) = provider.oldest_version {
             writeln!(out, "    {dim}oldest{dim:#}   {oldest}")?;
         }
@@ -210,7 +218,8 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
         }
     }
     writeln!(out)?;
-    if report.providers.iter().any(|provider| !provider.usable) {
+    let is_missing = |provider: &AgentReport| !provider.usable && !provider.in_process;
+    if report.providers.iter().any(is_missing) {
         let path = words::one_line(&report.search_path);
         writeln!(out, "PATH: {path}")?;
     }

@@ -183,7 +183,7 @@ mod tests {
     use teamster_mock_model::Cli;
 
     /// Built-in providers without a reader of their files.
-    const WITHOUT_READER: &[&str] = &["cline", "kilo", "kimi", "qwen"];
+    const WITHOUT_READER: &[&str] = &["cline", "kilo", "kimi", "qwen", "embedded"];
     /// Built-in providers whose CLI cannot be pointed at the mock model.
     const WITHOUT_MOCK_MODEL: &[&str] = &["cline", "kilo", "kimi", "qwen"];
 

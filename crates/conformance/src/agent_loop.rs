@@ -94,7 +94,7 @@ struct Done {
 fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let clis = if args.providers.is_empty() {
-        Cli::ALL.to_vec()
+        install::clis()
     } else {
         args.providers.clone()
     };

@@ -63,7 +63,7 @@ struct Providers(Vec<Cli>);
 
 fn providers(name: &str) -> Result<Providers, String> {
     if name == "all" {
-        return Ok(Providers(Cli::ALL.to_vec()));
+        return Ok(Providers(install::clis()));
     }
     crate::cli(name).map(|cli| Providers(vec![cli]))
 }
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let clis = args
         .providers
         .as_ref()
-        .map_or(Cli::ALL.to_vec(), |providers| providers.0.clone());
+        .map_or(install::clis(), |providers| providers.0.clone());
     let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) else {
         return crate::alone(&install::pinned_versions()?.programs);
     };

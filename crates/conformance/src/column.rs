@@ -25,8 +25,10 @@ impl Column {
 
     /// Those of these CLIs, each CLI's beside each other.
     pub(crate) fn of(clis: &[Cli], cold: bool, hot: bool) -> Vec<Self> {
-        let sessions = teamster::session_providers();
-        let has_sessions = |cli: Cli| sessions.iter().any(|it| it.info().id == cli.id());
+        let has_sessions = |cli: Cli| {
+            let config = teamster::RuntimeConfig::default();
+            teamster::create_session_runtime(cli.id(), config).is_ok()
+        };
         clis.iter()
             .flat_map(|cli| [Self::cold(*cli), Self::hot(*cli)])
             .filter(|column| {

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return play(args, programs, network, &scenarios);
     }
     let mut code = 0;
-    let clis = args.provider.map_or(Cli::ALL.to_vec(), |cli| vec![cli]);
+    let clis = args.provider.map_or(install::clis(), |cli| vec![cli]);
     for cli in clis {
         for version in wanted(args, cli)? {
             let installed = install::version(cli, &version)?;

@@ -64,6 +64,12 @@ fn package(cli: Cli) -> &'static str {
     }
 }
 
+/// The CLIs that are installed. Of one that has no program, the version is that of this repository.
+pub(crate) fn clis() -> Vec<Cli> {
+    let all = Cli::ALL.into_iter();
+    all.filter(|cli| !package(*cli).is_empty()).collect()
+}
+
 /// Whether a release is older than another one. `false` where either is none.
 pub(crate) fn is_older(version: &str, than: &str) -> bool {
     match (numbers(version), numbers(than)) {
@@ -86,7 +92,7 @@ pub(crate) fn pinned() -> anyhow::Result<BTreeMap<Cli, String>> {
         .with_context(|| format!("cannot read {}", path.display()))?;
     let manifest: Manifest =
         serde_json::from_str(&text).with_context(|| path.display().to_string())?;
-    Cli::ALL
+    clis()
         .into_iter()
         .map(|cli| {
             let version = manifest.dependencies.get(package(cli)).with_context(|| {
@@ -220,16 +226,18 @@ fn npm_once(folder: &Path, args: &[&str]) -> anyhow::Result<Vec<u8>> {
 }
 
 fn installed(folder: &Path) -> anyhow::Result<Installed> {
+    let mut versions = versions(folder)?;
+    versions.insert(Cli::Embedded, env!("CARGO_PKG_VERSION").to_owned());
     Ok(Installed {
         programs: folder.join("node_modules/.bin"),
-        versions: versions(folder)?,
+        versions,
     })
 }
 
 /// The versions that are installed in a folder.
 fn versions(folder: &Path) -> anyhow::Result<BTreeMap<Cli, String>> {
     let mut versions = BTreeMap::new();
-    for cli in Cli::ALL {
+    for cli in clis() {
         let manifest = folder
             .join("node_modules")
             .join(package(cli))

@@ -100,7 +100,7 @@ struct Done {
 
 fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
-    let clis = given_or(&args.providers, &Cli::ALL);
+    let clis = given_or(&args.providers, &install::clis());
     let cases = given_or(&args.cases, &Case::ALL);
     say(format_args!(
         "{} cases, {} CLIs, {} at a time, {}",
@@ -110,7 +110,7 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
         network.describe()
     ));
     // A case may need another CLI to fall back to.
-    for cli in Cli::ALL {
+    for cli in install::clis() {
         bench.prepare(cli);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -3,6 +3,7 @@
 mod claude;
 mod codex;
 mod copilot;
+mod embedded;
 mod gemini;
 pub(crate) mod offered;
 pub(crate) mod opencode;
@@ -71,6 +72,8 @@ clis! {
     OpenCode in opencode,
     /// Pi.
     Pi in pi,
+    /// `teamster`'s own model loop, which has no program.
+    Embedded in embedded,
 }
 
 /// How a CLI is made to ask this server and nobody else.

@@ -2,6 +2,8 @@
 
 mod answer;
 
+pub(crate) use answer::say;
+
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

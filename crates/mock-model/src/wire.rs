@@ -11,8 +11,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::cli::Call;
-use crate::{ErrorKind, Stop, Tokens};
+use crate::cli::{Call, Place};
+use crate::server::say;
+use crate::{ErrorKind, Stop, Tokens, Turn};
 
 /// A wire protocol of a model service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,6 +41,39 @@ impl Protocol {
             Self::Chat => "OpenAI Chat Completions",
             Self::Gemini => "Gemini",
         }
+    }
+
+    /// The bytes of a streamed answer, without its pauses and up to where it breaks off. `None` if a part calls
+    /// a tool that only a CLI has a name for.
+    ///
+    /// ```
+    /// use teamster_mock_model::{Part, Protocol, Turn};
+    ///
+    /// let turn = Turn::new(vec![Part::Text("Hello.".into())]);
+    /// let bytes = Protocol::Chat.stream(&turn).unwrap_or_default();
+    /// assert!(bytes.ends_with(b"data: [DONE]\n\n"));
+    /// ```
+    pub fn stream(self, turn: &Turn) -> Option<Vec<u8>> {
+        let place = Place {
+            directory: None,
+            tools: &[],
+            offers: &[],
+        };
+        let say = turn.parts.iter().map(|part| say(part, None, false, &place));
+        let reply = Reply {
+            id: "mock_0_0".to_owned(),
+            model: "mock-model".to_owned(),
+            say: say.collect::<Option<_>>()?,
+            stop: turn.stop(),
+            usage: turn.usage,
+        };
+        let mut bytes = Vec::new();
+        for frame in self.wire().stream(&reply) {
+            if let Frame::Bytes(piece) = frame {
+                bytes.extend_from_slice(&piece);
+            }
+        }
+        Some(bytes)
     }
 
     /// The protocol in which a `POST` to this path (without its query) is written.

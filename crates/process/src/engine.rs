@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use teamster_core::sync::lock;
 use tokio::runtime::{Builder, Handle};
 
-/// The caller's Tokio runtime, or else one of our own, which lives on a thread of its own as long
+/// The caller's Tokio runtime, or else one of this crate's own, which lives on a thread of its own as long
 /// as the process.
-pub(crate) fn handle() -> io::Result<Handle> {
+pub fn engine() -> io::Result<Handle> {
     static OWN: Mutex<Option<Handle>> = Mutex::new(None);
 
     if let Ok(handle) = Handle::try_current() {

@@ -167,6 +167,7 @@ use no_config_files as config_files;
 pub use teamster_core;
 
 pub use config::{EnvPolicy, RuntimeConfig};
+pub use engine::engine;
 pub use group::ProcessGroup;
 pub use identity::{Presence, ProcessIdentity, ProcessSignal, children, process_space};
 pub use inherited::InheritedMark;

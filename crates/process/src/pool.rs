@@ -10,7 +10,7 @@ use serde::Deserialize;
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentSession, SessionOptions, SessionRuntime};
 
-use crate::engine;
+use crate::engine::engine;
 
 /// After how long without a turn a session's process ends, if the caller does not say.
 const IDLE: Duration = Duration::from_mins(10);
@@ -133,7 +133,7 @@ impl SessionPool {
         }
         hot.sort_by_key(|entry| entry.last_use);
         // Without a runtime there is nothing that could have started a process.
-        let Ok(handle) = engine::handle() else { return };
+        let Ok(handle) = engine() else { return };
         for entry in hot.into_iter().take(too_many) {
             let session = entry.session.clone();
             // A turn may have been sent to it meanwhile.

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 
 use crate::config::RuntimeConfig;
 use crate::driver::{Clock, Driver};
-use crate::engine;
+use crate::engine::engine;
 use crate::follow::Follower;
 use crate::framing::LineBuf;
 use crate::launch::Plan;
@@ -67,7 +67,7 @@ pub(crate) async fn start<R: Reader + 'static>(
     reader: impl FnOnce(Limits, Option<u32>) -> R,
 ) -> Result<(), Refused> {
     let plan = Plan::new(provider, config, params, launch)?;
-    let handle = engine::handle().map_err(|error| {
+    let handle = engine().map_err(|error| {
         let message = format!("no asynchronous runtime could be started for the run: {error}");
         AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
     })?;

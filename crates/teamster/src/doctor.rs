@@ -64,8 +64,11 @@ pub struct AgentReport {
     pub id: &'static str,
     /// The CLI's own name.
     pub name: &'static str,
-    /// It was found and said its version.
+    /// It was found and said its version; of one that runs in this process: there is a key for a model's
+    /// service.
     pub usable: bool,
+    /// It runs in this process and has no program.
+    pub in_process: bool,
     /// Where it was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
@@ -104,6 +107,7 @@ impl AgentReport {
             id: info.id,
             name: info.name,
             usable: false,
+            in_process: info.program.is_empty(),
             path: None,
             resolved_path: None,
             version: None,
@@ -156,6 +160,16 @@ pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<
 pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> AgentReport {
     let info = provider.info();
     let mut report = AgentReport::new(info, login(info));
+    if info.program.is_empty() {
+        // It runs in this process: all it needs is a way to a model.
+        report.usable = report.login.state == LoginState::Yes;
+        report.version = Some(env!("CARGO_PKG_VERSION").to_owned());
+        report.tested = true;
+        if !report.usable {
+            report.problem = Some("there is no key for a model's service".to_owned());
+        }
+        return report;
+    }
     let path = match find(info, options) {
         Ok(path) => path,
         Err(problem) => {

@@ -36,7 +36,8 @@
 //!
 //! One for each provider: `claude`, `codex`, `copilot`, `gemini`, `opencode`, `pi`; together they are
 //! `all-providers`, which is on by default. `acp`, also on, adds any other agent that speaks the Agent
-//! Client Protocol, by its command (`acp`). `orchestrator`, also on, adds runs with retry, fallback,
+//! Client Protocol, by its command (`acp`). `embedded` adds the runtime whose model loop is in this process
+//! (`embedded`), for which no CLI is needed. `orchestrator`, also on, adds runs with retry, fallback,
 //! limits and budgets (`orchestrator`). `store` adds a database of sessions and of the history of
 //! runs (`store`). `usage` adds accounting of tokens and cost from what the CLIs leave on disk (`usage`),
 //! `loop` the long-running agent loop and its supervisor (`agent_loop`). `mcp-files`, which three of the
@@ -51,6 +52,7 @@
 pub mod acp_probe;
 #[cfg(feature = "doctor")]
 pub mod doctor;
+mod in_process;
 #[cfg(feature = "loop")]
 mod loops;
 #[cfg(feature = "mcp-probe")]
@@ -75,6 +77,7 @@ pub use teamster_core::{
 };
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
+pub use in_process::InProcess;
 #[cfg(feature = "loop")]
 pub use loops::create_loop_adapter;
 pub use providers::{Providers, create_cli_runtime, provider, providers};

@@ -7,26 +7,35 @@ use teamster_core::text::excerpt;
 use teamster_core::{AgentError, CliProvider, SessionProvider, SessionRuntime, SharedRuntime};
 use teamster_process::{CliRuntime, RuntimeConfig};
 
+use crate::InProcess;
+
 /// The one list of CLIs: id and feature of each, the other names that people use for it, and its
 /// provider.
 macro_rules! builtin {
     ($($id:literal $(| $alias:literal)* => $provider:expr,)*) => {
-        /// Every CLI that there is, in this build or not, with the other names that people use for it.
-        const KNOWN: &[(&str, &[&str])] = &[$(($id, &[$($alias),*])),*];
+        /// Every agent that there is, in this build or not, with the other names that people use for it.
+        const KNOWN: &[(&str, &[&str])] = &[$(($id, &[$($alias),*]),)* (EMBEDDED, &[])];
 
         impl Providers {
             /// The CLIs of this build.
             pub fn builtin() -> Self {
                 Self {
-                    entries: vec![$(
-                        #[cfg(feature = $id)]
-                        Entry::Sessions(Arc::new($provider)),
-                    )*],
+                    entries: vec![
+                        $(
+                            #[cfg(feature = $id)]
+                            Entry::Sessions(Arc::new($provider)),
+                        )*
+                        #[cfg(feature = "embedded")]
+                        Entry::InProcess(crate::in_process::embedded()),
+                    ],
                 }
             }
         }
     };
 }
+
+/// The runtime whose model loop is in this process.
+const EMBEDDED: &str = "embedded";
 
 builtin! {
     "claude" | "claude-code" | "claudecode" => crate::claude::Claude,
@@ -64,6 +73,7 @@ enum Entry {
     Sessions(Arc<dyn SessionProvider>),
     #[cfg(feature = "command")]
     Text(crate::command::TextCommand),
+    InProcess(InProcess),
 }
 
 impl Entry {
@@ -73,6 +83,7 @@ impl Entry {
             Self::Sessions(provider) => provider.clone(),
             #[cfg(feature = "command")]
             Self::Text(command) => Arc::new(command.clone()),
+            Self::InProcess(agent) => agent.provider(),
         }
     }
 
@@ -82,6 +93,7 @@ impl Entry {
             Self::Sessions(provider) => provider.info().id,
             #[cfg(feature = "command")]
             Self::Text(command) => command.info().id,
+            Self::InProcess(agent) => agent.info.id,
         }
     }
 }
@@ -114,6 +126,12 @@ impl Providers {
         self.add(Entry::Text(command))
     }
 
+    /// Adds an agent whose loop runs in this process, and so has no CLI.
+    #[must_use]
+    pub fn with_in_process(self, agent: InProcess) -> Self {
+        self.add(Entry::InProcess(agent))
+    }
+
     fn add(mut self, new: Entry) -> Self {
         match self.entries.iter_mut().find(|it| it.id() == new.id()) {
             Some(entry) => *entry = new,
@@ -132,7 +150,7 @@ impl Providers {
         self.entries.first().map(Entry::provider)
     }
 
-    /// Those that have sessions.
+    /// Those CLIs that have sessions.
     pub fn all_with_sessions(&self) -> Vec<Arc<dyn SessionProvider>> {
         let entries = self.entries.iter();
         entries
@@ -181,8 +199,9 @@ impl Providers {
             let sessions = CliRuntime::with_config(provider.clone(), config);
             return Ok(Arc::new(teamster_acp::OneTurn::new(sessions)));
         }
-        match self.get(name) {
-            Some(provider) => Ok(Arc::new(CliRuntime::with_config(provider, config))),
+        match self.entry(name) {
+            Some(Entry::InProcess(agent)) => Ok(agent.runtime(config)),
+            Some(entry) => Ok(Arc::new(CliRuntime::with_config(entry.provider(), config))),
             None => Err(self.missing(name)),
         }
     }
@@ -219,6 +238,7 @@ impl Providers {
                 let provider = provider.clone();
                 Ok(Arc::new(CliRuntime::with_config(provider, config)))
             }
+            Some(Entry::InProcess(agent)) => Ok(agent.runtime(config)),
             Some(entry) => {
                 let provider = entry.provider();
                 let name = provider.info().name;
@@ -441,7 +461,7 @@ mod tests {
         assert_eq!(
             error.message,
             "there is no provider `nobody`; there is: claude, cline, codex, copilot, gemini, kilo, \
-             kimi, opencode, pi, qwen"
+             kimi, opencode, pi, qwen, embedded"
         );
     }
 

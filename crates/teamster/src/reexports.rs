@@ -37,6 +37,12 @@ pub mod copilot {
     pub use teamster_copilot::Copilot;
 }
 
+/// The runtime whose model loop is in this process.
+#[cfg(feature = "embedded")]
+pub mod embedded {
+    pub use teamster_embedded::{Embedded, EmbeddedConfig, Prices};
+}
+
 /// Gemini CLI.
 #[cfg(feature = "gemini")]
 pub mod gemini {

@@ -155,10 +155,12 @@ impl Runtimes {
 impl Runtimes {
     /// The CLIs of these providers.
     pub fn of(providers: Providers) -> Self {
-        Self {
+        let runtimes = Self {
             factories: HashMap::new(),
-        }
-        .with(LoopOwner::Cli, move |config| match &config.model_provider {
+        };
+        #[cfg(feature = "embedded")]
+        let runtimes = runtimes.with(LoopOwner::Embedded, |config| Ok(embedded(config)));
+        runtimes.with(LoopOwner::Cli, move |config| match &config.model_provider {
             None => providers.runtime(&config.agent, config.cli.clone()),
             Some(_) => Err(AgentError::invalid_params(format!(
                 "`model_provider` cannot be set for a CLI: whose models {} asks is told by its own \
@@ -167,6 +169,13 @@ impl Runtimes {
             ))),
         })
     }
+}
+
+/// The embedded runtime. Whose models it asks is for those that are named without their service.
+#[cfg(feature = "embedded")]
+fn embedded(config: &AgentConfig) -> SharedRuntime {
+    let service = config.model_provider.clone();
+    crate::in_process::embedded_for(service, config.cli.clone())
 }
 
 /// The CLIs of this build.
@@ -228,11 +237,34 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "embedded")]
+    #[test]
+    fn the_embedded_runtime_owns_its_loop_whatever_models_it_asks() {
+        for provider in [None, Some("ollama"), Some("openai")] {
+            let mut config = AgentConfig::embedded("reviewer");
+            config.model_provider = provider.map(str::to_owned);
+            let runtime = get_runtime(&config).unwrap();
+            assert_eq!(runtime.id(), "embedded");
+            let params = ExecuteParams::new("hi").model("llama3");
+            let refused = runtime.check(&params).err().map(|error| error.message);
+            match provider {
+                Some("ollama") => assert_eq!(refused, None),
+                Some(_) => assert!(refused.unwrap().contains("OPENAI_API_KEY")),
+                None => assert!(refused.unwrap().contains("does not say whose model")),
+            }
+        }
+    }
+
+    #[cfg(not(feature = "embedded"))]
     #[test]
     fn an_owner_without_a_runtime_is_an_error() {
         let error = get_runtime(&AgentConfig::embedded("x")).err().unwrap();
         assert_eq!(error.code, ErrorCode::InvalidParams);
         assert!(error.message.contains("`embedded`"), "{error}");
+    }
+
+    #[test]
+    fn an_agent_that_the_runtime_does_not_know_is_an_error() {
         let error = get_runtime(&AgentConfig::cli("nobody")).err().unwrap();
         assert!(error.message.contains("nobody"), "{error}");
     }

@@ -74,6 +74,16 @@ impl PriceList {
         cost(prices, usage, cache_write_1h_tokens, true)
     }
 
+    /// The same of a model that is named with its service, such as `openai/gpt-5.1`, now. `None` for one that is
+    /// named without.
+    pub fn estimate_model(&self, model: &str, usage: &Usage) -> Option<f64> {
+        if !model.contains('/') {
+            return None;
+        }
+        // Which CLI asks counts only where the service is not named.
+        self.estimate(Provider::OpenCode, model, usage, None, Timestamp::now())
+    }
+
     /// The same of several requests together, whose sizes are not known: the higher prices of large requests
     /// are left out.
     pub fn estimate_sum(

@@ -140,7 +140,7 @@ mod tests {
         );
         assert_eq!(
             Fallback::parse("codx").unwrap_err(),
-            "there is no agent `codx`; there is: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen"
+            "there is no agent `codx`; there is: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen, embedded"
         );
     }
 

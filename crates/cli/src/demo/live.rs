@@ -77,13 +77,17 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
     let for_root = pointing.for_root.iter();
     env.extend(for_root.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
 
-    let found = match doctor::find(info) {
-        Ok(found) => native_program(&*provider, found),
-        Err(problem) => return Ok(Played::Not(format!("{problem}."))),
-    };
-    let version = match runtime.block_on(version(&found, info, &env)) {
-        Ok(version) => version,
-        Err(problem) => return Ok(Played::Not(format!("{} {problem}.", info.name))),
+    let version = if info.program.is_empty() {
+        env!("CARGO_PKG_VERSION").to_owned()
+    } else {
+        let found = match doctor::find(info) {
+            Ok(found) => native_program(&*provider, found),
+            Err(problem) => return Ok(Played::Not(format!("{problem}."))),
+        };
+        match runtime.block_on(version(&found, info, &env)) {
+            Ok(version) => version,
+            Err(problem) => return Ok(Played::Not(format!("{} {problem}.", info.name))),
+        }
     };
     super::say(
         args,

@@ -28,6 +28,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     let cli = match args.provider.as_deref().and_then(Cli::from_id) {
         Some(cli) => {
             if let Some(info) = live::info(cli)
+                && !info.program.is_empty()
                 && let Err(problem) = doctor::find(info)
             {
                 let error = anyhow::anyhow!(

@@ -103,6 +103,10 @@ impl Pointed {
                 .iter()
                 .map(|(name, value)| format!("{name}={value}")),
         );
+        if info(cli).is_some_and(|info| info.program.is_empty()) {
+            // It is a part of this program.
+            words.extend(own(&["teamster", "run"]));
+        }
         words.push(cli.id().to_owned());
         words.extend(pointing.args.iter().cloned());
         words.extend(own(pointing.subcommand.as_slice()));

@@ -128,7 +128,7 @@ fn a_setting_that_cannot_be_is_told_before_anything_starts() {
         (
             "RUNTIME",
             "cluade",
-            "RUNTIME: there is no provider `cluade`; there is: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen",
+            "RUNTIME: there is no provider `cluade`; there is: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen, embedded",
         ),
         (
             "MIN_SLEEP",

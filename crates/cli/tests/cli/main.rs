@@ -13,6 +13,7 @@ mod completion;
 mod demo;
 mod detached;
 mod doctor;
+mod embedded;
 mod help;
 mod mcp_check;
 mod mcp_list;

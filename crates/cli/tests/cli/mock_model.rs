@@ -100,7 +100,9 @@ fn it_serves_until_it_is_told_to_stop_and_tells_of_requests() {
         let ids: Vec<_> = clis.iter().map(|cli| cli["id"].as_str().unwrap()).collect();
         assert_eq!(
             ids,
-            ["claude", "codex", "copilot", "gemini", "opencode", "pi"]
+            [
+                "claude", "codex", "copilot", "gemini", "opencode", "pi", "embedded"
+            ]
         );
         assert_eq!(clis[0]["env"]["ANTHROPIC_BASE_URL"], url);
         assert_eq!(clis[0]["env"]["HOME"], told["home"]);

@@ -23,14 +23,18 @@ pub(crate) fn section(all: &BTreeMap<Cli, Option<Findings>>) -> Result<String, s
         day::TICKS
     )?;
     write!(out, "| |")?;
-    for cli in Cli::ALL {
+    for cli in crate::install::clis() {
         let kind = if day::is_hot(cli) { "hot" } else { "cold" };
         write!(out, " {cli} ({kind}) |")?;
     }
-    writeln!(out, "\n|---|{}", "---|".repeat(Cli::ALL.len()))?;
+    writeln!(
+        out,
+        "\n|---|{}",
+        "---|".repeat(crate::install::clis().len())
+    )?;
     for check in Check::ALL {
         write!(out, "| `{}` |", check.name())?;
-        for cli in Cli::ALL {
+        for cli in crate::install::clis() {
             let what = match all.get(&cli) {
                 None => "not run",
                 Some(None) => "**fails**",

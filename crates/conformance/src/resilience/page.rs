@@ -7,6 +7,7 @@ use teamster_mock_model::Cli;
 
 use super::case::Case;
 use super::facts;
+use crate::install::clis;
 use crate::matrix::{self, RESILIENCE};
 
 /// What was found: the facts that were needed, or nothing where not all holds.
@@ -30,13 +31,13 @@ pub(crate) fn section(cells: &Cells, there: &str) -> Result<String, std::fmt::Er
          by the processes that are left. What a CLI forces to be different is declared by name below.\n"
     )?;
     write!(out, "| Case |")?;
-    for cli in Cli::ALL {
+    for cli in clis() {
         write!(out, " {cli} |")?;
     }
-    writeln!(out, "\n|---|{}", "---|".repeat(Cli::ALL.len()))?;
+    writeln!(out, "\n|---|{}", "---|".repeat(clis().len()))?;
     for case in Case::ALL {
         write!(out, "| `{}` |", case.name())?;
-        for (at, cli) in Cli::ALL.into_iter().enumerate() {
+        for (at, cli) in clis().into_iter().enumerate() {
             let what = match (facts::cannot(cli, case), cells.get(&(case, cli))) {
                 (Some(fact), _) => format!("cannot: {}", number(fact.name)),
                 (None, None) => kept
@@ -80,17 +81,21 @@ mod tests {
 
     #[test]
     fn a_row_that_was_not_played_is_kept_as_long_as_its_numbers_mean_the_same() {
-        let holds = |case| Cli::ALL.map(|cli| ((case, cli), Some(Vec::new())));
+        let holds = |case| {
+            clis()
+                .into_iter()
+                .map(move |cli| ((case, cli), Some(Vec::new())))
+        };
         let abort = Cells::from([((Case::Abort, Cli::OpenCode), Some(vec![facts::ALL[1].name]))]);
         let there = section(&abort, "").unwrap();
         let kept = "| `abort` | not run | not run | not run | not run | holds, with 2 |";
         assert_eq!(row(&there, "abort"), kept);
-        let page = section(&holds(Case::Limit).into(), &there).unwrap();
+        let page = section(&holds(Case::Limit).collect(), &there).unwrap();
         assert_eq!(row(&page, "abort"), kept);
         let all = "| `limit` | holds | holds | holds | holds | holds |";
         assert_eq!(row(&page, "limit"), all);
         let renamed = there.replace(facts::ALL[1].name, "another");
-        let page = section(&holds(Case::Limit).into(), &renamed).unwrap();
+        let page = section(&holds(Case::Limit).collect(), &renamed).unwrap();
         assert!(!row(&page, "abort").contains("holds"));
     }
 }

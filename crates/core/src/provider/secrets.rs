@@ -51,6 +51,18 @@ impl Secrets {
         Self { known }
     }
 
+    /// Adds another secret, such as a key.
+    #[must_use]
+    pub fn and(mut self, secret: &str) -> Self {
+        let secret = secret.trim();
+        if secret.len() >= SHORTEST {
+            self.known.push((secret.to_owned(), "…".to_owned()));
+            self.known
+                .sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
+        }
+        self
+    }
+
     /// The text without them.
     pub fn hide(&self, mut text: String) -> String {
         for (secret, shown) in &self.known {

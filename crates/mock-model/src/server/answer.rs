@@ -332,7 +332,7 @@ fn http_error(protocol: Protocol, answer: &Turn, error: &HttpError) -> Planned {
 }
 
 /// A part of the script as it is said to this CLI. `None` if it is a call of a tool that is not known.
-fn say(part: &Part, cli: Option<Cli>, is_sure: bool, place: &Place<'_>) -> Option<Say> {
+pub(crate) fn say(part: &Part, cli: Option<Cli>, is_sure: bool, place: &Place<'_>) -> Option<Say> {
     Some(match part {
         Part::Text(pieces) => Say::Text(pieces.0.clone()),
         Part::Thinking(pieces) => Say::Thinking(pieces.0.clone()),

@@ -1,0 +1,199 @@
+//! `teamster run embedded`: the model loop of this program, against the mock model.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use teamster::{CostSource, RunStatus};
+use tempfile::TempDir;
+
+use crate::{Running, done, run, teamster};
+
+const SCRIPT: &str = r#"
+[[turn]]
+parts = [{ text = "I look. " }, { shell = "cat notes.txt" }]
+
+[[turn]]
+parts = [{ text = "It says hi." }]
+"#;
+
+/// A folder to work in, and a model.
+struct Place {
+    dir: TempDir,
+    url: String,
+    _model: Running,
+}
+
+impl Place {
+    fn new(script: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("script.toml"), script).unwrap();
+        fs::write(dir.path().join("notes.txt"), "hi\n").unwrap();
+        let mut model = Running::start(
+            teamster(["mock-model", "script.toml", "--cli", "embedded", "--json"])
+                .current_dir(dir.path())
+                .env("HOME", dir.path()),
+        );
+        let told: Value = serde_json::from_str(&model.line()).unwrap();
+        let url = told["url"].as_str().unwrap().to_owned();
+        Self {
+            dir,
+            url,
+            _model: model,
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn command<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = teamster(args);
+        command
+            .current_dir(self.path())
+            .env("HOME", self.path())
+            .env("OPENAI_API_KEY", "sk-secret-123")
+            .env("OPENAI_BASE_URL", format!("{}/v1", self.url));
+        command
+    }
+}
+
+#[test]
+fn it_answers_with_a_tool_and_an_estimated_cost() {
+    let place = Place::new(SCRIPT);
+    let ended = run(&mut place.command([
+        "run",
+        "embedded",
+        "What do the notes say?",
+        "--model=openai/gpt-5.1",
+        "--permission=bypass",
+        "--json",
+    ]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let result = done(&ended.stdout);
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.answer(), Some("It says hi."));
+    assert_eq!(result.cost_source, Some(CostSource::Estimated));
+    assert!(result.total_cost_usd.unwrap() > 0.0);
+    assert!(!ended.stdout.contains("sk-secret-123") && !ended.stderr.contains("sk-secret-123"));
+    assert!(
+        ended.stdout.contains(r#""output":"hi\n""#),
+        "{}",
+        ended.stdout
+    );
+
+    // The model of the mock goes on with the session as with any other.
+    let id = result.session_id.unwrap();
+    let ended = run(&mut place.command(["run", "embedded", "Again?", "--resume", &id]));
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("no more turns"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_is_missing_is_said_with_the_next_step() {
+    let place = Place::new(SCRIPT);
+    for (args, code, said) in [
+        (
+            &["run", "embedded", "hi", "--model=anthropic/claude-x"][..],
+            1,
+            "there is no key for anthropic: set ANTHROPIC_API_KEY",
+        ),
+        (
+            &["run", "embedded", "hi", "--model=llama3"],
+            2,
+            "--model: `llama3` does not say whose model it is; write one of anthropic/MODEL",
+        ),
+        (
+            &["run", "embedded", "hi", "--record", "there"],
+            2,
+            "--record: there is no CLI whose output could be recorded",
+        ),
+        (
+            &["run", "embedded", "hi", "--", "--fast"],
+            2,
+            "there is no argument `--fast`; there is: --base-url URL, --max-tokens N",
+        ),
+        (
+            &[
+                "run",
+                "embedded",
+                "hi",
+                "--",
+                "--base-url=http://127.0.0.1:9/v1",
+            ],
+            1,
+            "cannot reach http://127.0.0.1:9/v1/responses",
+        ),
+    ] {
+        let mut args = args.to_vec();
+        args.insert(2, "--cli-retries=0");
+        let ended = run(&mut place.command(args.iter().copied()));
+        assert_eq!(ended.code, Some(code), "{args:?}: {}", ended.stderr);
+        let stderr = ended
+            .stderr
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(stderr.contains(said), "{args:?}: {stderr}");
+        assert!(!stderr.contains("sk-secret-123"), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn it_takes_over_from_a_cli_that_is_not_there() {
+    let place = Place::new(SCRIPT);
+    let mut command = place.command([
+        "run",
+        "claude",
+        "What do the notes say?",
+        "--fallback=embedded:openai/gpt-5.1",
+        "--permission=bypass",
+        "--json",
+    ]);
+    // Root may not bypass permissions elsewhere.
+    let ended = run(command.env("IS_SANDBOX", "1"));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(done(&ended.stdout).answer(), Some("It says hi."));
+}
+
+#[test]
+fn the_doctor_says_whether_there_is_a_key() {
+    let empty = tempfile::tempdir().unwrap();
+    let about = |command: &mut Command| {
+        let ended = run(command.env("PATH", empty.path()));
+        let from = ended.stdout.find("Embedded").unwrap_or_default();
+        (ended.code, ended.stdout[from..].to_owned())
+    };
+    let (code, said) = about(&mut teamster(["doctor"]));
+    assert_eq!(code, Some(3));
+    assert!(said.starts_with("Embedded  not ready"), "{said}");
+    assert!(said.contains("ANTHROPIC_API_KEY"), "{said}");
+    let (code, said) = about(teamster(["doctor"]).env("GEMINI_API_KEY", "x"));
+    assert_eq!(code, Some(0));
+    assert!(said.contains("yes, by GEMINI_API_KEY"), "{said}");
+}
+
+#[test]
+fn a_chat_plays_many_turns() {
+    let place = Place::new(SCRIPT);
+    let messages = place.path().join("messages");
+    fs::write(&messages, "What do the notes say?\n").unwrap();
+    let mut command = place.command(["chat", "embedded", "--permission=bypass", "--json"]);
+    command.stdin(fs::File::open(&messages).unwrap());
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(done(&ended.stdout).answer(), Some("It says hi."));
+}
+
+#[test]
+fn the_demo_plays_with_it() {
+    let empty = tempfile::tempdir().unwrap();
+    let ended = run(
+        teamster(["demo", "--provider=embedded", "--speed=100", "--json"])
+            .env("TMPDIR", empty.path()),
+    );
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
+    assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0);
+}

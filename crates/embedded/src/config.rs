@@ -1,0 +1,74 @@
+//! Settings of the runtime.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use teamster_core::Usage;
+use teamster_process::{EnvPolicy, RuntimeConfig};
+
+/// What a model's tokens cost in USD, by the model's name (such as `openai/gpt-5.1`). `None` if it has no price.
+pub type Prices = Arc<dyn Fn(&str, &Usage) -> Option<f64> + Send + Sync>;
+
+/// Settings of the runtime: the same for all its runs.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct EmbeddedConfig {
+    /// Which variables of the environment count and reach the tools, limits of time, and how the processes of
+    /// tools are ended. What is about a CLI's program and its output does not count.
+    pub process: RuntimeConfig,
+    /// Where sessions are kept. Unset, `teamster/embedded/sessions` in the user's folder for state
+    /// (`XDG_STATE_HOME`, else `~/.local/state`).
+    pub state_dir: Option<PathBuf>,
+    /// The service of a model that is named without one, such as `anthropic`.
+    pub model_provider: Option<String>,
+    /// The address of the model's service, over that of the environment.
+    pub base_url: Option<String>,
+    /// The key for the model's service, over that of the environment.
+    pub api_key: Option<String>,
+    /// What tokens cost. Without it, a run has no cost and takes no limit of it.
+    pub prices: Option<Prices>,
+}
+
+impl EmbeddedConfig {
+    /// Settings with those of processes.
+    pub fn with_process(process: RuntimeConfig) -> Self {
+        Self {
+            process,
+            ..Self::default()
+        }
+    }
+
+    /// A variable of the environment as a run sees it: its own, else ours where the policy lets it through.
+    pub(crate) fn variable(
+        &self,
+        name: &str,
+        own: &std::collections::BTreeMap<String, String>,
+    ) -> Option<String> {
+        if let Some(value) = own.get(name) {
+            return Some(value.clone());
+        }
+        let is_let_through = match &self.process.env_policy {
+            EnvPolicy::Clean { allow } => allow.iter().any(|allowed| allowed == name),
+            _ => !self
+                .process
+                .env_remove
+                .iter()
+                .any(|removed| removed == name),
+        };
+        std::env::var(name).ok().filter(|_| is_let_through)
+    }
+}
+
+/// Without the key.
+impl fmt::Debug for EmbeddedConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbeddedConfig")
+            .field("process", &self.process)
+            .field("state_dir", &self.state_dir)
+            .field("model_provider", &self.model_provider)
+            .field("api_key", &self.api_key.is_some())
+            .field("prices", &self.prices.is_some())
+            .finish_non_exhaustive()
+    }
+}

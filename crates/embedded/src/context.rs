@@ -1,0 +1,140 @@
+//! A conversation that goes on: of one run, or of all turns of a live session.
+
+use std::sync::Arc;
+
+use teamster_core::{
+    AgentError, AgentEvent, Capabilities, ErrorCode, ExecuteParams, NoticeLevel, PermissionMode,
+    Session,
+};
+
+use crate::config::EmbeddedConfig;
+use crate::conversation::Message;
+use crate::emit::Emitter;
+use crate::http::Http;
+use crate::mcp::Servers;
+use crate::prompt;
+use crate::settings::{self, Settings};
+use crate::store::SessionFile;
+use crate::tools::{self, Roots, ToolContext};
+use crate::wire::ToolSpec;
+
+/// What a conversation needs.
+pub(crate) struct Context {
+    pub(crate) settings: Settings,
+    pub(crate) params: Arc<ExecuteParams>,
+    pub(crate) config: Arc<EmbeddedConfig>,
+    pub(crate) http: Http,
+    pub(crate) file: SessionFile,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) system: String,
+    pub(crate) mode: PermissionMode,
+    pub(crate) tools: ToolContext,
+    pub(crate) servers: Servers,
+    /// The servers were started, and the stream was told of the session.
+    begun: bool,
+}
+
+impl Context {
+    /// Opens a conversation. Nothing is asked and nothing is started.
+    pub(crate) fn open(
+        config: Arc<EmbeddedConfig>,
+        can: &Capabilities,
+        params: ExecuteParams,
+    ) -> Result<Self, AgentError> {
+        let settings = Settings::new(&config, can, &params)?;
+        let http = Http::new().map_err(|failure| {
+            AgentError::new(ErrorCode::CliError, failure.kind, failure.message)
+        })?;
+        let folder = &settings.sessions;
+        let directory = settings.working_directory();
+        let new_id = params.new_session_id.as_deref();
+        let (file, messages) = match &params.session_id {
+            Some(id) if params.fork => SessionFile::fork(folder, id, new_id, directory)?,
+            Some(id) => SessionFile::resume(folder, id)?,
+            None => (SessionFile::create(folder, new_id, directory)?, Vec::new()),
+        };
+        let params = Arc::new(params);
+        let tools = ToolContext {
+            config: config.clone(),
+            roots: Arc::new(Roots::new(settings.directories.clone())),
+            params: params.clone(),
+            hidden: settings.target.service.key_variables,
+        };
+        Ok(Self {
+            system: prompt::system(&params, settings.working_directory()),
+            mode: params.permission,
+            settings,
+            params,
+            config,
+            http,
+            file,
+            messages,
+            tools,
+            servers: Servers::default(),
+            begun: false,
+        })
+    }
+
+    /// Starts the servers the first time, and says what the session is.
+    pub(crate) async fn begin(&mut self, emit: &mut Emitter) {
+        let mut notices = Vec::new();
+        if !self.begun {
+            (self.servers, notices) = Servers::start(&self.tools).await;
+            self.begun = true;
+        }
+        let names = self.specs().into_iter().map(|spec| spec.name);
+        let session = Session::new(self.file.id())
+            .model(self.settings.target.name())
+            .tools(names.collect::<Vec<_>>())
+            .mcp_servers(Some(self.servers.statuses.clone()).filter(|it| !it.is_empty()));
+        emit.event(AgentEvent::Session(Box::new(session))).await;
+        for notice in notices {
+            emit.notice(NoticeLevel::Warning, notice).await;
+        }
+    }
+
+    /// The tools that the model is offered.
+    pub(crate) fn specs(&self) -> Vec<ToolSpec> {
+        let own = tools::specs().into_iter();
+        let form = self
+            .params
+            .output_schema
+            .as_ref()
+            .map(tools::structured_output);
+        let servers = self.servers.tools.iter().map(|tool| tool.spec.clone());
+        own.chain(form)
+            .chain(servers)
+            .filter(|spec| !self.settings.rules.hides(&spec.name))
+            .collect()
+    }
+
+    /// Adds a message to the conversation and its file.
+    pub(crate) fn push(&mut self, message: Message) -> Result<(), AgentError> {
+        let written = self.file.message(&message);
+        self.messages.push(message);
+        written
+    }
+
+    /// Another model, from the next request on.
+    pub(crate) fn set_model(&mut self, model: &str) -> Result<(), AgentError> {
+        let mut params = (*self.params).clone();
+        params.model = Some(model.to_owned());
+        let args = crate::args::ExtraArgs::parse(&params.extra_args)?;
+        self.settings.target = settings::target(&self.config, &params, args.base_url.as_deref())?;
+        self.params = Arc::new(params);
+        self.tools.hidden = self.settings.target.service.key_variables;
+        Ok(())
+    }
+
+    /// What tokens of this model cost.
+    pub(crate) fn cost(&self, usage: &teamster_core::Usage) -> Option<f64> {
+        let prices = self.config.prices.as_ref()?;
+        prices(&self.settings.target.name(), usage)
+    }
+
+    /// Ends what was started.
+    pub(crate) async fn end(&mut self) {
+        self.servers.end().await;
+        self.begun = false;
+    }
+}

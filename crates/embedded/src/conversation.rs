@@ -1,0 +1,141 @@
+//! A conversation with a model, in no service's own form.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::wire::WireKind;
+
+/// One message. The form in which a session is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub(crate) enum Message {
+    /// What the user says.
+    User { content: Vec<Input> },
+    /// An answer of the model.
+    Assistant(Answer),
+    /// What the calls of the answer before gave.
+    Tool { results: Vec<CallResult> },
+}
+
+impl Message {
+    /// A text of the user's.
+    pub(crate) fn user(text: impl Into<String>) -> Self {
+        Self::User {
+            content: vec![Input::Text { text: text.into() }],
+        }
+    }
+}
+
+/// What a model is given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Input {
+    Text {
+        text: String,
+    },
+    /// An image, as base64.
+    Image {
+        media_type: String,
+        data: String,
+    },
+}
+
+/// An answer of a model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) blocks: Vec<Block>,
+    /// The protocol and model of the answer. Signed reasoning is valid for these only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) origin: Option<Origin>,
+}
+
+/// Where an answer comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    pub(crate) wire: WireKind,
+    pub(crate) model: String,
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Block {
+    Text {
+        text: String,
+        /// The service's signature (Gemini), to be sent back as it came.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
+    /// Reasoning. `native` is the service's own block, to be sent back as it came.
+    Reasoning {
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        native: Option<Value>,
+    },
+    Call(Call),
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Call {
+    /// The service's id, or one of ours where it has none.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The arguments: an object, or a text that is no JSON object.
+    pub(crate) input: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) signature: Option<String>,
+}
+
+/// What a call gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CallResult {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) content: Vec<Input>,
+    #[serde(default)]
+    pub(crate) is_error: bool,
+}
+
+impl CallResult {
+    /// All of its text.
+    pub(crate) fn text(&self) -> String {
+        let texts = self.content.iter().filter_map(|input| match input {
+            Input::Text { text } => Some(text.as_str()),
+            Input::Image { .. } => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Its images: media type and base64.
+    pub(crate) fn images(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.content.iter().filter_map(|input| match input {
+            Input::Image { media_type, data } => Some((media_type.as_str(), data.as_str())),
+            Input::Text { .. } => None,
+        })
+    }
+}
+
+impl Answer {
+    /// Its text, without reasoning.
+    pub(crate) fn text(&self) -> String {
+        let texts = self.blocks.iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// Its calls, in order.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Whether its signed reasoning is valid for this protocol and model.
+    pub(crate) fn is_of(&self, wire: WireKind, model: &str) -> bool {
+        (self.origin.as_ref()).is_some_and(|origin| origin.wire == wire && origin.model == model)
+    }
+}

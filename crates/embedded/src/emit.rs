@@ -1,0 +1,110 @@
+//! The events of one run, on their way to its stream.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use teamster_core::provider::{Decoder, Events, Exit, RunAssembler, RunSummary, Secrets};
+use teamster_core::sync::lock;
+use teamster_core::time::epoch_ms;
+use teamster_core::{AgentEvent, Id, LogEntry, NoticeLevel, NoticeSource};
+use tokio::sync::mpsc;
+
+/// How many batches of events wait for the consumer before the run waits for it.
+pub(crate) const WAITING: usize = 1024;
+
+/// Keeps the grammar of a run's stream, and makes its result.
+pub(crate) struct Emitter {
+    assembler: RunAssembler,
+    summary: Arc<Mutex<RunSummary>>,
+    out: Events,
+    to: mpsc::Sender<Vec<LogEntry>>,
+    messages: u32,
+    requests: u64,
+    tools: HashSet<Id>,
+}
+
+/// What the assembler asks at the end. There are no lines to decode.
+struct Summary(Arc<Mutex<RunSummary>>);
+
+impl Decoder for Summary {
+    fn line(&mut self, _line: &[u8], _out: &mut Events) {}
+
+    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> RunSummary {
+        std::mem::take(&mut *lock(&self.0))
+    }
+}
+
+impl Emitter {
+    pub(crate) fn new(to: mpsc::Sender<Vec<LogEntry>>, secrets: Secrets, with_text: bool) -> Self {
+        let summary = Arc::new(Mutex::new(RunSummary::default()));
+        let decoder = Box::new(Summary(summary.clone()));
+        let mut assembler = RunAssembler::new(decoder, false).hide(secrets).started();
+        if !with_text {
+            assembler = assembler.without_text();
+        }
+        Self {
+            assembler,
+            summary,
+            out: Events::new(),
+            to,
+            messages: 0,
+            requests: 0,
+            tools: HashSet::new(),
+        }
+    }
+
+    /// The id of the next message of the model.
+    pub(crate) fn next_message(&mut self) -> Id {
+        self.messages += 1;
+        format!("m{}", self.messages).into()
+    }
+
+    /// The number of the next request for permission.
+    pub(crate) fn next_request(&mut self) -> u64 {
+        self.requests += 1;
+        self.requests
+    }
+
+    /// The id of a call in the stream: the service's own, unless that was used before in the run.
+    pub(crate) fn tool_id(&mut self, own: &str) -> Id {
+        let mut id: Id = own.into();
+        let mut number = 1;
+        while id.is_empty() || !self.tools.insert(id.clone()) {
+            number += 1;
+            id = format!("{own}#{number}").into();
+        }
+        id
+    }
+
+    /// Sends an event. Waits if the consumer is far behind.
+    pub(crate) async fn event(&mut self, event: AgentEvent) {
+        self.assembler.events(&mut self.out, |out| out.push(event));
+        self.flush().await;
+    }
+
+    pub(crate) async fn notice(&mut self, level: NoticeLevel, message: impl Into<String>) {
+        self.event(AgentEvent::notice(level, NoticeSource::Runtime, message))
+            .await;
+    }
+
+    /// Ends the stream.
+    pub(crate) async fn finish(mut self, exit: Exit, summary: RunSummary, duration_ms: u64) {
+        *lock(&self.summary) = summary;
+        let mut out = std::mem::take(&mut self.out);
+        if matches!(exit.stop, Some(teamster_core::provider::Stop::Aborted)) {
+            self.assembler.stop_requested();
+        }
+        self.assembler.finish(exit, duration_ms, &mut out);
+        let entries = out.drain_entries(epoch_ms()).collect();
+        // A consumer that is gone wants none.
+        let _ = self.to.send(entries).await;
+    }
+
+    async fn flush(&mut self) {
+        let entries: Vec<_> = self.out.drain_entries(epoch_ms()).collect();
+        if !entries.is_empty() {
+            // A consumer that is gone has aborted the run, which is noticed elsewhere.
+            let _ = self.to.send(entries).await;
+        }
+    }
+}

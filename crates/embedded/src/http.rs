@@ -1,0 +1,143 @@
+//! Requests to model services.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{Request, Response};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use jiff::Timestamp;
+use teamster_core::ErrorKind;
+use teamster_core::provider::without_credentials;
+
+use crate::model::Target;
+use crate::wire::{Failure, http_failure};
+
+/// How long a connection may take to be there.
+const CONNECT_LIMIT: Duration = Duration::from_secs(20);
+/// How long a connection is kept for the next request.
+const IDLE: Duration = Duration::from_mins(1);
+/// The most that is read of the body of an error, in bytes.
+const MOST_ERROR: usize = 256 << 10;
+
+type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// A client for all requests of one run or session: its connections are kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Http(HttpClient);
+
+impl Http {
+    /// A client. Reads the system's certificates, once for the process.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        static TLS: OnceLock<Result<HttpsConnector<HttpConnector>, String>> = OnceLock::new();
+        let connector = TLS.get_or_init(|| {
+            let mut http = HttpConnector::new();
+            http.enforce_http(false);
+            http.set_nodelay(true);
+            http.set_connect_timeout(Some(CONNECT_LIMIT));
+            // Not the process's default, which an application may have set or not.
+            let ring = rustls::crypto::ring::default_provider();
+            let builder = HttpsConnectorBuilder::new()
+                .with_provider_and_native_roots(ring)
+                .map_err(|error| error.to_string())?;
+            Ok(builder.https_or_http().enable_http1().wrap_connector(http))
+        });
+        let connector = connector.clone().map_err(|error| {
+            let message = format!("the system's certificates cannot be read: {error}");
+            Failure::new(ErrorKind::Network, message)
+        })?;
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .build(connector);
+        Ok(Self(client))
+    }
+
+    /// Sends a request. The body of the answer is a stream; an HTTP error is a failure.
+    pub(crate) async fn post(
+        &self,
+        target: &Target,
+        body: Vec<u8>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let wire = target.wire().wire();
+        let url = format!("{}{}", target.base_url, wire.path(&target.model));
+        let shown = without_credentials(&url);
+        let invalid = |what: &str| {
+            Failure::new(
+                ErrorKind::Invalid,
+                format!("{what} of {shown} is not valid"),
+            )
+        };
+        let mut request = Request::post(&url)
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|_| invalid("the address"))?;
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        for (name, value) in wire.headers(target.key.as_deref()) {
+            let mut value = HeaderValue::try_from(value).map_err(|_| invalid("the key"))?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        let response = self.0.request(request).await.map_err(|error| {
+            Failure::new(
+                ErrorKind::Network,
+                format!("cannot reach {shown}: {}", innermost(&error)),
+            )
+        })?;
+        let status = response.status().as_u16();
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, MOST_ERROR).collect().await;
+        let body = body
+            .map(http_body_util::Collected::to_bytes)
+            .unwrap_or_default();
+        let header = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
+        let mut failure = http_failure(
+            status,
+            &header,
+            &String::from_utf8_lossy(&body),
+            Timestamp::now(),
+        );
+        failure.message = format!("{} (HTTP {status} from {shown})", failure.message);
+        Err(failure)
+    }
+}
+
+/// How the runtime calls itself.
+const AGENT: &str = concat!("teamster-embedded/", env!("CARGO_PKG_VERSION"));
+
+/// The next piece of a body; `None` at its end.
+pub(crate) async fn next_piece(body: &mut Incoming) -> Option<Result<Bytes, Failure>> {
+    loop {
+        match body.frame().await? {
+            Ok(frame) => {
+                if let Ok(data) = frame.into_data() {
+                    return Some(Ok(data));
+                }
+            }
+            Err(error) => {
+                let mut failure = Failure::broken_off();
+                failure.message = format!("{}: {}", failure.message, innermost(&error));
+                return Some(Err(failure));
+            }
+        }
+    }
+}
+
+/// The error at the bottom, which says what happened: `Connection refused`.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut last: &dyn std::error::Error = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}

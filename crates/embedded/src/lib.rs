@@ -1,0 +1,233 @@
+//! An agent whose model loop runs in this process.
+//!
+//! [`Embedded`] asks a model, runs the tools that it calls, and asks again until it is done: the same events,
+//! results, permissions and sessions as with a CLI, without one. It is small on purpose: for judges, summaries,
+//! CI, local models, and as the fallback when a CLI cannot go on.
+//!
+//! ```no_run
+//! use teamster_embedded::{Embedded, EmbeddedConfig};
+//! use teamster_embedded::teamster_core::{AgentRuntime, ExecuteParams, PermissionMode};
+//!
+//! # async fn example() {
+//! let runtime = Embedded::new(EmbeddedConfig::default());
+//! let params = ExecuteParams::new("Which tests are flaky?")
+//!     .model("anthropic/claude-sonnet-4-5")
+//!     .permission(PermissionMode::ReadOnly);
+//! let result = runtime.execute(params).await;
+//! println!("{}", result.answer().unwrap_or_default());
+//! # }
+//! ```
+//!
+//! # Models
+//!
+//! A model is named by its service and its name there: `anthropic/…`, `openai/…`, `gemini/…`, `ollama/…`, and
+//! `openai-compatible/…` for any other address. Keys and addresses come from the environment
+//! (`ANTHROPIC_API_KEY`, `OPENAI_BASE_URL`, …) or from the caller
+//! ([`EmbeddedConfig`]); they are in no event, log or error.
+//!
+//! # Tools
+//!
+//! `read`, `write`, `edit`, `grep` and `glob` work in the working directory and those of
+//! [`add_dirs`](teamster_core::ExecuteParams::add_dirs), symbolic links followed; a path that leads elsewhere is
+//! refused. `bash` runs a command with all that the process engine has: limits, an end to every process, no
+//! strays. MCP servers are programs that this process starts.
+//!
+//! # Sessions
+//!
+//! A session is a file that only this user can read, one JSON line a message. One run or live session writes to it
+//! at a time.
+#![warn(missing_docs)]
+
+mod args;
+mod config;
+mod context;
+mod conversation;
+mod emit;
+mod http;
+mod limits;
+mod mcp;
+mod model;
+mod permission;
+mod prompt;
+mod request;
+mod run;
+mod schema;
+mod session;
+mod settings;
+mod store;
+mod tools;
+mod wire;
+
+use std::fmt;
+use std::sync::Arc;
+
+use teamster_core::provider::Credentials;
+use teamster_core::{
+    AbortHandle, AgentError, AgentRuntime, AgentSession, Capabilities, CliInfo, EventStream,
+    ExecuteParams, McpDelivery, McpSupport, PermissionMode, PermissionPolicy, SessionCapabilities,
+    SessionOptions, SessionRuntime, SystemPromptSupport,
+};
+
+/// The vocabulary, so that this crate is enough.
+pub use teamster_core;
+
+pub use config::{EmbeddedConfig, Prices};
+
+/// The runtime's id, which is its name in `teamster`.
+pub const ID: &str = "embedded";
+
+/// What is known of it without a run. It has no program of its own.
+pub static INFO: CliInfo = {
+    let mut info = CliInfo::new(ID, "Embedded", "");
+    info.login = "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model that needs no key";
+    info.credentials = {
+        let mut credentials = Credentials::unknown();
+        credentials.variables = &[
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "GEMINI_API_KEY",
+            "GOOGLE_API_KEY",
+        ];
+        credentials
+    };
+    info
+};
+
+const CAPABILITIES: Capabilities = {
+    let mut can = Capabilities::none();
+    can.resume = true;
+    can.fork = true;
+    can.new_session_id = true;
+    can.add_dirs = true;
+    can.system_prompt = SystemPromptSupport::AppendAndReplace;
+    can.model = true;
+    can.effort = true;
+    can.permission_modes = PermissionMode::ALL;
+    can.allowed_tools = true;
+    can.denied_tools = true;
+    can.max_turns = true;
+    can.output_schema = true;
+    can.images = true;
+    can.mcp = {
+        let mut mcp = McpSupport::none();
+        mcp.transports = &["stdio"];
+        mcp.deliveries = &[McpDelivery::Private];
+        // There are none but those of the run.
+        mcp.strict = true;
+        mcp.cwd = true;
+        mcp.startup_timeout = true;
+        mcp.tool_timeout = true;
+        mcp.only_tools = true;
+        mcp.except_tools = true;
+        mcp
+    };
+    can.cli_retries = true;
+    can.prompt_on_stdin = true;
+    can.text_deltas = true;
+    can.thinking = true;
+    can.usage = true;
+    can.live_usage = true;
+    can.announces_tools = true;
+    can.runs_calls_after_answer = true;
+    can
+};
+
+static SESSION_CAPABILITIES: SessionCapabilities = {
+    let mut can = SessionCapabilities::none();
+    can.interrupt = true;
+    can.steer = true;
+    can.clear = true;
+    can.set_model = true;
+    can.set_permission = true;
+    can.permissions = true;
+    can.denial_reason = true;
+    can.changed_input = true;
+    can.images = true;
+    can
+};
+
+/// The runtime. One value can run any number of agents at once.
+#[derive(Clone)]
+pub struct Embedded {
+    config: Arc<EmbeddedConfig>,
+    capabilities: Arc<Capabilities>,
+}
+
+impl Embedded {
+    /// A runtime with these settings.
+    pub fn new(config: EmbeddedConfig) -> Self {
+        let mut capabilities = CAPABILITIES;
+        // Without prices nothing is known of costs.
+        capabilities.cost = config.prices.is_some();
+        capabilities.live_cost = config.prices.is_some();
+        capabilities.max_budget_usd = config.prices.is_some();
+        Self {
+            config: config.into(),
+            capabilities: capabilities.into(),
+        }
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &EmbeddedConfig {
+        &self.config
+    }
+
+    fn stream(&self, params: ExecuteParams, with_text: bool) -> EventStream {
+        let abort = AbortHandle::new(&params.cancel);
+        let (config, can) = (self.config.clone(), self.capabilities.clone());
+        run::stream(
+            config,
+            can,
+            params,
+            PermissionPolicy::Deny,
+            with_text,
+            abort,
+        )
+    }
+}
+
+impl Default for Embedded {
+    fn default() -> Self {
+        Self::new(EmbeddedConfig::default())
+    }
+}
+
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AgentRuntime for Embedded {
+    fn id(&self) -> &str {
+        ID
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
+        settings::Settings::new(&self.config, &self.capabilities, params).map(drop)
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        self.stream(params, true)
+    }
+
+    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
+        self.stream(params, false)
+    }
+}
+
+impl SessionRuntime for Embedded {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        &SESSION_CAPABILITIES
+    }
+
+    fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
+        session::open(self.config.clone(), self.capabilities.clone(), options)
+    }
+}

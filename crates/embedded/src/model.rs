@@ -1,0 +1,376 @@
+//! Names of models: which service is asked, where it is and with which key.
+
+use teamster_core::text::excerpt;
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+
+use crate::wire::WireKind;
+
+/// A service that models are asked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Service {
+    /// The first part of a model's name, such as `anthropic`.
+    pub(crate) id: &'static str,
+    pub(crate) wire: WireKind,
+    /// The address below which the protocol's paths are; `None` where there is no usual one.
+    pub(crate) base_url: Option<&'static str>,
+    /// The variables that can hold another address, the first that is set counts.
+    pub(crate) url_variables: &'static [&'static str],
+    /// The variables that can hold the key, the first that is set counts.
+    pub(crate) key_variables: &'static [&'static str],
+    /// Whether the service refuses requests without a key.
+    pub(crate) needs_key: bool,
+    /// The model where none is named.
+    pub(crate) usual_model: Option<&'static str>,
+    /// How the names of its models begin, where they tell.
+    pub(crate) prefixes: &'static [&'static str],
+}
+
+/// All of them. Without a model, the first that has a key is asked.
+pub(crate) const SERVICES: &[Service] = &[
+    Service {
+        id: "anthropic",
+        wire: WireKind::Anthropic,
+        base_url: Some("https://api.anthropic.com"),
+        url_variables: &["ANTHROPIC_BASE_URL"],
+        key_variables: &["ANTHROPIC_API_KEY"],
+        needs_key: true,
+        usual_model: Some("claude-sonnet-4-5"),
+        prefixes: &["claude-"],
+    },
+    Service {
+        id: "openai",
+        wire: WireKind::Responses,
+        base_url: Some("https://api.openai.com/v1"),
+        url_variables: &["OPENAI_BASE_URL"],
+        key_variables: &["OPENAI_API_KEY"],
+        needs_key: true,
+        usual_model: Some("gpt-5.1"),
+        prefixes: &["gpt-", "o1", "o3", "o4"],
+    },
+    Service {
+        id: "gemini",
+        wire: WireKind::Gemini,
+        base_url: Some("https://generativelanguage.googleapis.com"),
+        url_variables: &["GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"],
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        needs_key: true,
+        usual_model: Some("gemini-2.5-flash"),
+        prefixes: &["gemini-"],
+    },
+    Service {
+        id: "ollama",
+        wire: WireKind::Chat,
+        base_url: Some("http://127.0.0.1:11434/v1"),
+        url_variables: &["OLLAMA_HOST"],
+        key_variables: &["OLLAMA_API_KEY"],
+        needs_key: false,
+        usual_model: None,
+        prefixes: &[],
+    },
+    Service {
+        id: "openai-compatible",
+        wire: WireKind::Chat,
+        base_url: None,
+        url_variables: &["OPENAI_COMPATIBLE_BASE_URL"],
+        key_variables: &["OPENAI_COMPATIBLE_API_KEY"],
+        needs_key: false,
+        usual_model: None,
+        prefixes: &[],
+    },
+];
+
+/// A model at a service, with all that a request needs.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) service: &'static Service,
+    /// The model's name at the service.
+    pub(crate) model: String,
+    /// The address below which the protocol's paths are, without a slash at its end.
+    pub(crate) base_url: String,
+    pub(crate) key: Option<String>,
+}
+
+impl Target {
+    /// The model's whole name, such as `openai/gpt-5.1`.
+    pub(crate) fn name(&self) -> String {
+        format!("{}/{}", self.service.id, self.model)
+    }
+
+    pub(crate) fn wire(&self) -> WireKind {
+        self.service.wire
+    }
+}
+
+/// The service and the model's name at it, of a name such as `openai/gpt-5.1`. A name without a service is
+/// that of a model of `usual`.
+pub(crate) fn parse<'n>(
+    name: &'n str,
+    usual: Option<&'static Service>,
+) -> Result<(&'static Service, &'n str), AgentError> {
+    let name = name.trim();
+    if let Some((service, model)) = name.split_once('/')
+        && let Some(service) = by_id(service)
+    {
+        if model.trim().is_empty() {
+            let problem = format!("the model after `{}/` is missing", service.id);
+            return Err(AgentError::refused("model", problem));
+        }
+        return Ok((service, model.trim()));
+    }
+    let begins = |service: &&Service| (service.prefixes.iter()).any(|it| name.starts_with(it));
+    match usual.or_else(|| SERVICES.iter().find(begins)) {
+        Some(service) => Ok((service, name)),
+        None => {
+            let known: Vec<_> = SERVICES
+                .iter()
+                .map(|service| format!("{}/MODEL", service.id))
+                .collect();
+            let shown = excerpt(name, 100);
+            Err(AgentError::refused(
+                "model",
+                format!(
+                    "`{shown}` does not say whose model it is; write one of {}",
+                    known.join(", ")
+                ),
+            ))
+        }
+    }
+}
+
+/// The service of this name.
+pub(crate) fn service(id: &str) -> Result<&'static Service, AgentError> {
+    by_id(id.trim()).ok_or_else(|| {
+        let known: Vec<_> = SERVICES.iter().map(|service| service.id).collect();
+        AgentError::invalid_params(format!(
+            "there is no model provider `{}`; there is: {}",
+            excerpt(id, 100),
+            known.join(", ")
+        ))
+    })
+}
+
+fn by_id(id: &str) -> Option<&'static Service> {
+    SERVICES.iter().find(|service| service.id == id)
+}
+
+/// Finds service, address and key. `variable` gives a variable of the environment, `base_url` counts more
+/// than those.
+pub(crate) fn resolve(
+    name: Option<&str>,
+    usual_service: Option<&'static Service>,
+    base_url: Option<&str>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Target, AgentError> {
+    let first = |names: &[&str]| {
+        let values = names.iter().filter_map(|name| variable(name));
+        values
+            .map(|value| value.trim().to_owned())
+            .find(|value| !value.is_empty())
+    };
+    let (service, model) = match (name, usual_service) {
+        (Some(name), _) => parse(name, usual_service)?,
+        (None, Some(service)) => match service.usual_model {
+            Some(model) => (service, model),
+            None => {
+                let problem = format!("name one of {}, such as {0}/MODEL", service.id);
+                return Err(AgentError::refused("model", problem));
+            }
+        },
+        (None, None) => usual(&|service| first(service.key_variables).is_some())?,
+    };
+    let key = first(service.key_variables);
+    if service.needs_key && key.is_none() {
+        return Err(AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::Auth,
+            format!(
+                "there is no key for {}: set {}",
+                service.id,
+                service.key_variables.join(" or ")
+            ),
+        ));
+    }
+    let url = base_url.map(str::to_owned);
+    let url = url.or_else(|| first(service.url_variables).map(|url| as_url(service, url)));
+    let Some(url) = url.or_else(|| service.base_url.map(str::to_owned)) else {
+        return Err(AgentError::refused(
+            "model",
+            format!(
+                "{} has no usual address: set {} to that of the service, such as \
+                 http://127.0.0.1:8000/v1",
+                service.id,
+                service.url_variables.join(" or ")
+            ),
+        ));
+    };
+    let url = url.trim_end_matches('/');
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        return Err(AgentError::refused(
+            "model",
+            format!(
+                "the address of {} must begin with http:// or https://",
+                service.id
+            ),
+        ));
+    }
+    Ok(Target {
+        service,
+        model: model.to_owned(),
+        base_url: url.to_owned(),
+        key,
+    })
+}
+
+/// `OLLAMA_HOST` is a host, with or without port and scheme, and the others are addresses.
+fn as_url(service: &Service, value: String) -> String {
+    if service.id != "ollama" {
+        return value;
+    }
+    let value = value.trim_end_matches('/');
+    let with_scheme = match value.split_once("://") {
+        Some(_) => value.to_owned(),
+        None => format!("http://{value}"),
+    };
+    let (scheme, host) = with_scheme.split_once("://").unwrap_or(("http", value));
+    let host = host.replace("0.0.0.0", "127.0.0.1");
+    let has_path = host.contains('/');
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| {
+        let port = port.split('/').next().unwrap_or_default();
+        !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit())
+    });
+    match (has_port || scheme == "https", has_path) {
+        (_, true) => format!("{scheme}://{host}"),
+        (true, false) => format!("{scheme}://{host}/v1"),
+        (false, false) => format!("{scheme}://{host}:11434/v1"),
+    }
+}
+
+/// The first service that has a key, with its usual model.
+fn usual(
+    has_key: &dyn Fn(&Service) -> bool,
+) -> Result<(&'static Service, &'static str), AgentError> {
+    for service in SERVICES {
+        if let Some(model) = service.usual_model
+            && has_key(service)
+        {
+            return Ok((service, model));
+        }
+    }
+    let keys: Vec<_> = (SERVICES.iter().filter(|service| service.needs_key))
+        .filter_map(|service| service.key_variables.first())
+        .copied()
+        .collect();
+    Err(AgentError::new(
+        ErrorCode::CliError,
+        ErrorKind::Auth,
+        format!(
+            "no model is named and there is no key: set {}, or name a model that needs none, such as \
+             ollama/MODEL",
+            keys.join(" or ")
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: Option<&str>, set: &[(&str, &str)]) -> Result<String, String> {
+        let variable = |name: &str| {
+            let found = set.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        resolve(name, None, None, &variable)
+            .map(|it| {
+                let key = it.key.clone().unwrap_or_default();
+                format!("{} {} {key}", it.name(), it.base_url)
+            })
+            .map_err(|error| error.message)
+    }
+
+    #[test]
+    fn a_name_says_whose_model_it_is() {
+        let of = |name| parse(name, None).map(|(service, model)| (service.id, model));
+        assert_eq!(of("openai/gpt-5.1"), Ok(("openai", "gpt-5.1")));
+        assert_eq!(of("claude-opus-4-8"), Ok(("anthropic", "claude-opus-4-8")));
+        assert_eq!(
+            of("ollama/library/llama3:8b"),
+            Ok(("ollama", "library/llama3:8b"))
+        );
+        assert_eq!(
+            of("openai-compatible/meta/llama"),
+            Ok(("openai-compatible", "meta/llama"))
+        );
+        assert_eq!(
+            of("llama3").unwrap_err().message,
+            "model: `llama3` does not say whose model it is; write one of anthropic/MODEL, \
+             openai/MODEL, gemini/MODEL, ollama/MODEL, openai-compatible/MODEL"
+        );
+        assert_eq!(
+            of("openai/").unwrap_err().message,
+            "model: the model after `openai/` is missing"
+        );
+    }
+
+    #[test]
+    fn addresses_and_keys_come_from_the_environment() {
+        let key = ("OPENAI_API_KEY", "k");
+        assert_eq!(
+            target(Some("openai/gpt-5.1"), &[key]).unwrap(),
+            "openai/gpt-5.1 https://api.openai.com/v1 k"
+        );
+        let url = ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1/");
+        assert_eq!(
+            target(Some("openai/gpt-5.1"), &[key, url]).unwrap(),
+            "openai/gpt-5.1 http://127.0.0.1:9/v1 k"
+        );
+        assert_eq!(
+            target(Some("openai/gpt-5.1"), &[("OPENAI_API_KEY", " ")]).unwrap_err(),
+            "there is no key for openai: set OPENAI_API_KEY"
+        );
+        assert!(
+            target(Some("openai-compatible/x"), &[])
+                .unwrap_err()
+                .contains("set OPENAI_COMPATIBLE_BASE_URL")
+        );
+        let odd = ("OPENAI_COMPATIBLE_BASE_URL", "localhost:1");
+        assert!(
+            target(Some("openai-compatible/x"), &[odd])
+                .unwrap_err()
+                .contains("must begin with http://")
+        );
+    }
+
+    #[test]
+    fn without_a_model_the_first_service_with_a_key_is_asked() {
+        assert_eq!(
+            target(None, &[("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", "o")]).unwrap(),
+            "openai/gpt-5.1 https://api.openai.com/v1 o"
+        );
+        assert!(
+            target(None, &[])
+                .unwrap_err()
+                .contains("set ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY")
+        );
+    }
+
+    #[test]
+    fn the_host_of_ollama_is_no_address() {
+        for (host, url) in [
+            ("127.0.0.1", "http://127.0.0.1:11434/v1"),
+            ("0.0.0.0:99", "http://127.0.0.1:99/v1"),
+            (
+                "https://ollama.example.com",
+                "https://ollama.example.com/v1",
+            ),
+            ("http://box:1/v1", "http://box:1/v1"),
+        ] {
+            let got = target(Some("ollama/x"), &[("OLLAMA_HOST", host)]).unwrap();
+            assert_eq!(got, format!("ollama/x {url} "));
+        }
+        assert_eq!(
+            target(Some("ollama/x"), &[]).unwrap(),
+            "ollama/x http://127.0.0.1:11434/v1 "
+        );
+    }
+}

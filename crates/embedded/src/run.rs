@@ -1,0 +1,440 @@
+//! A run: the model is asked, its calls are carried out, and it is asked again until it is done.
+
+mod calls;
+mod guard;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use teamster_core::provider::{Exit, RunAssembler, RunSummary, Stop};
+use teamster_core::sync::lock;
+use teamster_core::time::millis;
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, BudgetKind, Capabilities, CostSource, ErrorCode,
+    ErrorDetail, ErrorKind, EventStream, ExecuteParams, ModelUsage, PermissionPolicy, Text,
+    TurnEnd, Usage, UsageReport,
+};
+use tokio::sync::mpsc;
+
+use crate::config::EmbeddedConfig;
+use crate::context::Context;
+use crate::conversation::{Answer, Block, Input, Message, Origin};
+use crate::emit::{Emitter, WAITING};
+use crate::limits::Limits;
+use crate::request::{Asking, NoAnswer, Progress};
+use crate::tools::STRUCTURED_OUTPUT;
+use crate::wire::{Completed, ModelRequest, StopReason};
+use guard::LoopGuard;
+
+/// The most answers of a run without a limit of the caller's.
+const MOST_ANSWERS: u32 = 500;
+/// How often the model is asked for the form of the answer.
+const ASKED_FOR_FORM: u32 = 2;
+
+/// What is said to the agent in the middle of a turn.
+pub(crate) type Steering = Arc<Mutex<Vec<String>>>;
+
+/// The stream of a run with a conversation of its own.
+pub(crate) fn stream(
+    config: Arc<EmbeddedConfig>,
+    can: Arc<Capabilities>,
+    params: ExecuteParams,
+    policy: PermissionPolicy,
+    with_text: bool,
+    abort: AbortHandle,
+) -> EventStream {
+    let handle = abort.clone();
+    let batches = async_stream::stream! {
+        let begun = Instant::now();
+        if handle.is_aborted() {
+            yield refused(RunAssembler::aborted_error());
+            return;
+        }
+        let images = match images(&params) {
+            Ok(images) => images,
+            Err(error) => {
+                yield refused(error);
+                return;
+            }
+        };
+        let mut context = match Context::open(config, &can, params) {
+            Ok(context) => context,
+            Err(error) => {
+                yield refused(error);
+                return;
+            }
+        };
+        let engine = match teamster_process::engine() {
+            Ok(engine) => engine,
+            Err(error) => {
+                let message = format!("no asynchronous runtime could be started for the run: {error}");
+                yield refused(AgentError::new(ErrorCode::Io, ErrorKind::Internal, message));
+                return;
+            }
+        };
+        let (to, mut from) = mpsc::channel(WAITING);
+        // A task of its own: what the model says is read whatever the consumer does.
+        engine.spawn(async move {
+            let mut emit = Emitter::new(to, context.settings.secrets.clone(), with_text);
+            let turn = Turn {
+                prompt: context.params.prompt.clone(),
+                images,
+                limits: context.settings.limits,
+                abort: &handle,
+                policy: &policy,
+                steering: &Steering::default(),
+            };
+            let end = turn.play(&mut context, &mut emit).await;
+            context.end().await;
+            let (exit, summary) = end.into_result();
+            // The next run can go on with the session when it hears of the end of this one.
+            drop(context);
+            emit.finish(exit, summary, millis(begun.elapsed())).await;
+        });
+        while let Some(batch) = from.recv().await {
+            yield batch;
+        }
+    };
+    EventStream::of_batches(batches, abort)
+}
+
+/// The whole stream of a run that was not begun.
+pub(crate) fn refused(error: AgentError) -> Vec<teamster_core::LogEntry> {
+    RunAssembler::refuse(error).map(Into::into).into()
+}
+
+/// The images of a run or turn, read.
+pub(crate) fn images(params: &ExecuteParams) -> Result<Vec<Input>, AgentError> {
+    params
+        .images
+        .iter()
+        .map(|image| read_image(image, params))
+        .collect()
+}
+
+fn read_image(image: &teamster_core::Image, params: &ExecuteParams) -> Result<Input, AgentError> {
+    use base64::Engine;
+    use teamster_core::{Image, ImageSource};
+
+    let bytes = match &image.source {
+        ImageSource::Bytes(bytes) => bytes.clone(),
+        ImageSource::Path(path) => {
+            let base = params.working_directory.clone().unwrap_or_default();
+            let path = base.join(path);
+            std::fs::read(&path).map_err(|error| Image::unreadable(&path, &error))?
+        }
+        _ => return Err(AgentError::refused("images", "their source is not known")),
+    };
+    Ok(Input::Image {
+        media_type: image.media_type.clone(),
+        data: base64::engine::general_purpose::STANDARD.encode(bytes),
+    })
+}
+
+/// One turn: a prompt and what follows.
+pub(crate) struct Turn<'a> {
+    pub(crate) prompt: String,
+    pub(crate) images: Vec<Input>,
+    pub(crate) limits: Limits,
+    pub(crate) abort: &'a AbortHandle,
+    pub(crate) policy: &'a PermissionPolicy,
+    pub(crate) steering: &'a Steering,
+}
+
+/// How a turn ended, and what it used.
+#[derive(Default)]
+pub(crate) struct End {
+    stop: Option<Stop>,
+    failed: bool,
+    usage: Usage,
+    cost: Option<f64>,
+    /// Some answer had no price.
+    unpriced: bool,
+    by_model: BTreeMap<String, ModelUsage>,
+    answers: u32,
+    stop_reason: Option<StopReason>,
+    api: Duration,
+    model: Option<String>,
+    session: Option<teamster_core::Id>,
+    structured: Option<Value>,
+}
+
+impl End {
+    pub(crate) fn into_result(self) -> (Exit, RunSummary) {
+        let exit = Exit {
+            code: None,
+            stop: self.stop,
+            ..Exit::default()
+        };
+        let cost = self.cost.filter(|_| !self.unpriced);
+        let summary = RunSummary {
+            ended_with_error: Some(self.failed),
+            session_id: self.session,
+            model: self.model,
+            api_duration_ms: Some(millis(self.api)).filter(|_| self.answers > 0),
+            usage: Some(self.usage),
+            usage_by_model: self.by_model,
+            cost: cost.map(|cost| (cost, CostSource::Estimated)),
+            num_turns: Some(self.answers).filter(|answers| *answers > 0),
+            stop_reason: self.stop_reason.map(|it| it.as_str().to_owned()),
+            structured_output: self.structured,
+            ..RunSummary::default()
+        };
+        (exit, summary)
+    }
+}
+
+/// Why a turn goes no further.
+pub(super) enum Halt {
+    Aborted,
+    Late(AgentError),
+    Failed(AgentError),
+}
+
+impl From<AgentError> for Halt {
+    fn from(error: AgentError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Turn<'_> {
+    /// Plays the turn to its end.
+    pub(crate) async fn play(&self, context: &mut Context, emit: &mut Emitter) -> End {
+        let mut end = End {
+            model: Some(context.settings.target.name()),
+            session: Some(context.file.id().into()),
+            ..End::default()
+        };
+        match self.ask_until_done(context, emit, &mut end).await {
+            Ok(()) => {}
+            Err(Halt::Aborted) => end.stop = Some(Stop::Aborted),
+            Err(Halt::Late(error)) => end.stop = Some(Stop::Timeout(error)),
+            Err(Halt::Failed(error)) => {
+                end.failed = true;
+                emit.event(AgentEvent::error(error)).await;
+            }
+        }
+        if end.stop.is_none() {
+            let reason = end.stop_reason.map(|it| it.as_str().to_owned());
+            let turn_end = TurnEnd::new(end.failed)
+                .stop_reason(reason)
+                .usage(Some(end.usage).filter(|usage| !usage.is_empty()))
+                .cost_usd(end.cost.filter(|_| !end.unpriced));
+            emit.event(AgentEvent::TurnEnd(Box::new(turn_end))).await;
+        }
+        end
+    }
+
+    async fn ask_until_done(
+        &self,
+        context: &mut Context,
+        emit: &mut Emitter,
+        end: &mut End,
+    ) -> Result<(), Halt> {
+        tokio::select! {
+            biased;
+            () = self.abort.aborted() => return Err(Halt::Aborted),
+            () = context.begin(emit) => {}
+        }
+        let text = Input::Text {
+            text: self.prompt.clone(),
+        };
+        let text = Some(text).filter(|_| !self.prompt.trim().is_empty());
+        let content = text
+            .into_iter()
+            .chain(self.images.iter().cloned())
+            .collect();
+        context.push(Message::User { content })?;
+        let mut progress = Progress::default();
+        let mut guard = LoopGuard::default();
+        let mut asked_for_form = 0;
+        let mut forced = None;
+        loop {
+            Self::check_limits(context, end)?;
+            let steered = std::mem::take(&mut *lock(self.steering));
+            for text in steered {
+                context.push(Message::user(text))?;
+            }
+            let completed = self.ask(context, emit, end, &mut progress, forced).await?;
+            let stop = completed.stop;
+            end.stop_reason = Some(stop);
+            self.count(context, emit, end, &completed).await?;
+            let answer = completed.answer;
+            let calls: Vec<_> = answer.calls().cloned().collect();
+            if !answer.blocks.is_empty() {
+                context.push(Message::Assistant(answer))?;
+            }
+            refuse_cut(stop, context.settings.max_tokens)?;
+            if calls.is_empty() {
+                if !lock(self.steering).is_empty() {
+                    continue;
+                }
+                if context.params.output_schema.is_none() || end.structured.is_some() {
+                    return Ok(());
+                }
+                if asked_for_form == ASKED_FOR_FORM {
+                    return Err(no_form().into());
+                }
+                asked_for_form += 1;
+                forced = Some(STRUCTURED_OUTPUT);
+                context.push(Message::user(
+                    "Give the answer by calling the tool StructuredOutput.",
+                ))?;
+                continue;
+            }
+            forced = None;
+            let results = self.carry_out(context, emit, &calls, &mut guard, end).await;
+            let (results, halt) = results;
+            context.push(Message::Tool { results })?;
+            if let Some(halt) = halt {
+                return Err(halt);
+            }
+            if let Some(structured) = &end.structured {
+                let text = structured.to_string();
+                let message = emit.next_message();
+                emit.event(AgentEvent::Text(Text::new(text).message_id(message)))
+                    .await;
+                return Ok(());
+            }
+        }
+    }
+
+    fn check_limits(context: &Context, end: &End) -> Result<(), AgentError> {
+        let params = &context.params;
+        let most = params.max_turns.unwrap_or(MOST_ANSWERS);
+        if end.answers >= most {
+            let message = format!(
+                "the model was asked {most} times and is not done; allow more turns, or ask for less"
+            );
+            return Err(AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::MaxTurns,
+                message,
+            ));
+        }
+        if let (Some(limit), Some(spent)) = (params.max_budget_usd, end.cost)
+            && spent >= limit
+        {
+            let message = format!("the run has cost {spent:.4} USD of the {limit} that it may");
+            let error = AgentError::new(ErrorCode::CliError, ErrorKind::Budget, message);
+            return Err(error.detail(ErrorDetail::budget(BudgetKind::Usd, Some(limit))));
+        }
+        Ok(())
+    }
+
+    async fn ask(
+        &self,
+        context: &mut Context,
+        emit: &mut Emitter,
+        end: &mut End,
+        progress: &mut Progress,
+        forced_tool: Option<&str>,
+    ) -> Result<Completed, Halt> {
+        let tools = context.specs();
+        let settings = &context.settings;
+        let request = ModelRequest {
+            model: &settings.target.model,
+            system: &context.system,
+            messages: &context.messages,
+            tools: &tools,
+            forced_tool,
+            effort: settings.effort,
+            max_tokens: settings.max_tokens,
+        };
+        let asking = Asking {
+            http: &context.http,
+            target: &settings.target,
+            limits: self.limits,
+            retries: settings.retries,
+            abort: self.abort,
+        };
+        let answer = asking.ask(&request, emit, progress).await;
+        end.api = progress.spent;
+        match answer {
+            Ok(mut completed) => {
+                completed.answer.origin = Some(Origin {
+                    wire: settings.target.wire(),
+                    model: settings.target.model.clone(),
+                });
+                Ok(completed)
+            }
+            Err(why) => {
+                // What it had said is a part of the conversation.
+                if !progress.text.trim().is_empty() {
+                    let text = std::mem::take(&mut progress.text);
+                    let block = Block::Text {
+                        text,
+                        signature: None,
+                    };
+                    let answer = Answer {
+                        blocks: vec![block],
+                        origin: None,
+                    };
+                    context.push(Message::Assistant(answer))?;
+                }
+                Err(match why {
+                    NoAnswer::Aborted => Halt::Aborted,
+                    NoAnswer::Late(error) => Halt::Late(error),
+                    NoAnswer::Failed(error) => Halt::Failed(error),
+                })
+            }
+        }
+    }
+
+    /// Adds what an answer used.
+    async fn count(
+        &self,
+        context: &mut Context,
+        emit: &mut Emitter,
+        end: &mut End,
+        completed: &Completed,
+    ) -> Result<(), AgentError> {
+        let usage = completed.usage;
+        let cost = context.cost(&usage);
+        end.answers += 1;
+        end.usage = end.usage.plus(usage);
+        end.unpriced |= cost.is_none();
+        end.cost = Some(end.cost.unwrap_or_default() + cost.unwrap_or_default());
+        let model = context.settings.target.name();
+        let by_model = end.by_model.entry(model.clone()).or_default();
+        by_model.usage = by_model.usage.plus(usage);
+        by_model.cost_usd = match (by_model.cost_usd, cost) {
+            (Some(before), Some(cost)) => Some(before + cost),
+            (before, cost) => before.or(cost),
+        };
+        if !end.usage.is_empty() {
+            let report = UsageReport::new(end.usage).cost_usd(end.cost.filter(|_| !end.unpriced));
+            emit.event(AgentEvent::Usage(Box::new(report))).await;
+        }
+        context.file.usage(&model, usage, cost)
+    }
+}
+
+/// Refuses an answer that was cut.
+fn refuse_cut(stop: StopReason, max_tokens: u32) -> Result<(), AgentError> {
+    let message = match stop {
+        StopReason::End | StopReason::ToolUse => return Ok(()),
+        StopReason::MaxTokens => format!(
+            "the answer was cut at the limit of output tokens ({max_tokens} are asked for); raise it \
+             (--max-tokens N among the extra arguments), or ask for less at a time"
+        ),
+        StopReason::Refusal => "the model refused to answer; ask in another way".to_owned(),
+    };
+    Err(AgentError::new(
+        ErrorCode::CliError,
+        ErrorKind::Invalid,
+        message,
+    ))
+}
+
+fn no_form() -> AgentError {
+    AgentError::new(
+        ErrorCode::CliError,
+        ErrorKind::Invalid,
+        "the model gave no answer in the form of the output schema; make the schema simpler, or use \
+         another model",
+    )
+    .retryable(true)
+}

@@ -1,0 +1,108 @@
+//! A model that makes the same call over and over.
+
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
+
+use crate::conversation::{Call, CallResult};
+
+/// After so many same calls with the same result in a row, the model is told.
+const TOLD: u32 = 3;
+/// After so many, the run ends.
+const ENOUGH: u32 = 6;
+
+/// Counts same calls in a row.
+#[derive(Debug, Default)]
+pub(super) struct LoopGuard {
+    last: Option<(String, String, String)>,
+    count: u32,
+}
+
+/// What to do about a call.
+#[derive(Debug, PartialEq)]
+pub(super) enum Advice {
+    None,
+    /// Say this to the model.
+    Tell(String),
+    /// End the run.
+    Enough(AgentError),
+}
+
+impl LoopGuard {
+    /// Takes note of a call and its result.
+    pub(super) fn note(&mut self, call: &Call, result: &CallResult) -> Advice {
+        let now = (call.name.clone(), call.input.to_string(), result.text());
+        if self.last.as_ref() == Some(&now) {
+            self.count += 1;
+        } else {
+            self.last = Some(now);
+            self.count = 1;
+        }
+        let (count, name) = (self.count, &call.name);
+        if count >= ENOUGH {
+            let message = format!(
+                "the model called {name} {count} times in a row in the same way with the same result; ask \
+                 more precisely, or use another model"
+            );
+            let error = AgentError::new(ErrorCode::CliError, ErrorKind::Protocol, message);
+            return Advice::Enough(error.retryable(false));
+        }
+        if count >= TOLD {
+            return Advice::Tell(format!(
+                "[This was the same call for the {count}th time, with the same result. Do something else, \
+                 or say what is in the way.]"
+            ));
+        }
+        Advice::None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::Input;
+    use serde_json::json;
+
+    fn note(guard: &mut LoopGuard, argument: u32, text: &str) -> Advice {
+        let call = Call {
+            id: "x".into(),
+            name: "read".into(),
+            input: json!({"offset": argument}),
+            signature: None,
+        };
+        let result = CallResult {
+            id: "x".into(),
+            name: "read".into(),
+            content: vec![Input::Text { text: text.into() }],
+            is_error: false,
+        };
+        guard.note(&call, &result)
+    }
+
+    #[test]
+    fn the_same_call_in_a_row_is_told_and_then_is_enough() {
+        let mut guard = LoopGuard::default();
+        for _ in 0..2 {
+            assert_eq!(note(&mut guard, 1, "a"), Advice::None);
+        }
+        for _ in 0..3 {
+            assert!(matches!(note(&mut guard, 1, "a"), Advice::Tell(_)));
+        }
+        let Advice::Enough(error) = note(&mut guard, 1, "a") else {
+            panic!("it goes on")
+        };
+        assert!(
+            error.message.contains("6 times in a row") && !error.retryable,
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn another_call_or_another_result_is_progress() {
+        let mut guard = LoopGuard::default();
+        for round in 0..20 {
+            assert_eq!(note(&mut guard, round % 2, "a"), Advice::None);
+        }
+        for round in 0..20 {
+            assert_eq!(note(&mut guard, 7, &round.to_string()), Advice::None);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! A live session: one conversation, many turns.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use teamster_core::provider::RunAssembler;
+use teamster_core::sync::lock;
+use teamster_core::time::millis;
+use teamster_core::{
+    AbortHandle, AgentError, AgentSession, Capabilities, ErrorCode, ErrorKind, EventStream,
+    ExecuteParams, Id, PermissionMode, PermissionPolicy, SessionCapabilities, SessionFuture,
+    SessionOptions, Turn,
+};
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
+
+use crate::config::EmbeddedConfig;
+use crate::context::Context;
+use crate::emit::{Emitter, WAITING};
+use crate::run::{self, Steering};
+use crate::settings::Settings;
+use crate::{ID, SESSION_CAPABILITIES};
+
+/// Opens a session. Nothing is begun before its first turn.
+pub(crate) fn open(
+    config: Arc<EmbeddedConfig>,
+    can: Arc<Capabilities>,
+    mut options: SessionOptions,
+) -> Result<Box<dyn AgentSession>, AgentError> {
+    if !options.params.images.is_empty() {
+        return Err(AgentError::refused(
+            "images",
+            "those of a session go with its turns",
+        ));
+    }
+    if options.params.output_schema.is_some() {
+        return Err(AgentError::refused(
+            "output_schema",
+            "the form of the answer holds for a whole run; leave it out of a session",
+        ));
+    }
+    options.params.prompt.clear();
+    let mut probe = options.params.clone();
+    "prompt".clone_into(&mut probe.prompt);
+    Settings::new(&config, &can, &probe)?;
+    let id = options.params.session_id.as_deref().map(Id::from);
+    Ok(Box::new(EmbeddedSession(Arc::new(Inner {
+        config,
+        can,
+        conversation: AsyncMutex::new(None),
+        state: Mutex::new(State {
+            options,
+            id,
+            playing: None,
+            model_changed: false,
+        }),
+        steering: Steering::default(),
+        is_open: AtomicBool::new(false),
+    }))))
+}
+
+struct EmbeddedSession(Arc<Inner>);
+
+struct Inner {
+    config: Arc<EmbeddedConfig>,
+    can: Arc<Capabilities>,
+    /// Whoever has it plays a turn.
+    conversation: AsyncMutex<Option<Context>>,
+    state: Mutex<State>,
+    steering: Steering,
+    /// There is a conversation.
+    is_open: AtomicBool,
+}
+
+struct State {
+    options: SessionOptions,
+    id: Option<Id>,
+    /// Stops the turn that is being played.
+    playing: Option<AbortHandle>,
+    model_changed: bool,
+}
+
+impl Inner {
+    /// Opens the conversation, or goes on with it.
+    fn conversation(&self) -> Result<Context, AgentError> {
+        let (mut params, id) = {
+            let state = lock(&self.state);
+            (state.options.params.clone(), state.id.clone())
+        };
+        // The prompt is that of each turn.
+        "prompt".clone_into(&mut params.prompt);
+        if id.as_deref() != params.session_id.as_deref() {
+            params.fork = false;
+            params.new_session_id = None;
+        }
+        params.session_id = id.as_deref().map(str::to_owned);
+        Context::open(self.config.clone(), &self.can, params)
+    }
+
+    /// Plays a turn; its events go to `to`.
+    async fn play(
+        self: Arc<Self>,
+        turn: Turn,
+        abort: AbortHandle,
+        to: mpsc::Sender<Vec<teamster_core::LogEntry>>,
+    ) {
+        let begun = Instant::now();
+        let mut conversation = tokio::select! {
+            biased;
+            () = abort.aborted() => {
+                let _ = to.send(run::refused(RunAssembler::aborted_error())).await;
+                return;
+            }
+            conversation = self.conversation.lock() => conversation,
+        };
+        let images = self.images(&turn);
+        let opened = match conversation.take() {
+            Some(context) => Ok(context),
+            None => self.conversation(),
+        };
+        let (mut context, images) = match (opened, images) {
+            (Ok(context), Ok(images)) => (context, images),
+            (Ok(context), Err(error)) => {
+                *conversation = Some(context);
+                let _ = to.send(run::refused(error)).await;
+                return;
+            }
+            (Err(error), _) => {
+                let _ = to.send(run::refused(error)).await;
+                return;
+            }
+        };
+        let policy = match self.begin(&mut context, &abort) {
+            Ok(policy) => policy,
+            Err(error) => {
+                *conversation = Some(context);
+                let _ = to.send(run::refused(error)).await;
+                return;
+            }
+        };
+        self.is_open.store(true, Ordering::SeqCst);
+        lock(&self.steering).clear();
+        let mut emit = Emitter::new(to, context.settings.secrets.clone(), true);
+        let played = run::Turn {
+            prompt: turn.prompt,
+            images,
+            limits: context.settings.limits(turn.timeouts),
+            abort: &abort,
+            policy: &policy,
+            steering: &self.steering,
+        };
+        let end = played.play(&mut context, &mut emit).await;
+        lock(&self.state).playing = None;
+        *conversation = Some(context);
+        // Before the caller hears of the end: the session takes the next turn.
+        drop(conversation);
+        let (exit, summary) = end.into_result();
+        emit.finish(exit, summary, millis(begun.elapsed())).await;
+    }
+
+    /// Takes over what was changed since the last turn: who answers requests for permission.
+    fn begin(
+        &self,
+        context: &mut Context,
+        abort: &AbortHandle,
+    ) -> Result<PermissionPolicy, AgentError> {
+        let mut state = lock(&self.state);
+        state.id = Some(context.file.id().into());
+        context.mode = state.options.params.permission;
+        let model = state.options.params.model.clone();
+        if let (true, Some(model)) = (std::mem::take(&mut state.model_changed), model) {
+            context.set_model(&model)?;
+        }
+        state.playing = Some(abort.clone());
+        Ok(state.options.permissions.clone())
+    }
+
+    fn images(&self, turn: &Turn) -> Result<Vec<crate::conversation::Input>, AgentError> {
+        if turn.prompt.trim().is_empty() && turn.images.is_empty() {
+            return Err(AgentError::refused("prompt", "it is empty"));
+        }
+        let mut params = ExecuteParams::new("");
+        params.images.clone_from(&turn.images);
+        let options = &lock(&self.state).options;
+        params
+            .working_directory
+            .clone_from(&options.params.working_directory);
+        run::images(&params)
+    }
+
+    fn is_playing(&self) -> bool {
+        lock(&self.state).playing.is_some()
+    }
+}
+
+impl AgentSession for EmbeddedSession {
+    fn provider(&self) -> &str {
+        ID
+    }
+
+    fn id(&self) -> Option<Id> {
+        lock(&self.0.state).id.clone()
+    }
+
+    fn capabilities(&self) -> &SessionCapabilities {
+        &SESSION_CAPABILITIES
+    }
+
+    fn send(&self, turn: Turn) -> EventStream {
+        let abort = AbortHandle::new(&turn.cancel);
+        let handle = abort.clone();
+        let inner = self.0.clone();
+        let batches = async_stream::stream! {
+            if handle.is_aborted() {
+                yield run::refused(RunAssembler::aborted_error());
+                return;
+            }
+            let (to, mut from) = mpsc::channel(WAITING);
+            match teamster_process::engine() {
+                Ok(engine) => drop(engine.spawn(inner.play(turn, handle, to))),
+                Err(error) => {
+                    let message = format!("no asynchronous runtime could be started: {error}");
+                    yield run::refused(AgentError::new(ErrorCode::Io, ErrorKind::Internal, message));
+                    return;
+                }
+            }
+            while let Some(batch) = from.recv().await {
+                yield batch;
+            }
+        };
+        EventStream::of_batches(batches, abort)
+    }
+
+    fn interrupt(&self) {
+        if let Some(playing) = &lock(&self.0.state).playing {
+            playing.abort();
+        }
+    }
+
+    fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            if !self.0.is_playing() {
+                return Err(AgentError::invalid_params("no turn is being played"));
+            }
+            lock(&self.0.steering).push(text);
+            Ok(())
+        })
+    }
+
+    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            let mut conversation = self.0.conversation.lock().await;
+            if let Some(mut context) = conversation.take() {
+                context.end().await;
+            }
+            let mut state = lock(&self.0.state);
+            state.id = None;
+            let params = &mut state.options.params;
+            params.session_id = None;
+            params.new_session_id = None;
+            params.fork = false;
+            Ok(())
+        })
+    }
+
+    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            let mut params = lock(&self.0.state).options.params.clone();
+            params.model = Some(model);
+            "prompt".clone_into(&mut params.prompt);
+            Settings::new(&self.0.config, &self.0.can, &params)?;
+            let mut state = lock(&self.0.state);
+            state.options.params.model = params.model;
+            state.model_changed = true;
+            Ok(())
+        })
+    }
+
+    fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
+        lock(&self.0.state).options.params.permission = mode;
+        Box::pin(async { Ok(()) })
+    }
+
+    fn unasked(&self) -> Option<EventStream> {
+        None
+    }
+
+    fn close(&self) -> SessionFuture<'_, ()> {
+        self.interrupt();
+        Box::pin(async move {
+            let mut conversation = self.0.conversation.lock().await;
+            if let Some(mut context) = conversation.take() {
+                context.end().await;
+            }
+            self.0.is_open.store(false, Ordering::SeqCst);
+        })
+    }
+
+    fn is_hot(&self) -> bool {
+        self.0.is_open.load(Ordering::SeqCst) && !self.0.is_playing()
+    }
+}

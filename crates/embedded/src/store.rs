@@ -1,0 +1,433 @@
+//! Sessions on the disk: one file each, one JSON line a message.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use teamster_core::provider::is_uuid;
+use teamster_core::time::epoch_ms;
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Usage};
+use uuid::Uuid;
+
+use crate::config::EmbeddedConfig;
+use crate::conversation::{CallResult, Input, Message};
+
+/// What stands for the result of a call that has none.
+const NO_RESULT: &str = "The run ended before this call had a result.";
+
+/// One line of a session's file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line {
+    /// The first: what the session is.
+    #[serde(rename_all = "camelCase")]
+    Session {
+        id: String,
+        created_ms: u64,
+        directory: PathBuf,
+    },
+    /// A message.
+    #[serde(rename_all = "camelCase")]
+    Message { at_ms: u64, message: Message },
+    /// What an answer used.
+    #[serde(rename_all = "camelCase")]
+    Usage {
+        at_ms: u64,
+        model: String,
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
+    /// What only a newer version knows.
+    #[serde(other)]
+    Newer,
+}
+
+/// The folder of the sessions.
+pub(crate) fn folder(
+    config: &EmbeddedConfig,
+    env: &BTreeMap<String, String>,
+) -> Result<PathBuf, AgentError> {
+    if let Some(folder) = &config.state_dir {
+        return Ok(folder.clone());
+    }
+    let set = |name: &str| config.variable(name, env).filter(|it| !it.is_empty());
+    let state = set("XDG_STATE_HOME").map(PathBuf::from);
+    let state = state.filter(|path| path.is_absolute());
+    let state = state.or_else(|| Some(PathBuf::from(set("HOME")?).join(".local/state")));
+    match state {
+        Some(state) => Ok(state.join("teamster/embedded/sessions")),
+        None => Err(AgentError::new(
+            ErrorCode::Io,
+            ErrorKind::NotFound,
+            "there is no place for sessions: set HOME or XDG_STATE_HOME",
+        )),
+    }
+}
+
+/// A session that this process writes. Its file is locked until this is dropped.
+#[derive(Debug)]
+pub(crate) struct SessionFile {
+    id: String,
+    file: File,
+    /// Where the file's last whole line ends.
+    end: u64,
+}
+
+impl SessionFile {
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Begins a session, with this id if one is given.
+    pub(crate) fn create(
+        folder: &Path,
+        id: Option<&str>,
+        directory: &Path,
+    ) -> Result<Self, AgentError> {
+        let id = match id {
+            Some(id) if is_uuid(id) => id.to_ascii_lowercase(),
+            Some(_) => {
+                let problem = "it must be a UUID, such as 0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f";
+                return Err(AgentError::refused("new_session_id", problem));
+            }
+            None => Uuid::new_v4().to_string(),
+        };
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder);
+        made.map_err(|error| io_error(folder, &error))?;
+        let path = path(folder, &id);
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path);
+        let file = file.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                AgentError::refused("new_session_id", format!("there is a session {id} already"))
+            }
+            _ => io_error(&path, &error),
+        })?;
+        lock(&file, &id, &path)?;
+        let mut session = Self { id, file, end: 0 };
+        session.append(&Line::Session {
+            id: session.id.clone(),
+            created_ms: epoch_ms(),
+            directory: directory.to_owned(),
+        })?;
+        Ok(session)
+    }
+
+    /// Goes on with a session: its messages.
+    pub(crate) fn resume(folder: &Path, id: &str) -> Result<(Self, Vec<Message>), AgentError> {
+        let not_found = || {
+            AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::SessionNotFound,
+                format!(
+                    "there is no session {} in {}",
+                    teamster_core::text::excerpt(id, 100),
+                    folder.display()
+                ),
+            )
+        };
+        if !is_uuid(id) {
+            return Err(not_found());
+        }
+        let id = id.to_ascii_lowercase();
+        let path = path(folder, &id);
+        let file = OpenOptions::new().read(true).append(true).open(&path);
+        let mut file = file.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => not_found(),
+            _ => io_error(&path, &error),
+        })?;
+        lock(&file, &id, &path)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)
+            .map_err(|error| io_error(&path, &error))?;
+        // A line without its end was being written when the machine stopped.
+        let end = text
+            .iter()
+            .rposition(|b| *b == b'\n')
+            .map_or(0, |at| at + 1);
+        let mut messages = Vec::new();
+        for (number, line) in text[..end].split(|b| *b == b'\n').enumerate() {
+            if line.is_empty() {
+                continue;
+            }
+            match serde_json::from_slice(line) {
+                Ok(Line::Message { message, .. }) => messages.push(message),
+                Ok(_) => {}
+                Err(error) => {
+                    return Err(AgentError::new(
+                        ErrorCode::Io,
+                        ErrorKind::Invalid,
+                        format!(
+                            "line {} of {} is no line of a session: {error}",
+                            number + 1,
+                            path.display()
+                        ),
+                    ));
+                }
+            }
+        }
+        let end = end as u64;
+        if end < text.len() as u64 {
+            file.set_len(end).map_err(|error| io_error(&path, &error))?;
+        }
+        Ok((Self { id, file, end }, repaired(messages)))
+    }
+
+    /// A new session with the messages of another one.
+    pub(crate) fn fork(
+        folder: &Path,
+        from: &str,
+        id: Option<&str>,
+        directory: &Path,
+    ) -> Result<(Self, Vec<Message>), AgentError> {
+        let (_, messages) = Self::resume(folder, from)?;
+        let mut session = Self::create(folder, id, directory)?;
+        for message in &messages {
+            session.message(message)?;
+        }
+        Ok((session, messages))
+    }
+
+    /// Adds a message.
+    pub(crate) fn message(&mut self, message: &Message) -> Result<(), AgentError> {
+        self.append(&Line::Message {
+            at_ms: epoch_ms(),
+            message: message.clone(),
+        })
+    }
+
+    /// Adds what an answer used.
+    pub(crate) fn usage(
+        &mut self,
+        model: &str,
+        usage: Usage,
+        cost_usd: Option<f64>,
+    ) -> Result<(), AgentError> {
+        self.append(&Line::Usage {
+            at_ms: epoch_ms(),
+            model: model.to_owned(),
+            usage,
+            cost_usd,
+        })
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), AgentError> {
+        let written = serde_json::to_vec(line)
+            .map_err(io::Error::from)
+            .and_then(|mut bytes| {
+                bytes.push(b'\n');
+                self.file.write_all(&bytes).map(|()| bytes.len() as u64)
+            });
+        match written {
+            Ok(bytes) => {
+                self.end += bytes;
+                Ok(())
+            }
+            Err(error) => {
+                // Half a line would be in the way of the next one.
+                let _ = self.file.set_len(self.end);
+                let _ = self.file.seek(SeekFrom::End(0));
+                Err(AgentError::new(
+                    ErrorCode::Io,
+                    ErrorKind::Internal,
+                    format!("the session {} cannot be written: {error}", self.id),
+                ))
+            }
+        }
+    }
+}
+
+fn path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.ndjson"))
+}
+
+fn lock(file: &File, id: &str, path: &Path) -> Result<(), AgentError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::Invalid,
+            format!("another run is writing to the session {id}; wait for its end, or fork it"),
+        )),
+        Err(TryLockError::Error(error)) => Err(io_error(path, &error)),
+    }
+}
+
+fn io_error(path: &Path, error: &io::Error) -> AgentError {
+    AgentError::new(
+        ErrorCode::Io,
+        ErrorKind::Internal,
+        format!("{}: {error}", path.display()),
+    )
+}
+
+/// Gives each call a result: services refuse a conversation that lacks one.
+fn repaired(messages: Vec<Message>) -> Vec<Message> {
+    let mut whole: Vec<Message> = Vec::with_capacity(messages.len());
+    let mut open: Vec<(String, String)> = Vec::new();
+    for message in messages {
+        let mut message = message;
+        match &mut message {
+            Message::Tool { results } => {
+                let given: BTreeSet<_> = results.iter().map(|result| result.id.clone()).collect();
+                open.retain(|(id, _)| !given.contains(id));
+                results.extend(open.drain(..).map(no_result));
+            }
+            _ => close(&mut whole, &mut open),
+        }
+        if let Message::Assistant(answer) = &message {
+            let calls = answer
+                .calls()
+                .map(|call| (call.id.clone(), call.name.clone()));
+            open.extend(calls);
+        }
+        whole.push(message);
+    }
+    close(&mut whole, &mut open);
+    whole
+}
+
+fn close(messages: &mut Vec<Message>, open: &mut Vec<(String, String)>) {
+    if !open.is_empty() {
+        let results = open.drain(..).map(no_result).collect();
+        messages.push(Message::Tool { results });
+    }
+}
+
+fn no_result((id, name): (String, String)) -> CallResult {
+    CallResult {
+        id,
+        name,
+        content: vec![Input::Text {
+            text: NO_RESULT.to_owned(),
+        }],
+        is_error: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::conversation::{Answer, Block, Call};
+    use serde_json::json;
+
+    fn called(id: &str) -> Message {
+        Message::Assistant(Answer {
+            blocks: vec![Block::Call(Call {
+                id: id.into(),
+                name: "bash".into(),
+                input: json!({"command": "true"}),
+                signature: None,
+            })],
+            origin: None,
+        })
+    }
+
+    fn begun(folder: &Path) -> SessionFile {
+        SessionFile::create(folder, None, Path::new("/work")).unwrap()
+    }
+
+    #[test]
+    fn a_session_comes_back_and_only_its_user_can_read_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("a/b");
+        let mut session = begun(&folder);
+        let id = session.id().to_owned();
+        session.message(&Message::user("hi")).unwrap();
+        session.usage("m", Usage::default(), Some(0.5)).unwrap();
+        let file = folder.join(format!("{id}.ndjson"));
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            folder.metadata().unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        drop(session);
+        let (mut session, messages) = SessionFile::resume(&folder, &id).unwrap();
+        assert_eq!(messages, [Message::user("hi")]);
+        session.message(&Message::user("more")).unwrap();
+        drop(session);
+        let (forked, messages) = SessionFile::fork(&folder, &id, None, &folder).unwrap();
+        assert_ne!(forked.id(), id);
+        assert_eq!(messages.len(), 2);
+    }
+
+    #[test]
+    fn one_run_writes_at_a_time() {
+        let temp = tempfile::tempdir().unwrap();
+        let session = begun(temp.path());
+        let error = SessionFile::resume(temp.path(), session.id()).unwrap_err();
+        assert!(
+            error.message.starts_with("another run is writing"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn half_a_line_at_the_end_is_left_out_and_overwritten() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut session = begun(temp.path());
+        let id = session.id().to_owned();
+        session.message(&Message::user("hi")).unwrap();
+        session.file.write_all(b"{\"type\":\"mess").unwrap();
+        drop(session);
+        let (mut session, messages) = SessionFile::resume(temp.path(), &id).unwrap();
+        assert_eq!(messages, [Message::user("hi")]);
+        session.message(&Message::user("next")).unwrap();
+        drop(session);
+        let (_, messages) = SessionFile::resume(temp.path(), &id).unwrap();
+        assert_eq!(messages.len(), 2);
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_an_error_that_names_the_line() {
+        let temp = tempfile::tempdir().unwrap();
+        let id = Uuid::new_v4().to_string();
+        fs::write(path(temp.path(), &id), "{}\nno\n").unwrap();
+        let error = SessionFile::resume(temp.path(), &id).unwrap_err();
+        assert!(error.message.starts_with("line 1 of "), "{error}");
+    }
+
+    #[test]
+    fn a_session_that_is_not_there_is_said_so() {
+        let temp = tempfile::tempdir().unwrap();
+        for id in [
+            "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000",
+            "latest",
+            "../../etc/passwd",
+        ] {
+            let error = SessionFile::resume(temp.path(), id).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::SessionNotFound, "{id}");
+        }
+    }
+
+    #[test]
+    fn every_call_has_a_result() {
+        let result = |id: &str| no_result((id.into(), "bash".into()));
+        let tool = |results| Message::Tool { results };
+        assert_eq!(
+            repaired(vec![called("a"), Message::user("x"), called("b")]),
+            [
+                called("a"),
+                tool(vec![result("a")]),
+                Message::user("x"),
+                called("b"),
+                tool(vec![result("b")])
+            ]
+        );
+        let whole = vec![called("a"), tool(vec![result("a")])];
+        assert_eq!(repaired(whole.clone()), whole);
+    }
+}

@@ -1,0 +1,313 @@
+//! The tools of the runtime's own.
+
+mod bash;
+mod confine;
+mod files;
+mod search;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use teamster_core::{
+    CancellationToken, ChangeKind, ExecuteParams, PlanEntry, PlanStatus, ToolKind,
+};
+
+use crate::config::EmbeddedConfig;
+use crate::conversation::Input;
+use crate::wire::ToolSpec;
+
+pub(crate) use confine::Roots;
+
+/// The tool by which the model gives an answer in the form of a schema.
+pub(crate) const STRUCTURED_OUTPUT: &str = "StructuredOutput";
+
+/// How much of a result the model is given, in bytes.
+pub(crate) const MOST_FOR_MODEL: usize = 48 << 10;
+
+/// What a tool gave.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    /// All of it, for the stream.
+    pub(crate) text: String,
+    /// What the model is given, if that is less or more.
+    pub(crate) for_model: Option<Vec<Input>>,
+    pub(crate) is_error: bool,
+    /// The file that was changed.
+    pub(crate) change: Option<(String, ChangeKind)>,
+    pub(crate) plan: Option<Vec<PlanEntry>>,
+}
+
+impl Output {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn error(text: impl Into<String>) -> Self {
+        Self {
+            is_error: true,
+            ..Self::text(text)
+        }
+    }
+
+    /// What the model is given of it.
+    pub(crate) fn content(&self) -> Vec<Input> {
+        match &self.for_model {
+            Some(content) => content.clone(),
+            None => vec![Input::Text {
+                text: shortened(&self.text),
+            }],
+        }
+    }
+}
+
+/// The beginning and the end of a text that is longer than a model should be given.
+pub(crate) fn shortened(text: &str) -> String {
+    if text.len() <= MOST_FOR_MODEL {
+        return text.to_owned();
+    }
+    let half = MOST_FOR_MODEL / 2;
+    let head = &text[..text.floor_char_boundary(half)];
+    let tail = &text[text.ceil_char_boundary(text.len() - half)..];
+    let left_out = text.len() - head.len() - tail.len();
+    format!("{head}\n[… {left_out} bytes left out; ask for less at a time …]\n{tail}")
+}
+
+/// What the tools of a run need.
+#[derive(Clone)]
+pub(crate) struct ToolContext {
+    pub(crate) config: Arc<EmbeddedConfig>,
+    pub(crate) roots: Arc<Roots>,
+    /// Variables of the run.
+    pub(crate) params: Arc<ExecuteParams>,
+    /// Variables that commands do not get.
+    pub(crate) hidden: &'static [&'static str],
+}
+
+impl ToolContext {
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.roots.working().to_owned()
+    }
+}
+
+/// The tools, without those of servers.
+pub(crate) fn specs() -> Vec<ToolSpec> {
+    let object = |properties: Value, required: &[&str]| {
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    };
+    let spec = |name: &str, description: &str, schema: Value| ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        schema,
+    };
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let path = || text("Path, relative to the working directory or absolute.");
+    let number =
+        |description: &str| json!({"type": "integer", "minimum": 1, "description": description});
+    vec![
+        spec(
+            "read",
+            "Reads a file: its text, or the image in it. Long files are read in pieces with `offset` and \
+             `limit`.",
+            object(
+                json!({
+                    "path": path(),
+                    "offset": number("The first line to read, from 1."),
+                    "limit": number("How many lines to read. 2000 if unset."),
+                }),
+                &["path"],
+            ),
+        ),
+        spec(
+            "write",
+            "Writes a whole file. Folders that are missing are made. For a change of a file that is there, \
+             use `edit`.",
+            object(
+                json!({"path": path(), "content": text("All that shall be in it.")}),
+                &["path", "content"],
+            ),
+        ),
+        spec(
+            "edit",
+            "Replaces a piece of a file by another. `old` must be there exactly once, with its indentation, \
+             unless `all` is set.",
+            object(
+                json!({
+                    "path": path(),
+                    "old": text("The piece to replace."),
+                    "new": text("What takes its place."),
+                    "all": {"type": "boolean", "description": "Replace every place that is like it."},
+                }),
+                &["path", "old", "new"],
+            ),
+        ),
+        spec(
+            "bash",
+            "Runs a command with bash in the working directory and gives what it writes. It has no terminal \
+             and no input; what it leaves running is ended.",
+            object(
+                json!({
+                    "command": {"type": "string", "minLength": 1},
+                    "timeout_ms": {
+                        "type": "integer", "minimum": 1, "maximum": bash::MOST_MS,
+                        "description": "How long it may take, in milliseconds. 120000 if unset.",
+                    },
+                }),
+                &["command"],
+            ),
+        ),
+        spec(
+            "grep",
+            "Finds lines by a regular expression (Rust's syntax), in files that `.gitignore` does not leave \
+             out. Gives `path:line:text`.",
+            object(
+                json!({
+                    "pattern": text("The regular expression."),
+                    "path": text("The folder or file to search. The working directory if unset."),
+                    "glob": text("Only files with such paths, such as `*.rs` or `src/**/*.ts`."),
+                    "ignore_case": {"type": "boolean"},
+                    "limit": number("The most lines. 200 if unset."),
+                }),
+                &["pattern"],
+            ),
+        ),
+        spec(
+            "glob",
+            "Finds files by a pattern such as `**/*.rs`, less those that `.gitignore` leaves out. Gives \
+             their paths, those that were changed last first.",
+            object(
+                json!({
+                    "pattern": text("The pattern."),
+                    "path": text("The folder to search. The working directory if unset."),
+                }),
+                &["pattern"],
+            ),
+        ),
+        spec(
+            "update_plan",
+            "Writes down the plan for work of several steps, whole, and how far each step is.",
+            object(
+                json!({"entries": {"type": "array", "items": {
+                    "type": "object",
+                    "properties": {
+                        "content": {"type": "string"},
+                        "status": {"enum": ["pending", "in_progress", "completed", "cancelled"]},
+                    },
+                    "required": ["content", "status"],
+                }}}),
+                &["entries"],
+            ),
+        ),
+    ]
+}
+
+/// The tool for an answer in the form of this schema.
+pub(crate) fn structured_output(schema: &Value) -> ToolSpec {
+    ToolSpec {
+        name: STRUCTURED_OUTPUT.to_owned(),
+        description: "Gives the final answer. Call it exactly once, when everything else is done."
+            .to_owned(),
+        schema: schema.clone(),
+    }
+}
+
+/// What sort of thing a tool of the runtime's own does.
+pub(crate) fn kind(name: &str) -> ToolKind {
+    match name {
+        "read" => ToolKind::Read,
+        "write" | "edit" => ToolKind::Edit,
+        "bash" => ToolKind::Execute,
+        "grep" | "glob" => ToolKind::Search,
+        "update_plan" | STRUCTURED_OUTPUT => ToolKind::Think,
+        _ => ToolKind::Other,
+    }
+}
+
+/// Calls a tool of the runtime's own, whose input fits its schema. `cancel` ends it.
+pub(crate) async fn call(
+    context: &ToolContext,
+    name: &str,
+    input: &Value,
+    cancel: &CancellationToken,
+) -> Output {
+    match name {
+        "bash" => bash::call(context, input, cancel).await,
+        "update_plan" => plan(input),
+        _ => {
+            let (roots, input, name) = (context.roots.clone(), input.clone(), name.to_owned());
+            let stop = cancel.clone();
+            // It may read much: not on a thread that others wait for.
+            let done = tokio::task::spawn_blocking(move || {
+                let result = match name.as_str() {
+                    "read" => files::read(&roots, &input),
+                    "write" => files::write(&roots, &input),
+                    "edit" => files::edit(&roots, &input),
+                    "grep" => search::grep(&roots, &input, &stop),
+                    "glob" => search::glob(&roots, &input, &stop),
+                    _ => Err(format!("there is no tool {name}")),
+                };
+                result.unwrap_or_else(Output::error)
+            });
+            done.await
+                .unwrap_or_else(|_| Output::error("the tool failed; this is a bug of the runtime"))
+        }
+    }
+}
+
+fn plan(input: &Value) -> Output {
+    let entry = |entry: &Value| {
+        let content = text(entry, "content").unwrap_or_default();
+        PlanEntry::new(content, PlanStatus::of_word(text(entry, "status")))
+    };
+    let entries = input["entries"].as_array().into_iter().flatten();
+    Output {
+        plan: Some(entries.map(entry).collect()),
+        ..Output::text("The plan is written down.")
+    }
+}
+
+/// A text field.
+fn text<'v>(input: &'v Value, field: &str) -> Option<&'v str> {
+    input.get(field)?.as_str()
+}
+
+/// A number that is a count.
+fn count(input: &Value, field: &str) -> Option<usize> {
+    usize::try_from(input.get(field)?.as_u64()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_has_a_kind_and_a_schema_that_its_input_is_checked_by() {
+        for spec in specs() {
+            assert_ne!(kind(&spec.name), ToolKind::Other, "{}", spec.name);
+            assert_eq!(spec.schema["type"], "object", "{}", spec.name);
+            let missing = crate::schema::misfit(&spec.schema, &json!({}));
+            assert!(
+                missing.is_some_and(|it| it.ends_with("is missing")),
+                "{}",
+                spec.name
+            );
+        }
+    }
+
+    #[test]
+    fn of_a_long_text_the_model_gets_both_ends() {
+        let text = format!("{}{}", "ä".repeat(MOST_FOR_MODEL), "end");
+        let short = shortened(&text);
+        assert!(short.len() < MOST_FOR_MODEL + 100);
+        assert!(short.starts_with('ä') && short.ends_with("end"));
+        assert!(short.contains("bytes left out"));
+    }
+}

@@ -1,0 +1,176 @@
+//! `bash`: a command, run by the process engine.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use serde_json::Value;
+use teamster_core::provider::{Decoder, Events, EventsOn, Exit, Launch, RunSummary, Stdin};
+use teamster_core::{
+    AgentError, AgentRuntime, CancellationToken, Capabilities, CliInfo, CliProvider, ErrorCode,
+    ErrorKind, ExecuteParams, RunStatus, Timeouts,
+};
+use teamster_process::{CliRuntime, EnvPolicy};
+
+use super::{Output, ToolContext, count, text};
+
+/// How long a command may take at most, and unless the model says otherwise, in milliseconds.
+pub(super) const MOST_MS: u64 = 3_600_000;
+const USUAL_MS: usize = 120_000;
+/// How much of a command's output is kept, in bytes: its end.
+const MOST_OUTPUT: usize = 8 << 20;
+/// The longest command, in bytes: the system takes no longer argument.
+const LONGEST: usize = 100_000;
+
+static INFO: CliInfo = CliInfo::new("bash", "bash", "bash");
+static CAN: Capabilities = Capabilities::none();
+
+/// A command as the process engine sees it. What it writes goes to its standard output, of which the engine
+/// keeps the end; the stream of events, its standard error, stays empty.
+struct Command {
+    script: String,
+}
+
+impl CliProvider for Command {
+    fn info(&self) -> &'static CliInfo {
+        &INFO
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAN
+    }
+
+    fn launch(&self, _params: &ExecuteParams) -> Result<Launch, AgentError> {
+        // Both streams in one, in the order in which they are written; the stream of events stays open as long
+        // as the command. That is an argument of its own, so it needs no quotes.
+        let args = ["-c", "exec 198>&2 2>&1; eval \"$1\"", "bash", &self.script];
+        Ok(Launch {
+            args: args.map(OsString::from).into(),
+            stdin: Stdin::Closed,
+            events_on: EventsOn::Stderr,
+            ..Launch::default()
+        })
+    }
+
+    fn decoder(&self, _params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(Nothing)
+    }
+}
+
+/// A stream of events that has none.
+struct Nothing;
+
+impl Decoder for Nothing {
+    fn line(&mut self, _line: &[u8], _out: &mut Events) {}
+
+    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> RunSummary {
+        RunSummary {
+            ended_with_error: Some(false),
+            ..RunSummary::default()
+        }
+    }
+
+    fn stderr_evidence<'a>(&self, _stderr: &'a str) -> Cow<'a, str> {
+        Cow::Borrowed("")
+    }
+}
+
+pub(super) async fn call(
+    context: &ToolContext,
+    input: &Value,
+    cancel: &CancellationToken,
+) -> Output {
+    let command = text(input, "command").unwrap_or_default();
+    if command.len() > LONGEST {
+        return Output::error(format!(
+            "the command has {} bytes; write what is long to a file first",
+            command.len()
+        ));
+    }
+    let limit = Duration::from_millis(count(input, "timeout_ms").unwrap_or(USUAL_MS) as u64);
+    let mut config = context.config.process.clone();
+    config.program = None;
+    config.record_to = None;
+    config.observer = None;
+    config.stderr_tail_bytes = MOST_OUTPUT;
+    // Also for one that closes its output.
+    config.exit_grace = Some(limit);
+    let is_hidden = |name: &String| context.hidden.contains(&name.as_str());
+    if let EnvPolicy::Clean { allow } = &mut config.env_policy {
+        allow.retain(|name| !is_hidden(name));
+    }
+    config
+        .env_remove
+        .extend(context.hidden.iter().map(|it| (*it).to_owned()));
+    let mut params = ExecuteParams::new("command");
+    params.working_directory = Some(context.directory());
+    params.env = context.params.env.clone();
+    for name in context.hidden {
+        params.env.remove(*name);
+    }
+    params.keep_background = context.params.keep_background;
+    params.timeouts = Timeouts {
+        startup: Some(Duration::MAX),
+        idle: Some(Duration::MAX),
+        tool: Some(Duration::MAX),
+    };
+    params.cancel = cancel.child_token();
+    let end = params.cancel.clone();
+    let runtime = CliRuntime::with_config(
+        Command {
+            script: command.to_owned(),
+        },
+        config,
+    );
+    let run = runtime.execute(params).result();
+    tokio::pin!(run);
+    let (result, is_late) = tokio::select! {
+        result = &mut run => (result, false),
+        () = tokio::time::sleep(limit) => {
+            // With all that it started.
+            end.cancel();
+            (run.await, true)
+        }
+    };
+    let written = result.stderr.clone().unwrap_or_default();
+    let not_started = result.errors.iter().find(|error| {
+        matches!(
+            error.code,
+            ErrorCode::CliNotFound | ErrorCode::Io | ErrorCode::InvalidParams
+        ) || error.kind == ErrorKind::NotFound
+    });
+    let note = if is_late {
+        Some(format!(
+            "the command did not end within {limit:?} and was stopped"
+        ))
+    } else if let Some(error) = not_started {
+        Some(error.message.clone())
+    } else {
+        let signal = result.exit_signal.as_ref();
+        signal.map(|signal| format!("the command was ended by {signal}"))
+    };
+    let failed = result.exit_code.filter(|code| *code != 0);
+    let is_error = note.is_some() || failed.is_some() || result.status == RunStatus::Aborted;
+    let mut output = Output {
+        is_error,
+        ..Output::text(written)
+    };
+    // The stream has what the command wrote; the model is told how it ended too.
+    let said = match (&note, failed) {
+        (Some(note), _) => note.clone(),
+        (None, Some(code)) => format!("exit code {code}"),
+        (None, None) if output.text.is_empty() => "it wrote nothing".to_owned(),
+        (None, None) => return output,
+    };
+    let shown = super::shortened(output.text.trim_end());
+    let for_model = if shown.is_empty() {
+        format!("[{said}]")
+    } else {
+        format!("{shown}\n[{said}]")
+    };
+    if note.is_some() {
+        output.text.clone_from(&for_model);
+    }
+    output.for_model = Some(vec![crate::conversation::Input::Text { text: for_model }]);
+    output
+}

@@ -1,0 +1,160 @@
+//! Paths that stay in the directories of a run.
+
+use std::path::{Component, Path, PathBuf};
+
+/// The directories that tools may use, without symbolic links.
+#[derive(Debug)]
+pub(crate) struct Roots(Vec<PathBuf>);
+
+impl Roots {
+    /// The working directory first. There must be one.
+    pub(crate) fn new(directories: Vec<PathBuf>) -> Self {
+        Self(directories)
+    }
+
+    /// Where the agent works.
+    pub(crate) fn working(&self) -> &Path {
+        self.0.first().map_or(Path::new("."), PathBuf::as_path)
+    }
+
+    /// The real place of a path that is there, if it is in one of the directories.
+    pub(crate) fn existing(&self, path: &str) -> Result<PathBuf, String> {
+        let real = self.absolute(path)?;
+        let real = real
+            .canonicalize()
+            .map_err(|error| format!("{path}: {error}"))?;
+        self.inside(path, real)
+    }
+
+    /// The real place of a path that may not be there yet, if it is in one of the directories.
+    pub(crate) fn new_or_existing(&self, path: &str) -> Result<PathBuf, String> {
+        let absolute = self.absolute(path)?;
+        let mut missing = Vec::new();
+        let mut place = absolute.as_path();
+        loop {
+            match place.symlink_metadata() {
+                Ok(_) => break,
+                Err(_) => match (place.parent(), place.components().next_back()) {
+                    (Some(parent), Some(Component::Normal(name))) => {
+                        missing.push(name.to_owned());
+                        place = parent;
+                    }
+                    // Below something that is not there, `..` could lead anywhere.
+                    _ => return Err(format!("{path}: a folder in it does not exist")),
+                },
+            }
+        }
+        // A link that leads to nothing ends here.
+        let mut real = place
+            .canonicalize()
+            .map_err(|error| format!("{path}: {error}"))?;
+        if !missing.is_empty() && !real.is_dir() {
+            return Err(format!("{path}: {} is not a folder", place.display()));
+        }
+        real.extend(missing.into_iter().rev());
+        self.inside(path, real)
+    }
+
+    /// A path as the model is shown it.
+    pub(crate) fn shown(&self, real: &Path) -> String {
+        let shown = real.strip_prefix(self.working()).unwrap_or(real);
+        shown.display().to_string()
+    }
+
+    /// Whether a real path is in one of the directories.
+    pub(crate) fn holds(&self, real: &Path) -> bool {
+        self.0.iter().any(|root| real.starts_with(root))
+    }
+
+    fn absolute(&self, path: &str) -> Result<PathBuf, String> {
+        if path.trim().is_empty() {
+            return Err("the path is empty".to_owned());
+        }
+        if path.contains('\0') {
+            return Err("the path holds a NUL byte".to_owned());
+        }
+        Ok(self.working().join(path))
+    }
+
+    fn inside(&self, path: &str, real: PathBuf) -> Result<PathBuf, String> {
+        if self.holds(&real) {
+            return Ok(real);
+        }
+        let roots: Vec<_> = self
+            .0
+            .iter()
+            .map(|root| root.display().to_string())
+            .collect();
+        Err(format!(
+            "{path} leads out of the directories of this run ({}); work inside of them, or ask the user to \
+             add the other one (--add-dir)",
+            roots.join(", ")
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn nothing_leads_out_neither_dots_nor_links() {
+        let temp = tempfile::tempdir().unwrap();
+        let base = temp.path().canonicalize().unwrap();
+        let (work, other, outside) = (base.join("work"), base.join("other"), base.join("outside"));
+        for folder in [&work, &other, &outside] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        std::fs::write(work.join("a.txt"), "a").unwrap();
+        std::fs::write(outside.join("secret"), "s").unwrap();
+        symlink(&outside, work.join("out")).unwrap();
+        symlink(outside.join("secret"), work.join("link")).unwrap();
+        symlink(outside.join("nothing"), work.join("dangling")).unwrap();
+        symlink(work.join("a.txt"), work.join("inner")).unwrap();
+        let roots = Roots::new(vec![work.clone(), other.clone()]);
+
+        let existing = |path: &str| roots.existing(path);
+        assert_eq!(existing("a.txt"), Ok(work.join("a.txt")));
+        assert!(existing("./x/../a.txt").is_err(), "x is not there");
+        assert_eq!(existing("inner"), Ok(work.join("a.txt")));
+        assert_eq!(
+            existing(work.join("a.txt").to_str().unwrap()),
+            Ok(work.join("a.txt"))
+        );
+        for path in [
+            "../outside/secret",
+            "out/secret",
+            "link",
+            "/etc/passwd",
+            "..",
+            "",
+            "a\0b",
+        ] {
+            assert!(existing(path).is_err(), "{path}");
+        }
+        let error = existing("link").unwrap_err();
+        assert!(
+            error.starts_with("link leads out of") && error.contains("--add-dir"),
+            "{error}"
+        );
+
+        let new = |path: &str| roots.new_or_existing(path);
+        assert_eq!(new("b/c/d.txt"), Ok(work.join("b/c/d.txt")));
+        assert_eq!(new("a.txt"), Ok(work.join("a.txt")));
+        assert_eq!(new("../other/new"), Ok(other.join("new")));
+        for path in [
+            "out/new",
+            "dangling",
+            "../new",
+            "x/../../new",
+            "b/../../../new",
+            "/new",
+            "a.txt/b",
+            "link",
+        ] {
+            assert!(new(path).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! `read`, `write` and `edit`.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use teamster_core::ChangeKind;
+use teamster_core::provider::media_placeholder;
+
+use super::{Output, Roots, count, text};
+use crate::conversation::Input;
+
+/// The largest file that is read, in bytes.
+const LARGEST: u64 = 32 << 20;
+/// The largest image that is given to a model, in bytes.
+const LARGEST_IMAGE: u64 = 8 << 20;
+/// How many lines are read at once.
+const LINES: usize = 2000;
+
+/// The media type of an image by the end of its name.
+pub(crate) fn image_type(path: &Path) -> Option<&'static str> {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match extension.as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        _ => return None,
+    })
+}
+
+pub(super) fn read(roots: &Roots, input: &Value) -> Result<Output, String> {
+    let path = text(input, "path").unwrap_or_default();
+    let real = roots.existing(path)?;
+    let bytes = bytes(path, &real)?;
+    if let Some(media_type) = image_type(&real) {
+        return image(path, media_type, &bytes);
+    }
+    let whole = String::from_utf8(bytes)
+        .map_err(|_| format!("{path} is no text (it is not UTF-8); look at it with a command"))?;
+    let first = count(input, "offset").unwrap_or(1);
+    let most = count(input, "limit").unwrap_or(LINES);
+    let lines: Vec<_> = whole.split_inclusive('\n').collect();
+    if first > lines.len().max(1) {
+        return Err(format!("{path} has {} lines only", lines.len()));
+    }
+    let piece: String = lines.iter().skip(first - 1).take(most).copied().collect();
+    let left = lines.len().saturating_sub(first - 1 + most);
+    if left == 0 {
+        return Ok(Output::text(piece));
+    }
+    let note = format!(
+        "[… {left} more lines; read on with offset {}]",
+        first + most
+    );
+    Ok(Output::text(format!("{piece}{note}")))
+}
+
+fn image(path: &str, media_type: &str, bytes: &[u8]) -> Result<Output, String> {
+    if bytes.len() as u64 > LARGEST_IMAGE {
+        return Err(format!("{path} is larger than {LARGEST_IMAGE} bytes"));
+    }
+    let data = STANDARD.encode(bytes);
+    let shown = media_placeholder("image", Some(media_type), Some(&data));
+    Ok(Output {
+        for_model: Some(vec![Input::Image {
+            media_type: media_type.to_owned(),
+            data,
+        }]),
+        ..Output::text(shown)
+    })
+}
+
+fn bytes(path: &str, real: &Path) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("{path}: {error}");
+    let about = real.metadata().map_err(failed)?;
+    if about.is_dir() {
+        return Err(format!("{path} is a folder; find its files with glob"));
+    }
+    if !about.is_file() {
+        // Of a pipe or a device there may be no end.
+        return Err(format!("{path} is no regular file"));
+    }
+    if about.len() > LARGEST {
+        return Err(format!(
+            "{path} has {} bytes, which is too much to read; search it with grep, or cut it with a command",
+            about.len()
+        ));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(real).map_err(failed)?;
+    file.take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+pub(super) fn write(roots: &Roots, input: &Value) -> Result<Output, String> {
+    let path = text(input, "path").unwrap_or_default();
+    let content = text(input, "content").unwrap_or_default();
+    let real = roots.new_or_existing(path)?;
+    let is_new = !real.exists();
+    if real.is_dir() {
+        return Err(format!("{path} is a folder"));
+    }
+    if let Some(folder) = real.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("{path}: {error}"))?;
+    }
+    replace(path, &real, content)?;
+    let (change, verb) = if is_new {
+        (ChangeKind::Add, "made")
+    } else {
+        (ChangeKind::Update, "overwritten")
+    };
+    Ok(Output {
+        change: Some((roots.shown(&real), change)),
+        ..Output::text(format!("{path} was {verb} ({} bytes).", content.len()))
+    })
+}
+
+pub(super) fn edit(roots: &Roots, input: &Value) -> Result<Output, String> {
+    let path = text(input, "path").unwrap_or_default();
+    let (old, new) = (
+        text(input, "old").unwrap_or_default(),
+        text(input, "new").unwrap_or_default(),
+    );
+    let all = input["all"].as_bool().unwrap_or_default();
+    if old.is_empty() {
+        return Err("`old` is empty; a whole file is written with write".to_owned());
+    }
+    if old == new {
+        return Err("`old` and `new` are the same".to_owned());
+    }
+    let real = roots.existing(path)?;
+    let content = String::from_utf8(bytes(path, &real)?)
+        .map_err(|_| format!("{path} is no text (it is not UTF-8)"))?;
+    let found = content.matches(old).count();
+    match (found, all) {
+        (0, _) => {
+            return Err(format!(
+                "`old` is not in {path}; read the file and copy the piece exactly"
+            ));
+        }
+        (2.., false) => {
+            return Err(format!(
+                "`old` is in {path} {found} times; make it longer until it is there once, or set `all`"
+            ));
+        }
+        _ => {}
+    }
+    replace(path, &real, &content.replace(old, new))?;
+    let places = if found == 1 {
+        "1 place".to_owned()
+    } else {
+        format!("{found} places")
+    };
+    Ok(Output {
+        change: Some((roots.shown(&real), ChangeKind::Update)),
+        ..Output::text(format!("{path} was changed in {places}."))
+    })
+}
+
+/// Puts new content in the place of a file, whole or not at all. Its mode stays.
+fn replace(path: &str, real: &Path, content: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{path}: {error}");
+    let Ok(about) = real.metadata() else {
+        // Nobody else's file: with the mode that new files have.
+        return File::create_new(real)
+            .and_then(|mut file| file.write_all(content.as_bytes()))
+            .map_err(failed);
+    };
+    let folder = real.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    file.write_all(content.as_bytes()).map_err(failed)?;
+    file.as_file()
+        .set_permissions(about.permissions())
+        .map_err(failed)?;
+    file.persist(real).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use serde_json::json;
+
+    fn roots() -> (tempfile::TempDir, Roots) {
+        let temp = tempfile::tempdir().unwrap();
+        let roots = Roots::new(vec![temp.path().canonicalize().unwrap()]);
+        (temp, roots)
+    }
+
+    #[test]
+    fn a_file_is_written_read_and_changed() {
+        let (temp, roots) = roots();
+        let wrote = write(
+            &roots,
+            &json!({"path": "a/b.txt", "content": "one\ntwo\nthree\n"}),
+        )
+        .unwrap();
+        assert_eq!(wrote.change, Some(("a/b.txt".into(), ChangeKind::Add)));
+        assert_eq!(wrote.text, "a/b.txt was made (14 bytes).");
+        let read = |input: Value| read(&roots, &input).map(|output| output.text);
+        assert_eq!(
+            read(json!({"path": "a/b.txt"})).unwrap(),
+            "one\ntwo\nthree\n"
+        );
+        assert_eq!(
+            read(json!({"path": "a/b.txt", "offset": 2, "limit": 1})).unwrap(),
+            "two\n[… 1 more lines; read on with offset 3]"
+        );
+        assert_eq!(
+            read(json!({"path": "a/b.txt", "offset": 9})).unwrap_err(),
+            "a/b.txt has 3 lines only"
+        );
+        let file = temp.path().join("a/b.txt");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o751)).unwrap();
+        let change = |old: &str, new: &str, all: bool| {
+            let input = json!({"path": "a/b.txt", "old": old, "new": new, "all": all});
+            edit(&roots, &input).map(|output| output.text)
+        };
+        assert_eq!(
+            change("two", "2", false).unwrap(),
+            "a/b.txt was changed in 1 place."
+        );
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o751);
+        assert!(change("two", "3", false).unwrap_err().contains("is not in"));
+        assert!(change("e", "E", false).unwrap_err().contains("3 times"));
+        assert_eq!(
+            change("e", "E", true).unwrap(),
+            "a/b.txt was changed in 3 places."
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), "onE\n2\nthrEE\n");
+        assert!(change("", "x", false).is_err());
+    }
+
+    #[test]
+    fn what_is_no_text_is_said_so() {
+        let (temp, roots) = roots();
+        fs::write(temp.path().join("b.bin"), b"\xff\xfe").unwrap();
+        fs::write(temp.path().join("p.png"), b"\x89PNG").unwrap();
+        let read = |path: &str| read(&roots, &json!({"path": path}));
+        assert!(read("b.bin").unwrap_err().contains("is no text"));
+        assert!(read(".").unwrap_err().contains("is a folder"));
+        assert!(read("none").unwrap_err().starts_with("none: No such file"));
+        let image = read("p.png").unwrap();
+        assert_eq!(image.text, "[image: image/png, 4 bytes]");
+        assert!(
+            matches!(&image.content()[..], [Input::Image { media_type, .. }] if media_type == "image/png")
+        );
+    }
+}

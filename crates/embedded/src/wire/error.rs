@@ -1,0 +1,196 @@
+//! Failures of model services: what they mean and when to ask again.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use teamster_core::ErrorKind;
+use teamster_core::text::excerpt;
+
+/// How much of a body is shown that is no JSON, in bytes.
+const MOST_SHOWN: usize = 400;
+
+/// Why a request gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) kind: ErrorKind,
+    /// The service's own words, or ours.
+    pub(crate) message: String,
+    /// How long the service wants to be left alone.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            retry_after: None,
+        }
+    }
+
+    /// The stream ended before the answer did.
+    pub(crate) fn broken_off() -> Self {
+        Self::new(
+            ErrorKind::Network,
+            "the connection broke in the middle of the answer",
+        )
+    }
+
+    /// The answer came to its end, but a piece of it could not be read.
+    pub(crate) fn malformed() -> Self {
+        Self::new(
+            ErrorKind::Protocol,
+            "the answer has an event that is no JSON, so a piece of it is lost",
+        )
+    }
+}
+
+/// What an HTTP status other than 2xx means. `header` gives a header by its name in lower case; times in
+/// headers are compared with `now`.
+pub(crate) fn http_failure(
+    status: u16,
+    header: &dyn Fn(&str) -> Option<String>,
+    body: &str,
+    now: Timestamp,
+) -> Failure {
+    let mut failure = match serde_json::from_str::<Value>(body) {
+        Ok(body) => of_body(Some(status), &body),
+        Err(_) => {
+            let kind = ErrorKind::of_http_status(status).unwrap_or(ErrorKind::Protocol);
+            let said = excerpt(body.trim(), MOST_SHOWN);
+            let message = if said.is_empty() {
+                format!("HTTP status {status}")
+            } else {
+                format!("HTTP status {status}: {said}")
+            };
+            Failure::new(kind, message)
+        }
+    };
+    let said = retry_after(header, now);
+    failure.retry_after = said.or(failure.retry_after);
+    failure
+}
+
+/// What an error in JSON means: the body of a response, or an event of a stream.
+pub(crate) fn of_body(status: Option<u16>, body: &Value) -> Failure {
+    // Gemini can answer with a list of one.
+    let body = body.get(0).unwrap_or(body);
+    let error = match body.get("error") {
+        Some(error) if error.is_object() => error,
+        _ => body,
+    };
+    let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+    let message = match (field("message"), body.get("error").and_then(Value::as_str)) {
+        ("", Some(text)) => text.to_owned(),
+        ("", None) => excerpt(&body.to_string(), MOST_SHOWN),
+        (message, _) => message.to_owned(),
+    };
+    let status = status.or_else(|| u16::try_from(error.get("code")?.as_u64()?).ok());
+    let mut failure = Failure::new(kind(status, error, &message), message);
+    failure.retry_after = retry_delay(error);
+    failure
+}
+
+fn kind(status: Option<u16>, error: &Value, message: &str) -> ErrorKind {
+    let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+    // Gemini has the same message for a limit of a minute and for one of a day.
+    let details = error.get("details").map(Value::to_string);
+    let details = details.unwrap_or_default().to_lowercase();
+    if details.contains("perday") {
+        return ErrorKind::Quota;
+    }
+    if details.contains("perminute") {
+        return ErrorKind::RateLimit;
+    }
+    let codes = [field("code"), field("type"), field("status")].join(" ");
+    if codes.contains("not_found_error") || codes.contains("NOT_FOUND") {
+        return ErrorKind::ModelNotFound;
+    }
+    let of_words = ErrorKind::of_message(message)
+        .or_else(|| ErrorKind::of_message(&details))
+        .or_else(|| ErrorKind::of_message(&codes));
+    let of_status = status.and_then(ErrorKind::of_http_status);
+    match (of_words, of_status) {
+        (Some(kind), _) | (None, Some(kind)) => kind,
+        (None, None) if codes.contains("server_error") || codes.contains("api_error") => {
+            ErrorKind::Overloaded
+        }
+        (None, None) if codes.contains("invalid") => ErrorKind::Invalid,
+        (None, None) => ErrorKind::Protocol,
+    }
+}
+
+/// `RetryInfo` in the details of Gemini's errors.
+fn retry_delay(error: &Value) -> Option<Duration> {
+    let details = error.get("details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay"))?;
+    let seconds: f64 = delay.as_str()?.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// `retry-after-ms`, or `retry-after` in seconds or as a date.
+fn retry_after(header: &dyn Fn(&str) -> Option<String>, now: Timestamp) -> Option<Duration> {
+    let millis = header("retry-after-ms").and_then(|it| it.trim().parse::<f64>().ok());
+    if let Some(millis) = millis {
+        return Duration::try_from_secs_f64(millis / 1000.0).ok();
+    }
+    let value = header("retry-after")?;
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let at = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
+    Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(status: u16, headers: &[(&str, &str)], body: &str) -> Failure {
+        let header = |name: &str| {
+            let found = headers.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let now = "1994-11-06T08:49:30Z".parse().unwrap();
+        http_failure(status, &header, body, now)
+    }
+
+    #[test]
+    fn a_service_can_say_when_to_come_back() {
+        let after = |headers: &[(&str, &str)]| failure(429, headers, "").retry_after;
+        let ms = |it| Some(Duration::from_millis(it));
+        assert_eq!(after(&[]), None);
+        assert_eq!(after(&[("retry-after", " 2 ")]), ms(2000));
+        assert_eq!(after(&[("retry-after", "0.5")]), ms(500));
+        assert_eq!(
+            after(&[("retry-after", "9"), ("retry-after-ms", "10")]),
+            ms(10)
+        );
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(after(&[("retry-after", date)]), ms(7000));
+        let past = "Sun, 06 Nov 1994 08:00:00 GMT";
+        assert_eq!(after(&[("retry-after", past)]), ms(0));
+        for wrong in ["-1", "soon", "1e400"] {
+            assert_eq!(after(&[("retry-after", wrong)]), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_shown_shortened() {
+        let failed = failure(502, &[], "<html>Bad gateway</html>");
+        assert_eq!(failed.kind, ErrorKind::Overloaded);
+        assert_eq!(failed.message, "HTTP status 502: <html>Bad gateway</html>");
+        assert!(failure(500, &[], &"x".repeat(9000)).message.len() < 500);
+        assert_eq!(failure(404, &[], "").message, "HTTP status 404");
+    }
+
+    #[test]
+    fn an_error_can_be_a_mere_text() {
+        // As Ollama has it.
+        let failed = failure(404, &[], r#"{"error":"model 'x' not found"}"#);
+        assert_eq!(failed.kind, ErrorKind::ModelNotFound);
+        assert_eq!(failed.message, "model 'x' not found");
+    }
+}

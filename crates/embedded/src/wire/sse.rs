@@ -1,0 +1,115 @@
+//! Server-sent events from bytes, however they are cut.
+
+/// One event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SseEvent {
+    /// Its data; several lines are joined by newlines.
+    pub(crate) data: String,
+}
+
+/// Splits a stream into events.
+#[derive(Debug, Default)]
+pub(crate) struct Sse {
+    buf: Vec<u8>,
+    /// Where the next line begins in `buf`.
+    at: usize,
+    data: Option<String>,
+    /// Lines that belong to no event.
+    rest: String,
+}
+
+/// How much is kept of lines that belong to no event, in bytes.
+const MOST_REST: usize = 64 << 10;
+
+impl Sse {
+    /// Takes bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.buf.extend_from_slice(bytes);
+    }
+
+    /// The next event that is complete.
+    pub(crate) fn next_event(&mut self) -> Option<SseEvent> {
+        while let Some(length) = self.buf[self.at..].iter().position(|b| *b == b'\n') {
+            let end = self.at + length;
+            let line = String::from_utf8_lossy(&self.buf[self.at..end]).into_owned();
+            self.at = end + 1;
+            if let Some(event) = self.line(line.trim_end_matches('\r')) {
+                self.compact();
+                return Some(event);
+            }
+        }
+        self.compact();
+        None
+    }
+
+    fn compact(&mut self) {
+        self.buf.drain(..self.at);
+        self.at = 0;
+    }
+
+    fn line(&mut self, line: &str) -> Option<SseEvent> {
+        if line.is_empty() {
+            return self.data.take().map(|data| SseEvent { data });
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => match &mut self.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                none => *none = Some(value.to_owned()),
+            },
+            // Comments, names, ids: the data says what the event is.
+            "" | "event" | "id" | "retry" => {}
+            _ => {
+                if self.rest.len() + line.len() < MOST_REST {
+                    self.rest.push_str(line);
+                    self.rest.push('\n');
+                }
+            }
+        }
+        None
+    }
+
+    /// The stream is over: an event without its empty line, and the lines that belong to no event.
+    pub(crate) fn finish(mut self) -> (Option<SseEvent>, String) {
+        let last = String::from_utf8_lossy(&self.buf[self.at..]).into_owned();
+        if !last.is_empty() {
+            self.line(last.trim_end_matches('\r'));
+        }
+        (self.data.take().map(|data| SseEvent { data }), self.rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(pieces: &[&[u8]]) -> (Vec<String>, String) {
+        let mut sse = Sse::default();
+        let mut events = Vec::new();
+        for piece in pieces {
+            sse.push(piece);
+            while let Some(event) = sse.next_event() {
+                events.push(event.data);
+            }
+        }
+        let (last, rest) = sse.finish();
+        events.extend(last.map(|event| event.data));
+        (events, rest)
+    }
+
+    #[test]
+    fn events_are_the_same_however_they_are_cut() {
+        let stream = ": hi\r\nevent: a\r\ndata: {\"x\":\"ä\"}\r\n\r\ndata: one\ndata:two\n\n{\"error\": 1}\ndata: last";
+        let whole = events(&[stream.as_bytes()]);
+        assert_eq!(whole.0, ["{\"x\":\"ä\"}", "one\ntwo", "last"]);
+        assert_eq!(whole.1, "{\"error\": 1}\n");
+        for cut in 0..stream.len() {
+            let (a, b) = stream.as_bytes().split_at(cut);
+            assert_eq!(events(&[a, b]), whole, "{cut}");
+        }
+    }
+}

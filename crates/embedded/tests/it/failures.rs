@@ -1,0 +1,192 @@
+//! Services that fail.
+
+use std::time::{Duration, Instant};
+
+use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, Timeouts};
+
+use crate::stage::{MODELS, Stage};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_http_error_is_known_by_its_kind_over_every_protocol() {
+    use ErrorKind::{Auth, ContextWindow, Invalid, ModelNotFound, Overloaded, Quota, RateLimit};
+    for (word, kind) in [
+        ("authentication", Auth),
+        ("permission", Auth),
+        ("rate_limit", RateLimit),
+        ("quota", Quota),
+        ("server", Overloaded),
+        ("overloaded", Overloaded),
+        ("unknown_model", ModelNotFound),
+        ("context_too_long", ContextWindow),
+        ("invalid_request", Invalid),
+    ] {
+        for model in MODELS {
+            let stage = Stage::new(&format!("[[turn]]\nerror = \"{word}\"")).await;
+            let mut params = stage.params(model, "Go on.");
+            params.cli_retries = Some(0);
+            let (result, _) = stage.play(params).await;
+            let error = result.error().unwrap();
+            assert_eq!(result.status, RunStatus::Failed, "{model} {word}");
+            assert_eq!(
+                (error.code, error.kind),
+                (ErrorCode::CliError, kind),
+                "{model} {word}: {error}"
+            );
+            assert_eq!(error.retryable, kind.is_retryable(), "{model} {word}");
+            assert!(error.message.contains("(HTTP "), "{model} {word}: {error}");
+            // The service may repeat the key, where there is one.
+            let has_key = !model.starts_with("ollama/") && !model.starts_with("openai-compatible/");
+            assert!(
+                !has_key || !error.message.contains("sk-mock-000"),
+                "{model} {word}: {error}"
+            );
+            assert!(result.session_id.is_some(), "{model} {word}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_is_made_again_when_the_service_says_and_half_an_answer_is_void() {
+    let limited = "error = { kind = \"rate_limit\", headers = { retry-after-ms = \"40\" } }";
+    let cut = "parts = [{ text = [\"This will \", \"be cut\"] }, \"cut\"]";
+    let odd = "parts = [{ text = \"odd\" }, { raw = \"data: {\\\"oops\\n\\n\" }]";
+    let failed = "parts = [{ text = \"half\" }, { error = \"overloaded\" }]";
+    for model in MODELS {
+        for (first, kind, said) in [
+            (limited, ErrorKind::RateLimit, false),
+            (cut, ErrorKind::Network, true),
+            (odd, ErrorKind::Protocol, true),
+            (failed, ErrorKind::Overloaded, true),
+        ] {
+            let script =
+                format!("[[turn]]\ntimes = 1\n{first}\n[[turn]]\nparts = [{{ text = \"Well.\" }}]");
+            let stage = Stage::new(&script).await;
+            let (result, events) = stage.play(stage.params(model, "Try again.")).await;
+            assert_eq!(
+                result.status,
+                RunStatus::Completed,
+                "{model} {first}: {:?}",
+                result.errors
+            );
+            assert_eq!(result.text, "Well.", "{model} {first}");
+            assert!(result.errors.is_empty(), "{model} {first}");
+            let retry = events.iter().find_map(|event| match event {
+                AgentEvent::Retry(retry) => Some(retry),
+                _ => None,
+            });
+            let retry = retry.unwrap();
+            assert_eq!(
+                (retry.attempt, retry.error.kind),
+                (1, kind),
+                "{model} {first}"
+            );
+            if kind == ErrorKind::RateLimit {
+                assert_eq!(retry.delay_ms, Some(40), "{model}");
+            }
+            let retracted = events
+                .iter()
+                .any(|event| matches!(event, AgentEvent::Retract(_)));
+            assert_eq!(retracted, said, "{model} {first}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_wants_to_be_left_alone_for_long_is_not_waited_for() {
+    let stage = Stage::new(
+        "[[turn]]\nerror = { kind = \"rate_limit\", headers = { retry-after = \"3600\" } }",
+    )
+    .await;
+    let begun = Instant::now();
+    let (result, _) = stage.run("Go on.").await;
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    let error = result.error().unwrap();
+    assert_eq!(error.retry_after_ms, Some(3_600_000));
+    assert_eq!(stage.model.requests().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_an_answer_stays_when_there_is_no_further_attempt() {
+    let stage =
+        Stage::new("[[turn]]\nparts = [{ text = [\"This will \", \"be cut\"] }, \"cut\"]").await;
+    let (result, _) = stage.run("Go on.").await;
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(result.text, "This will be cut");
+    assert_eq!(result.error().unwrap().kind, ErrorKind::Network);
+    assert_eq!(stage.model.requests().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_not_there_is_an_error_that_names_its_address() {
+    let stage = Stage::new("[[turn]]\nparts = [{ text = \"Nobody hears this.\" }]").await;
+    let mut params = stage.params(MODELS[1], "Is anybody there?");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://me:secret@{}/v1", free.local_addr().unwrap());
+    drop(free);
+    params.env.insert("OPENAI_BASE_URL".into(), url);
+    let (result, events) = stage.play(params).await;
+    let error = result.error().unwrap();
+    assert_eq!((error.kind, error.retryable), (ErrorKind::Network, true));
+    assert!(
+        error.message.starts_with("cannot reach http://127.0.0.1:"),
+        "{error}"
+    );
+    assert!(error.message.contains("Connection refused"), "{error}");
+    assert!(!error.message.contains("secret"), "{error}");
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(event, AgentEvent::Retry(_)))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_cut_or_refused_is_an_error_that_says_what_to_do() {
+    for model in MODELS {
+        for (stop, word) in [("max_tokens", "--max-tokens"), ("refusal", "refused")] {
+            let script = format!("[[turn]]\nparts = [{{ text = \"Half\" }}]\nstop = \"{stop}\"");
+            let stage = Stage::new(&script).await;
+            let (result, _) = stage.play(stage.params(model, "Tell all.")).await;
+            assert_eq!(result.status, RunStatus::Failed, "{model} {stop}");
+            let error = result.error().unwrap();
+            assert_eq!(error.kind, ErrorKind::Invalid, "{model} {stop}");
+            assert!(error.message.contains(word), "{model} {stop}: {error}");
+            assert_eq!(result.text, "Half", "{model} {stop}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_says_nothing_more_is_not_waited_for_for_ever() {
+    let stage = Stage::new("[[turn]]\nparts = [{ text = \"This goes \" }, \"stall\"]").await;
+    let mut params = stage.params(MODELS[1], "Say something.");
+    params.timeouts = Timeouts::default().idle(Duration::from_millis(300));
+    let (result, _) = stage.play(params).await;
+    assert_eq!(result.status, RunStatus::TimedOut);
+    let error = result.error().unwrap();
+    assert_eq!(error.code, ErrorCode::WatchdogTimeout);
+    assert_eq!(error.message, "the model said nothing for 300ms");
+    assert_eq!(result.text, "This goes ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_answers_and_of_costs_hold() {
+    let script =
+        "[[turn]]\nparts = [{ shell = \"true\" }]\nusage = { input = 400, output = 100 }\n"
+            .repeat(5);
+    let stage = Stage::new(&script).await;
+    let mut params = stage.params(MODELS[1], "Go on.");
+    params.max_turns = Some(2);
+    let (result, _) = stage.play(params).await;
+    assert_eq!(result.error().unwrap().kind, ErrorKind::MaxTurns);
+    assert_eq!(result.num_turns, Some(2));
+
+    let stage = Stage::new(&script).await;
+    let mut params = stage.params(MODELS[1], "Go on.");
+    params.max_budget_usd = Some(0.9);
+    let (result, _) = stage.play(params).await;
+    let error = result.error().unwrap();
+    assert_eq!(error.kind, ErrorKind::Budget);
+    assert!(error.budget().is_some());
+    assert_eq!(result.num_turns, Some(2), "{error}");
+}

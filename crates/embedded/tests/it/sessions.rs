@@ -1,0 +1,231 @@
+//! Sessions that go on: resumed, forked, live.
+
+use std::os::unix::fs::PermissionsExt;
+
+use teamster_core::{
+    AgentEvent, AgentRuntime, ErrorKind, Image, PermissionMode, RunStatus, SessionOptions,
+    SessionRuntime, Turn,
+};
+
+use crate::stage::{MODELS, Stage, read, read_with, wait_for};
+
+const COLOUR: &str = r#"
+[[turn]]
+parts = [{ text = "Noted: blue." }]
+usage = { input = 200, output = 10 }
+[[turn]]
+parts = [{ shell = "echo it was blue" }]
+[[turn]]
+parts = [{ text = "It was blue." }]
+[[turn]]
+parts = [{ text = "Still." }]
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_resumed_by_any_protocol() {
+    for (first, second) in [(0, 0), (1, 1), (2, 2), (3, 4), (0, 1), (1, 2), (2, 0)] {
+        let stage = Stage::new(COLOUR).await;
+        let (begun, _) = stage
+            .play(stage.params(MODELS[first], "My colour is blue."))
+            .await;
+        let id = begun.session_id.clone().unwrap();
+        let file = stage.state().join(format!("{id}.ndjson"));
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let mut params = stage.params(MODELS[second], "Which is it?");
+        params.session_id = Some(id.to_string());
+        let (result, _) = stage.play(params).await;
+        assert_eq!(
+            result.text, "It was blue.",
+            "{first} {second}: {:?}",
+            result.errors
+        );
+        assert_eq!(result.session_id, Some(id));
+        // What the run used, not what the session did.
+        assert_eq!(
+            result.usage.unwrap().input_tokens,
+            Some(200),
+            "{first} {second}"
+        );
+        let body = stage.request(2).to_string();
+        for part in [
+            "My colour is blue.",
+            "Noted: blue.",
+            "Which is it?",
+            "it was blue",
+        ] {
+            assert!(body.contains(part), "{first} {second}: {part}: {body}");
+        }
+        let kept = std::fs::read_to_string(&file).unwrap();
+        assert!(!kept.contains("sk-mock"), "{kept}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_leaves_the_session_as_it_is_and_ids_can_be_given() {
+    let stage = Stage::new(COLOUR).await;
+    let mut params = stage.params(MODELS[1], "My colour is blue.");
+    params.new_session_id = Some("0190B0B6-1f4e-7cc3-98c4-dc0c0c07398f".into());
+    let (begun, _) = stage.play(params).await;
+    let id = begun.session_id.unwrap();
+    assert_eq!(&*id, "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f");
+    let file = stage.state().join(format!("{id}.ndjson"));
+    let before = std::fs::read(&file).unwrap();
+    let mut params = stage.params(MODELS[1], "Which is it?");
+    params.session_id = Some(id.to_string());
+    params.fork = true;
+    let (forked, _) = stage.play(params).await;
+    assert_eq!(forked.text, "It was blue.");
+    assert_ne!(forked.session_id, Some(id));
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_not_there_is_said_so_and_nothing_is_asked() {
+    let stage = Stage::new(COLOUR).await;
+    for id in ["0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000", "../../etc/passwd"] {
+        let mut params = stage.params(MODELS[1], "Go on.");
+        params.session_id = Some(id.into());
+        let (result, _) = stage.play(params).await;
+        assert_eq!(
+            result.error().unwrap().kind,
+            ErrorKind::SessionNotFound,
+            "{id}"
+        );
+        assert_eq!(result.session_id, None);
+    }
+    assert!(stage.model.requests().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_session_plays_many_turns_and_one_at_a_time() {
+    let stage = Stage::new(COLOUR).await;
+    let session = stage
+        .runtime
+        .open(SessionOptions::new(stage.params(MODELS[1], "")))
+        .unwrap();
+    assert_eq!((session.id(), session.is_hot()), (None, false));
+    let mut turn = Turn::new("My colour is blue.");
+    turn.images = vec![Image::bytes("image/png", *b"\x00\x01\x02")];
+    let mut first = session.send(turn);
+    first.next().await.unwrap();
+    // It waits for the first.
+    let second = tokio::spawn(read(session.send(Turn::new("Which is it?"))));
+    let first = first.result().await;
+    let second = second.await.unwrap().0;
+    assert_eq!(
+        (first.text.as_str(), second.text.as_str()),
+        ("Noted: blue.", "It was blue.")
+    );
+    assert_eq!(first.session_id, session.id());
+    assert_eq!(second.session_id, session.id());
+    assert_eq!(second.usage.unwrap().input_tokens, Some(200));
+    assert!(session.is_hot());
+    assert!(stage.request(0).to_string().contains("AAEC"));
+
+    // Nobody else may write to it meanwhile.
+    let mut params = stage.params(MODELS[1], "Me too.");
+    params.session_id = session.id().map(|id| id.to_string());
+    let (result, _) = stage.play(params).await;
+    assert!(
+        result
+            .error()
+            .unwrap()
+            .message
+            .starts_with("another run is writing")
+    );
+
+    session.close().await;
+    assert!(!session.is_hot());
+    let before = session.id();
+    // Another turn goes on with it.
+    session.set_model(MODELS[0].into()).await.unwrap();
+    session
+        .set_permission(PermissionMode::ReadOnly)
+        .await
+        .unwrap();
+    let (again, _) = read(session.send(Turn::new("And now?"))).await;
+    assert_eq!(again.text, "Still.");
+    assert_eq!(again.model.as_deref(), Some(MODELS[0]));
+    assert_eq!(session.id(), before);
+    assert_eq!(
+        session
+            .set_model("nobody".into())
+            .await
+            .unwrap_err()
+            .parameter(),
+        Some("model")
+    );
+    session.clear().await.unwrap();
+    assert_eq!(session.id(), None);
+    session.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_can_be_interrupted_and_steered() {
+    let script = r#"
+[[turn]]
+parts = [{ shell = "touch begun; while ! test -e go; do sleep 0.02; done" }]
+[[turn]]
+parts = [{ text = ["This goes on "] }, "stall"]
+[[turn]]
+parts = [{ text = "I am." }]
+"#;
+    let stage = Stage::new(script).await;
+    let session = stage
+        .runtime
+        .open(SessionOptions::new(stage.params(MODELS[1], "")))
+        .unwrap();
+    assert!(session.steer("x".into()).await.is_err());
+    let stream = session.send(Turn::new("Begin."));
+    let playing = read_with(stream, |event| {
+        if matches!(event, AgentEvent::Text(_)) {
+            session.interrupt();
+        }
+    });
+    let steering = async {
+        stage.model.wait_for_requests(1).await;
+        tokio::task::block_in_place(|| wait_for("the command", || stage.file("begun").is_some()));
+        session.steer("Use the other file.".into()).await.unwrap();
+        std::fs::write(stage.work().join("go"), "").unwrap();
+        stage.model.wait_for_requests(2).await;
+        assert!(stage.request(1).to_string().contains("Use the other file."));
+    };
+    let ((result, _), ()) = tokio::join!(playing, steering);
+    assert_eq!(result.status, RunStatus::Aborted);
+    let (result, _) = read(session.send(Turn::new("Are you there?"))).await;
+    assert_eq!(result.text, "I am.", "{:?}", result.errors);
+    session.close().await;
+}
+
+#[test]
+fn a_stream_can_be_read_without_a_runtime() {
+    let own = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let stage = own.block_on(Stage::new("[[turn]]\nparts = [{ text = \"Hello.\" }]"));
+    let stream = stage.runtime.execute(stage.params(MODELS[1], "Hi."));
+    // An executor that knows nothing of Tokio.
+    let result = futures_executor(stream.result());
+    assert_eq!(result.text, "Hello.", "{:?}", result.errors);
+}
+
+fn futures_executor<F: Future>(future: F) -> F::Output {
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Wake, Waker};
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park_timeout(std::time::Duration::from_secs(30)),
+        }
+    }
+}

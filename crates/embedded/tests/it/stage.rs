@@ -1,0 +1,154 @@
+//! A model that plays a script, and a place of its own to work in.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use teamster_core::provider::grammar::Checker;
+use teamster_core::{
+    AgentEvent, AgentRuntime, EventStream, ExecuteParams, PermissionMode, RunResult, Usage,
+};
+use teamster_embedded::{Embedded, EmbeddedConfig};
+use teamster_mock_model::{Cli, MockModel, Settings};
+
+/// The models, one for each protocol.
+pub(crate) const MODELS: [&str; 5] = [
+    "anthropic/claude-test",
+    "openai/gpt-5.1",
+    "gemini/gemini-2.5-flash",
+    "ollama/llama3",
+    "openai-compatible/any",
+];
+
+/// The longest that a run may take.
+const LIMIT: Duration = Duration::from_mins(1);
+
+pub(crate) struct Stage {
+    pub(crate) model: MockModel,
+    pub(crate) runtime: Embedded,
+    temp: tempfile::TempDir,
+}
+
+impl Stage {
+    pub(crate) async fn new(script: &str) -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::create_dir(temp.path().join("work")).unwrap();
+        let mut settings = Settings::default();
+        settings.pace = Duration::ZERO;
+        settings.cli = Some(Cli::Embedded);
+        let model = MockModel::start_with(script.parse().unwrap(), settings)
+            .await
+            .unwrap();
+        let mut config = EmbeddedConfig::default();
+        config.state_dir = Some(temp.path().join("state"));
+        config.prices = Some(Arc::new(|model: &str, usage: &Usage| {
+            let tokens = usage.input_tokens? + usage.output_tokens?;
+            #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+            model
+                .starts_with("openai/")
+                .then_some(tokens as f64 / 1000.0)
+        }));
+        Self {
+            model,
+            runtime: Embedded::new(config),
+            temp,
+        }
+    }
+
+    /// Where the agent works.
+    pub(crate) fn work(&self) -> std::path::PathBuf {
+        self.temp.path().join("work").canonicalize().unwrap()
+    }
+
+    /// Where sessions are kept.
+    pub(crate) fn state(&self) -> std::path::PathBuf {
+        self.temp.path().join("state")
+    }
+
+    /// A run in that place that may do everything and asks the model of this name.
+    pub(crate) fn params(&self, model: &str, prompt: &str) -> ExecuteParams {
+        let mut params = ExecuteParams::new(prompt)
+            .model(model)
+            .permission(PermissionMode::Bypass)
+            .working_directory(self.work());
+        params.env = Cli::Embedded
+            .point_at(&self.model.url())
+            .env
+            .into_iter()
+            .collect();
+        params.cli_retries = Some(1);
+        params
+    }
+
+    /// The result of a run with the usual model, and its events.
+    pub(crate) async fn run(&self, prompt: &str) -> (RunResult, Vec<AgentEvent>) {
+        self.play(self.params(MODELS[1], prompt)).await
+    }
+
+    pub(crate) async fn play(&self, params: ExecuteParams) -> (RunResult, Vec<AgentEvent>) {
+        read(self.runtime.execute(params)).await
+    }
+
+    /// What the model was asked the `number`th time, from 0.
+    pub(crate) fn request(&self, number: usize) -> serde_json::Value {
+        self.model.requests()[number].body.clone()
+    }
+
+    /// A file of the place.
+    pub(crate) fn file(&self, path: impl AsRef<Path>) -> Option<String> {
+        std::fs::read_to_string(self.work().join(path)).ok()
+    }
+}
+
+/// Reads a stream, whose grammar is checked.
+pub(crate) async fn read(stream: EventStream) -> (RunResult, Vec<AgentEvent>) {
+    read_with(stream, |_| {}).await
+}
+
+/// The same, with what is to be done at each event.
+pub(crate) async fn read_with(
+    mut stream: EventStream,
+    mut at: impl FnMut(&AgentEvent),
+) -> (RunResult, Vec<AgentEvent>) {
+    let mut checker = Checker::default();
+    let mut events = Vec::new();
+    let reading = async {
+        while let Some(event) = stream.next().await {
+            checker.event(&event).unwrap();
+            at(&event);
+            events.push(event);
+        }
+    };
+    tokio::time::timeout(LIMIT, reading)
+        .await
+        .expect("it comes to an end");
+    checker.finish().unwrap();
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("there is no end");
+    };
+    ((*done.result).clone(), events)
+}
+
+/// Waits for something that comes soon.
+pub(crate) fn wait_for(what: &str, is_there: impl FnMut() -> bool) {
+    let came = teamster_testkit::proc::wait_until(Duration::from_secs(20), is_there);
+    assert!(came, "{what} does not come");
+}
+
+/// The types of events, without runs of the same.
+pub(crate) fn types(events: &[AgentEvent]) -> Vec<&'static str> {
+    let mut types: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
+    types.dedup();
+    types
+}
+
+/// The results of tools: whether each failed, and what it gave.
+pub(crate) fn results(events: &[AgentEvent]) -> Vec<(bool, String)> {
+    let result = |event: &AgentEvent| match event {
+        AgentEvent::ToolResult(result) => {
+            Some((result.is_error == Some(true), result.output.clone()))
+        }
+        _ => None,
+    };
+    events.iter().filter_map(result).collect()
+}

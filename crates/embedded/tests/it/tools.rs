@@ -1,0 +1,220 @@
+//! What models do with tools that they should not.
+
+use teamster_core::{AgentEvent, McpServer, RunStatus};
+
+use crate::stage::{MODELS, Stage, results};
+
+fn call(tool: &str, input: &str) -> String {
+    format!("[[turn]]\nparts = [{{ tool = {{ name = \"{tool}\", input = {input} }} }}]\n")
+}
+
+const DONE: &str = "[[turn]]\nparts = [{ text = \"Done.\" }]\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_is_not_there_and_arguments_that_do_not_fit_are_errors_for_the_model() {
+    let script = [
+        call("launch_rocket", "{}"),
+        call("read", "{ file = \"x\" }"),
+        call("read", "\"not json\""),
+        call("bash", "{ command = 1 }"),
+        call("write", "{ path = \"../out.txt\", content = \"x\" }"),
+        call("read", "{ path = \"/etc/passwd\" }"),
+        call("read", "{ path = \"out/secret\" }"),
+        DONE.to_owned(),
+    ]
+    .concat();
+    for model in MODELS {
+        let stage = Stage::new(&script).await;
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("secret"), "s3cret").unwrap();
+        std::os::unix::fs::symlink(outside.path(), stage.work().join("out")).unwrap();
+        let (result, events) = stage.play(stage.params(model, "Go.")).await;
+        assert_eq!(
+            result.status,
+            RunStatus::Completed,
+            "{model}: {:?}",
+            result.errors
+        );
+        let results = results(&events);
+        let expected = [
+            "there is no tool `launch_rocket`; there is: read, write, edit, bash, grep, glob, update_plan",
+            "the arguments do not fit the tool's schema: path is missing",
+            "the arguments ",
+            "the arguments do not fit the tool's schema: command must be of type string, not number",
+            "../out.txt leads out of the directories of this run",
+            "/etc/passwd leads out of the directories of this run",
+            "out/secret leads out of the directories of this run",
+        ];
+        assert_eq!(results.len(), expected.len(), "{model}");
+        for ((is_error, output), expected) in results.iter().zip(expected) {
+            assert!(
+                *is_error && output.starts_with(expected),
+                "{model}: {output}"
+            );
+        }
+        assert!(!stage.work().join("../out.txt").exists());
+        // Each was told to the model.
+        let last = stage.model.requests().last().unwrap().body.to_string();
+        assert!(
+            last.contains("launch_rocket") && last.contains("leads out of"),
+            "{model}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_call_over_and_over_ends_the_run() {
+    let script = call("glob", "{ pattern = \"*.none\" }").repeat(9);
+    let stage = Stage::new(&script).await;
+    let (result, events) = stage.run("Find it.").await;
+    assert_eq!(result.status, RunStatus::Failed);
+    let error = result.error().unwrap();
+    assert!(error.message.contains("glob 6 times in a row"), "{error}");
+    assert!(!error.retryable);
+    assert_eq!(results(&events).len(), 6);
+    assert_eq!(stage.model.requests().len(), 6);
+    assert!(
+        stage
+            .request(5)
+            .to_string()
+            .contains("the same call for the 3th time")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_a_command_ended_is_told() {
+    let script = [
+        "[[turn]]\nparts = [{ shell = \"echo out; echo err >&2; exit 3\" }]\n".to_owned(),
+        "[[turn]]\nparts = [{ shell = \"true\" }]\n".to_owned(),
+        call(
+            "bash",
+            "{ command = \"echo begun; sleep 60\", timeout_ms = 400 }",
+        ),
+        "[[turn]]\nparts = [{ shell = \"exec >&- 2>&-; sleep 0.2; touch late\" }]\n".to_owned(),
+        "[[turn]]\nparts = [{ shell = \"kill -9 $$\" }]\n".to_owned(),
+        "[[turn]]\nparts = [{ shell = \"seq 1 60000\" }]\n".to_owned(),
+        DONE.to_owned(),
+    ]
+    .concat();
+    let stage = Stage::new(&script).await;
+    let (result, events) = stage.run("Go.").await;
+    assert_eq!(result.status, RunStatus::Completed, "{:?}", result.errors);
+    let results = results(&events);
+    assert_eq!(results[0], (true, "out\nerr\n".to_owned()));
+    assert_eq!(results[1], (false, String::new()));
+    assert!(results[2].0);
+    assert!(
+        results[2]
+            .1
+            .starts_with("begun\n[the command did not end within 400ms"),
+        "{}",
+        results[2].1
+    );
+    assert!(!results[3].0, "{}", results[3].1);
+    assert!(stage.file("late").is_some());
+    assert!(
+        results[4].1.contains("ended by SIGKILL"),
+        "{}",
+        results[4].1
+    );
+    // The stream has all of it, and the model both ends.
+    assert_eq!(results[5].1.lines().count(), 60_000);
+    let told = stage.request(6).to_string();
+    assert!(told.contains("exit code 3") && told.contains("it wrote nothing"));
+    assert!(told.contains("59999\\n60000") && told.contains("bytes left out"));
+    assert!(told.len() < 200_000, "{}", told.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_does_not_get_the_key() {
+    let script = "[[turn]]\nparts = [{ shell = \"env; echo $MINE\" }]\n[[turn]]\nparts = [{ text = \"Ok.\" }]";
+    let stage = Stage::new(script).await;
+    let params = stage.params(MODELS[1], "Go.").env("MINE", "yes-mine");
+    let (_, events) = stage.play(params).await;
+    let output = &results(&events)[0].1;
+    assert!(
+        output.contains("yes-mine") && !output.contains("OPENAI_API_KEY"),
+        "{output}"
+    );
+}
+
+/// The variable with the fault of the server that these tests are.
+const FAULT: &str = "TEAMSTER_TEST_FAULT";
+
+/// This program again, as a server.
+fn tiny(fault: &str) -> McpServer {
+    let program = std::env::current_exe().unwrap().display().to_string();
+    // Quiet, so that what it says of itself is on lines of its own.
+    let args = [
+        "--exact",
+        "tools::server",
+        "--ignored",
+        "--nocapture",
+        "--quiet",
+    ];
+    McpServer::stdio("tiny", program, args).env(FAULT, fault)
+}
+
+/// No test: what [`tiny`] starts.
+#[test]
+#[ignore = "a server"]
+fn server() {
+    let fault = std::env::var(FAULT).unwrap_or_default();
+    let flags = Some(fault).filter(|fault| !fault.is_empty());
+    teamster_testkit::mcp_server::main(flags.into_iter());
+    std::process::exit(3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_give_tools_and_a_broken_one_is_a_warning() {
+    let mcp = |tool: &str, arguments: &str| {
+        format!(
+            "[[turn]]\nparts = [{{ mcp = {{ server = \"tiny\", tool = \"{tool}\", arguments = {arguments} }} }}]\n"
+        )
+    };
+    let script = [
+        mcp("echo", "{ text = \"héllo\" }"),
+        mcp("fail", "{ why = \"to see it\" }"),
+        mcp("draw", "{ title = \"A pixel\" }"),
+        DONE.to_owned(),
+    ]
+    .concat();
+    for model in MODELS {
+        let stage = Stage::new(&script).await;
+        let mut params = stage.params(model, "Ask the server.");
+        params.mcp_servers = vec![tiny("")];
+        let (result, events) = stage.play(params).await;
+        assert_eq!(result.text, "Done.", "{model}: {:?}", result.errors);
+        assert_eq!(
+            results(&events),
+            [
+                (false, "echo: héllo".to_owned()),
+                (true, "failed on purpose: to see it".to_owned()),
+                (false, "A pixel\n[image: image/png, 70 bytes]".to_owned()),
+            ],
+            "{model}"
+        );
+        let AgentEvent::Session(session) = &events[0] else {
+            panic!("{:?}", events[0]);
+        };
+        let servers = session.mcp_servers.as_ref().unwrap();
+        assert_eq!(
+            (servers[0].name.as_str(), servers[0].status.as_str()),
+            ("tiny", "connected")
+        );
+        let mcp = events.iter().find_map(|event| match event {
+            AgentEvent::ToolUse(tool) => tool.mcp.as_ref(),
+            _ => None,
+        });
+        assert_eq!(mcp.unwrap().tool, "echo");
+    }
+    let stage = Stage::new(DONE).await;
+    let mut params = stage.params(MODELS[1], "Ask the server.");
+    params.mcp_servers = vec![tiny("--exit")];
+    let (result, events) = stage.play(params).await;
+    assert_eq!(result.text, "Done.");
+    let warned = events.iter().any(|event| {
+        matches!(event, AgentEvent::Notice(notice) if notice.message.starts_with("the MCP server tiny cannot be used: "))
+    });
+    assert!(warned);
+}

@@ -1,0 +1,58 @@
+//! The runtime of `teamster` whose model loop runs in its own process.
+
+use serde_json::json;
+
+use super::{Call, Place, Pointing, elsewhere};
+use crate::Part;
+
+/// It speaks all four protocols. OpenAI Responses has a word for each kind of token.
+pub(super) fn point_at(url: &str) -> Pointing {
+    let env = [
+        ("OPENAI_API_KEY", "sk-mock-000".to_owned()),
+        ("OPENAI_BASE_URL", format!("{url}/v1")),
+        // The others, for who names their models.
+        ("ANTHROPIC_API_KEY", "sk-mock-000".to_owned()),
+        ("ANTHROPIC_BASE_URL", url.to_owned()),
+        ("GEMINI_API_KEY", "mock-000".to_owned()),
+        ("GOOGLE_GEMINI_BASE_URL", url.to_owned()),
+        ("OLLAMA_HOST", url.to_owned()),
+        ("OPENAI_COMPATIBLE_BASE_URL", format!("{url}/v1")),
+    ];
+    Pointing {
+        env: env.map(|(name, value)| (name.to_owned(), value)).into(),
+        // One that has a price.
+        model: Some("openai/gpt-5.1".to_owned()),
+        elsewhere: elsewhere(&["GEMINI_BASE_URL", "GOOGLE_API_KEY"]),
+        folders: [("XDG_STATE_HOME", ".local/state")].into(),
+        ..Pointing::default()
+    }
+}
+
+/// Its tools are called like those of others.
+pub(super) fn is_asking(user_agent: &str, _tools: &[String]) -> bool {
+    user_agent.starts_with("teamster-embedded/")
+}
+
+pub(super) fn call(part: &Part, _place: &Place<'_>) -> Option<Call> {
+    // Its paths may be relative.
+    Some(match part {
+        Part::Shell(command) => Call::new("bash", json!({"command": command})),
+        Part::ReadFile(path) => Call::new("read", json!({"path": path})),
+        Part::WriteFile { path, content } => {
+            Call::new("write", json!({"path": path, "content": content}))
+        }
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => Call::new(format!("mcp__{server}__{tool}"), arguments.clone()),
+        Part::Plan(entries) => {
+            let entry = |entry: &String| json!({"content": entry, "status": "pending"});
+            let entries: Vec<_> = entries.iter().map(entry).collect();
+            Call::new("update_plan", json!({"entries": entries}))
+        }
+        // It has no tool that asks, and says so.
+        Part::Ask(question) => Call::new("question", json!({"question": question})),
+        _ => return None,
+    })
+}

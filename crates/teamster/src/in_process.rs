@@ -1,0 +1,143 @@
+//! Agents whose loop runs in this process.
+
+use std::fmt;
+use std::sync::Arc;
+
+use teamster_core::provider::{Decoder, Events, Exit, Launch, RunSummary};
+use teamster_core::{
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, SessionRuntime,
+};
+use teamster_process::RuntimeConfig;
+
+/// An agent whose loop runs in this process: it has no CLI, and its runtime is made from the settings alone.
+///
+/// Its [`CliInfo`] has no program.
+#[derive(Clone)]
+pub struct InProcess {
+    pub(crate) info: &'static CliInfo,
+    capabilities: Arc<Capabilities>,
+    make: Arc<dyn Fn(RuntimeConfig) -> Arc<dyn SessionRuntime> + Send + Sync>,
+}
+
+impl InProcess {
+    /// An agent that is made by this function. Of the settings, those of the environment, of times and of the
+    /// processes of its tools count.
+    pub fn new(
+        info: &'static CliInfo,
+        make: impl Fn(RuntimeConfig) -> Arc<dyn SessionRuntime> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            info,
+            capabilities: make(RuntimeConfig::default()).capabilities().clone().into(),
+            make: Arc::new(make),
+        }
+    }
+
+    /// Its runtime with these settings.
+    pub fn runtime(&self, config: RuntimeConfig) -> Arc<dyn SessionRuntime> {
+        (self.make)(config)
+    }
+
+    /// What is known of it, in the form of a CLI that cannot be started.
+    pub(crate) fn provider(&self) -> Arc<dyn CliProvider> {
+        Arc::new(NoProgram(self.clone()))
+    }
+}
+
+impl fmt::Debug for InProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InProcess").field(&self.info.id).finish()
+    }
+}
+
+/// The embedded runtime, with the prices of this build.
+#[cfg(feature = "embedded")]
+pub(crate) fn embedded() -> InProcess {
+    InProcess::new(&teamster_embedded::INFO, |config| {
+        embedded_for(None, config)
+    })
+}
+
+/// The embedded runtime, with the service of models that are named without theirs.
+#[cfg(feature = "embedded")]
+pub(crate) fn embedded_for(
+    service: Option<String>,
+    process: RuntimeConfig,
+) -> Arc<dyn SessionRuntime> {
+    use teamster_embedded::{Embedded, EmbeddedConfig};
+
+    let mut config = EmbeddedConfig::with_process(process);
+    config.model_provider = service;
+    #[cfg(feature = "usage")]
+    {
+        config.prices = Some(prices());
+    }
+    Arc::new(Embedded::new(config))
+}
+
+/// List prices.
+#[cfg(all(feature = "embedded", feature = "usage"))]
+fn prices() -> teamster_embedded::Prices {
+    let list = teamster_usage::prices::PriceList::default();
+    Arc::new(move |model, usage| list.estimate_model(model, usage))
+}
+
+/// An agent without a program, where a provider is asked for.
+struct NoProgram(InProcess);
+
+impl CliProvider for NoProgram {
+    fn info(&self) -> &'static CliInfo {
+        self.0.info
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.0.capabilities
+    }
+
+    fn launch(&self, _params: &ExecuteParams) -> Result<Launch, AgentError> {
+        let name = self.0.info.name;
+        Err(AgentError::invalid_params(format!(
+            "{name} runs in this process: there is nothing to start"
+        )))
+    }
+
+    fn decoder(&self, _params: &ExecuteParams) -> Box<dyn Decoder> {
+        Box::new(NoOutput)
+    }
+}
+
+/// The output of a program that is never started.
+struct NoOutput;
+
+impl Decoder for NoOutput {
+    fn line(&mut self, line: &[u8], out: &mut Events) {
+        out.unknown(line);
+    }
+
+    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> RunSummary {
+        RunSummary::default()
+    }
+}
+
+#[cfg(all(test, feature = "embedded"))]
+mod tests {
+    use super::*;
+    use crate::{AgentRuntime, Providers, RuntimeConfig};
+
+    #[test]
+    fn the_embedded_runtime_is_found_by_its_name_and_has_sessions() {
+        let providers = Providers::builtin();
+        let runtime = providers
+            .runtime(" Embedded", RuntimeConfig::default())
+            .unwrap();
+        assert_eq!(runtime.id(), "embedded");
+        assert_eq!(runtime.capabilities().cost, cfg!(feature = "usage"));
+        let sessions = providers
+            .session_runtime("embedded", RuntimeConfig::default())
+            .unwrap();
+        assert!(sessions.session_capabilities().steer);
+        let provider = providers.get("embedded").unwrap();
+        assert_eq!(provider.info().program, "");
+        assert!(provider.launch(&ExecuteParams::new("hi")).is_err());
+    }
+}
