@@ -114,7 +114,7 @@ fn an_unknown_provider_is_told_with_the_known_ones() {
         ended.stderr,
         str![[r#"
 error: invalid value 'nobody' for '<PROVIDER>'
-  [possible values: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen]
+  [possible values: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen, embedded]
 
 For more information, try '--help'.
 
