@@ -139,7 +139,14 @@ pub(crate) fn run(
 }
 
 /// What only some CLIs have, and any agent may have by the protocol.
-const BY_PROTOCOL: [&str; 2] = ["image", "plan"];
+const BY_PROTOCOL: [&str; 6] = [
+    "image",
+    "image_out",
+    "mcp",
+    "mcp_server_broken",
+    "mcp_tool_fails",
+    "plan",
+];
 
 /// Whether an agent of which nothing is known can take a scenario: it needs no feature that only some have,
 /// and no parameter that the protocol has no place for.

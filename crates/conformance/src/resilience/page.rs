@@ -88,11 +88,11 @@ mod tests {
         };
         let abort = Cells::from([((Case::Abort, Cli::OpenCode), Some(vec![facts::ALL[1].name]))]);
         let there = section(&abort, "").unwrap();
-        let kept = "| `abort` | not run | not run | not run | not run | holds, with 2 |";
+        let kept = "| `abort` | not run | not run | not run | not run | holds, with 2 | not run |";
         assert_eq!(row(&there, "abort"), kept);
         let page = section(&holds(Case::Limit).collect(), &there).unwrap();
         assert_eq!(row(&page, "abort"), kept);
-        let all = "| `limit` | holds | holds | holds | holds | holds |";
+        let all = "| `limit` | holds | holds | holds | holds | holds | holds |";
         assert_eq!(row(&page, "limit"), all);
         let renamed = there.replace(facts::ALL[1].name, "another");
         let page = section(&holds(Case::Limit).collect(), &renamed).unwrap();
