@@ -1,0 +1,89 @@
+//! Latency of runs while others are started.
+
+use std::process::Command;
+
+use teamster::{AgentEvent, AgentRuntime, ExecuteParams};
+
+use super::{Result, bare, emitter, now, print_times, read_times};
+
+/// How long events of agents that run take while others are started in the same process; and as a floor,
+/// the same with threads that only read, while another process starts them.
+pub(super) fn starts(running: usize, count: &str) -> Result<()> {
+    const LINES: &str = "100000";
+    const PAUSE: &str = "5000";
+    let tokio = tokio::runtime::Runtime::new()?;
+    let engine = tokio.block_on(async {
+        let mut running: Vec<_> = (0..running)
+            .map(|_| emitter(LINES, PAUSE).map(|it| it.execute(ExecuteParams::new("x"))))
+            .collect::<Result<_>>()?;
+        for stream in &mut running {
+            stream.next().await;
+        }
+        let readers: Vec<_> = running
+            .into_iter()
+            .map(|mut stream| {
+                let abort = stream.abort_handle();
+                let times = tokio::spawn(async move {
+                    let mut times = Vec::new();
+                    while let Some(event) = stream.next().await {
+                        if let AgentEvent::Text(text) = event {
+                            times.push(now() - text.text.parse::<i64>().unwrap_or(0));
+                        }
+                    }
+                    times
+                });
+                (abort, times)
+            })
+            .collect();
+        run_many(count.parse()?).await?;
+        let mut all = Vec::new();
+        for (abort, times) in readers {
+            abort.kill();
+            all.extend(times.await?);
+        }
+        Result::Ok(all)
+    })?;
+    drop(tokio);
+
+    let mut children = Vec::new();
+    let mut readers = Vec::new();
+    for _ in 0..running {
+        let mut child = bare(LINES, PAUSE)?;
+        let stdout = child.stdout.take().ok_or("no pipe")?;
+        readers.push(std::thread::spawn(move || read_times(stdout)));
+        children.push(child);
+    }
+    let load = Command::new(std::env::current_exe()?)
+        .args(["start", count])
+        .status()?;
+    if !load.success() {
+        return Err("the runs could not be started".into());
+    }
+    let mut floor = Vec::new();
+    for mut child in children {
+        child.kill()?;
+        child.wait()?;
+    }
+    for reader in readers {
+        floor.extend(reader.join().map_err(|_| "a reader panicked")?);
+    }
+    print_times(engine, floor);
+    Ok(())
+}
+
+/// So many short runs, all at once, in a process of their own.
+pub(super) fn start_many(starts: usize) -> Result<()> {
+    tokio::runtime::Runtime::new()?.block_on(run_many(starts))
+}
+
+/// So many short runs, all at once.
+async fn run_many(starts: usize) -> Result<()> {
+    let runtime = emitter("1", "0")?;
+    let runs: Vec<_> = (0..starts)
+        .map(|_| tokio::spawn(runtime.execute(ExecuteParams::new("x")).result()))
+        .collect();
+    for run in runs {
+        run.await?;
+    }
+    Ok(())
+}
