@@ -183,20 +183,15 @@ impl ClaudeDecoder {
                 let line = parse(text)?;
                 control_request(line, out)?;
             }
-            // Answers to the program that runs the CLI, what became of its messages, and signs of life.
-            "control_response"
-            | "control_cancel_request"
-            | "command_lifecycle"
-            | "conversation_reset"
-            | "keep_alive"
-            | "tool_progress"
-            | "tool_use_summary"
-            | "prompt_suggestion"
-            | "transcript_mirror"
-            | "auth_status" => {
+            kind if notices::is_silent(kind) => {
                 parse::<serde::de::IgnoredAny>(text)?;
             }
-            _ => return None,
+            kind => {
+                let message = notices::of_surface(kind, text)?;
+                if !message.is_empty() {
+                    out.notice(NoticeLevel::Info, NoticeSource::Stdout, message);
+                }
+            }
         }
         Some(())
     }

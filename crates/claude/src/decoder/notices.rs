@@ -1,13 +1,14 @@
-//! `system` lines that only say something: what a user wants to know of, and what is bookkeeping.
+//! Lines that only say something: what a user wants to know of, and what is bookkeeping.
 
 use std::borrow::Cow;
 
 use teamster_core::NoticeLevel;
+use teamster_core::provider::json_line::parse;
 use teamster_core::text::excerpt;
 
 use super::NOTICE_BYTES;
 use super::system::word;
-use super::wire::SystemLine;
+use super::wire::{ActiveGoal, OsNotification, RefusalContinuation, SystemLine};
 
 /// What a line says to a user. `None` for a subtype that is not known; an empty text says nothing.
 pub(super) fn notice(line: &SystemLine<'_>) -> Option<(NoticeLevel, String)> {
@@ -125,3 +126,54 @@ const BOOKKEEPING: &[&str] = &[
     "ui_status",
     "upgrade_relay_marker",
 ];
+
+/// Types of lines that are no events: answers to the program that runs the CLI, what became of its messages,
+/// signs of life, and what draws the CLI's own screens. What an `attachment` holds is in the result.
+const SILENT: &[&str] = &[
+    "apply_flag_settings",
+    "attachment",
+    "auth_status",
+    "autocompact_state",
+    "command_lifecycle",
+    "control_cancel_request",
+    "control_response",
+    "conversation_reset",
+    "hint_clears",
+    "interruptible_tool_in_progress",
+    "keep_alive",
+    "open_message_selector",
+    "prompt_suggestion",
+    "response_length",
+    "set_expanded_view",
+    "set_in_progress_tool_use_ids",
+    "stream_mode",
+    "tool_progress",
+    "tool_use_summary",
+    "transcript_mirror",
+];
+
+/// Whether lines of this type are no events.
+pub(super) fn is_silent(kind: &str) -> bool {
+    SILENT.contains(&kind)
+}
+
+/// What a line says that the CLI prints for its own screens. `None` for a type that is not known.
+pub(super) fn of_surface(kind: &str, text: &str) -> Option<String> {
+    let message = match kind {
+        "os_notification" => parse::<OsNotification<'_>>(text)?.message.into_owned(),
+        "active_goal" => match parse::<ActiveGoal<'_>>(text)?.value {
+            Some(goal) => {
+                let reason = goal.last_reason.as_deref().unwrap_or("not looked at yet");
+                let (goal, rounds) = (goal.condition, goal.iterations);
+                format!("goal not met yet, round {rounds}: {goal}: {reason}")
+            }
+            None => "the goal is met, or no longer pursued".to_owned(),
+        },
+        "refusal_continuation" if parse::<RefusalContinuation<'_>>(text)?.phase == "begin" => {
+            "the model refused, and is asked again".to_owned()
+        }
+        "refusal_continuation" => String::new(),
+        _ => return None,
+    };
+    Some(excerpt(&message, NOTICE_BYTES))
+}

@@ -336,6 +336,36 @@ pub(super) struct DenialLine<'a> {
     pub(super) tool_use_id: Option<Cow<'a, str>>,
 }
 
+/// `os_notification`: what the CLI's screen would show outside of it.
+#[derive(Deserialize)]
+pub(super) struct OsNotification<'a> {
+    #[serde(borrow)]
+    pub(super) message: Cow<'a, str>,
+}
+
+/// `active_goal`: where the user's `/goal` stands.
+#[derive(Deserialize)]
+pub(super) struct ActiveGoal<'a> {
+    #[serde(borrow)]
+    pub(super) value: Option<Goal<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Goal<'a> {
+    #[serde(borrow)]
+    pub(super) condition: Cow<'a, str>,
+    pub(super) iterations: u64,
+    #[serde(borrow)]
+    pub(super) last_reason: Option<Cow<'a, str>>,
+}
+
+/// `refusal_continuation`: the request that follows a refusal.
+#[derive(Deserialize)]
+pub(super) struct RefusalContinuation<'a> {
+    #[serde(borrow)]
+    pub(super) phase: Cow<'a, str>,
+}
+
 /// `rate_limit_event`.
 #[derive(Deserialize)]
 pub(super) struct RateLimitLine {

@@ -85,6 +85,52 @@ fn bookkeeping_is_no_event_and_what_has_no_name_is_unknown() {
 }
 
 #[test]
+fn lines_for_the_clis_own_screens_are_notices_or_silent() {
+    let line = |kind: &str, fields: Value| {
+        let mut line = json!({"type": kind, "uuid": "u", "session_id": SESSION});
+        for (name, value) in fields.as_object().unwrap() {
+            line[name] = value.clone();
+        }
+        line.to_string()
+    };
+    let goal =
+        json!({"condition": "tests pass", "iterations": 2, "set_at": 1, "tokens_at_start": 1});
+    for (kind, fields, expected) in [
+        (
+            "os_notification",
+            json!({"message": "Claude is waiting", "notification_type": "idle"}),
+            Some("Claude is waiting"),
+        ),
+        (
+            "active_goal",
+            json!({"value": goal}),
+            Some("goal not met yet, round 2: tests pass: not looked at yet"),
+        ),
+        (
+            "active_goal",
+            json!({"value": null}),
+            Some("the goal is met, or no longer pursued"),
+        ),
+        (
+            "refusal_continuation",
+            json!({"phase": "begin", "salvage_text": "so far"}),
+            Some("the model refused, and is asked again"),
+        ),
+        ("refusal_continuation", json!({"phase": "end"}), None),
+        ("stream_mode", json!({"mode": "thinking"}), None),
+        ("attachment", json!({"attachment": {}}), None),
+    ] {
+        let (events, result) = run(&[init(), line(kind, fields)]);
+        let message = events.iter().find_map(|event| match event {
+            AgentEvent::Notice(notice) => Some(&*notice.message),
+            _ => None,
+        });
+        assert_eq!(message, expected, "{kind}");
+        assert_eq!(result.diagnostics.unknown, 0, "{kind}");
+    }
+}
+
+#[test]
 fn a_prompt_that_a_hook_held_back_has_failed_without_a_text() {
     let words = "UserPromptSubmit operation blocked by hook:\nnot by policy\n\nOriginal prompt: go";
     let blocked = system(
