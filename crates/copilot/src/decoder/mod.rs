@@ -459,6 +459,8 @@ fn is_noise(kind: &str) -> bool {
             | "model.response"
             | "model.tool_execution"
             | "model.turn_ended"
+            // Of 1.0.81 and older; why is in the `session.error` that follows.
+            | "model.turn_failed"
             | "model.turn_started"
             | "agent.interrupted"
             | "subagent.configured"
