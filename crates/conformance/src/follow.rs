@@ -3,6 +3,8 @@
 mod page;
 mod schema;
 mod shape;
+#[cfg(test)]
+mod tests;
 mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -183,9 +183,9 @@ Each version of a CLI plays the scenarios of [conformance.md](conformance.md): c
 
 - `same`: the story is as expected, or differs as `crates/conformance/differences.toml` declares. What it declares for some versions only is listed below the table.
 - `cold differs`, `live differs`, `differs` (both): other facts than these; the first of them are listed below the table, all are in the results.
-- `-`: not played.
+- `cold only`, `live only`: not played in the other way; `-`: not played. Why is in the scenario (`cold_only`, `only`); a version older than the oldest that works as said has played a sample.
 
-Lines and fields are compared with the fixtures. `new`: no fixture of any version has them; `changed`: another JSON type; `vanished`: the reference, which is the nearest version with fixtures, prints them in the same scenario. Names that the decoder lacks are in the schema that the program carries, and in no text and no variant of the provider's code; many of them are never printed.
+Lines and fields are compared with the fixtures. `new`: no fixture of any version has them; `changed`: another JSON type; `vanished`: the reference, which is the nearest version with fixtures, prints them in the same scenario. Names that the decoder lacks are in the schema that the program carries, and in no text and no variant of the provider's code; many of them are never printed. What looks like such a name and is none is left out (`follow/schema.rs` says why).
 ";
 
 fn of_cli(
@@ -229,10 +229,14 @@ fn cell(row: Option<&Row>) -> &'static str {
     let Some(row) = row else { return "-" };
     match (differs(&row.cold), differs(&row.live)) {
         (None, None) => "-",
+        (Some(false), Some(false)) => "same",
         (Some(true), Some(true)) => "differs",
-        (Some(true), _) => "cold differs",
-        (_, Some(true)) => "live differs",
-        _ => "same",
+        (Some(true), Some(false)) => "cold differs",
+        (Some(false), Some(true)) => "live differs",
+        (Some(false), None) => "same, cold only",
+        (Some(true), None) => "differs, cold only",
+        (None, Some(false)) => "same, live only",
+        (None, Some(true)) => "differs, live only",
     }
 }
 
@@ -390,7 +394,7 @@ mod tests {
             "\
 | Scenario | 1.9.0 | 1.10.0 |
 |---|---|---|
-| `resume` | same | - |
+| `resume` | same, cold only | - |
 | `text` | differs | live differs |
 
 ### 1.9.0

@@ -14,6 +14,53 @@ const LONGEST: usize = 64;
 /// How far behind the type of a line its field `session_id` may stand, in bytes of a minified program.
 const NEAR: usize = 3000;
 
+/// Names in a program that look like those of lines of its output and are none, by CLI, each with the reason.
+/// Read in Claude Code 2.1.330.
+const NO_LINES: &[(Cli, &str, &str)] = &[
+    (
+        Cli::Claude,
+        "bash_command",
+        "a message to the CLI, not from it",
+    ),
+    (
+        Cli::Claude,
+        "compact_end",
+        "the type of the event inside a `compact_progress`",
+    ),
+    (
+        Cli::Claude,
+        "queued_notification",
+        "a message of Anthropic's service to a CLI in its cloud",
+    ),
+    (
+        Cli::Claude,
+        "resume_session_id_catch",
+        "the type of an error in the CLI's telemetry",
+    ),
+    (
+        Cli::Claude,
+        "session_notice",
+        "a message of Anthropic's service to a CLI in its cloud",
+    ),
+    (
+        Cli::Claude,
+        "thinking_signature",
+        "the type of the event inside an `api_metrics`",
+    ),
+    (
+        Cli::Claude,
+        "ultrareview",
+        "a type of task in the CLI's telemetry",
+    ),
+];
+
+/// Whether a name is one of [`NO_LINES`].
+fn is_no_line(cli: Cli, name: &str) -> bool {
+    NO_LINES
+        .iter()
+        .any(|(of, no_line, _)| *of == cli && *no_line == name)
+}
+
 /// The names of the types of lines in an installation's own schema, or why none can be had.
 pub(super) fn names(
     cli: Cli,
@@ -60,7 +107,9 @@ pub(super) fn unhandled(cli: Cli, names: &BTreeSet<String>) -> anyhow::Result<BT
             }
         }
     }
-    Ok(lacking(&sources, names))
+    let mut lacking = lacking(&sources, names);
+    lacking.retain(|name| !is_no_line(cli, name));
+    Ok(lacking)
 }
 
 /// Those of the names that some source code does not have.
@@ -340,6 +389,41 @@ mod tests {
             list(&of_zod(program)),
             ["system/init", "system/task_started", "tool_progress"]
         );
+    }
+
+    #[test]
+    fn the_decoder_has_what_claude_code_prints_by_its_own_schema() {
+        // Those of 2.1.330 for its own screens; and what looks like one.
+        let names = [
+            "active_goal",
+            "apply_flag_settings",
+            "attachment",
+            "autocompact_state",
+            "bash_command",
+            "compact_end",
+            "hint_clears",
+            "interruptible_tool_in_progress",
+            "open_message_selector",
+            "os_notification",
+            "queued_notification",
+            "refusal_continuation",
+            "response_length",
+            "resume_session_id_catch",
+            "session_notice",
+            "set_expanded_view",
+            "set_in_progress_tool_use_ids",
+            "stream_mode",
+            "thinking_signature",
+            "ultrareview",
+            "one_that_is_new",
+        ]
+        .map(str::to_owned)
+        .into();
+        let lacking = unhandled(Cli::Claude, &names).unwrap();
+        assert_eq!(list(&lacking), ["one_that_is_new"]);
+        for (_, name, why) in NO_LINES {
+            assert!(!why.is_empty(), "{name}");
+        }
     }
 
     #[test]

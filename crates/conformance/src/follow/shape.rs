@@ -96,7 +96,18 @@ fn kind(value: &Value) -> String {
         .take(2)
         .filter_map(|field| value.get(field)?.as_str())
         .collect();
-    words.join("/")
+    if !words.is_empty() {
+        return words.join("/");
+    }
+    // A message of JSON-RPC has a method, and its updates a name of their own.
+    let Some(method) = value.get("method").and_then(Value::as_str) else {
+        return String::new();
+    };
+    let update = &value["params"]["update"]["sessionUpdate"];
+    match update.as_str() {
+        Some(update) => format!("{method}/{update}"),
+        None => method.to_owned(),
+    }
 }
 
 fn json_type(value: &Value) -> &'static str {
@@ -220,6 +231,11 @@ mod tests {
             ]
         );
         assert_eq!(Shapes::of(b"plain\n[1]\n"), Shapes::default());
+        let update = br#"{"method":"session/update","params":{"update":{"sessionUpdate":"plan"}}}"#;
+        assert_eq!(
+            Shapes::of(update).lines().collect::<Vec<_>>(),
+            ["session/update/plan"]
+        );
         let stats = Shapes::of(br#"{"type":"result","models":{"m-1":{"in":1}}}"#);
         assert!(stats.0.contains_key("result: models.*.in"));
     }

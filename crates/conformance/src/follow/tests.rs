@@ -1,0 +1,87 @@
+//! The recorded results, and what the providers say of their versions.
+
+use teamster_mock_model::Cli;
+
+use super::page::Results;
+use crate::{install, scenario};
+
+/// What a version has not played as it should have, or not with the expected story.
+fn gaps(cli: Cli, version: &str, results: &Results) -> Vec<String> {
+    let Some(played) = results.0.get(cli.id()).and_then(|all| all.get(version)) else {
+        return vec![format!("{cli} {version}: it has played nothing")];
+    };
+    let mut gaps = Vec::new();
+    for scenario in scenario::read(&[]).unwrap() {
+        if scenario.not_played(cli, version).is_some() {
+            continue;
+        }
+        let row = played.scenarios.get(&scenario.name);
+        let live = scenario.cold_only(cli).is_none();
+        let cells = [
+            ("cold", true, row.and_then(|row| row.cold.as_ref())),
+            ("live", live, row.and_then(|row| row.live.as_ref())),
+        ];
+        for (way, wanted, cell) in cells {
+            let name = &scenario.name;
+            match cell {
+                Some(cell) if !cell.differs.is_empty() => {
+                    gaps.push(format!("{cli} {version}: {name} {way}: {:?}", cell.differs));
+                }
+                None if wanted => gaps.push(format!("{cli} {version}: {name} {way}: not played")),
+                _ => {}
+            }
+        }
+        let unknown = row.map(|row| &row.shapes.unknown);
+        if let Some(unknown) = unknown.filter(|unknown| !unknown.is_empty()) {
+            gaps.push(format!("{cli} {version}: unknown lines: {unknown:?}"));
+        }
+    }
+    gaps
+}
+
+#[test]
+fn every_supported_version_that_is_recorded_plays_all_scenarios_as_expected() {
+    let results = Results::read().unwrap();
+    let mut all = Vec::new();
+    let mut checked = Vec::new();
+    for cli in Cli::ALL {
+        let provider = teamster::provider(cli.id());
+        let Some(oldest) = provider.and_then(|it| it.info().oldest_version) else {
+            continue;
+        };
+        checked.push(cli.id());
+        let recorded = results.0.get(cli.id()).into_iter().flatten();
+        let recorded = recorded.map(|(version, _)| version.as_str());
+        let supported = recorded.filter(|version| !install::is_older(version, oldest));
+        let mut versions: Vec<_> = supported.chain([oldest]).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        all.extend(versions.iter().flat_map(|it| gaps(cli, it, &results)));
+    }
+    for id in results.0.keys() {
+        assert!(
+            checked.contains(&id.as_str()),
+            "{id} names no oldest version"
+        );
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+#[test]
+fn a_version_that_lacks_a_scenario_or_tells_another_story_has_gaps() {
+    let mut results = Results::read().unwrap();
+    assert!(!gaps(Cli::Codex, "0.0.1", &results).is_empty());
+    let codex = results.0.get_mut("codex").unwrap();
+    let version = codex.get_mut("0.169.0").unwrap();
+    version.scenarios.remove("text");
+    let resume = version.scenarios.get_mut("resume").unwrap();
+    resume.live.as_mut().unwrap().differs = vec!["a fact".to_owned()];
+    let gaps = gaps(Cli::Codex, "0.169.0", &results);
+    for gap in [
+        "codex 0.169.0: text cold: not played",
+        "codex 0.169.0: text live: not played",
+        "codex 0.169.0: resume live: [\"a fact\"]",
+    ] {
+        assert!(gaps.iter().any(|found| found == gap), "{gap}: {gaps:?}");
+    }
+}
