@@ -23,6 +23,9 @@ use crate::story;
 const READY: &str = "Are you ready?";
 /// What is asked last, where a turn broke off.
 const AGAIN: &str = "Are you there?";
+/// How long what a turn has started may take to be gone after it: the grace before it is killed, and time
+/// for a busy machine.
+const GONE: Duration = Duration::from_secs(4);
 
 /// Plays all runs of a scenario as turns of one session: after a first turn with which the process
 /// starts, and before a last one where the scenario's broke off.
@@ -103,7 +106,8 @@ pub(crate) async fn play(
     }
     session.close().await;
     if let Some(last) = played.last_mut() {
-        last.processes_left = place::processes_of(&stage.place.home());
+        let left = place::processes_of(&stage.place.home());
+        last.processes_left.extend(left);
     }
     Ok(played)
 }
@@ -145,7 +149,9 @@ async fn one(
         Which::Run(number) => number,
         Which::Ready | Which::Again => 0,
     };
-    let processes = main_processes(&stage.place.home());
+    let home = stage.place.home();
+    let processes = main_processes(&home);
+    let all_before = place::ids_of(&home);
     let told = before.and_then(|before| before.result.session_id.as_deref());
     let now = Before {
         begun: Instant::now(),
@@ -167,11 +173,30 @@ async fn one(
         played.requests = stage.requests_from(asked);
         played.time = begun.elapsed();
     }
-    played.process = became(&processes, &main_processes(&stage.place.home()));
+    let alive = main_processes(&home);
+    if run.abort.is_some() {
+        let known = alive.iter().map(|cli| cli.pid()).chain(all_before);
+        played.processes_left = left_of_turn(&home, &known.collect::<Vec<_>>()).await;
+    }
+    played.process = became(&processes, &alive);
     // What is told once, when the process starts, is told in the turn for which it does.
     played.warned_before =
         before.is_some_and(|before| before.warned_before || story::warned(&before.events));
     Ok(played)
+}
+
+/// What the tools of a turn that was broken off have started and that goes on: all but the processes that
+/// are known. They are asked to end with the turn, and killed after a grace.
+async fn left_of_turn(home: &Path, known: &[u32]) -> Vec<String> {
+    let deadline = Instant::now() + GONE;
+    loop {
+        let all = place::ids_of(home).into_iter();
+        let left: Vec<_> = all.filter(|id| !known.contains(id)).collect();
+        if left.is_empty() || Instant::now() > deadline {
+            return left.into_iter().map(place::command_of).collect();
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// Whether a turn has ended well while something goes on in the background, so that the model's last answer

@@ -39,11 +39,13 @@ impl Place {
 
 /// Command lines of the processes that have this home.
 pub(crate) fn processes_of(home: &Path) -> Vec<String> {
-    let command = |pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    ids_of(home)
-        .into_iter()
-        .map(|pid| String::from_utf8_lossy(&command(pid)).replace('\0', " "))
-        .collect()
+    ids_of(home).into_iter().map(command_of).collect()
+}
+
+/// The command line of a process.
+pub(crate) fn command_of(pid: u32) -> String {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ")
 }
 
 /// The processes that have this home.
