@@ -33,7 +33,7 @@ const LONGEST_ARGUMENT: usize = 100_000;
 /// use teamster_core::CliProvider;
 ///
 /// let agent = TextCommand::new("my-agent --message-file {prompt_file}")?;
-/// assert_eq!(agent.info().id, "cmd:my-agent --message-file '{prompt_file}'");
+/// assert_eq!(agent.info().id, "cmd:my-agent --message-file {prompt_file}");
 /// # Ok::<(), teamster_core::AgentError>(())
 /// ```
 #[derive(Debug, Clone)]
