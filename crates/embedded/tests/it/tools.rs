@@ -145,21 +145,16 @@ const FAULT: &str = "TEAMSTER_TEST_FAULT";
 fn tiny(fault: &str) -> McpServer {
     let program = std::env::current_exe().unwrap().display().to_string();
     // Quiet, so that what it says of itself is on lines of its own.
-    let args = [
-        "--exact",
-        "tools::server",
-        "--ignored",
-        "--nocapture",
-        "--quiet",
-    ];
+    let args = ["--exact", "tools::server", "--nocapture", "--quiet"];
     McpServer::stdio("tiny", program, args).env(FAULT, fault)
 }
 
-/// No test: what [`tiny`] starts.
+/// Does nothing as a test: [`tiny`] starts it with a variable.
 #[test]
-#[ignore = "a server"]
 fn server() {
-    let fault = std::env::var(FAULT).unwrap_or_default();
+    let Ok(fault) = std::env::var(FAULT) else {
+        return;
+    };
     let flags = Some(fault).filter(|fault| !fault.is_empty());
     teamster_testkit::mcp_server::main(flags.into_iter());
     std::process::exit(3);
