@@ -315,7 +315,7 @@ mod tests {
 
     use super::*;
 
-    #[allow(clippy::needless_pass_by_value, reason = "made in place")]
+    #[expect(clippy::needless_pass_by_value, reason = "made in place")]
     fn object(properties: Value, required: &[&str]) -> Value {
         json!({"type": "object", "properties": properties, "required": required})
     }

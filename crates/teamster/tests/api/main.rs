@@ -1,6 +1,7 @@
 //! The public surface as applications use it.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
+mod dependencies;
 mod errors;
 #[cfg(unix)]
 mod examples;
