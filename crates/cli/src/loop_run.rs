@@ -15,6 +15,7 @@ use teamster::agent_loop::{
     AgentFolder, AgentLoop, Control, Log, Prompts, Settings, dotenv, record_refusal,
 };
 use teamster::process::{LineObserver, StartObserver};
+use teamster::usage::prices::PriceList;
 use teamster::usage::{Places, TickMeter};
 use teamster::{CliInfo, ErrorCode, RuntimeConfig};
 use teamster_core::text::excerpt;
@@ -170,6 +171,11 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
     });
     let meter = settings.agent.id.parse().ok();
     let meter = meter.map(|provider| TickMeter::new(provider, places));
+    let prices = PriceList::of_user(|name| match file.get(name) {
+        Some(value) => Some(value.into()),
+        None => env::var_os(name),
+    })
+    .context("the file of prices cannot be used")?;
     let guard = Guard::start(Some(folder.directory()));
     let agent_loop = AgentLoop::new(
         folder,
@@ -182,6 +188,7 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
     )
     .variables(file)
     .meter(meter)
+    .prices(prices)
     .ticks_limit(ticks);
     Ok((agent_loop, log, guard))
 }

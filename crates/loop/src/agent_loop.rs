@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use teamster_core::{AgentError, Id};
 use teamster_usage::TickMeter;
+use teamster_usage::prices::PriceList;
 
 use crate::adapter::{Adapter, tick_end};
 use crate::clock::Clock;
@@ -45,6 +46,7 @@ pub struct AgentLoop {
     log: Log,
     machine: Machine,
     meter: Option<TickMeter>,
+    prices: PriceList,
     /// A turn that the agent has begun by itself.
     playing_by_itself: Option<ByItself>,
     ticks: u64,
@@ -118,6 +120,7 @@ impl AgentLoop {
             log,
             machine,
             meter: None,
+            prices: PriceList::default(),
             playing_by_itself: None,
             ticks: 0,
             ticks_limit: None,
@@ -148,6 +151,13 @@ impl AgentLoop {
         self
     }
 
+    /// Estimates costs by these prices; unset, by those of the table in this repository.
+    #[must_use]
+    pub fn prices(mut self, prices: PriceList) -> Self {
+        self.prices = prices;
+        self
+    }
+
     /// Ends after so many ticks.
     #[must_use]
     pub fn ticks_limit(mut self, ticks: Option<u64>) -> Self {
@@ -159,6 +169,7 @@ impl AgentLoop {
     /// why the last tick failed, if it did. An error is one of the first start, with whose settings the agent
     /// cannot work, or the loss of the agent's directory.
     pub async fn run(mut self) -> Result<Option<AgentError>, AgentError> {
+        self.meter = (self.meter.take()).map(|meter| meter.prices(self.prices.clone()));
         self.end_what_is_left().await;
         self.account_for_cut_off_tick().await;
         let beat = beat(self.clock.clone(), self.folder.path(Heartbeat::NAME));

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teamster_core::{CostSource, RunResult, Usage};
-use teamster_usage::{ModelTick, Provider, prices};
+use teamster_usage::prices::PriceList;
+use teamster_usage::{ModelTick, Provider};
 
 use crate::clock::stamp;
 
@@ -60,6 +61,7 @@ fn number<S: serde::Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S:
 /// What is known of a tick.
 pub(crate) struct Known<'a> {
     pub(crate) provider: Option<Provider>,
+    pub(crate) prices: &'a PriceList,
     pub(crate) result: &'a RunResult,
     /// What the CLI's own files say of it.
     pub(crate) measured: &'a [ModelTick],
@@ -115,7 +117,7 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
     for record in records.iter_mut().filter(|_| !of_files) {
         if let (None, Some(provider)) = (record.cost_usd, known.provider) {
             let estimate = |model: &str| {
-                prices::estimate_sum(provider, model, &record.usage(), None, known.now)
+                (known.prices).estimate_sum(provider, model, &record.usage(), None, known.now)
             };
             let cost = record.model.as_deref().and_then(estimate);
             // Where the stream tells what was asked for, such as `auto`, the files tell who answered.

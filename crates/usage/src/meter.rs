@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use teamster_core::Usage;
 
+use crate::prices::PriceList;
 use crate::scan;
 use crate::source::{Found, Sources};
 use crate::{Accounts, Diagnostics, Dimension, Places, Provider};
@@ -24,7 +25,7 @@ pub struct ModelTick {
     pub requests: u64,
     /// What the CLI's file reports, in USD.
     pub reported_cost_usd: Option<f64>,
-    /// What the table of prices gives, in USD; absent if it does not know the model of one request.
+    /// What the prices give, in USD; absent if they do not know the model of one request.
     pub estimated_cost_usd: Option<f64>,
     /// Premium requests that Copilot counts.
     pub premium_requests: Option<f64>,
@@ -38,6 +39,7 @@ pub struct ModelTick {
 pub struct TickMeter {
     provider: Provider,
     places: Places,
+    prices: PriceList,
     at: Timestamp,
     /// How long the files were at the mark.
     lengths: HashMap<PathBuf, u64>,
@@ -49,9 +51,17 @@ impl TickMeter {
         Self {
             provider,
             places,
+            prices: PriceList::default(),
             at: Timestamp::now(),
             lengths: HashMap::new(),
         }
+    }
+
+    /// Makes estimates with these prices.
+    #[must_use]
+    pub fn prices(mut self, prices: PriceList) -> Self {
+        self.prices = prices;
+        self
     }
 
     /// Sets the mark to now. `session` is the one that goes on, where there is one; no other's files are
@@ -103,6 +113,7 @@ impl TickMeter {
         // The files' times are in milliseconds.
         let at = Timestamp::from_millisecond(self.at.as_millisecond()).unwrap_or(self.at);
         let mut accounts = Accounts::new(Some(at), None, jiff::tz::TimeZone::UTC);
+        accounts.prices = self.prices.clone();
         accounts.set_mark(at);
         for mut source in sources.found {
             source.start = self.lengths.get(&source.path).copied().unwrap_or(0);

@@ -7,7 +7,8 @@ mod surcharges;
 mod table;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -19,6 +20,21 @@ pub(crate) use table::Vendor;
 use table::{Model, Prices, Rates, Table};
 
 pub use file::PriceFileError;
+
+/// The variable of the environment that names the user's own file of prices.
+const FILE_VARIABLE: &str = "TEAMSTER_PRICES";
+/// The user's own file of prices, in the folder of configuration files.
+const FILE: &str = "teamster/prices.toml";
+
+/// Where the user's own file is, by the XDG base directory specification.
+fn own_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let folder = |name| {
+        let folder = variable(name).map(PathBuf::from);
+        folder.filter(|folder| folder.is_absolute())
+    };
+    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
+    Some(config.join(FILE))
+}
 
 /// The prices that estimates are made with: those of a user's file, and else those of the table in this
 /// repository, which are the default.
@@ -38,6 +54,18 @@ impl PriceList {
     /// The prices with those of a file before them. `docs/usage.md` describes the file.
     pub fn with_file(path: &Path) -> Result<Self, PriceFileError> {
         FilePrices::read(path).map(Self::of)
+    }
+
+    /// The user's prices: with the file that the variable `TEAMSTER_PRICES` names, else with
+    /// `teamster/prices.toml` in the user's folder of configuration files if it is there, else those of the
+    /// table. `variable` gives the value of a variable of the environment.
+    pub fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, PriceFileError> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let file = match set(FILE_VARIABLE) {
+            Some(file) => Some(PathBuf::from(file)),
+            None => own_file(set).filter(|file| file.exists()),
+        };
+        file.map_or_else(|| Ok(Self::default()), |file| Self::with_file(&file))
     }
 
     /// The same with the text of a file. Errors name `path`.

@@ -30,8 +30,12 @@ struct Agent {
 impl Agent {
     /// One that does what it is told.
     fn new(plan: impl FnOnce(Plan) -> Plan) -> Self {
+        Self::of(StandIn::Claude, plan)
+    }
+
+    fn of(cli: StandIn, plan: impl FnOnce(Plan) -> Plan) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let plan = plan(Plan::new(StandIn::Claude, root.path().join("state")));
+        let plan = plan(Plan::new(cli, root.path().join("state")));
         for folder in ["agent", "home", "state"] {
             fs::create_dir(root.path().join(folder)).unwrap();
         }

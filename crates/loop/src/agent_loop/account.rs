@@ -142,6 +142,7 @@ impl AgentLoop {
     ) -> Vec<UsageRecord> {
         let known = Known {
             provider: self.settings.agent.id.parse().ok(),
+            prices: &self.prices,
             result,
             measured,
             session: session.map(|id| &**id),

@@ -1,4 +1,6 @@
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
 
 use serde_json::json;
 use teamster_core::ModelUsage;
@@ -10,8 +12,10 @@ fn usage(input: u64, output: u64) -> Usage {
 }
 
 fn known<'a>(result: &'a RunResult, measured: &'a [ModelTick]) -> Known<'a> {
+    static TABLE: LazyLock<PriceList> = LazyLock::new(PriceList::default);
     Known {
         provider: Some(Provider::Claude),
+        prices: &TABLE,
         result,
         measured,
         session: Some("s"),
@@ -107,4 +111,20 @@ fn what_the_files_have_no_price_for_has_none_by_the_models_name() {
     let records = records(&known);
     assert_eq!(records[0].model.as_deref(), Some("gpt-5.5"));
     assert_eq!((records.len(), records[0].cost_usd), (1, None));
+}
+
+#[test]
+fn a_users_prices_come_before_the_table() {
+    let prices = "[models.\"made-up\"]\ninput = 1_000\noutput = 2_000\n";
+    let prices = PriceList::with_text(prices, Path::new("prices.toml")).unwrap();
+    let result = RunResult::default().usage_by_model(models(&[("made-up", usage(10, 2), None)]));
+    let by_table = known(&result, &[]);
+    assert_eq!(records(&by_table)[0].cost_usd, None);
+    let known = Known {
+        prices: &prices,
+        ..by_table
+    };
+    let record = &records(&known)[0];
+    assert_eq!(record.cost_usd, Some(0.014));
+    assert_eq!(record.cost_source, Some(CostSource::Estimated));
 }

@@ -1,6 +1,7 @@
 //! `--ticks`: whether it works.
 
-use teamster_testkit::stand_in::Act;
+use serde_json::Value;
+use teamster_testkit::stand_in::{Act, StandIn};
 
 use super::Agent;
 use crate::{program, run};
@@ -46,4 +47,46 @@ fn the_program_of_the_agents_file() {
     let mut command = agent.command();
     command.env("TEAMSTER_CLAUDE_BIN", bin.join("claude"));
     assert_eq!(ticks(&mut command), Some(3), "{}", agent.log());
+}
+
+#[test]
+fn an_estimate_is_made_with_the_users_prices() {
+    let agent = Agent::of(StandIn::Copilot, |plan| plan.turn([Act::DidWork]));
+    let tick = || {
+        let mut command = agent.command();
+        command.env("RUNTIME", "copilot").args(["--ticks", "1"]);
+        let ended = run(&mut command);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let usage = std::fs::read_to_string(agent.path("usage.jsonl")).unwrap();
+        serde_json::from_str::<Value>(usage.lines().last().unwrap()).unwrap()
+    };
+    // The table does not know it.
+    assert_eq!(tick()["cost_usd"], Value::Null);
+    let folder = agent.root.path().join("home/.config/teamster");
+    std::fs::create_dir_all(&folder).unwrap();
+    let prices = |output: u32| {
+        format!(
+            "[models.\"mock-model\"]\ninput = 0\ncache_read = 0\ncache_write = 0\noutput = {output}\n"
+        )
+    };
+    std::fs::write(folder.join("prices.toml"), prices(1_000_000)).unwrap();
+    let record = tick();
+    assert_eq!(
+        record["cost_usd"].as_f64(),
+        record["output_tokens"].as_f64()
+    );
+    assert_eq!(record["cost_source"], "estimated");
+    // The agent's own come before.
+    let named = agent.root.path().join("named.toml");
+    std::fs::write(&named, prices(2_000_000)).unwrap();
+    let env = format!("TEAMSTER_PRICES={}\n", named.display());
+    std::fs::write(agent.directory().join(".env"), env).unwrap();
+    let record = tick();
+    let twice = 2.0 * record["output_tokens"].as_f64().unwrap();
+    assert_eq!(record["cost_usd"].as_f64(), Some(twice));
+    std::fs::write(&named, "[models.x]\ninput = -1\n").unwrap();
+    let ended = run(agent.command().env("RUNTIME", "copilot"));
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    let error = "error: the file of prices cannot be used: ";
+    assert!(ended.stderr.starts_with(error), "{}", ended.stderr);
 }
