@@ -151,10 +151,14 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
         log.line("warning: there is no .env in the agent's directory");
         BTreeMap::new()
     });
-    if !has_instructions(folder.directory(), &settings) {
+    let instructions = &settings.instructions;
+    if !instructions
+        .iter()
+        .any(|file| folder.directory().join(file).is_file())
+    {
         log.line(format!(
             "warning: no instructions: there is neither {} in {}",
-            instruction_files(&settings).join(" nor "),
+            instructions.join(" nor "),
             folder.directory().display()
         ));
     }
@@ -191,19 +195,6 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
     .prices(prices)
     .ticks_limit(ticks);
     Ok((agent_loop, log, guard))
-}
-
-/// The files that an agent of this runtime may have its instructions in.
-fn instruction_files(settings: &Settings) -> Vec<&'static str> {
-    let mut files = vec!["CLAUDE.md", "AGENTS.md"];
-    let own = settings.agent.instructions.iter();
-    files.extend(own.filter(|name| !["CLAUDE.md", "AGENTS.md"].contains(name)));
-    files
-}
-
-fn has_instructions(directory: &Path, settings: &Settings) -> bool {
-    let mut files = instruction_files(settings).into_iter();
-    files.any(|name| directory.join(name).is_file())
 }
 
 /// The variables of the agent's file; `None` if there is none.

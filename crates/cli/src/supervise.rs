@@ -18,15 +18,7 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
     let mut settings = Settings::new(program, ["loop"]);
     settings.keep_agents = args.keep_agents;
     settings.policy.grace = args.grace;
-    settings.agent_of = Some(|name| {
-        // What follows `acp:` is a command.
-        let name = if name.contains(':') {
-            name.to_owned()
-        } else {
-            name.to_lowercase()
-        };
-        agent_of(Some(&name))
-    });
+    settings.agent_of = Some(agent_of);
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(async {
         let supervisor = match Supervisor::open(&args.config, settings) {

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 pub use agent_loop::{LoopContext, LoopSettings, LoopSupport};
 pub use credentials::{CredentialFile, Credentials, Sign};
 
+/// The file with instructions that most CLIs read.
+pub const COMMON_INSTRUCTIONS: &str = "AGENTS.md";
+
 /// What is known about a CLI before it runs.
 ///
 /// ```
@@ -46,7 +49,8 @@ pub struct CliInfo {
     /// The CLI names a new session only at its end, but takes an id: the engine chooses one
     /// ([`ExecuteParams::new_session_id`](crate::ExecuteParams::new_session_id)) where the caller does not.
     pub choose_session_id: bool,
-    /// Files with instructions that it reads in its working directory, its own first; `AGENTS.md` unless set.
+    /// Files with instructions that it reads in its working directory, its own first;
+    /// [`COMMON_INSTRUCTIONS`] unless set.
     pub instructions: &'static [&'static str],
     /// Configuration files of the user's that a run may lease, or that the CLI reads beside those.
     pub config_files: &'static [FileLocation],
@@ -68,7 +72,7 @@ impl CliInfo {
             login: "",
             credentials: Credentials::unknown(),
             choose_session_id: false,
-            instructions: &["AGENTS.md"],
+            instructions: &[COMMON_INSTRUCTIONS],
             config_files: &[],
             agent_loop: LoopSupport::new(),
         }

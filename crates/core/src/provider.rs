@@ -25,7 +25,8 @@ mod session;
 pub mod surrogates;
 
 pub use crate::cli_info::{
-    CredentialFile, Credentials, FileLocation, LoopContext, LoopSettings, LoopSupport, Sign,
+    COMMON_INSTRUCTIONS, CredentialFile, Credentials, FileLocation, LoopContext, LoopSettings,
+    LoopSupport, Sign,
 };
 pub use crate::mcp::{MCP_VARIABLES, mcp_variable, without_credentials};
 pub use args::Args;

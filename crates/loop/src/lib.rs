@@ -8,6 +8,7 @@ pub mod clock;
 mod control;
 pub mod dotenv;
 mod folder;
+mod instructions;
 mod left_behind;
 mod log;
 pub mod machine;

@@ -7,10 +7,12 @@ use std::path::Path;
 use crate::machine::Prompt;
 use crate::settings::Settings;
 
+/// What stands in the full prompt for the names of the instruction files.
+const INSTRUCTIONS: &str = "{instructions}";
+
 /// Tells everything: for a context in which nothing is.
 const FULL: &str = "\
-Polling tick in a fresh session. Your instructions file (CLAUDE.md or AGENTS.md) says what your work is; \
-this message says only what surrounds it.
+Polling tick in a fresh session. Your instructions file ({instructions}) says what your work is; this message says only what surrounds it.
 
 BEFORE THE WORK, without a word about it:
 1. Read ./MEMORY.md, your memory from one session to the next. It has to stay under 2 KB: it holds lasting \
@@ -49,7 +51,7 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    /// Those of the settings: their files, from the agent's directory on, or else the usual ones. A file
+    /// The prompts of the settings: their files, from the agent's directory on, or else the usual ones. A file
     /// that cannot be read or is empty is an error, with the variable and the path.
     pub fn read(settings: &Settings, directory: &Path) -> Result<Self, String> {
         let text = |name: &str, file: &Option<_>, usual: &str| match file {
@@ -63,8 +65,9 @@ impl Prompts {
                 text.map_err(|error| format!("{name}: {}: {error}", path.display()))
             }
         };
+        let full = FULL.replace(INSTRUCTIONS, &settings.instructions.join(" or "));
         Ok(Self {
-            full: text("FULL_PROMPT_FILE", &settings.full_prompt, FULL)?,
+            full: text("FULL_PROMPT_FILE", &settings.full_prompt, &full)?,
             light: text("LIGHT_PROMPT_FILE", &settings.light_prompt, LIGHT)?,
         })
     }
@@ -84,7 +87,11 @@ mod tests {
 
     use super::*;
 
-    static INFO: CliInfo = CliInfo::new("a", "A", "a");
+    static INFO: CliInfo = {
+        let mut info = CliInfo::new("a", "A", "a");
+        info.instructions = &["A.md"];
+        info
+    };
 
     #[test]
     fn the_usual_ones_name_every_duty() {
@@ -98,8 +105,7 @@ mod tests {
                     "./.orchestrator/tools.json",
                     "60 minutes",
                     "mcp__*",
-                    "CLAUDE.md",
-                    "AGENTS.md",
+                    "(A.md or AGENTS.md)",
                     "./status.json",
                     "touch ./.orchestrator/clear-session",
                     "touch ./.orchestrator/did-work",
@@ -128,7 +134,8 @@ mod tests {
         settings.light_prompt = Some("light.md".into());
         let prompts = Prompts::read(&settings, directory.path()).unwrap();
         assert_eq!(prompts.text(Prompt::Light), "go on");
-        assert_eq!(prompts.text(Prompt::Full), FULL);
+        let full = prompts.text(Prompt::Full);
+        assert!(full.starts_with("Polling tick in a fresh session."));
         settings.full_prompt = Some("none.md".into());
         let error = Prompts::read(&settings, directory.path()).unwrap_err();
         assert!(error.starts_with("FULL_PROMPT_FILE: "), "{error}");

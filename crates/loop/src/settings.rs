@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use teamster_core::{AgentError, CliInfo, ErrorDetail};
 
+use crate::instructions::instruction_files;
 use crate::machine::Pace;
 
 /// The smallest log, in bytes. In less there would not be a tick.
@@ -24,6 +25,8 @@ pub struct SettingsError(String);
 pub struct Settings {
     /// `RUNTIME`: which agent, such as `claude`.
     pub agent: &'static CliInfo,
+    /// The files that it may have its instructions in, those of its own CLI first.
+    pub instructions: Vec<&'static str>,
     /// `ADAPTER`: whether its process stays. Unset, the agent decides ([`LoopSupport::keeps_process`](teamster_core::provider::LoopSupport)).
     pub adapter: Option<AdapterKind>,
     /// `MIN_SLEEP`, `IDLE_STEP`, `MAX_SLEEP`, `CLEAR_MIN_GAP`.
@@ -77,6 +80,7 @@ impl Settings {
     pub fn new(agent: &'static CliInfo) -> Self {
         Self {
             agent,
+            instructions: instruction_files(Some(agent), None),
             adapter: None,
             pace: Pace::default(),
             turn_limit: Duration::from_mins(10),
@@ -112,6 +116,7 @@ impl Settings {
         let agent = agent_of(name.as_deref());
         let agent = agent.map_err(|why| SettingsError(format!("RUNTIME: {why}")))?;
         let mut settings = Self::new(agent);
+        settings.instructions = instruction_files(Some(agent), agent_of(None).ok());
         settings.adapter = match variable("ADAPTER").map(|it| it.to_lowercase()).as_deref() {
             None => None,
             Some("hot") => Some(AdapterKind::Hot),

@@ -36,6 +36,7 @@ mod take_over;
 mod task;
 mod updates;
 
+use crate::instructions::instruction_files;
 pub use agent::Policy;
 pub use client::{Client, Updates};
 use config::Obstacle;
@@ -45,8 +46,8 @@ pub use offline::status as offline_status;
 pub use process::log_path;
 pub use task::{Handle, Supervisor};
 
-/// The CLI of a runtime's name, or why there is none.
-pub type AgentOf = fn(&str) -> Result<&'static CliInfo, String>;
+/// The CLI of a runtime's name, or why there is none; the usual one where none is named.
+pub type AgentOf = fn(Option<&str>) -> Result<&'static CliInfo, String>;
 
 /// How a supervisor works.
 #[derive(Debug, Clone)]
@@ -81,7 +82,8 @@ impl Settings {
 
     /// The CLI of this agent, if its runtime is known here.
     fn cli_of(&self, agent: &AgentConfig) -> Option<Result<&'static CliInfo, String>> {
-        Some(self.agent_of?(agent.runtime.as_deref()?))
+        let name = agent.runtime.as_deref()?;
+        Some(self.agent_of?(Some(name)))
     }
 
     /// Why the runtime of this agent cannot be used.
@@ -92,11 +94,14 @@ impl Settings {
 
     /// Why this agent cannot be started.
     fn obstacle(&self, agent: &AgentConfig) -> Option<Obstacle> {
-        match self.cli_of(agent) {
-            Some(Err(error)) => Some(Obstacle::Runtime(error)),
-            Some(Ok(info)) => agent.obstacle(info.instructions),
-            None => agent.obstacle(&[]),
-        }
+        let own = match self.cli_of(agent) {
+            Some(Err(error)) => return Some(Obstacle::Runtime(error)),
+            Some(Ok(info)) => Some(info),
+            // The runtime may be set where only the loop reads it.
+            None => None,
+        };
+        let usual = self.agent_of.and_then(|agent_of| agent_of(None).ok());
+        agent.obstacle(&instruction_files(own, usual))
     }
 }
 

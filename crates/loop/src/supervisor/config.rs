@@ -9,18 +9,16 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use teamster_core::provider::COMMON_INSTRUCTIONS;
 use teamster_mcp::config::is_slip;
 
 use super::place::real;
+use crate::instructions::has_instructions;
 
 /// The name of the file where none is given.
 pub const FILE_NAME: &str = "agents.config.json";
 /// The environment variable that names the file.
 pub const FILE_VARIABLE: &str = "AGENTS_CONFIG";
-
-/// Instruction files by what reads them.
-const CLAUDE_FILE: &str = "CLAUDE.md";
-const OTHERS_FILE: &str = "AGENTS.md";
 
 /// The agents of a company.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,9 +73,9 @@ impl AgentConfig {
             && self.environment() == other.environment()
     }
 
-    /// Why it cannot be started as things are on the disk. `read` are the instruction files that its CLI
-    /// reads, as far as that is known.
-    pub(crate) fn obstacle(&self, read: &[&str]) -> Option<Obstacle> {
+    /// Why it cannot be started as things are on the disk. `files` are those that it may have its instructions
+    /// in, the right one first.
+    pub(crate) fn obstacle(&self, files: &[&str]) -> Option<Obstacle> {
         let directory = self.working_dir.clone();
         match fs::metadata(&directory) {
             Ok(found) if found.is_dir() => {}
@@ -90,26 +88,15 @@ impl AgentConfig {
                 return Some(Obstacle::Unreadable { directory, error });
             }
         }
-        let names = self.instruction_files(read);
-        if names.iter().any(|it| self.working_dir.join(it).is_file()) {
+        let own = self.instructions_file.as_deref();
+        if own.is_some_and(|file| directory.join(file).is_file())
+            || has_instructions(&directory, files)
+        {
             return None;
         }
-        let file = names.into_iter().next().unwrap_or_default();
-        Some(Obstacle::NoInstructions(file, directory))
-    }
-
-    /// One of these has to be there. The first is the right one; agents of other runtimes may have been
-    /// written for Claude.
-    fn instruction_files(&self, read: &[&str]) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> = match (&self.instructions_file, read) {
-            (Some(file), _) => vec![file.clone()],
-            (None, [_, ..]) => read.iter().map(PathBuf::from).collect(),
-            (None, []) if self.runtime.is_some() => vec![OTHERS_FILE.into()],
-            // The runtime may be set where only the loop reads it.
-            (None, []) => vec![CLAUDE_FILE.into(), OTHERS_FILE.into()],
-        };
-        files.push(CLAUDE_FILE.into());
-        files
+        let usual = files.first().map(Path::new);
+        let file = own.or(usual).unwrap_or(Path::new(COMMON_INSTRUCTIONS));
+        Some(Obstacle::NoInstructions(file.to_owned(), directory))
     }
 }
 

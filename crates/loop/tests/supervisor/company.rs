@@ -43,7 +43,7 @@ impl Company {
     pub(crate) fn add(&self, id: &str, script: &str) {
         let folder = self.folder(id);
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("CLAUDE.md"), "").unwrap();
+        fs::write(folder.join("AGENTS.md"), "").unwrap();
         let (traps, rest) = match script.split_once('\n') {
             Some((first, rest)) if first.starts_with("trap ") => (first, rest),
             _ => ("", script),

@@ -171,18 +171,18 @@ fn one_that_ends_in_order_or_cannot_run_is_left_alone() {
 #[test]
 fn an_agent_without_instructions_is_refused_until_it_has_some() {
     let company = Company::new([("a", GOOD), ("b", GOOD)]);
-    fs::remove_file(company.folder("a").join("CLAUDE.md")).unwrap();
+    fs::remove_file(company.folder("a").join("AGENTS.md")).unwrap();
     let supervisor = company.supervise();
     company.running("b");
     let status = company.agent("a");
     assert_eq!(status.state, AgentState::Failed);
     let reason = status.reason.unwrap();
     assert!(
-        reason.starts_with("the instructions file CLAUDE.md is missing in "),
+        reason.starts_with("the instructions file AGENTS.md is missing in "),
         "{reason}"
     );
     assert!(company.starts("a").is_empty());
-    fs::write(company.folder("a").join("CLAUDE.md"), "").unwrap();
+    fs::write(company.folder("a").join("AGENTS.md"), "").unwrap();
     company.ask(Command::Start(of("a"))).unwrap();
     company.running("a");
     supervisor.end();

@@ -49,8 +49,8 @@ fn a_configuration_as_others_have_it() {
     );
     assert_eq!(qa.working_dir, Path::new("/company/../qa"));
     assert_eq!(
-        qa.instruction_files(&["AGENTS.md"]),
-        [Path::new("docs/QA.md"), Path::new("CLAUDE.md")]
+        qa.instructions_file.as_deref(),
+        Some(Path::new("docs/QA.md"))
     );
     assert_eq!(config.agent("qa").map(|it| &it.id), Some(&"qa".to_owned()));
     assert_eq!(config.agent("nobody"), None);
@@ -189,26 +189,22 @@ fn an_agent_without_its_directory_or_its_instructions_has_an_obstacle() {
     fs::remove_file(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
 
-    let claude: &[&str] = &["CLAUDE.md"];
-    for (more, read, file) in [
-        ("", &[][..], "CLAUDE.md"),
-        (r#", "runtime": "claude""#, claude, "CLAUDE.md"),
-        (r#", "runtime": "x""#, &["X.md", "AGENTS.md"], "X.md"),
-        // Nobody knows what it reads.
-        (r#", "runtime": "copilot""#, &[], "AGENTS.md"),
-        (r#", "instructionsFile": "TASK.md""#, claude, "TASK.md"),
+    let files = ["A.md", "AGENTS.md"];
+    for (more, file) in [
+        ("", "A.md"),
+        (r#", "instructionsFile": "TASK.md""#, "TASK.md"),
     ] {
-        let obstacle = agent(more).obstacle(read).unwrap().to_string();
+        let obstacle = agent(more).obstacle(&files).unwrap().to_string();
         assert!(
             obstacle.contains(&format!("the instructions file {file} is missing")),
             "{more}: {obstacle}"
         );
         fs::write(folder.join(file), "").unwrap();
-        assert_eq!(agent(more).obstacle(read), None, "{more}");
+        assert_eq!(agent(more).obstacle(&files), None, "{more}");
         fs::remove_file(folder.join(file)).unwrap();
+        // Another one that its CLI reads will do.
+        fs::write(folder.join("AGENTS.md"), "").unwrap();
+        assert_eq!(agent(more).obstacle(&files), None, "{more}");
+        fs::remove_file(folder.join("AGENTS.md")).unwrap();
     }
-    // Where only the loop knows the runtime, either will do.
-    fs::write(folder.join("AGENTS.md"), "").unwrap();
-    assert_eq!(agent("").obstacle(&[]), None);
-    assert!(agent(r#", "runtime": "claude""#).obstacle(claude).is_some());
 }
