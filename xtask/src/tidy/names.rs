@@ -1,4 +1,5 @@
-//! No CLI is asked for by its name outside of its provider's crate.
+//! No CLI is asked for by its name outside of its provider's crate, and none has its name in other words there,
+//! such as a file's (`CLAUDE.md`) or a variable's.
 
 use super::{File, Problem, Tree};
 
@@ -13,8 +14,11 @@ const EXEMPT: &[&str] = &[
     "crates/mock-model/src/cli/",
     // The providers of several CLIs, one file each.
     "crates/acp-agents/src/",
-    // The services of models, of which one is called as a CLI is.
-    "crates/embedded/src/model.rs",
+    // Services of models and their models, some of which are called as a CLI is.
+    "crates/embedded/src/",
+    "crates/mock-model/src/wire",
+    // What one CLI alone has: Copilot's premium requests, Codex's records of limits, Claude Code's status line.
+    "crates/cli/src/usage/",
     // A recording of one of them.
     "crates/cli/src/demo/recording.rs",
     // What tests the CLIs themselves.
@@ -39,16 +43,29 @@ pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
             if trimmed.starts_with("//") || trimmed.starts_with("#[") {
                 continue;
             }
-            let found = |name: &&&str| line.contains(&format!("\"{name}\""));
+            let found = |name: &&&str| literals(line).any(|literal| has_word(literal, name));
             for name in names.iter().filter(found) {
                 let message = format!(
-                    "asks for `{name}` by name: make it a field of `CliInfo` or `Capabilities`, which the \
-                     provider fills in"
+                    "has the name `{name}` in a text: make it a field of `CliInfo` or `Capabilities`, which the \
+                     provider fills in, or give the file a reason in `xtask/src/tidy/names.rs`"
                 );
                 problems.push(file.problem(number, message));
             }
         }
     }
+}
+
+/// The texts in quotes that begin on this line, as far as they are on it.
+fn literals(line: &str) -> impl Iterator<Item = &str> {
+    // What follows an escaped quote is taken for code, and what follows the next for text: that finds too much
+    // rather than too little, as no name is followed by a quote in code.
+    line.split('"').skip(1).step_by(2)
+}
+
+/// Whether the name is a word of the text, in any case: `CLAUDE.md`, `claude-3`, but not `claudette`.
+fn has_word(text: &str, name: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| word.eq_ignore_ascii_case(name))
 }
 
 /// The id in an entry of the list: `"id" | "alias" => crate::id::Provider,`.
@@ -87,17 +104,27 @@ mod tests {
         "builtin! {\n    \"claude\" | \"claude-code\" => crate::claude::Claude,\n}\n";
 
     #[test]
-    fn a_name_in_code_is_found() {
-        let code = "//! `\"claude\"`\nfn a() {\n    b(id == \"claude\");\n}\n\n#[cfg(test)]\nmod tests {\n    \
-                    const A: &str = \"claude\";\n}\n";
-        let files = [(LIST, ENTRIES), ("crates/loop/src/agent.rs", code)];
-        assert_eq!(
-            problems_of(&[check], &files),
-            [
-                "crates/loop/src/agent.rs:3: asks for `claude` by name: make it a field of `CliInfo` or \
-                 `Capabilities`, which the provider fills in"
-            ]
-        );
+    fn a_name_in_code_is_found_also_within_a_text() {
+        for literal in [
+            "claude",
+            "CLAUDE.md",
+            "TEAMSTER_CLAUDE_BIN",
+            "log in with Claude",
+        ] {
+            let code = format!(
+                "//! `\"claude\"`\nfn a() {{\n    b(\"a\", \"{literal}\");\n}}\n\n#[cfg(test)]\nmod tests {{\n    \
+                 const A: &str = \"claude\";\n}}\n"
+            );
+            let files = [(LIST, ENTRIES), ("crates/loop/src/agent.rs", &*code)];
+            assert_eq!(
+                problems_of(&[check], &files),
+                [
+                    "crates/loop/src/agent.rs:3: has the name `claude` in a text: make it a field of `CliInfo` or \
+                     `Capabilities`, which the provider fills in, or give the file a reason in \
+                     `xtask/src/tidy/names.rs`"
+                ]
+            );
+        }
     }
 
     #[test]
