@@ -98,6 +98,11 @@ pub use teamster_usage as usage;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// So do those of the page for users of the library.
+#[cfg(all(doctest, repository, feature = "all-providers", feature = "orchestrator"))]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryPage;
+
 /// So do those of the page on sessions.
 #[cfg(all(doctest, repository, feature = "all-providers"))]
 #[doc = include_str!("../../../docs/sessions.md")]

@@ -3,6 +3,8 @@
 mod agent_loop;
 mod chat;
 mod detached;
+#[cfg(all(test, repository))]
+mod documented;
 mod mcp;
 mod mock_model;
 mod prompt;
