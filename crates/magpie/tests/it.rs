@@ -4,6 +4,7 @@
 
 mod by_name;
 mod conformance;
+mod guide;
 
 teamster_testkit::snapshot_tests!(
     teamster_magpie::Magpie,

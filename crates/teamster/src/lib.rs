@@ -32,6 +32,8 @@
 //!
 //! A process can be kept for many turns: [`create_session_runtime`].
 //!
+//! How events, stopping, sessions and leases work is in [`concepts`].
+//!
 //! # Features
 //!
 //! One for each provider: `claude`, `codex`, `copilot`, `gemini`, `opencode`, `pi`; together they are
@@ -50,6 +52,7 @@
 
 #[cfg(feature = "acp-probe")]
 pub mod acp_probe;
+pub mod concepts;
 #[cfg(feature = "doctor")]
 pub mod doctor;
 mod in_process;
@@ -99,7 +102,12 @@ pub use teamster_usage as usage;
 struct Readme;
 
 /// So do those of the page for users of the library.
-#[cfg(all(doctest, repository, feature = "all-providers", feature = "orchestrator"))]
+#[cfg(all(
+    doctest,
+    repository,
+    feature = "all-providers",
+    feature = "orchestrator"
+))]
 #[doc = include_str!("../../../docs/library.md")]
 struct LibraryPage;
 

@@ -1,0 +1,17 @@
+//! Chapters on how the library works; there is no code in these modules.
+//!
+//! | Chapter | Read it to |
+//! |---|---|
+//! | [`events`] | consume a stream: order, retractions, the end |
+//! | [`stopping`] | abort a run, and know what is alive afterwards |
+//! | [`sessions`] | hold a conversation with one process |
+#![cfg_attr(
+    feature = "mcp-files",
+    doc = "| [`leases`] | understand temporary changes of a user's configuration file |"
+)]
+
+pub mod events;
+#[cfg(feature = "mcp-files")]
+pub mod leases;
+pub mod sessions;
+pub mod stopping;
