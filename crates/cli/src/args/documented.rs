@@ -1,4 +1,5 @@
 //! Commands in README and docs parse: a flag that was renamed or removed is found there.
+#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 use std::ffi::OsString;
 use std::fs;
