@@ -143,10 +143,10 @@ fn every_command_in_the_docs_parses() {
 
 #[test]
 fn commands_are_found_behind_pipes_variables_and_comments() {
-    let script = "id=$(teamster run -d claude 'a b' \\\n  --json) # teamster no\n\
+    let script = "id=$(teamster run -d agent 'a b' \\\n  --json) # teamster no\n\
                   X=1 teamster usage 2>&1 > f | jq .\nteamster mock-model s -- teamster demo\n";
     let expected: [&[&str]; 4] = [
-        &["teamster", "run", "-d", "claude", "a b", "--json"],
+        &["teamster", "run", "-d", "agent", "a b", "--json"],
         &["teamster", "usage"],
         &["teamster", "demo"],
         &["teamster", "mock-model", "s", "--", "teamster", "demo"],
