@@ -3,11 +3,11 @@
 use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, EventStream,
-    ExecuteParams, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
+    ExecuteParams, PermissionPolicy, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
 };
 
-/// A runtime whose every run is a session of one turn: opened, played and closed. Nobody is asked for a
-/// permission.
+/// A runtime whose every run is a session of one turn: opened, played and closed. What asks for permission is
+/// denied, unless a policy is given ([`permissions`](Self::permissions)).
 ///
 /// ```no_run
 /// use teamster_acp::{AcpAgent, OneTurn};
@@ -23,12 +23,25 @@ use teamster_core::{
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct OneTurn<R>(R);
+pub struct OneTurn<R> {
+    sessions: R,
+    permissions: PermissionPolicy,
+}
 
 impl<R: SessionRuntime> OneTurn<R> {
     /// Runs by these sessions.
     pub fn new(sessions: R) -> Self {
-        Self(sessions)
+        Self {
+            sessions,
+            permissions: PermissionPolicy::default(),
+        }
+    }
+
+    /// Sets who answers when the CLI asks whether a tool may be used.
+    #[must_use]
+    pub fn permissions(mut self, permissions: PermissionPolicy) -> Self {
+        self.permissions = permissions;
+        self
     }
 
     fn begin(
@@ -41,17 +54,18 @@ impl<R: SessionRuntime> OneTurn<R> {
         if turn.prompt.trim().is_empty() && turn.images.is_empty() {
             return Err(AgentError::refused("prompt", "it is empty"));
         }
-        Ok((self.0.open(SessionOptions::new(params))?, turn))
+        let options = SessionOptions::new(params).permissions(self.permissions.clone());
+        Ok((self.sessions.open(options)?, turn))
     }
 }
 
 impl<R: SessionRuntime> AgentRuntime for OneTurn<R> {
     fn id(&self) -> &str {
-        self.0.id()
+        self.sessions.id()
     }
 
     fn capabilities(&self) -> &Capabilities {
-        self.0.capabilities()
+        self.sessions.capabilities()
     }
 
     fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
@@ -95,11 +109,11 @@ impl<R: SessionRuntime> AgentRuntime for OneTurn<R> {
 
 impl<R: SessionRuntime> SessionRuntime for OneTurn<R> {
     fn session_capabilities(&self) -> &SessionCapabilities {
-        self.0.session_capabilities()
+        self.sessions.session_capabilities()
     }
 
     fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
-        self.0.open(options)
+        self.sessions.open(options)
     }
 }
 

@@ -4,7 +4,7 @@ mod account;
 mod command;
 mod editor;
 mod input;
-mod permission;
+pub(crate) mod permission;
 mod signals;
 mod talk;
 mod terminal;

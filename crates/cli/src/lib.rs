@@ -90,6 +90,8 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Attach(args) => detached::attach::main(&args),
         Command::Wait(args) => detached::wait::main(&args),
         Command::Cancel(args) => detached::cancel::main(&args),
+        Command::Requests(args) => detached::requests::main(&args),
+        Command::Answer(args) => detached::answer::main(&args),
         Command::Runs(args) => runs::main(&args.command),
         Command::Usage(args) => usage::main(&args),
         Command::Loop(args) => loop_run::main(&args),

@@ -1,5 +1,6 @@
 //! `teamster run`.
 
+mod asking;
 mod closing;
 pub(crate) mod detached;
 mod history;
@@ -20,6 +21,7 @@ use crate::args::RunArgs;
 use crate::record::Recording;
 use crate::render::{Current, Json, TextIsFinal};
 use crate::{drive, exit_code, params, stdin, words};
+use asking::Asking;
 use closing::Closing;
 use history::{History, Kept};
 use output::Output;
@@ -38,7 +40,7 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         if args.prompt.as_deref() != Some("-") {
             ignored.extend(stdin::add_to(&mut params.prompt, args.input.stdin)?);
         }
-        Prepared::new(args, info, params, ignored)
+        Prepared::new(args, info, params, ignored, None)
     });
     let Prepared {
         mut request,
@@ -178,10 +180,11 @@ impl<'a> Prepared<'a> {
         info: &CliInfo,
         params: ExecuteParams,
         mut ignored: Vec<String>,
+        asking: Option<&Asking>,
     ) -> anyhow::Result<Self> {
         let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
         let history = History::asked(args)?;
-        let (request, told) = request::new(args, info, params)?;
+        let (request, told) = request::new(args, info, params, asking)?;
         ignored.extend(told);
         let output = args.output_file.as_deref().map(Output::open).transpose()?;
         if !args.output.quiet {

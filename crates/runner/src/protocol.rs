@@ -63,6 +63,29 @@ pub enum Answer {
     },
 }
 
+impl From<PermissionAnswer> for Answer {
+    fn from(answer: PermissionAnswer) -> Self {
+        match answer {
+            PermissionAnswer::Allow => Self::Allow,
+            PermissionAnswer::AllowAlways => Self::AllowAlways,
+            PermissionAnswer::AllowWith(input) => Self::AllowWith { input },
+            PermissionAnswer::Deny(reason) => Self::Deny { reason },
+            _ => Self::Deny { reason: None },
+        }
+    }
+}
+
+impl From<PendingRequest> for PermissionRequest {
+    fn from(pending: PendingRequest) -> Self {
+        let mut request = Self::new(0, pending.tool_name, pending.kind, pending.input);
+        request.tool_id = pending.tool_id;
+        request.message = pending.message;
+        request.schema = pending.schema;
+        request.takes_input = pending.takes_input;
+        request
+    }
+}
+
 impl From<Answer> for PermissionAnswer {
     fn from(answer: Answer) -> Self {
         match answer {
@@ -133,6 +156,9 @@ pub struct PendingRequest {
     pub schema: Option<Value>,
     /// Whether an input can be given with the answer.
     pub takes_input: bool,
+    /// Whether the reason of a denial reaches the model.
+    #[serde(default)]
+    pub takes_reason: bool,
     /// When it came, in milliseconds since the Unix epoch.
     pub asked_at: u64,
     /// When it is denied without an answer.
@@ -152,6 +178,7 @@ impl PendingRequest {
             message: request.message,
             schema: request.schema,
             takes_input: request.takes_input,
+            takes_reason: false,
             asked_at: teamster_core::time::epoch_ms(),
             expires_at: None,
         }

@@ -1,5 +1,6 @@
 //! Requests of the agent that wait for an answer of anybody who may give one.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,8 +15,10 @@ use tokio::time::timeout;
 use crate::RefusalCode;
 use crate::protocol::{Answer, PendingRequest};
 
-/// How many answered requests are remembered, to tell a late answer from a wrong id.
+/// How many settled requests are remembered, to tell a late answer from a wrong id.
 const REMEMBERED: usize = 1000;
+/// Why a request needs no answer that nobody has given.
+const WITHDRAWN: &str = "the agent has withdrawn it";
 
 /// The requests of a run. Clones are the same.
 #[derive(Debug, Clone, Default)]
@@ -25,9 +28,11 @@ pub struct Requests {
 
 #[derive(Debug, Default)]
 struct Shared {
+    run_id: String,
     last: u64,
     waiting: Vec<Waiting>,
-    answered: Vec<String>,
+    /// Requests that need no answer any more, and why.
+    settled: VecDeque<(String, String)>,
     /// Decisions whose event has not come yet.
     decided: Vec<Decided>,
     events: Option<mpsc::UnboundedSender<AgentEvent>>,
@@ -36,8 +41,6 @@ struct Shared {
 #[derive(Debug)]
 struct Waiting {
     request: PendingRequest,
-    /// A reason for a denial reaches the model.
-    takes_reason: bool,
     reply: oneshot::Sender<Answer>,
 }
 
@@ -49,66 +52,68 @@ struct Decided {
 }
 
 impl Requests {
-    /// A policy that asks here, and denies what was not answered within `limit`. Events about the requests of
-    /// this run go to the receiver.
-    pub fn policy(
-        &self,
-        run_id: &str,
-        limit: Option<Duration>,
-        takes_reason: bool,
-    ) -> (PermissionPolicy, mpsc::UnboundedReceiver<AgentEvent>) {
+    /// The requests of this run, and the events about them for its log.
+    pub fn of(run_id: impl Into<String>) -> (Self, mpsc::UnboundedReceiver<AgentEvent>) {
         let (events, receiver) = mpsc::unbounded_channel();
-        lock(&self.shared).events = Some(events);
+        let requests = Self::default();
+        {
+            let mut shared = lock(&requests.shared);
+            shared.run_id = run_id.into();
+            shared.events = Some(events);
+        }
+        (requests, receiver)
+    }
+
+    /// A policy that asks here, and denies what was not answered within `limit`. `takes_reason` says whether
+    /// the reason of a denial reaches the model.
+    pub fn policy(&self, limit: Option<Duration>, takes_reason: bool) -> PermissionPolicy {
         let requests = self.clone();
-        let run_id = run_id.to_owned();
-        let policy = PermissionPolicy::ask(move |request| {
-            requests
-                .clone()
-                .ask(run_id.clone(), request, limit, takes_reason)
-        });
-        (policy, receiver)
+        PermissionPolicy::ask(move |request| requests.clone().ask(request, limit, takes_reason))
     }
 
     /// The requests that wait, in the order in which they came.
     pub fn pending(&self) -> Vec<PendingRequest> {
         let mut shared = lock(&self.shared);
-        // The agent may have withdrawn its question.
-        shared.waiting.retain(|waiting| !waiting.reply.is_closed());
+        shared.drop_withdrawn();
         shared.waiting.iter().map(|it| it.request.clone()).collect()
     }
 
     /// Answers a request; the first answer counts.
     pub(crate) fn answer(&self, id: &str, answer: Answer) -> Result<(), (RefusalCode, String)> {
         let mut shared = lock(&self.shared);
-        let Some(index) = shared
-            .waiting
-            .iter()
-            .position(|it| it.request.request_id == id)
-        else {
-            return Err(if shared.answered.iter().any(|it| it == id) {
-                (
+        shared.drop_withdrawn();
+        let Some(index) = shared.position(id) else {
+            let settled = shared.settled.iter().find(|(settled, _)| settled == id);
+            return Err(match settled {
+                Some((_, why)) => (
                     RefusalCode::AlreadyAnswered,
-                    format!("request {id} was answered already"),
-                )
-            } else {
-                (
+                    format!("request {id} needs no answer any more: {why}"),
+                ),
+                None => (
                     RefusalCode::UnknownRequest,
-                    format!("no request {id} waits for an answer"),
-                )
+                    format!(
+                        "no request {id} waits for an answer: `teamster requests` shows those that do"
+                    ),
+                ),
             });
         };
-        let waiting = &shared.waiting[index];
-        if let Some(why) = unfit(&waiting.request, &answer, waiting.takes_reason) {
+        if let Some(why) = unfit(&shared.waiting[index].request, &answer) {
             return Err((RefusalCode::InvalidAnswer, why));
         }
+        let why = match &answer {
+            Answer::Deny { .. } => "it was denied",
+            Answer::AllowWith { .. } => "it was answered",
+            _ => "it was allowed",
+        };
         let waiting = shared.waiting.remove(index);
-        shared.remember(id);
         if waiting.reply.send(answer).is_err() {
+            shared.settle(id, WITHDRAWN);
             return Err((
                 RefusalCode::AlreadyAnswered,
-                format!("request {id} needs no answer any more"),
+                format!("request {id} needs no answer any more: {WITHDRAWN}"),
             ));
         }
+        shared.settle(id, why);
         Ok(())
     }
 
@@ -141,7 +146,6 @@ impl Requests {
 
     async fn ask(
         self,
-        run_id: String,
         request: PermissionRequest,
         limit: Option<Duration>,
         takes_reason: bool,
@@ -150,7 +154,7 @@ impl Requests {
         let (id, decided) = {
             let mut shared = lock(&self.shared);
             shared.last += 1;
-            let id = format!("{run_id}/{}", shared.last);
+            let id = format!("{}/{}", shared.run_id, shared.last);
             let mut event = Permission::new(request.tool_name.clone(), Decision::Requested);
             event.tool_id.clone_from(&request.tool_id);
             event.reason.clone_from(&request.message);
@@ -160,11 +164,11 @@ impl Requests {
                 tool_name: request.tool_name.clone(),
                 tool_id: request.tool_id.clone(),
             };
-            let mut pending = PendingRequest::new(id.clone(), &run_id, request);
+            let mut pending = PendingRequest::new(id.clone(), &shared.run_id, request);
+            pending.takes_reason = takes_reason;
             pending.expires_at = limit.map(|limit| epoch_ms().saturating_add(millis(limit)));
             shared.waiting.push(Waiting {
                 request: pending,
-                takes_reason,
                 reply,
             });
             if let Some(events) = &shared.events {
@@ -179,13 +183,16 @@ impl Requests {
         };
         let mut shared = lock(&self.shared);
         shared.waiting.retain(|it| it.request.request_id != id);
-        shared.remember(&id);
         shared.decided.push(decided);
         match (answered, limit) {
             (Some(Ok(answer)), _) => answer.into(),
             (None, Some(limit)) => {
-                let seconds = limit.as_secs();
-                PermissionAnswer::Deny(Some(format!("not answered within {seconds} s")))
+                let limit = format!("{limit:?}");
+                shared.settle(
+                    &id,
+                    format!("it was denied after {limit} without an answer"),
+                );
+                PermissionAnswer::Deny(Some(format!("no answer within {limit}")))
             }
             _ => PermissionAnswer::Deny(None),
         }
@@ -193,19 +200,33 @@ impl Requests {
 }
 
 impl Shared {
-    fn remember(&mut self, id: &str) {
-        if self.answered.iter().any(|it| it == id) {
-            return;
+    fn position(&self, id: &str) -> Option<usize> {
+        self.waiting
+            .iter()
+            .position(|it| it.request.request_id == id)
+    }
+
+    /// Drops requests that the agent has withdrawn.
+    fn drop_withdrawn(&mut self) {
+        let closed = |it: &&Waiting| it.reply.is_closed();
+        let withdrawn = self.waiting.iter().filter(closed);
+        let withdrawn: Vec<_> = withdrawn.map(|it| it.request.request_id.clone()).collect();
+        for id in withdrawn {
+            self.waiting.retain(|it| it.request.request_id != id);
+            self.settle(&id, WITHDRAWN);
         }
-        if self.answered.len() >= REMEMBERED {
-            self.answered.remove(0);
+    }
+
+    fn settle(&mut self, id: &str, why: impl Into<String>) {
+        if self.settled.len() >= REMEMBERED {
+            self.settled.pop_front();
         }
-        self.answered.push(id.to_owned());
+        self.settled.push_back((id.to_owned(), why.into()));
     }
 }
 
 /// Why the answer does not fit the request.
-fn unfit(request: &PendingRequest, answer: &Answer, takes_reason: bool) -> Option<String> {
+fn unfit(request: &PendingRequest, answer: &Answer) -> Option<String> {
     match answer {
         Answer::AllowWith { .. } if !request.takes_input => {
             Some("this request takes allow or deny, and no text".to_owned())
@@ -214,7 +235,7 @@ fn unfit(request: &PendingRequest, answer: &Answer, takes_reason: bool) -> Optio
             "this is a question: answer it with the text, with a JSON object of all fields, or with deny"
                 .to_owned(),
         ),
-        Answer::Deny { reason: Some(_) } if !takes_reason => {
+        Answer::Deny { reason: Some(_) } if !request.takes_reason => {
             Some("a reason would not reach this agent: deny without one".to_owned())
         }
         _ => None,

@@ -14,7 +14,7 @@ use teamster_runner::server::{Control, serve};
 use teamster_runner::{
     LogLimits, NewRun, Position, RefusalCode, Requests, RunFolder, RunInfo, Runs, RunsError,
 };
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 /// How long anything may take that should take no time.
@@ -26,6 +26,7 @@ struct Runner {
     _run: (watch::Sender<Position>, teamster_runner::RunLock),
     folder: RunFolder,
     requests: Requests,
+    events: mpsc::UnboundedReceiver<AgentEvent>,
     abort: AbortHandle,
 }
 
@@ -40,7 +41,8 @@ fn runner() -> Runner {
         ..
     } = run.unwrap();
     let (position, receiver) = watch::channel(Position::default());
-    let (requests, abort) = (Requests::default(), AbortHandle::default());
+    let (requests, events) = Requests::of("r");
+    let abort = AbortHandle::default();
     tokio::spawn(serve(
         listener,
         Control::new(receiver, abort.clone(), requests.clone()),
@@ -50,6 +52,7 @@ fn runner() -> Runner {
         _run: (position, lock),
         folder,
         requests,
+        events,
         abort,
     }
 }
@@ -76,10 +79,11 @@ fn refusal(result: Result<(), RunsError>) -> RefusalCode {
 
 #[tokio::test]
 async fn the_first_answer_counts() {
-    let runner = runner();
-    let (policy, mut events) = runner.requests.policy("r", None, true);
+    let mut runner = runner();
+    let policy = runner.requests.policy(None, true);
     let asking = tokio::spawn(ask(&policy, 1));
-    let AgentEvent::Permission(asked) = timeout(LIMIT, events.recv()).await.unwrap().unwrap()
+    let AgentEvent::Permission(asked) =
+        timeout(LIMIT, runner.events.recv()).await.unwrap().unwrap()
     else {
         panic!("no permission");
     };
@@ -136,13 +140,13 @@ async fn the_first_answer_counts() {
 
 #[tokio::test]
 async fn without_an_answer_in_time_it_is_denied() {
-    let requests = Requests::default();
+    let (requests, _events) = Requests::of("r");
     let limit = Duration::from_millis(1);
-    let (policy, _events) = requests.policy("r", Some(limit), true);
+    let policy = requests.policy(Some(limit), true);
     let answered = timeout(LIMIT, ask(&policy, 1)).await.unwrap();
     assert_eq!(
         answered,
-        PermissionAnswer::Deny(Some("not answered within 0 s".into()))
+        PermissionAnswer::Deny(Some("no answer within 1ms".into()))
     );
     assert_eq!(requests.pending(), []);
 }

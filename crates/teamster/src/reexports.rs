@@ -4,7 +4,7 @@
 /// Any agent of the Agent Client Protocol, by its command.
 #[cfg(feature = "acp")]
 pub mod acp {
-    pub use teamster_acp::AcpAgent;
+    pub use teamster_acp::{AcpAgent, OneTurn};
 }
 
 /// Any program that prints text, by its command.

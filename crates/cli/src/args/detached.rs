@@ -79,3 +79,47 @@ pub(crate) struct CancelArgs {
     #[arg(long)]
     pub(crate) kill: bool,
 }
+
+/// List what detached runs ask for
+///
+/// A detached run that needs permission for a tool waits, up to `--ask-timeout` of its `teamster run`; so does
+/// the question of an MCP server. Answer with `teamster answer`, or at a terminal with `teamster attach`.
+#[derive(Debug, Args)]
+pub(crate) struct RequestsArgs {
+    /// Only those of these runs, each by its id or the beginning of it
+    #[arg(value_name = "RUN")]
+    pub(crate) ids: Vec<String>,
+    /// Print one JSON object per line, with the whole input of each tool
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const ANSWER_EXAMPLES: &str = "\
+Examples:
+  teamster requests
+  teamster answer 0199d1c2/1 allow
+  teamster answer 0199d1c2 deny --reason \"use cargo nextest\"    if the run asks for one thing only";
+
+/// Answer a request of a detached run
+///
+/// `allow` allows it this once, `always` for the rest of the session, `deny` denies it. The question of an MCP
+/// server takes the text of the answer, or a JSON object with all its fields. The first answer counts.
+///
+/// A request is named by its id, which `teamster requests` prints: that of its run, `/` and a number. The run's
+/// id is enough while it waits for one answer only, and can be shortened.
+#[derive(Debug, Args)]
+#[command(
+    after_help = ANSWER_EXAMPLES,
+    override_usage = "teamster answer [OPTIONS] <RUN> [REQUEST] <allow|always|deny|TEXT>"
+)]
+pub(crate) struct AnswerArgs {
+    /// The request and its answer
+    #[arg(value_name = "REQUEST> <ANSWER", num_args = 2..=3, required = true)]
+    pub(crate) words: Vec<String>,
+    /// With deny: why, for the agent
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// With allow: run the tool with this input instead, as JSON
+    #[arg(long, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+}

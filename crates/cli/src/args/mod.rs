@@ -24,7 +24,7 @@ use clap_complete::Shell;
 
 pub(crate) use agent_loop::LoopArgs;
 pub(crate) use chat::ChatArgs;
-pub(crate) use detached::{AttachArgs, CancelArgs, WaitArgs};
+pub(crate) use detached::{AnswerArgs, AttachArgs, CancelArgs, RequestsArgs, WaitArgs};
 pub(crate) use mcp::{
     McpArgs, McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, ServerArgs,
 };
@@ -134,6 +134,8 @@ pub(crate) enum Command {
     Attach(AttachArgs),
     Wait(WaitArgs),
     Cancel(CancelArgs),
+    Requests(RequestsArgs),
+    Answer(AnswerArgs),
     Runs(RunsArgs),
     Usage(UsageArgs),
     Loop(LoopArgs),

@@ -36,7 +36,8 @@ Everything else goes to stderr. Ctrl-C stops the agent cleanly, a second one at 
 /// Run an agent on a prompt.
 ///
 /// The agent's CLI runs with the login, settings and tools that it has on this machine. It never waits
-/// for a person: what needs approval is denied, unless --permission or --allow-tool allows it.
+/// for a person: what needs approval is denied, unless --permission or --allow-tool allows it. With --detach
+/// it waits for an answer instead (--ask-timeout).
 #[derive(Debug, Args)]
 #[command(
     after_help = SHORT,
@@ -99,6 +100,19 @@ pub(crate) struct RunArgs {
         help_heading = COMMON
     )]
     pub(crate) detach: bool,
+    /// With --detach: how long a request for permission waits for an answer, before it is denied
+    /// [default: 1h]
+    ///
+    /// `teamster requests` shows what waits, `teamster answer` and `teamster attach` at a terminal answer. `0`
+    /// denies at once, as a run without --detach does; `off` waits without limit.
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::patience,
+        requires = "detach",
+        hide_short_help = true
+    )]
+    pub(crate) ask_timeout: Option<Duration>,
     /// Arguments passed to the agent's CLI unchanged
     ///
     /// teamster does not interpret them.

@@ -57,6 +57,14 @@ pub(super) fn limit(text: &str) -> Result<Duration, String> {
     Ok(total)
 }
 
+/// How long to wait: a length of time such as `30m`, `0` for not at all, or `off` for [`Duration::MAX`].
+pub(super) fn patience(text: &str) -> Result<Duration, String> {
+    match text {
+        "0" => Ok(Duration::ZERO),
+        text => limit(text),
+    }
+}
+
 /// An age: a length of time such as `30d`, or `0` for any.
 pub(super) fn age(text: &str) -> Result<Duration, String> {
     match text {

@@ -71,34 +71,45 @@ impl Question {
         if self.reply.is_closed() {
             return false;
         }
-        let text = question(&self.request, directory);
-        let given_up = Arc::new(AtomicBool::new(false));
-        let (tell, mut told) = oneshot::channel();
-        let unwanted = given_up.clone();
-        let takes_reason = self.takes_reason;
-        let schema = self.request.schema.clone();
-        let asking = thread::Builder::new()
-            .name("permission".to_owned())
-            .spawn(move || {
-                // Whoever asked waits for this.
-                let _ = tell.send(at_terminal(&text, schema.as_ref(), takes_reason, &unwanted));
-            });
-        if asking.is_err() {
-            return false;
-        }
-        tokio::select! {
-            answer = &mut told => {
-                let answer = answer.unwrap_or(PermissionAnswer::Deny(None));
-                let denied = matches!(answer, PermissionAnswer::Deny(_));
-                // It may be unwanted by now.
-                self.reply.send(answer).is_ok() && denied
-            }
-            () = self.reply.closed() => {
-                given_up.store(true, Ordering::Relaxed);
-                // The editor must not read beside it.
-                let _ = told.await;
-                false
-            }
+        let answer = at_terminal(
+            &self.request,
+            self.takes_reason,
+            directory,
+            self.reply.closed(),
+        );
+        let answer = answer.await.unwrap_or(PermissionAnswer::Deny(None));
+        let denied = matches!(answer, PermissionAnswer::Deny(_));
+        // It may be unwanted by now.
+        self.reply.send(answer).is_ok() && denied
+    }
+}
+
+/// Asks at the terminal. `None` if the terminal gives no answer, or once `unwanted` is over.
+pub(crate) async fn at_terminal(
+    request: &PermissionRequest,
+    takes_reason: bool,
+    directory: Option<&Path>,
+    unwanted: impl Future<Output = ()>,
+) -> Option<PermissionAnswer> {
+    let text = question(request, directory);
+    let schema = request.schema.clone();
+    let given_up = Arc::new(AtomicBool::new(false));
+    let stop = given_up.clone();
+    let (tell, mut told) = oneshot::channel();
+    thread::Builder::new()
+        .name("permission".to_owned())
+        .spawn(move || {
+            // The receiver waits for this.
+            let _ = tell.send(dialogue(&text, schema.as_ref(), takes_reason, &stop));
+        })
+        .ok()?;
+    tokio::select! {
+        answer = &mut told => answer.ok().flatten(),
+        () = unwanted => {
+            given_up.store(true, Ordering::Relaxed);
+            // The editor must not read beside it.
+            let _ = told.await;
+            None
         }
     }
 }
@@ -189,12 +200,13 @@ fn answer_to_server(line: &str, schema: &Value) -> Option<PermissionAnswer> {
     Some(PermissionAnswer::AllowWith(json!({ name.as_str(): value })))
 }
 
-fn at_terminal(
+/// The answer; `None` at the terminal's end, or when none is wanted.
+fn dialogue(
     text: &str,
     schema: Option<&Value>,
     takes_reason: bool,
     given_up: &AtomicBool,
-) -> PermissionAnswer {
+) -> Option<PermissionAnswer> {
     let stdin = io::stdin();
     // What was typed before the question is no answer to it.
     let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
@@ -209,13 +221,13 @@ fn at_terminal(
         let Some(line) = line(given_up) else {
             let _ = write_to_terminal(b"\n");
             let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
-            return PermissionAnswer::Deny(None);
+            return None;
         };
         let answer = match schema {
             Some(schema) => answer_to_server(&line, schema),
             None => answer(&line, takes_reason),
         };
-        if let Some(answer) = answer {
+        if answer.is_some() {
             return answer;
         }
     }

@@ -12,6 +12,7 @@ use teamster_runner::{LogLine, RunFolder};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::find;
+use super::questions::{Questions, Reader};
 use crate::args::{AttachArgs, OutputArgs};
 use crate::drive::{self, TICK};
 use crate::render::{Current, Sink, TextIsFinal, View};
@@ -38,6 +39,8 @@ enum Screen {
         current: Current,
         /// When the first entry shown was written: times are those of the run.
         began: Option<u64>,
+        /// What is asked here; nothing if there is no one to ask.
+        questions: Option<Questions>,
     },
 }
 
@@ -69,6 +72,7 @@ impl Screen {
             sink: drive::sink(output, view, TextIsFinal::WithMessage),
             current,
             began: None,
+            questions: Questions::can_ask().then(Questions::default),
         }
     }
 
@@ -91,11 +95,15 @@ impl Screen {
                 sink,
                 current,
                 began,
+                questions,
             } => match entry {
                 Ok(RunLogEntry::Agent(entry)) => {
                     let began = *began.get_or_insert(entry.at_ms);
                     let now = Duration::from_millis(entry.at_ms.saturating_sub(began));
                     sink.event(&entry, now)?;
+                    if let Some(questions) = questions {
+                        questions.see(&entry.event);
+                    }
                 }
                 Ok(RunLogEntry::Run(entry)) => {
                     began.get_or_insert(entry.at_ms);
@@ -115,6 +123,26 @@ impl Screen {
         }
     }
 
+    /// Whether something is to be asked here.
+    fn asks(&self) -> bool {
+        matches!(self, Self::Run { questions: Some(questions), .. } if !questions.is_empty())
+    }
+
+    /// Asks for an answer to one request.
+    async fn ask(&mut self, reader: &mut Reader) -> anyhow::Result<()> {
+        let Self::Run {
+            sink,
+            questions: Some(questions),
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        sink.make_room();
+        let directory = reader.run().info().directory.clone();
+        questions.ask(reader, directory.as_deref()).await
+    }
+
     fn tick(&mut self) {
         if let Self::Run { sink, began, .. } = self {
             let since = began.map_or(0, |began| epoch_ms().saturating_sub(began));
@@ -126,7 +154,7 @@ impl Screen {
 async fn show(run: RunFolder, after: u64, screen: &mut Screen, quiet: bool) -> anyhow::Result<u8> {
     let id = run.id().to_owned();
     let mut signals = Source::new().context("cannot listen for signals")?;
-    let mut follow = Follow::new(run, after)?;
+    let mut reader = Reader::new(Follow::new(run, after)?);
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let stdout = drive::pipe_to_a_reader();
@@ -135,14 +163,22 @@ async fn show(run: RunFolder, after: u64, screen: &mut Screen, quiet: bool) -> a
         let next = tokio::select! {
             biased;
             () = signals.next() => return Ok(leave(screen, &id, quiet)),
-            next = follow.next() => next?,
+            next = reader.next() => next?,
             () = std::future::ready(()) => {
                 if let Err(error) = screen.flush() {
                     return Ok(exit_code::of_lost(error));
                 }
+                if screen.asks() {
+                    tokio::select! {
+                        biased;
+                        () = signals.next() => return Ok(leave(screen, &id, quiet)),
+                        asked = screen.ask(&mut reader) => asked?,
+                    }
+                    continue;
+                }
                 tokio::select! {
                     biased;
-                    next = follow.next() => next?,
+                    next = reader.next() => next?,
                     () = signals.next() => return Ok(leave(screen, &id, quiet)),
                     _ = ticks.tick() => {
                         if stdout.as_ref().is_some_and(drive::nobody_reads) {

@@ -1,7 +1,10 @@
 //! Commands about detached runs: each run has a process of its own, its runner, and a log.
 
+pub(crate) mod answer;
 pub(crate) mod attach;
 pub(crate) mod cancel;
+mod questions;
+pub(crate) mod requests;
 pub(crate) mod wait;
 
 use anyhow::Context;

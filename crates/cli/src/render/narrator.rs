@@ -368,7 +368,16 @@ impl Narrator {
                     Line::new(Tone::Warning, "permission denied:", body)
                 })
             }
-            Decision::Requested => Some(Line::new(Tone::Warning, "asks for permission:", name)),
+            Decision::Requested => {
+                let body = match &permission.request_id {
+                    Some(id) => {
+                        let id = words::one_line(id);
+                        format!("{name} (answer with: teamster answer {id} allow|deny)")
+                    }
+                    None => name,
+                };
+                Some(Line::new(Tone::Warning, "asks for permission:", body))
+            }
             _ => self
                 .view
                 .verbose

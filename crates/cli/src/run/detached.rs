@@ -12,14 +12,19 @@ use std::process::{self, Stdio};
 use anyhow::{Context, anyhow, bail};
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 use serde::{Deserialize, Serialize};
-use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunLog, RunRequest};
-use teamster::{AgentError, AgentEvent, CliInfo, ErrorCode, ErrorKind, RunResult, RunStatus};
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunLog, RunLogEntry, RunRequest};
+use teamster::{
+    AgentError, AgentEvent, CliInfo, ErrorCode, ErrorKind, Id, LogEntry, RunResult, RunStatus,
+};
+use teamster_core::time::epoch_ms;
 use teamster_runner::server::{Control, serve};
 use teamster_runner::{LogLimits, NewRun, Position, Requests, RunInfo, RunLogWriter, Runs};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 use uuid::Uuid;
 
+use super::asking::Asking;
 use super::{Prepared, close};
 use crate::args::{Cli, Command, RunArgs};
 use crate::guard::Guard;
@@ -107,13 +112,22 @@ pub(crate) fn runner() -> anyhow::Result<u8> {
     // The prompt was read by the one who started this.
     args.prompt_file = None;
     args.prompt = Some("the prompt that was given".to_owned());
+    let id = (args.again.run_id.clone()).unwrap_or_else(|| Uuid::now_v7().to_string());
+    let (requests, asked) = Requests::of(&id);
+    let asking = Asking::new(&args, requests.clone());
     let prepared = detached::runs().and_then(|runs| {
         let (mut params, ignored) = params::execute_params(&args, io::empty())?;
         params.prompt = launch.prompt;
-        Ok((Prepared::new(&args, info, params, ignored)?, runs))
+        Ok((
+            Prepared::new(&args, info, params, ignored, asking.as_ref())?,
+            runs,
+        ))
     });
     match prepared {
-        Ok((prepared, runs)) => run(&args, info, prepared, &runs),
+        Ok((prepared, runs)) => {
+            let about = RunInfo::new(id, info.id);
+            run(&args, info, prepared, &runs, about, (requests, asked))
+        }
         Err(error) => {
             crate::fail(&error);
             Ok(exit_code::USAGE)
@@ -126,6 +140,8 @@ fn run(
     info: &'static CliInfo,
     prepared: Prepared<'_>,
     runs: &Runs,
+    mut about: RunInfo,
+    asked: (Requests, UnboundedReceiver<AgentEvent>),
 ) -> anyhow::Result<u8> {
     let Prepared {
         mut request,
@@ -151,8 +167,7 @@ fn run(
         };
         request.observer =
             (kept.as_ref()).map(|kept| std::sync::Arc::new(kept.recorder.clone()) as _);
-        let id = (request.run_id).get_or_insert_with(|| Uuid::now_v7().to_string());
-        let mut about = RunInfo::new(id.clone(), info.id);
+        request.run_id = Some(about.run_id.clone());
         about.model.clone_from(&args.model.model);
         about.directory.clone_from(&directory);
         let run = match runs.accept(&about, LogLimits::default()) {
@@ -163,7 +178,7 @@ fn run(
             }
         };
         accepted(&run)?;
-        let result = work(run, request).await;
+        let result = work(run, request, asked).await;
         if let Some(kept) = &kept {
             history.complain(&kept.recorder.take_errors());
         }
@@ -205,7 +220,11 @@ fn accepted(run: &NewRun) -> anyhow::Result<()> {
 }
 
 /// Does the run, and writes its log; what came of it.
-async fn work(run: NewRun, request: RunRequest) -> anyhow::Result<RunResult> {
+async fn work(
+    run: NewRun,
+    request: RunRequest,
+    (requests, asked): (Requests, UnboundedReceiver<AgentEvent>),
+) -> anyhow::Result<RunResult> {
     let NewRun {
         folder,
         log: writer,
@@ -217,7 +236,7 @@ async fn work(run: NewRun, request: RunRequest) -> anyhow::Result<RunResult> {
     let log = orchestrator.log(request);
     let abort = log.abort_handle();
     let (announce, position) = watch::channel(Position::default());
-    let control = Control::new(position, abort.clone(), Requests::default());
+    let control = Control::new(position, abort.clone(), requests.clone());
     let door = tokio::spawn(serve(listener, control));
     let mut signals = Source::new().context("cannot listen for signals")?;
     let stopping = tokio::spawn(async move {
@@ -229,6 +248,10 @@ async fn work(run: NewRun, request: RunRequest) -> anyhow::Result<RunResult> {
     let mut record = Record {
         writer,
         announce,
+        requests,
+        asked,
+        run_id: folder.id().into(),
+        attempt: 1,
         failing: None,
         lost: None,
     };
@@ -253,6 +276,12 @@ const BATCH: usize = 256;
 struct Record {
     writer: RunLogWriter,
     announce: watch::Sender<Position>,
+    requests: Requests,
+    /// Events about requests, which are not among those of the agent.
+    asked: UnboundedReceiver<AgentEvent>,
+    run_id: Id,
+    /// The attempt of the newest entry.
+    attempt: u32,
     /// Since when the log cannot be written.
     failing: Option<Instant>,
     /// Why the log is given up: what comes is not written.
@@ -276,20 +305,25 @@ impl Record {
                             over = true;
                             break;
                         };
-                        if let teamster::orchestrator::RunLogEntry::Agent(entry) = &entry
+                        if let RunLogEntry::Agent(entry) = &entry
                             && let AgentEvent::Done(done) = &entry.event
                         {
                             result = (*done.result).clone();
                         }
-                        if self.lost.is_none() {
-                            self.writer.push(entry);
-                        }
+                        self.take(entry);
                         next = tokio::select! {
                             biased;
                             entry = log.next() => entry,
                             () = std::future::ready(()) => break,
                         };
                     }
+                }
+                Some(event) = self.asked.recv(), if self.failing.is_none() => {
+                    let mut entry = LogEntry::from(event);
+                    entry.run_id = Some(self.run_id.clone());
+                    entry.at_ms = epoch_ms();
+                    entry.attempt = self.attempt;
+                    self.writer.push(RunLogEntry::Agent(entry));
                 }
                 () = sleep(AGAIN), if self.failing.is_some() => {}
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
@@ -312,6 +346,25 @@ impl Record {
         }
         self.end(&mut result).await;
         result
+    }
+
+    /// Takes an entry of the run.
+    fn take(&mut self, entry: RunLogEntry) {
+        if self.lost.is_some() {
+            return;
+        }
+        let entry = match entry {
+            RunLogEntry::Agent(mut entry) => {
+                self.attempt = entry.attempt;
+                let Some(event) = self.requests.mark(entry.event) else {
+                    return;
+                };
+                entry.event = event;
+                RunLogEntry::Agent(entry)
+            }
+            entry => entry,
+        };
+        self.writer.push(entry);
     }
 
     fn write(&mut self) -> io::Result<()> {
@@ -350,10 +403,9 @@ impl Record {
                 AgentEvent::error(error),
                 AgentEvent::Done(teamster::Done::new(Box::new(result.clone()))),
             ] {
-                let mut entry = teamster::LogEntry::from(event);
-                entry.at_ms = teamster_core::time::epoch_ms();
-                self.writer
-                    .push(teamster::orchestrator::RunLogEntry::Agent(entry));
+                let mut entry = LogEntry::from(event);
+                entry.at_ms = epoch_ms();
+                self.writer.push(RunLogEntry::Agent(entry));
             }
         }
         let until = Instant::now()

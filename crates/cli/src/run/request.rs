@@ -6,8 +6,11 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use teamster::orchestrator::{Action, Budget, Candidate, RunRequest};
 use teamster::store::{Conversation, SessionRecord};
-use teamster::{AgentConfig, CliInfo, ErrorKind, ExecuteParams, Runtimes};
+use teamster::{
+    AgentConfig, AgentError, CliInfo, ErrorKind, ExecuteParams, Runtimes, SharedRuntime,
+};
 
+use super::asking::Asking;
 use crate::args::RunArgs;
 use crate::{hints, params};
 
@@ -16,6 +19,7 @@ pub(super) fn new(
     args: &RunArgs,
     info: &CliInfo,
     mut params: ExecuteParams,
+    asking: Option<&Asking>,
 ) -> anyhow::Result<(RunRequest, Vec<String>)> {
     let again = &args.again;
     let mut budget = Budget::default();
@@ -27,6 +31,13 @@ pub(super) fn new(
     budget.time = again.max_time.filter(|time| *time != Duration::MAX);
     budget.tokens = again.max_tokens;
     let runtimes = Runtimes::of(crate::providers().clone());
+    let runtime = |config: &AgentConfig, params: &ExecuteParams| -> anyhow::Result<SharedRuntime> {
+        let plain = runtimes.get(config)?;
+        match asking {
+            Some(asking) => asking.runtime(plain, config, params),
+            None => Ok(plain),
+        }
+    };
     let mut config = AgentConfig::cli(info.id);
     config.cli = params::runtime_config(args, info);
     let mut fallbacks = Vec::new();
@@ -37,18 +48,22 @@ pub(super) fn new(
             .context("this provider is not built in")?
             .info();
         let mut candidate = if other.provider == args.provider {
-            Candidate::new(runtimes.get(&config)?, params.clone())
+            Candidate::new(runtime(&config, &params)?, params.clone())
         } else {
             let mut config = AgentConfig::cli(info.id);
             config.cli = params::fallback_config(args, info);
-            Candidate::for_other_provider(runtimes.get(&config)?, &params)
-                .map_err(|error| anyhow!("--fallback {}: {}", info.id, hints::message(&error)))?
+            let refused =
+                |error: AgentError| anyhow!("--fallback {}: {}", info.id, hints::message(&error));
+            let plain = runtimes.get(&config)?;
+            let mut other = Candidate::for_other_provider(plain, &params).map_err(refused)?;
+            other.runtime = runtime(&config, &other.params)?;
+            other
         };
         candidate.params.model.clone_from(&other.model);
         told.extend(goes_without(&candidate, &params));
         fallbacks.push(candidate);
     }
-    let mut request = RunRequest::new(runtimes.get(&config)?, params);
+    let mut request = RunRequest::new(runtime(&config, &params)?, params);
     request.candidates.extend(fallbacks);
     request.run_id.clone_from(&again.run_id);
     request.budget = budget;

@@ -3,7 +3,7 @@
 
 // `setsid --ctty` gives it its terminal.
 #[cfg(target_os = "linux")]
-mod terminal;
+pub(crate) mod terminal;
 
 use std::fs;
 use std::io::Write;
@@ -22,6 +22,7 @@ use crate::{Ended, LIMIT, Running, ended, events, program, teamster};
 /// allowed or denied, `die` by ending, and anything else with that.
 const AGENT: &str = r#"
 printf '%s\n' "$*" >> "$DIR/argv"
+printf '%s\n' "$PPID" > "$DIR/parent"
 id=session-$$ turn=0
 field() { rest=${line#*"\"$1\":\""}; printf %s "${rest%%\"*}"; }
 text() {
@@ -71,12 +72,12 @@ while IFS= read -r line; do
 done
 "#;
 
-struct Agent {
+pub(crate) struct Agent {
     dir: TempDir,
 }
 
 impl Agent {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let agent = Self { dir };
         let asked = agent.path("asked").display().to_string();
@@ -91,7 +92,7 @@ impl Agent {
         agent
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
@@ -101,7 +102,7 @@ impl Agent {
         command
     }
 
-    fn environment(&self, command: &mut Command) {
+    pub(crate) fn environment(&self, command: &mut Command) {
         command
             .env("TEAMSTER_CLAUDE_BIN", self.path("claude"))
             .env("XDG_STATE_HOME", self.path("state"))
@@ -123,12 +124,18 @@ impl Agent {
     }
 
     /// What was written to the agent.
-    fn heard(&self) -> String {
+    pub(crate) fn heard(&self) -> String {
         fs::read_to_string(self.path("stdin")).unwrap_or_default()
     }
 
+    /// The process that started it last.
+    pub(crate) fn parent(&self) -> u32 {
+        let parent = fs::read_to_string(self.path("parent")).unwrap();
+        parent.trim_end().parse().unwrap()
+    }
+
     /// How it was started, one line a process.
-    fn starts(&self) -> Vec<String> {
+    pub(crate) fn starts(&self) -> Vec<String> {
         let starts = fs::read_to_string(self.path("argv")).unwrap_or_default();
         starts.lines().map(str::to_owned).collect()
     }

@@ -1,5 +1,7 @@
 //! Runs that outlive the terminal: `run --detach`, `attach`, `wait`, `cancel`.
 
+mod requests;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,9 +29,10 @@ fn runs_folder(claude: &Claude) -> PathBuf {
     claude.path("state").join("teamster/runs")
 }
 
-/// Starts a detached run; its id.
+/// Starts a detached run that asks nobody; its id.
 fn detach<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> String {
-    let ended = run(with_state(&mut claude.run(args), claude).arg("--detach"));
+    let mut command = claude.run(args);
+    let ended = run(with_state(&mut command, claude).args(["--detach", "--ask-timeout", "0"]));
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     let id = ended.stdout.strip_suffix('\n').unwrap();
     assert!(!id.contains('\n'), "{id}");

@@ -16,8 +16,8 @@ use teamster_testkit::proc::wait_until;
 use super::Agent;
 use crate::{LIMIT, TEAMSTER};
 
-/// A chat at a terminal.
-struct Terminal {
+/// A command at a terminal.
+pub(crate) struct Terminal {
     child: Child,
     keys: File,
     shown: Arc<Mutex<Vec<u8>>>,
@@ -25,12 +25,17 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// With a terminal that controls it, so that Ctrl-C is a signal.
+    /// A chat.
     fn start(agent: &Agent, args: &[&str]) -> Self {
+        Self::of(agent, &[&["chat", "claude"], args].concat())
+    }
+
+    /// With a terminal that controls it, so that Ctrl-C is a signal.
+    pub(crate) fn of(agent: &Agent, args: &[&str]) -> Self {
         let terminal = openpty(None, None).unwrap();
         let mut command = Command::new("/usr/bin/setsid");
         command
-            .args(["--ctty", TEAMSTER, "chat", "claude"])
+            .args(["--ctty", TEAMSTER])
             .args(args)
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
@@ -61,12 +66,12 @@ impl Terminal {
         }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Waits until this is shown, after what was waited for before.
-    fn see(&mut self, text: &str) {
+    pub(crate) fn see(&mut self, text: &str) {
         let found = wait_until(LIMIT, || {
             let shown = self.shown.lock().unwrap();
             let rest = String::from_utf8_lossy(&shown[self.seen..]).into_owned();
@@ -83,7 +88,7 @@ impl Terminal {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 
-    fn end(&mut self) -> Option<i32> {
+    pub(crate) fn end(&mut self) -> Option<i32> {
         let ended = wait_until(LIMIT, || self.child.try_wait().unwrap().is_some());
         assert!(ended, "teamster does not end: {}", self.all());
         self.child.wait().unwrap().code()

@@ -1,0 +1,117 @@
+//! `teamster answer`: the answer to a request of a detached run.
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use teamster_runner::protocol::{Answer, PendingRequest};
+use teamster_runner::{RunFolder, client};
+
+use super::find;
+use crate::args::AnswerArgs;
+use crate::{exit_code, tokio_runtime, words};
+
+/// Answers the request; the exit code.
+pub(crate) fn main(args: &AnswerArgs) -> anyhow::Result<u8> {
+    let (id, number, word) = match &*args.words {
+        [id, word] => (&**id, None, word),
+        [id, number, word] => (&**id, Some(&**number), word),
+        _ => bail!("expected a request and its answer"),
+    };
+    // A request's id is that of its run, a slash and a number; the run's may be shortened.
+    let (run, own) = match id.rsplit_once('/') {
+        Some((run, number)) => (run, Some(number)),
+        None => (id, None),
+    };
+    if own.is_some() && number.is_some() {
+        bail!("name the request once: {id}, or {run} and its number");
+    }
+    // The second word may be the whole id, as `teamster requests` prints it.
+    let number = number.map(|it| it.rsplit('/').next().unwrap_or(it));
+    let run = find(run)?;
+    tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(async {
+            let waiting = client::requests(&run).await?;
+            let request_id = match own.or(number) {
+                Some(number) => format!("{}/{number}", run.id()),
+                None => only(&run, &waiting).await?,
+            };
+            let request = waiting.iter().find(|it| it.request_id == request_id);
+            let answer = answer(args, word, request)?;
+            client::answer(&run, &request_id, answer).await?;
+            anyhow::Ok(exit_code::SUCCESS)
+        })
+}
+
+/// The only request that waits.
+async fn only(run: &RunFolder, waiting: &[PendingRequest]) -> anyhow::Result<String> {
+    match waiting {
+        [only] => Ok(only.request_id.clone()),
+        [] => {
+            // The runner knows whether the run has ended, which says more.
+            let none = Answer::Deny { reason: None };
+            client::answer(run, &format!("{}/0", run.id()), none).await?;
+            bail!("no request of run {} waits for an answer", run.id())
+        }
+        several => {
+            let ids: Vec<_> = several.iter().map(|it| &*it.request_id).collect();
+            bail!("several requests wait, name one: {}", ids.join(", "))
+        }
+    }
+}
+
+/// What the word means for this request.
+fn answer(
+    args: &AnswerArgs,
+    word: &str,
+    request: Option<&PendingRequest>,
+) -> anyhow::Result<Answer> {
+    let reason = args.reason.clone();
+    let is_deny = word == "deny";
+    if reason.is_some() && !is_deny {
+        bail!("--reason goes with deny");
+    }
+    if args.input.is_some() && word != "allow" {
+        bail!("--input goes with allow");
+    }
+    let schema = request.and_then(|request| request.schema.as_ref());
+    Ok(match (word, &args.input) {
+        ("deny", _) => Answer::Deny { reason },
+        ("allow", Some(input)) => Answer::AllowWith {
+            input: serde_json::from_str(input).context("--input: expected JSON")?,
+        },
+        ("allow", None) => Answer::Allow,
+        ("always", _) => Answer::AllowAlways,
+        (text, _) => Answer::AllowWith {
+            input: match schema {
+                Some(schema) => to_question(text, schema)?,
+                None => bail!(
+                    "`{}` is no answer to it: expected allow, always or deny",
+                    words::one_line(text)
+                ),
+            },
+        },
+    })
+}
+
+/// The answer to the question of an MCP server: a JSON object with its fields, or the value of its only one.
+fn to_question(text: &str, schema: &Value) -> anyhow::Result<Value> {
+    if let Ok(value @ Value::Object(_)) = serde_json::from_str(text) {
+        return Ok(value);
+    }
+    let fields = schema["properties"].as_object();
+    let only = fields.filter(|fields| fields.len() == 1);
+    let Some((name, field)) = only.and_then(|fields| fields.iter().next()) else {
+        let names = fields.map(|fields| fields.keys().cloned().collect::<Vec<_>>());
+        bail!(
+            "expected a JSON object with these fields: {}",
+            names.unwrap_or_default().join(", ")
+        );
+    };
+    let value: Value = match field["type"].as_str() {
+        Some("string") | None => text.into(),
+        Some(kind) => serde_json::from_str(text)
+            .ok()
+            .with_context(|| format!("expected a value of type {kind} for `{name}`"))?,
+    };
+    Ok(json!({ name.as_str(): value }))
+}

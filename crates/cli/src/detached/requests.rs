@@ -1,0 +1,86 @@
+//! `teamster requests`: what waits for an answer.
+
+use std::io::Write;
+
+use anstyle::Style;
+use teamster_core::time::epoch_ms;
+use teamster_runner::client;
+use teamster_runner::protocol::PendingRequest;
+
+use super::{find, runs};
+use crate::args::RequestsArgs;
+use crate::table::Table;
+use crate::{exit_code, tokio_runtime, words};
+
+/// Lists the requests of these runs, or of all; the exit code.
+pub(crate) fn main(args: &RequestsArgs) -> anyhow::Result<u8> {
+    let runs = if args.ids.is_empty() {
+        runs()?.list()?
+    } else {
+        args.ids
+            .iter()
+            .map(|id| find(id))
+            .collect::<Result<_, _>>()?
+    };
+    let waiting = tokio_runtime()?.block_on(async {
+        let mut waiting = Vec::new();
+        for run in &runs {
+            let directory = run.info().directory.clone();
+            let requests = client::requests(run).await?.into_iter();
+            waiting.extend(requests.map(|request| (request, directory.clone())));
+        }
+        anyhow::Ok(waiting)
+    })?;
+    let mut out = anstream::stdout();
+    exit_code::of_printed(if args.json {
+        waiting.iter().try_for_each(|(request, _)| {
+            serde_json::to_writer(&mut out, request)?;
+            writeln!(out)
+        })
+    } else if waiting.is_empty() {
+        // On stdout would be what a script takes for a request.
+        let _ = writeln!(anstream::stderr(), "no request waits for an answer");
+        Ok(())
+    } else {
+        let mut table = Table::new(["REQUEST", "TOOL", "ASKED", "DENIED IN", "FOR"]);
+        let now = epoch_ms();
+        for (request, directory) in &waiting {
+            let ago = words::duration_ms(now.saturating_sub(request.asked_at));
+            let left = |at: u64| words::duration_ms(at.saturating_sub(now));
+            let cells = [
+                words::one_line(&request.request_id),
+                words::one_line(&request.tool_name),
+                format!("{ago} ago"),
+                request.expires_at.map(left).unwrap_or_default(),
+                what(request, directory.as_deref()),
+            ];
+            table.row(cells.map(|cell| (cell, Style::new())));
+        }
+        let written = table.write(&mut out);
+        hint(&waiting[0].0);
+        written
+    })
+}
+
+/// What the request is for, in one line.
+fn what(request: &PendingRequest, directory: Option<&std::path::Path>) -> String {
+    let input = words::tool_input(&request.input, directory);
+    match &request.message {
+        Some(message) if request.schema.is_some() || input.is_empty() => words::one_line(message),
+        _ => input,
+    }
+}
+
+fn hint(request: &PendingRequest) {
+    let answers = if request.schema.is_some() {
+        "TEXT"
+    } else {
+        "allow|deny"
+    };
+    let id = words::one_line(&request.request_id);
+    // Beside the table, for people only.
+    let _ = writeln!(
+        anstream::stderr(),
+        "answer with: teamster answer {id} {answers}"
+    );
+}

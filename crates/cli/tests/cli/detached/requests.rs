@@ -1,0 +1,254 @@
+//! What a detached run asks for: `requests`, `answer`, and `attach` at a terminal.
+
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use teamster::{AgentEvent, Decision};
+use teamster_testkit::proc::{wait_gone, wait_until};
+
+use crate::chat::Agent;
+use crate::{Ended, LIMIT, done, events, run, teamster};
+
+/// A command with the agent's environment.
+fn command(agent: &Agent, args: &[&str]) -> Ended {
+    let mut command = teamster(args.iter().copied());
+    agent.environment(&mut command);
+    run(command.stdin(Stdio::null()))
+}
+
+/// Starts a run; its id.
+fn detach(agent: &Agent, args: &[&str]) -> String {
+    let ended = command(agent, &[&["run", "--detach", "claude"], args].concat());
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    ended.stdout.trim_end().to_owned()
+}
+
+/// Waits for the request of a run that asks for one thing.
+fn request(agent: &Agent, id: &str) -> Value {
+    let mut found = None;
+    assert!(wait_until(LIMIT, || {
+        let ended = command(agent, &["requests", id, "--json"]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        found = serde_json::from_str(&ended.stdout).ok();
+        found.is_some()
+    }));
+    found.unwrap()
+}
+
+/// The run's log, once it has ended.
+fn log(agent: &Agent, id: &str) -> String {
+    let ended = command(agent, &["attach", id, "--json"]);
+    super::assert_no_gaps(&ended.stdout);
+    ended.stdout
+}
+
+/// What was decided, and by which request.
+fn decisions(log: &str) -> Vec<(Decision, Option<String>)> {
+    let permission = |event| match event {
+        AgentEvent::Permission(permission) => Some((permission.decision, permission.request_id)),
+        _ => None,
+    };
+    events(log).into_iter().filter_map(permission).collect()
+}
+
+fn refused(ended: &Ended, why: &str) {
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(1), ""),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains(why), "{}", ended.stderr);
+}
+
+#[test]
+fn the_tool_runs_when_its_request_is_allowed() {
+    let agent = Agent::new();
+    let id = detach(&agent, &["write"]);
+    let request = request(&agent, &id);
+    let own = format!("{id}/1");
+    assert_eq!(
+        (
+            &request["requestId"],
+            &request["toolName"],
+            &request["input"]["content"]
+        ),
+        (&own.clone().into(), &"Write".into(), &"one".into())
+    );
+    let left = request["expiresAt"].as_u64().unwrap() - request["askedAt"].as_u64().unwrap();
+    assert!((3_599_000..=3_600_000).contains(&left), "{left}");
+    let table = command(&agent, &["requests"]).stdout;
+    assert!(
+        table.contains(&own) && table.contains("/x/a.txt"),
+        "{table}"
+    );
+    let live = command(&agent, &["runs", "list", "--live"]).stdout;
+    assert!(live.contains("an answer: Write"), "{live}");
+
+    refused(
+        &command(&agent, &["answer", &id, "2", "allow"]),
+        "no request",
+    );
+    refused(
+        &command(&agent, &["answer", &own, "perhaps"]),
+        "expected allow, always or deny",
+    );
+    refused(
+        &command(&agent, &["answer", &own, "allow", "--reason", "x"]),
+        "--reason",
+    );
+    refused(&command(&agent, &["answer", &own, "1", "allow"]), "once");
+    let allowed = command(&agent, &["answer", &id[..13], "allow"]);
+    assert_eq!((allowed.code, &*allowed.stderr), (Some(0), ""));
+    assert_eq!(command(&agent, &["wait", &id]).code, Some(0));
+    refused(&command(&agent, &["answer", &own, "deny"]), "has ended");
+    refused(&command(&agent, &["answer", &id, "deny"]), "has ended");
+
+    let log = log(&agent, &id);
+    assert_eq!(done(&log).text, "allowed");
+    assert_eq!(
+        decisions(&log),
+        [
+            (Decision::Requested, Some(own.clone())),
+            (Decision::Allowed, Some(own))
+        ]
+    );
+}
+
+#[test]
+fn the_reason_of_a_denial_reaches_the_agent_and_the_first_answer_counts() {
+    let agent = Agent::new();
+    let id = detach(&agent, &["write"]);
+    request(&agent, &id);
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let answer = |reason| {
+            let (agent, id) = (&agent, &id);
+            scope.spawn(move || command(agent, &["answer", id, "1", "deny", "--reason", reason]))
+        };
+        let both = [answer("not there"), answer("not now")];
+        both.map(|it| it.join().unwrap()).into()
+    });
+    let taken = answers.iter().filter(|it| it.code == Some(0)).count();
+    assert_eq!(
+        taken,
+        1,
+        "{:?}",
+        answers.iter().map(|it| &it.stderr).collect::<Vec<_>>()
+    );
+    command(&agent, &["wait", &id]);
+    let log = log(&agent, &id);
+    let said = done(&log).text;
+    assert!(
+        ["denied: not there", "denied: not now"].contains(&&*said),
+        "{said}"
+    );
+    assert_eq!(
+        decisions(&log)[1],
+        (Decision::Denied, Some(format!("{id}/1")))
+    );
+}
+
+#[test]
+fn without_an_answer_in_time_it_is_denied() {
+    let agent = Agent::new();
+    let id = detach(&agent, &["write", "--ask-timeout", "50ms"]);
+    command(&agent, &["wait", &id]);
+    let log = log(&agent, &id);
+    assert_eq!(done(&log).text, "denied: no answer within 50ms");
+    assert_eq!(decisions(&log).len(), 2);
+
+    // Nobody is to be asked.
+    let id = detach(&agent, &["write", "--ask-timeout", "0"]);
+    command(&agent, &["wait", &id]);
+    assert!(!self::log(&agent, &id).contains("requestId"));
+}
+
+#[test]
+fn what_a_session_cannot_do_is_run_without_asking_unless_that_is_wanted() {
+    let agent = Agent::new();
+    let record = agent.path("recording").display().to_string();
+    let args = ["write", "--record", &*record];
+    let ended = command(
+        &agent,
+        &[&["run", "-d", "claude", "--ask-timeout", "1h"], &args[..]].concat(),
+    );
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(
+        ended.stderr.contains("--ask-timeout: claude cannot ask"),
+        "{}",
+        ended.stderr
+    );
+    let id = detach(&agent, &args);
+    command(&agent, &["wait", &id]);
+    assert_eq!(decisions(&log(&agent, &id)), []);
+    let attached = command(&agent, &["run", "claude", "write", "--ask-timeout", "1h"]);
+    assert_eq!(attached.code, Some(2));
+}
+
+#[test]
+fn a_request_ends_with_its_run() {
+    let agent = Agent::new();
+    let id = detach(&agent, &["write"]);
+    request(&agent, &id);
+    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+    assert_eq!(command(&agent, &["requests"]).stdout, "");
+    refused(&command(&agent, &["answer", &id, "allow"]), "has ended");
+
+    // Killed, with the request open.
+    let id = detach(&agent, &["write"]);
+    request(&agent, &id);
+    let runner = agent.parent();
+    kill(Pid::from_raw(runner.cast_signed()), Signal::SIGKILL).unwrap();
+    assert!(wait_gone(runner, LIMIT));
+    assert_eq!(command(&agent, &["requests", &id]).stdout, "");
+    refused(
+        &command(&agent, &["answer", &id, "1", "allow"]),
+        "has ended",
+    );
+    assert_eq!(command(&agent, &["wait", &id]).code, Some(5));
+    assert_eq!(
+        decisions(&log(&agent, &id)),
+        [(Decision::Requested, Some(format!("{id}/1")))]
+    );
+}
+
+// `setsid --ctty` gives them their terminals.
+#[cfg(target_os = "linux")]
+#[test]
+fn at_terminals_one_answers_and_the_other_sees_it() {
+    use crate::chat::terminal::Terminal;
+
+    let agent = Agent::new();
+    let id = detach(&agent, &["write"]);
+    request(&agent, &id);
+    let [mut one, mut other] = [(); 2].map(|()| Terminal::of(&agent, &["attach", &id, "-v"]));
+    for terminal in [&mut one, &mut other] {
+        terminal.see("May Write be used?");
+        terminal.see("n REASON");
+    }
+    one.press("yes please\r");
+    one.see("n REASON");
+    one.press("y\r");
+    for terminal in [&mut one, &mut other] {
+        terminal.see("permission given");
+        terminal.see("completed");
+        assert_eq!(terminal.end(), Some(0));
+    }
+    // What was decided is not asked again.
+    let mut late = Terminal::of(&agent, &["attach", &id]);
+    late.see("completed");
+    assert_eq!(late.end(), Some(0));
+
+    // Ctrl-C ends the view, and not the wait.
+    let id = detach(&agent, &["write"]);
+    let mut view = Terminal::of(&agent, &["attach", &id]);
+    view.see("May Write be used?");
+    view.press("\u{3}");
+    view.see("the run goes on");
+    assert_eq!(view.end(), Some(130));
+    request(&agent, &id);
+    assert_eq!(command(&agent, &["answer", &id, "deny"]).code, Some(0));
+    command(&agent, &["wait", &id]);
+}
