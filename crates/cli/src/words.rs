@@ -179,6 +179,14 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
+/// How a request of a detached run is answered, to follow the name of its tool.
+pub(crate) fn how_to_answer(request_id: Option<&str>) -> String {
+    request_id.map_or_else(String::new, |id| {
+        let id = one_line(id);
+        format!(" (answer with: teamster answer {id} allow|deny)")
+    })
+}
+
 /// The arguments of a tool that say the most, in one line.
 pub(crate) fn tool_input(input: &Value, directory: Option<&Path>) -> String {
     const TELLING: [&str; 15] = [

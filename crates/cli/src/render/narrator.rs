@@ -369,19 +369,10 @@ impl Narrator {
                 })
             }
             Decision::Requested => {
-                let body = match &permission.request_id {
-                    Some(id) => {
-                        let id = words::one_line(id);
-                        format!("{name} (answer with: teamster answer {id} allow|deny)")
-                    }
-                    None => name,
-                };
+                let body = name + &words::how_to_answer(permission.request_id.as_deref());
                 Some(Line::new(Tone::Warning, "asks for permission:", body))
             }
-            _ => self
-                .view
-                .verbose
-                .then(|| Line::aside(format!("permission given: {name}"))),
+            _ => (self.view.verbose).then(|| Line::aside(format!("permission given: {name}"))),
         }
     }
 
