@@ -362,7 +362,12 @@ impl Driver {
         let wanted = wanted_wait(error, now_ms).unwrap_or(default);
         let until_ms = now_ms.saturating_add(millis(wanted));
         #[cfg(feature = "tracing")]
-        tracing::info!(run = %self.run_id, group = candidate.group(), wait = ?wanted, "hold");
+        tracing::info!(
+            target: "teamster::orchestrator",
+            group = candidate.group(),
+            wait = ?wanted,
+            "hold"
+        );
         self.registry.hold(key(candidate), until_ms, error.clone());
     }
 

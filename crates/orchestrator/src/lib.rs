@@ -36,6 +36,12 @@
 //! # Ok::<(), AgentError>(())
 //! # }).unwrap();
 //! ```
+//!
+//! # Tracing
+//!
+//! With the feature `tracing` a run is a span `orchestrated` (`run`: its id) of the target
+//! `teamster::orchestrator`, around the spans of its attempts' processes, with the events `retry` and `fallback`
+//! (`attempt`, `provider`, `reason`, `delay_ms`: what follows) and `hold` (`group`, `wait`).
 #![warn(missing_docs)]
 
 mod account;

@@ -132,7 +132,13 @@ impl Orchestrator {
             &request,
             view,
         );
-        tokio::spawn(driver.drive(request));
+        let run = driver.drive(request);
+        #[cfg(feature = "tracing")]
+        let run = tracing::Instrument::instrument(
+            run,
+            tracing::info_span!(target: "teamster::orchestrator", "orchestrated", run = %id),
+        );
+        tokio::spawn(run);
         Run {
             id,
             events,

@@ -74,7 +74,9 @@ impl ConfigFiles {
     /// Gives all back. Blocks.
     pub(crate) fn give_back(&mut self, notices: &mut Vec<Notice>) {
         if let Some((file, lease)) = self.lease.take() {
-            match lease.release() {
+            let released = lease.release();
+            trace!(DEBUG, file = %file.display(), outcome = ?released, "lease released");
+            match released {
                 Ok(Released::Cleaned) => notices.push(Notice::info(format!(
                     "{}: somebody changed it during the run, so only the MCP servers of the run \
                      were taken out of it",

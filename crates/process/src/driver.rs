@@ -248,6 +248,10 @@ impl<R: Reader> Driver<R> {
                 self.round(wait).await;
             }
         }
+        #[cfg(feature = "tracing")]
+        if !self.tree.has_exited() || (!leader_only && self.tree.others_run()) {
+            trace!(DEBUG, signal = "SIGKILL", "signal");
+        }
         if leader_only {
             self.tree.signal(Signal::SIGKILL, Target::Leader);
         } else {

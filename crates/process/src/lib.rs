@@ -67,9 +67,18 @@
 //!
 //! # Tracing
 //!
-//! With the feature `tracing` a run is a span `run` (`provider`, `pid`), with events for its start, its
-//! first output, why it is stopped, signals, leases and its end. No prompt, argument or variable is in
-//! any of them.
+//! With the feature `tracing` a run is a span `run` (`provider`, `pid`) of the target `teamster::process`, with
+//! these events. No prompt, argument or variable is in any of them.
+//!
+//! | Event | Fields |
+//! |---|---|
+//! | `lease`, `lease released` | `file`; `outcome` |
+//! | `started`, `not started` | `program`; `why` |
+//! | `first output` | `after` |
+//! | `stopping` | `why` |
+//! | `signal` | `signal`, `grace` |
+//! | `leftovers` | `pids`: what the run had left and is killed |
+//! | `ended` | `code` or `signal`, `after` |
 //!
 //! # Sessions
 //!

@@ -12,6 +12,7 @@ use crate::config_files::ConfigFiles;
 use crate::launch::{Env, Plan};
 use crate::notice::Notice;
 use crate::run_folder::RunFolder;
+use crate::trace::in_span;
 
 /// The folder for temporary files among the private ones.
 const TMP: &str = "tmp";
@@ -71,7 +72,7 @@ impl OnDisk {
         }
         // If it panics, or the runtime is shut down, it was dropped.
         handle
-            .spawn_blocking(move || self.release())
+            .spawn_blocking(in_span(move || self.release()))
             .await
             .unwrap_or_default()
     }

@@ -28,7 +28,7 @@ use crate::spawn::{Spawned, spawn};
 use crate::stderr_tail::Tail;
 use crate::stdin::StdinWriter;
 use crate::stop::{Tree, ladder};
-use crate::trace::trace;
+use crate::trace::{in_span, trace};
 use crate::watchdog::{Alarm, Limits};
 
 /// How long a process may live after the end of its output, if nobody knows better.
@@ -58,6 +58,35 @@ impl From<AgentError> for Refused {
 
 /// Starts the process and the task that drives it, with the reader that is made for it and its process id.
 pub(crate) async fn start<R: Reader + 'static>(
+    provider: &impl CliProvider,
+    config: &RuntimeConfig,
+    params: &ExecuteParams,
+    launch: Launch,
+    record: Option<RecordFiles>,
+    abort: &AbortHandle,
+    reader: impl FnOnce(Limits, Option<u32>) -> R,
+) -> Result<(), Refused> {
+    let start = async {
+        start_in_span(provider, config, params, launch, record, abort, reader)
+            .await
+            .inspect_err(|_refused| {
+                trace!(WARN, why = _refused.error.message, "not started");
+            })
+    };
+    #[cfg(feature = "tracing")]
+    let start = tracing::Instrument::instrument(
+        start,
+        tracing::info_span!(
+            target: "teamster::process",
+            "run",
+            provider = provider.info().id,
+            pid = tracing::field::Empty
+        ),
+    );
+    start.await
+}
+
+async fn start_in_span<R: Reader + 'static>(
     provider: &impl CliProvider,
     config: &RuntimeConfig,
     params: &ExecuteParams,
@@ -115,7 +144,6 @@ pub(crate) async fn start<R: Reader + 'static>(
         Ok(spawned) => spawned,
         Err((system, error)) => {
             let why = system.as_deref().unwrap_or(&error.message);
-            trace!(WARN, why, "not started");
             let unrecorded = recording.and_then(|it| it.not_started(why));
             let later = on_disk.release_elsewhere(&handle).await;
             let notices = notices.into_iter().chain(later).chain(unrecorded).collect();
@@ -123,16 +151,8 @@ pub(crate) async fn start<R: Reader + 'static>(
         }
     };
     #[cfg(feature = "tracing")]
-    let span = tracing::info_span!(
-        target: "teamster::process",
-        "run",
-        provider = provider.info().id,
-        pid = child.id()
-    );
-    #[cfg(feature = "tracing")]
-    span.in_scope(|| {
-        trace!(DEBUG, program = %plan.program.display(), "started");
-    });
+    tracing::Span::current().record("pid", child.id());
+    trace!(DEBUG, program = %plan.program.display(), "started");
     if let (Some(observer), Some(pid)) = (&config.on_start, child.id()) {
         observer.started(&StartedProcess {
             pid,
@@ -175,7 +195,7 @@ pub(crate) async fn start<R: Reader + 'static>(
         drop(live);
     };
     #[cfg(feature = "tracing")]
-    let run = tracing::Instrument::instrument(run, span);
+    let run = tracing::Instrument::in_current_span(run);
     handle.spawn(run);
     Ok(())
 }
@@ -191,10 +211,10 @@ async fn on_disk(
         return Ok((plan, OnDisk::default()));
     }
     let order = abort.clone();
-    let mut task = handle.spawn_blocking(move || {
+    let mut task = handle.spawn_blocking(in_span(move || {
         let on_disk = OnDisk::make(&mut plan, &order)?;
         Ok((plan, on_disk))
-    });
+    }));
     let mut aborted = pin!(abort.aborted());
     poll_fn(|cx| match pin!(&mut task).poll(cx) {
         Poll::Ready(Ok(made)) => Poll::Ready(made),

@@ -16,6 +16,7 @@ use crate::config::RuntimeConfig;
 use crate::launch::RunId;
 use crate::os::{self, Relative};
 use crate::session::commands::CommandTimes;
+use crate::trace::trace;
 
 /// A run shorter than this cannot have used up all process ids and come round to its own.
 const SHORT_RUN: Duration = Duration::from_secs(2);
@@ -77,6 +78,9 @@ pub(crate) struct Tree {
     commands: Vec<Relative>,
     /// When those are to be killed, of turns that are over.
     kill_commands: Option<Instant>,
+    /// Those that were killed by the last step of stopping, or were reported as left over.
+    #[cfg(feature = "tracing")]
+    killed: Vec<os::Process>,
     over: bool,
 }
 
@@ -95,6 +99,8 @@ impl Tree {
             known: Vec::new(),
             commands: Vec::new(),
             kill_commands: None,
+            #[cfg(feature = "tracing")]
+            killed: Vec::new(),
             over: false,
         }
     }
@@ -146,7 +152,9 @@ impl Tree {
     }
 
     /// SIGKILL to all we know, whatever their group is by now.
-    pub(crate) fn kill_known(&self) {
+    pub(crate) fn kill_known(&mut self) {
+        #[cfg(feature = "tracing")]
+        self.killed.extend(self.known.iter().map(|it| it.process));
         self.signal_group(Signal::SIGKILL);
         for known in &self.known {
             let _ = os::kill_process(known.process);
@@ -229,10 +237,14 @@ impl Tree {
             // To see when they are gone.
             self.look();
         }
+        #[cfg(feature = "tracing")]
+        self.tell_leftovers(&self.known.iter().map(|it| it.process).collect::<Vec<_>>());
         self.kill_known();
         let begun = Instant::now();
         loop {
             let marked = self.marked().await;
+            #[cfg(feature = "tracing")]
+            self.tell_leftovers(&marked);
             for process in &marked {
                 let _ = os::kill_process(*process);
             }
@@ -255,6 +267,7 @@ impl Tree {
         if std::mem::replace(&mut self.over, true) {
             return;
         }
+        trace!(WARN, pid = ?self.pid, "killed with all that it started: nobody drives it any more");
         self.look();
         self.kill_known();
         for process in os::marked(&self.run_id, None) {
@@ -273,6 +286,17 @@ impl Tree {
                 }
             }
         }
+    }
+
+    /// Reports those of these processes that run and are killed only now.
+    #[cfg(feature = "tracing")]
+    fn tell_leftovers(&mut self, of: &[os::Process]) {
+        let is_news = |it: &&os::Process| !self.killed.contains(it) && os::is_running(**it);
+        let pids: Vec<_> = of.iter().filter(is_news).map(|it| it.pid).collect();
+        if !pids.is_empty() {
+            trace!(INFO, ?pids, "leftovers");
+        }
+        self.killed.extend(of);
     }
 
     async fn marked(&self) -> Vec<os::Process> {

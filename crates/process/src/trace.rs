@@ -9,3 +9,13 @@ macro_rules! trace {
 }
 
 pub(crate) use trace;
+
+/// Work for another thread, in the span that the caller is in.
+pub(crate) fn in_span<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    #[cfg(feature = "tracing")]
+    let work = {
+        let span = tracing::Span::current();
+        move || span.in_scope(work)
+    };
+    work
+}

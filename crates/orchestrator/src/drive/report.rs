@@ -40,7 +40,7 @@ impl Driver {
         let run_id = self.run_id.clone();
         #[cfg(feature = "tracing")]
         tracing::info!(
-            run = %run_id,
+            target: "teamster::orchestrator",
             attempt,
             provider = coming.provider,
             reason = %reason.kind,
