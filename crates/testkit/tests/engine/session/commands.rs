@@ -1,9 +1,10 @@
 //! What becomes of a turn's processes when it is interrupted, and of a turn when its process may end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_core::{AgentEvent, EventStream, RunStatus, Turn};
-use teamster_process::{ProcessIdentity, ProcessSignal};
+use teamster_core::{AgentEvent, EventStream, RunStatus, SessionOptions, Turn};
+use teamster_process::{CliRuntime, PoolConfig, ProcessIdentity, ProcessSignal, SessionPool};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
 use super::talker::{drain, pid, prepared, say};
@@ -70,6 +71,25 @@ async fn a_turn_that_was_just_sent_is_not_closed_as_idle() {
         [""; 0],
         "it was not needed, and did not crash"
     );
+}
+
+/// The same through the pool, whose place for one process is wanted by another session.
+#[tokio::test]
+async fn a_turn_that_was_just_sent_is_not_interrupted_by_a_full_pool() {
+    let prepared = prepared();
+    let runtime = Arc::new(CliRuntime::with_config(prepared.talker, prepared.config));
+    let pool = SessionPool::new(runtime, PoolConfig::default().max_hot(1));
+    let session = pool.session("a", SessionOptions::default).unwrap();
+    let process = pid(&*session).await;
+    let mut stream = session.send(Turn::new("hold"));
+    assert!(ready(&mut stream).is_none() && session.is_hot());
+    let other = pool.session("b", SessionOptions::default).unwrap();
+    // Its turn goes on beside the first one, which is there to be steered.
+    assert_ne!(pid(&*other).await, process);
+    session.steer("now".into()).await.unwrap();
+    let story = finish(stream).await;
+    assert_eq!(story.result.status, RunStatus::Completed);
+    assert_eq!(pid(&*session).await, process);
 }
 
 /// On a runtime whose only thread is blocked, so that the session's task cannot have noticed.
