@@ -109,9 +109,18 @@ impl AgentEvent {
 
     /// About how many bytes of memory the event holds: what the queue between the engine and the
     /// consumer is bounded by.
+    #[inline]
     pub fn approximate_bytes(&self) -> usize {
-        let text = match self {
+        // Most events are text.
+        let own = match self {
             Self::Text(e) => e.text.len(),
+            _ => self.approximate_bytes_within(),
+        };
+        own + size_of::<Self>()
+    }
+
+    fn approximate_bytes_within(&self) -> usize {
+        match self {
             Self::Thinking(e) => e.text.len(),
             Self::ToolUse(e) => e.tool_name.len() + approximate_value_bytes(&e.input),
             Self::ToolResult(e) => e.output.len(),
@@ -120,10 +129,9 @@ impl AgentEvent {
             Self::Session(e) => e.tools.iter().flatten().map(|t| t.len() + 24).sum(),
             Self::Plan(e) => e.entries.iter().map(|p| p.content.len() + 32).sum(),
             Self::Unknown(e) => e.native.get().len(),
-            Self::Done(_) => 0,
+            Self::Text(_) | Self::Done(_) => 0,
             _ => 64,
-        };
-        text + size_of::<Self>()
+        }
     }
 }
 

@@ -64,22 +64,29 @@ impl TextLedger {
 
     /// Adds text of a message.
     pub fn push(&mut self, message: Option<&Id>, text: &str) {
+        let goes_on = |last: &Piece| last.message.as_ref() == message;
+        if self.interrupted || !self.pieces.last().is_some_and(goes_on) {
+            self.pieces.push(Piece {
+                message: message.cloned(),
+                end: self.len(),
+                is_blank: true,
+            });
+            self.interrupted = false;
+        }
+        self.push_more(text);
+    }
+
+    /// Adds text to the message that goes on. Without one the text is lost.
+    #[inline]
+    pub fn push_more(&mut self, text: &str) {
+        let Some(last) = self.pieces.last_mut().filter(|_| !self.interrupted) else {
+            return;
+        };
+        last.end += text.len();
+        last.is_blank = last.is_blank && text.trim().is_empty();
         if !self.without_text {
             self.text.push_str(text);
         }
-        let end = self.len() + text.len();
-        match self.pieces.last_mut() {
-            Some(last) if !self.interrupted && last.message.as_ref() == message => {
-                last.end = end;
-                last.is_blank = last.is_blank && text.trim().is_empty();
-            }
-            _ => self.pieces.push(Piece {
-                message: message.cloned(),
-                end,
-                is_blank: text.trim().is_empty(),
-            }),
-        }
-        self.interrupted = false;
     }
 
     /// Ends the message that goes on, if any.

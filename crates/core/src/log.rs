@@ -43,6 +43,7 @@ impl LogEntry {
 
     /// About how many bytes of memory the entry holds: the bound of the queue between engine and
     /// consumer.
+    #[inline]
     pub fn approximate_bytes(&self) -> usize {
         let native = self.native.as_ref().map_or(0, |line| line.get().len());
         let own = size_of::<Self>() - size_of::<AgentEvent>();

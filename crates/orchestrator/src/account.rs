@@ -332,6 +332,12 @@ impl Account {
         }
     }
 
+    /// More of the text that the last event was: a delta, without the events that follow from it.
+    #[inline]
+    pub(crate) fn more_text(&mut self, text: &str) {
+        self.said.push_more(text);
+    }
+
     fn text(&mut self, text: &Text, out: &mut Vec<RunEvent>) {
         self.said.push(text.message_id.as_ref(), &text.text);
         if self.details {

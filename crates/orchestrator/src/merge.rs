@@ -73,6 +73,8 @@ struct Current {
     /// The name of the message that has none, and how many there were.
     unnamed: Option<Id>,
     unnamed_count: u32,
+    /// The message of the main agent's text that the last event was: its id, if it had one, and its name.
+    last_text: Option<(Option<Id>, Id)>,
     usage: Option<Usage>,
     cost_usd: Option<f64>,
     denials: Vec<PermissionDenial>,
@@ -137,13 +139,37 @@ impl Merge {
         }
     }
 
+    /// Whether an event is more of the text that the last one was. It has its name then, and there is nothing
+    /// else to [observe](Self::observe).
+    #[inline]
+    pub(crate) fn goes_on(&self, text: &mut Text) -> bool {
+        let Some((id, name)) = &self.now.last_text else {
+            return false;
+        };
+        let is_same = match (&text.message_id, id) {
+            (Some(own), Some(id)) => Arc::ptr_eq(own, id),
+            (own, id) => own.is_none() && id.is_none(),
+        };
+        if !is_same || text.parent_tool_id.is_some() {
+            return false;
+        }
+        if !id.as_ref().is_some_and(|id| Arc::ptr_eq(id, name)) {
+            text.message_id = Some(name.clone());
+        }
+        true
+    }
+
     /// Makes ids unique over all attempts.
     pub(crate) fn rename(&mut self, event: &mut AgentEvent) {
+        self.now.last_text = None;
         match event {
             AgentEvent::Text(e) => {
+                let id = e.message_id.clone();
                 self.name(e);
                 self.messages.rename_any(&mut e.message_id);
                 self.tools.rename_any(&mut e.parent_tool_id);
+                let name = (e.message_id.clone()).filter(|_| e.parent_tool_id.is_none());
+                self.now.last_text = name.map(|name| (id, name));
             }
             AgentEvent::Thinking(e) => {
                 self.messages.rename_any(&mut e.message_id);

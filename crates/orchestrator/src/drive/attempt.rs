@@ -196,10 +196,16 @@ impl Driver {
             // Mostly all of them go on as they are.
             let mut passed = 0;
             for entry in &mut batch {
-                if !self.merge.passes(&entry.event) || is_session(&entry.event) {
+                let event = &mut entry.event;
+                if let AgentEvent::Text(text) = event
+                    && self.merge.goes_on(text)
+                {
+                    self.account.more_text(&text.text);
+                } else if !self.merge.passes(event) || is_session(event) {
                     break;
+                } else {
+                    self.observe(event, now_ms, &mut out);
                 }
-                self.observe(&mut entry.event, now_ms, &mut out);
                 passed += 1;
             }
             let rest = batch.split_off(passed);
