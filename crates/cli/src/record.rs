@@ -2,13 +2,13 @@
 //! begins later for it, and the engine cannot know it.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use teamster::CliInfo;
 use teamster::process::find_program;
+use teamster_process::{FileMode, replace_file};
 
 use crate::args::STORE_VARIABLE;
 use crate::tokio_runtime;
@@ -60,10 +60,10 @@ impl Recording {
         about.insert("version".to_owned(), version.into());
         let mut text = serde_json::to_string_pretty(&about)?;
         text.push('\n');
-        let dir = self.meta.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(".meta-").tempfile_in(dir)?;
-        file.write_all(text.as_bytes())?;
-        file.persist(&self.meta)?;
-        Ok(())
+        Ok(replace_file(
+            &self.meta,
+            text.as_bytes(),
+            FileMode::Private,
+        )?)
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use teamster_process::{DRAFT_PREFIX, FileMode, replace_file};
 
 #[cfg(test)]
 mod tests;
@@ -17,8 +18,6 @@ pub const ORCHESTRATOR: &str = ".orchestrator";
 /// Whoever has the lock on this one is the loop.
 pub(crate) const LOCK: &str = "loop.lock";
 
-/// How the name of a file begins that is about to take the place of another.
-const NEW: &str = ".new-";
 /// So much is read of a file of JSON, in bytes. All of them are far shorter.
 const LONGEST_JSON: u64 = 1 << 20;
 /// Longer than it takes to write one.
@@ -332,21 +331,10 @@ pub(crate) fn read_last_json_line<T: DeserializeOwned>(path: &Path) -> Option<T>
 
 /// Replaces a file of JSON as a whole: a reader sees the old one or the new one.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(NEW);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Others read these files: what the user's mask allows, as of any file.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(folder)?;
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
-    file.write_all(&text)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    // Others read these files.
+    replace_file(path, &text, FileMode::New)
 }
 
 /// Removes what a writer has left that was killed. That it cannot be removed is in nobody's way.
@@ -355,7 +343,7 @@ fn sweep(folder: &Path) {
         let is_new = entry
             .file_name()
             .as_encoded_bytes()
-            .starts_with(NEW.as_bytes());
+            .starts_with(DRAFT_PREFIX.as_bytes());
         let written = entry.metadata().and_then(|file| file.modified());
         let age = written.map(|written| written.elapsed().unwrap_or_default());
         // A younger one may be that of a supervisor, who is about to put it in its place.

@@ -80,6 +80,11 @@ impl ProcessIdentity {
         self.start_time
     }
 
+    /// The id of its parent; `None` where that is not known.
+    pub fn parent(self) -> Option<u32> {
+        os::parent(self.pid).filter(|_| self.is_running())
+    }
+
     /// Whether it runs. One that has ended and was not waited for does not.
     pub fn is_running(self) -> bool {
         if cfg!(target_os = "linux") {

@@ -135,6 +135,7 @@ mod config;
 mod config_files;
 mod driver;
 mod engine;
+mod files;
 mod follow;
 pub mod framing;
 mod group;
@@ -177,6 +178,7 @@ pub use teamster_core;
 
 pub use config::{EnvPolicy, RuntimeConfig};
 pub use engine::engine;
+pub use files::{DRAFT_PREFIX, FileMode, replace_file};
 pub use group::ProcessGroup;
 pub use identity::{Presence, ProcessIdentity, ProcessSignal, children, process_space};
 pub use inherited::InheritedMark;

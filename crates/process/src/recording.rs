@@ -18,6 +18,7 @@ use teamster_core::provider::Exit;
 use teamster_core::{AgentError, ErrorKind, ExecuteParams};
 
 use crate::config::RuntimeConfig;
+use crate::files::{FileMode, create_file, replace_file};
 use crate::launch::Plan;
 use crate::notice::Notice;
 use crate::run_folder::create_private;
@@ -187,17 +188,12 @@ impl Recording {
 
     /// Writes `meta.json`, whole or not at all.
     fn tell(&mut self) -> io::Result<()> {
-        let mut file = tempfile::Builder::new()
-            .prefix(".meta-")
-            .tempfile_in(&self.dir)?;
-        file.write_all(self.about.to_text().as_bytes())?;
-        let meta = self.dir.join(META);
+        let (meta, text) = (self.dir.join(META), self.about.to_text());
         if self.told {
-            file.persist(meta)?;
-        } else {
-            file.persist_noclobber(meta)?;
-            self.told = true;
+            return replace_file(&meta, text.as_bytes(), FileMode::Private);
         }
+        create_file(&meta, text.as_bytes(), FileMode::Private)?;
+        self.told = true;
         Ok(())
     }
 

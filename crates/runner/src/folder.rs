@@ -359,8 +359,7 @@ impl RunFolder {
     /// When something was last written to its log, in milliseconds since the Unix epoch.
     pub fn changed_at(&self) -> Option<u64> {
         let changed = fs::metadata(self.path.join(FILE)).ok()?.modified().ok()?;
-        let since = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
-        Some(teamster_core::time::millis(since))
+        Some(teamster_core::time::epoch_ms_of(changed))
     }
 
     fn has_end(&self) -> Result<bool, RunsError> {

@@ -1,8 +1,7 @@
 //! `--output`: the agent's last message in a file.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use teamster::{AgentEvent, LogEntry, RunResult};
 use teamster_core::sync::lock;
-use tempfile::NamedTempFile;
+use teamster_process::{FileMode, replace_file};
 
 use crate::render::{Sink, last_message};
 
@@ -67,8 +66,8 @@ impl<'a> Output<'a> {
 fn can_be_written(path: &Path) -> io::Result<Option<File>> {
     if fs::symlink_metadata(path).is_err() {
         // Also what this ends with, such as a slash, must fit a file.
-        let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-        drop(beside(&folder_of(path).join(name), None)?);
+        path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+        tempfile::tempfile_in(folder_of(path))?;
         return Ok(None);
     }
     let file = OpenOptions::new()
@@ -84,28 +83,18 @@ fn can_be_written(path: &Path) -> io::Result<Option<File>> {
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     // A link stays one.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let permissions = fs::metadata(path).map(|about| about.permissions()).ok();
-    match beside(path, permissions) {
-        Ok(mut file) => {
-            file.write_all(content)?;
-            file.persist(path)?;
-            Ok(())
-        }
+    match replace_file(path, content, FileMode::Kept) {
         // The file may be changed, but not the folder.
-        Err(_) => fs::write(path, content),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            fs::write(path, content)
+        }
+        done => done,
     }
-}
-
-/// A new file in the same folder, with these permissions or those of any new file.
-fn beside(path: &Path, permissions: Option<Permissions>) -> io::Result<NamedTempFile> {
-    let file = tempfile::Builder::new()
-        .prefix(".teamster-output-")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder_of(path))?;
-    if let Some(permissions) = permissions {
-        file.as_file().set_permissions(permissions)?;
-    }
-    Ok(file)
 }
 
 fn folder_of(path: &Path) -> &Path {

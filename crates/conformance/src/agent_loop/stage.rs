@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 use serde_json::{Value, json};
+use teamster::process::ProcessIdentity;
 use teamster_mock_model::{Cli, MockModel, Request, Script, Settings};
 use tokio::process::{Child, Command};
 
@@ -161,18 +162,13 @@ impl Stage {
 
     /// The processes that the loop has started for the CLI.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        let own = self.pid.to_string();
         let mut found: Vec<u32> = place::ids_of(&self.place.home())
             .into_iter()
             .filter(|pid| {
-                let file = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-                let stat = String::from_utf8_lossy(&file("stat")).into_owned();
-                // After the name, which may hold anything: state, parent.
-                let parent = stat
-                    .rsplit_once(')')
-                    .and_then(|(_, rest)| rest.split_whitespace().nth(1));
-                let command = String::from_utf8_lossy(&file("cmdline")).into_owned();
-                parent == Some(&own) && !command.contains("--teamster-guard")
+                let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                let parent = ProcessIdentity::of(*pid).and_then(ProcessIdentity::parent);
+                parent.map(u32::cast_signed) == Some(self.pid.as_raw())
+                    && !String::from_utf8_lossy(&command).contains("--teamster-guard")
             })
             .collect();
         found.sort_unstable();

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid};
+use teamster::process::children;
 use teamster_mock_model::{Cli, MockModel, Pointing, Request, Script, Settings, Turn};
 use teamster_orchestrator::{
     ActiveRun, Candidate, Orchestrator, OrchestratorConfig, Outcome, RunEvent, RunPhase, RunRequest,
@@ -106,23 +107,13 @@ impl Stage {
     /// The process group of the CLI: of our own child that has this home.
     fn group(&self) -> Option<i32> {
         let mark = format!("HOME={}", self.place.home().display());
-        let own = std::process::id().to_string();
-        for process in std::fs::read_dir("/proc").ok()?.flatten() {
-            let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
-            let ours = environment
-                .split(|byte| *byte == 0)
-                .any(|variable| variable == mark.as_bytes());
-            let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
-            // After the name, which may hold anything: state, parent, process group.
-            let fields: Vec<_> = stat
-                .rsplit_once(')')
-                .map(|(_, rest)| rest.split_whitespace().collect())
-                .unwrap_or_default();
-            if ours && fields.get(1) == Some(&own.as_str()) {
-                return fields.get(2)?.parse().ok();
-            }
-        }
-        None
+        children().into_iter().find_map(|pid| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let mut variables = environment.split(|byte| *byte == 0);
+            variables.find(|variable| *variable == mark.as_bytes())?;
+            let group = getpgid(Some(Pid::from_raw(pid.cast_signed()))).ok()?;
+            Some(group.as_raw())
+        })
     }
 }
 

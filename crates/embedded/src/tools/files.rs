@@ -1,7 +1,7 @@
 //! `read`, `write` and `edit`.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 use base64::Engine;
@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use teamster_core::ChangeKind;
 use teamster_core::provider::media_placeholder;
+use teamster_process::{FileMode, replace_file};
 
 use super::{Output, Roots, count, text};
 use crate::conversation::Input;
@@ -163,21 +164,8 @@ pub(super) fn edit(roots: &Roots, input: &Value) -> Result<Output, String> {
 
 /// Puts new content in the place of a file, whole or not at all. Its mode stays.
 fn replace(path: &str, real: &Path, content: &str) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{path}: {error}");
-    let Ok(about) = real.metadata() else {
-        // Nobody else's file: with the mode that new files have.
-        return File::create_new(real)
-            .and_then(|mut file| file.write_all(content.as_bytes()))
-            .map_err(failed);
-    };
-    let folder = real.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    file.write_all(content.as_bytes()).map_err(failed)?;
-    file.as_file()
-        .set_permissions(about.permissions())
-        .map_err(failed)?;
-    file.persist(real).map_err(|error| failed(error.error))?;
-    Ok(())
+    replace_file(real, content.as_bytes(), FileMode::Kept)
+        .map_err(|error| format!("{path}: {error}"))
 }
 
 #[cfg(test)]

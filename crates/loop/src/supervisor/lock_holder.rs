@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
+use teamster_core::time::epoch_ms_of;
 use teamster_process::ProcessIdentity;
 
 use super::last_start::TOLERANCE_MS;
@@ -16,8 +16,7 @@ use crate::folder::LOCK;
 pub(crate) fn running(working_dir: &Path) -> Option<(ProcessIdentity, u64)> {
     let file = working_dir.join(ORCHESTRATOR).join(LOCK);
     let found = fs::metadata(&file).ok().filter(fs::Metadata::is_file)?;
-    let written = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let written = u64::try_from(written.as_millis()).ok()?;
+    let written = epoch_ms_of(found.modified().ok()?);
     let pid = fs::read_to_string(&file).ok()?.trim().parse().ok()?;
     let process = ProcessIdentity::of(pid)?;
     let began = process.started_at_ms()?;

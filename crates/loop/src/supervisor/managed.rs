@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use teamster_core::time::millis;
+
 use super::agent::{Agent, Exit, Phase, Policy, UNUSABLE};
 use super::config::{AgentConfig, Obstacle};
 use super::last_start::LastStart;
@@ -169,10 +171,10 @@ impl Managed {
     pub(crate) fn status(&self, now: Instant, now_ms: u64) -> AgentStatus {
         let started_at_ms = self.process.as_ref().map(|process| process.started_at_ms);
         let activity = started_at_ms.and_then(|it| activity(&self.config.working_dir, it));
-        let mut retry_at_ms = self.agent.starts_at().map(|until| {
-            let left = until.saturating_duration_since(now).as_millis();
-            now_ms.saturating_add(u64::try_from(left).unwrap_or(u64::MAX))
-        });
+        let mut retry_at_ms = self
+            .agent
+            .starts_at()
+            .map(|until| now_ms.saturating_add(millis(until.saturating_duration_since(now))));
         let state = match self.agent.phase() {
             Phase::Stopped => Doing::Stopped,
             Phase::Ended => Doing::Ended,

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use teamster_process::{ProcessIdentity, process_space};
+use teamster_process::{FileMode, ProcessIdentity, process_space, replace_file};
 
 use super::protocol::LastError;
 
@@ -130,21 +130,10 @@ impl State {
 
     /// Puts it in the place of the file. A reader never sees a half of it.
     pub(crate) fn write(&self, file: &Path) -> io::Result<()> {
-        replace(file, &serde_json::to_vec_pretty(self)?)
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        replace_file(file, &text, FileMode::Private)
     }
-}
-
-/// Replaces a file by one that only this user can read.
-pub(crate) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    // Its mode is 0600.
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(content)?;
-    new.write_all(b"\n")?;
-    // Else it may be empty after the power failed.
-    new.as_file().sync_data()?;
-    new.persist(file)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -33,6 +33,11 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
     entry(pid).map(|entry| entry.process.start_time)
 }
 
+/// The id of a process's parent.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    Some(entry(pid)?.parent)
+}
+
 /// Whether it still runs. A zombie does not: it has ended and only its parent has not waited for it.
 pub(crate) fn is_running(process: Process) -> bool {
     entry(process.pid).is_some_and(|entry| entry.process == process && !entry.zombie)

@@ -10,6 +10,10 @@ pub(crate) fn start_time(_: u32) -> Option<u64> {
     None
 }
 
+pub(crate) fn parent(_: u32) -> Option<u32> {
+    None
+}
+
 pub(crate) fn is_running(_: Process) -> bool {
     false
 }

@@ -312,7 +312,7 @@ impl From<SpawnKind> for Spawn {
 /// Whole milliseconds. TOML integers have a sign; a time beyond them is as good as for ever.
 pub(super) fn millis(duration: Duration) -> u64 {
     const LONGEST: u64 = i64::MAX as u64;
-    u64::try_from(duration.as_millis()).map_or(LONGEST, |ms| ms.min(LONGEST))
+    teamster_core::time::millis(duration).min(LONGEST)
 }
 
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use teamster_core::provider::{Decoder, Events, Exit, RunAssembler, RunSummary, Stop};
 use teamster_core::sync::lock;
+use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CostSource, Decision, ErrorCode, ErrorKind, LogEntry,
     NoticeLevel, NoticeSource, Permission, PermissionAnswer, PermissionPolicy, PermissionRequest,
@@ -195,12 +196,7 @@ impl Play {
         summary.cost = summary.cost.or(reported);
         self.hand.lock().summary = summary;
         if let Some(assembler) = self.assembler.take() {
-            let passed = self.started.elapsed().as_millis();
-            assembler.finish(
-                exit,
-                u64::try_from(passed).unwrap_or(u64::MAX),
-                &mut self.out,
-            );
+            assembler.finish(exit, millis(self.started.elapsed()), &mut self.out);
         }
         let mut events: Vec<_> = self.out.drain_entries(0).collect();
         if let Some(AgentEvent::Done(done)) = events.last_mut().map(|last| &mut last.event) {
