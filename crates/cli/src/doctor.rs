@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde::Serialize;
-use teamster::CliInfo;
 use teamster::doctor::{self, AgentReport, DoctorOptions, LoginState, examine_all};
 use teamster::process::{Leftover, leftovers};
+use teamster::{CliInfo, ErrorDetail};
 
 use crate::args::DoctorArgs;
 use crate::args::STORE_VARIABLE;
@@ -91,8 +91,8 @@ async fn agents() -> Vec<AgentReport> {
         let info = crate::providers()
             .get(report.id)
             .map(|it| it.info().clone());
-        if let (Some(info), Some(problem)) = (info, report.problem.take()) {
-            report.problem = Some(not_found(&info, &problem));
+        if let Some(error) = info.and_then(|info| find(&info).err()) {
+            report.problem = Some(error);
         }
     }
     reports
@@ -110,23 +110,19 @@ fn options() -> DoctorOptions {
     options
 }
 
-/// Where a run would find the program.
+/// Where a run would find the program, or why not. Where all are searched is said once.
 pub(crate) fn find(info: &CliInfo) -> Result<PathBuf, String> {
-    doctor::find(info, &options()).map_err(|error| match params::program_variable(info) {
-        Some(_) => format!("{}: {}", params::program_variable_name(info), error.message),
-        None => error.message,
+    doctor::find(info, &options()).map_err(|error| {
+        let missing = matches!(
+            error.detail.as_deref(),
+            Some(ErrorDetail::MissingProgram { .. })
+        );
+        match params::program_variable(info) {
+            Some(_) => format!("{}: {}", params::program_variable_name(info), error.message),
+            None if missing => format!("the program `{}` was not found on PATH", info.program),
+            None => error.message,
+        }
     })
-}
-
-/// Why a CLI was not found. Where all are searched is said once.
-fn not_found(info: &CliInfo, problem: &str) -> String {
-    if params::program_variable(info).is_some() {
-        return format!("{}: {problem}", params::program_variable_name(info));
-    }
-    match problem.split_once(": searched ") {
-        Some((problem, _)) => format!("{problem} on PATH"),
-        None => problem.to_owned(),
-    }
 }
 
 fn examine_leftovers(kill: bool) -> Vec<Left> {

@@ -27,7 +27,7 @@ pub(crate) fn next_step(
         (ErrorCode::CliNotFound, _)
             if matches!(
                 error.detail.as_deref(),
-                Some(ErrorDetail::MissingProgram { .. })
+                Some(ErrorDetail::MissingProgram { install, .. }) if !install.is_empty()
             ) =>
         {
             format!("if it is here, say where with {bin}; `teamster doctor` shows what is found")

@@ -175,7 +175,7 @@ pub enum ErrorDetail {
     MissingProgram {
         /// The name that was looked for.
         program: String,
-        /// The command that installs it, which the message has too.
+        /// The command that installs it, which the message has too. Empty if none is known.
         install: String,
     },
     /// What only a newer version knows.

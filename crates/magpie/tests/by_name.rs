@@ -1,7 +1,6 @@
 //! It is found by its name in the facade, in runs with fallbacks and in the program.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster::{ExecuteParams, Providers, RuntimeConfig};
 use teamster_magpie::Magpie;
 use teamster_testkit::fake_agent::Script;
+use teamster_testkit::proc;
 use tempfile::TempDir;
 
 /// The program with this provider.
@@ -39,8 +39,7 @@ impl World {
             file.display(),
         );
         let path = world.path("bin/magpie");
-        fs::write(&path, program).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        proc::write_program(&path, program).unwrap();
         world
     }
 

@@ -59,6 +59,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use teamster_core::McpServer;
 
+use server::Problem;
 pub use server::is_slip;
 pub use write::to_json;
 
@@ -131,13 +132,13 @@ pub fn parse_available(
                 let ignored = ignored.map(|what| format!("{shown}: {what}"));
                 parsed.ignored.extend(ignored);
             }
-            Err(what) if expand::is_unset(&what) => parsed.left_out.push((name.clone(), what)),
-            Err(what) if bare && what == server::NEITHER => {
+            Err(Problem::Unset(what)) => parsed.left_out.push((name.clone(), what)),
+            Err(problem @ Problem::Unreachable) if bare => {
                 return Err(ConfigError(format!(
-                    "{shown}: {what}; or are the servers in something that is not called mcpServers?"
+                    "{shown}: {problem}; or are the servers in something that is not called mcpServers?"
                 )));
             }
-            Err(what) => return Err(ConfigError(format!("{shown}: {what}"))),
+            Err(problem) => return Err(ConfigError(format!("{shown}: {problem}"))),
         }
         names.push(name);
     }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use teamster_core::{AgentError, CliProvider, ErrorCode, ErrorKind};
+use teamster_core::{AgentError, CliProvider, ErrorCode, ErrorDetail, ErrorKind};
 
 /// Finds a program as a shell does: `name` in the directories of `path` (the value of a `PATH`
 /// variable), or `name` itself if it is a path.
@@ -30,9 +30,8 @@ pub fn find_program(name: &str, path: Option<&OsStr>) -> Result<PathBuf, AgentEr
         let dirs: Vec<_> = dirs.iter().map(|d| d.display().to_string()).collect();
         format!("searched {}", dirs.join(", "))
     };
-    Err(not_found(format!(
-        "the program `{name}` was not found: {searched}"
-    )))
+    let message = format!("the program `{name}` was not found: {searched}");
+    Err(not_found(message).detail(ErrorDetail::missing_program(name, "")))
 }
 
 /// The CLI's own program in place of the launcher that was found, where the provider knows of one

@@ -1,5 +1,8 @@
-//! Questions about processes, for tests that must prove that one is gone.
+//! Processes and programs of tests: questions that prove that one is gone, and scripts to run.
 
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -41,12 +44,18 @@ pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool 
 pub fn wait_pid_file(path: &Path, limit: Duration) -> Option<u32> {
     let mut pid = None;
     wait_until(limit, || {
-        pid = std::fs::read_to_string(path)
+        pid = fs::read_to_string(path)
             .ok()
             .and_then(|text| text.trim().parse().ok());
         pid.is_some()
     });
     pid
+}
+
+/// Writes a program, such as a script for the shell, that everyone may execute.
+pub fn write_program(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
+    fs::write(path, text)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
 /// Kills a process (`SIGKILL`) when dropped, so that a failed assertion leaves nothing running.

@@ -1,13 +1,12 @@
 //! The scripts of `docs/migration-agent-loop.md`, as a dashboard runs them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use teamster_testkit::proc::{is_alive, wait_until};
+use teamster_testkit::proc::{self, is_alive, wait_until};
 use teamster_testkit::stand_in::Act;
 
 use crate::LIMIT;
@@ -34,8 +33,7 @@ fn script(company: &Company, mark: &str) {
 }
 
 fn write(path: &Path, script: &str) {
-    fs::write(path, script).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    proc::write_program(path, script).unwrap();
 }
 
 /// Starts it as a dashboard does, which keeps the process id.

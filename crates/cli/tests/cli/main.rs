@@ -34,7 +34,6 @@ mod zombies;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
@@ -43,7 +42,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use teamster::{AgentEvent, RunResult};
 use teamster_testkit::fake_agent::{Play, Report, Script, Step};
-use teamster_testkit::proc::wait_until;
+use teamster_testkit::proc::{self, wait_until};
 use tempfile::TempDir;
 
 /// The program under test.
@@ -143,8 +142,7 @@ impl Claude {
 
 /// Makes a program of a shell script.
 fn program(file: &Path, script: &str) {
-    fs::write(file, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    proc::write_program(file, format!("#!/bin/sh\n{script}\n")).unwrap();
 }
 
 fn recording(scenario: &str) -> Play {

@@ -1,7 +1,6 @@
 //! MCP servers in `teamster run`: from the flags to what the agent's CLI gets.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -10,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::{Claude, Ended, run, teamster};
 use teamster_testkit::fake_agent::Script;
+use teamster_testkit::proc;
 
 /// A program `opencode` that keeps how it was started and what it found, and does what a script says.
 pub(crate) struct OpenCode {
@@ -29,8 +29,7 @@ impl OpenCode {
              cp opencode.json ../seen.json 2>/dev/null\n\
              echo $$ > ../pid.new; mv ../pid.new ../pid\n{then}\n"
         );
-        fs::write(&file, script).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        proc::write_program(&file, script).unwrap();
         fs::create_dir(opencode.path("work")).unwrap();
         opencode
     }

@@ -3,14 +3,13 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_until};
+use teamster_testkit::proc::{self, KillOnDrop, wait_gone, wait_until};
 use tempfile::TempDir;
 
 use crate::{LIMIT, Running, run, teamster};
@@ -61,8 +60,7 @@ impl Place {
 
     fn program(&self, name: &str, script: &str) {
         let file = self.path().join("bin").join(name);
-        fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        proc::write_program(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
     }
 
     fn left(&self) -> usize {

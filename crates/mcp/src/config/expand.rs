@@ -1,18 +1,12 @@
 //! `${NAME}` and `${NAME:-default}`.
 
-const THE_VARIABLE: &str = "the variable ";
-const IS_NOT_SET: &str = " is not set";
-
-/// Whether this is the error of a variable that is not set, after the field that it is in.
-pub(super) fn is_unset(error: &str) -> bool {
-    error.ends_with(IS_NOT_SET) && error.contains(&format!(": {THE_VARIABLE}"))
-}
+use super::server::Problem;
 
 /// The text with the variables in it replaced; or what is wrong, without any value.
 pub(super) fn expand(
     text: &str,
     variables: &dyn Fn(&str) -> Option<String>,
-) -> Result<String, String> {
+) -> Result<String, Problem> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${") {
@@ -30,13 +24,15 @@ pub(super) fn expand(
         if is_name(name) {
             match variables(name).or_else(|| default.map(str::to_owned)) {
                 Some(value) => expanded.push_str(&value),
-                None => return Err(format!("{THE_VARIABLE}{name}{IS_NOT_SET}")),
+                None => {
+                    return Err(Problem::Unset(format!("the variable {name} is not set")));
+                }
             }
             rest = &from[end + 1..];
         } else if let Some(foreign) = foreign(inner) {
-            return Err(format!(
+            return Err(Problem::Other(format!(
                 "`${{{foreign}:…}}` is not understood here, only ${{NAME}} and ${{NAME:-default}}"
-            ));
+            )));
         } else {
             // Something else altogether, such as a piece of a shell script.
             expanded.push_str("${");

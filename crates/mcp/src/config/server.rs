@@ -1,5 +1,6 @@
 //! One server of a configuration.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,8 +11,47 @@ use teamster_core::{McpServer, McpTransport};
 use super::expand::expand;
 use super::fields::Fields;
 
-/// The error of a server that says nothing about how it is reached.
-pub(super) const NEITHER: &str = "it has neither command nor url";
+/// Why a server cannot be used.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// A variable in it is not set: the other servers can be used.
+    Unset(String),
+    /// Nothing says how it is reached, so it may not be a server at all.
+    Unreachable,
+    Other(String),
+}
+
+impl Problem {
+    /// The same problem, in this field.
+    fn at(self, field: &str) -> Self {
+        match self {
+            Self::Unset(what) => Self::Unset(format!("{field}: {what}")),
+            Self::Other(what) => Self::Other(format!("{field}: {what}")),
+            Self::Unreachable => Self::Unreachable,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unset(what) | Self::Other(what) => f.write_str(what),
+            Self::Unreachable => f.write_str("it has neither command nor url"),
+        }
+    }
+}
+
+impl From<String> for Problem {
+    fn from(what: String) -> Self {
+        Self::Other(what)
+    }
+}
+
+impl From<&str> for Problem {
+    fn from(what: &str) -> Self {
+        Self::Other(what.to_owned())
+    }
+}
 
 /// The fields that have an effect, in their first form: what a slip may have meant.
 const KNOWN: [&str; 19] = [
@@ -60,7 +100,7 @@ pub(super) fn read(
     name: &str,
     object: Object<'_>,
     variables: &dyn Fn(&str) -> Option<String>,
-) -> Result<Read, String> {
+) -> Result<Read, Problem> {
     let mut fields = Fields::new(object)?;
     let disabled = fields.yes_or_no(&["disabled"])?.is_some_and(|(_, it)| it);
     let enabled = fields.yes_or_no(&["enabled"])?.is_none_or(|(_, it)| it);
@@ -71,9 +111,8 @@ pub(super) fn read(
         });
     }
     let mut ignored = Vec::new();
-    let expand_in = |place: &str, text: &str| {
-        expand(text, variables).map_err(|what| format!("{place}: {what}"))
-    };
+    let expand_in =
+        |place: &str, text: &str| expand(text, variables).map_err(|problem| problem.at(place));
 
     let kind = fields
         .text(&["type"])?
@@ -90,11 +129,11 @@ pub(super) fn read(
         (None, Some(_), None) => Kind::Stdio,
         (None, None, Some(_)) => Kind::Http,
         (None, Some(_), Some((url, _))) => {
-            return Err(format!(
+            return Err(Problem::Other(format!(
                 "it has both command and {url}; say which counts with type"
-            ));
+            )));
         }
-        (None, None, None) => return Err(NEITHER.to_owned()),
+        (None, None, None) => return Err(Problem::Unreachable),
     };
 
     let transport = if kind == Kind::Stdio {
@@ -103,7 +142,7 @@ pub(super) fn read(
         let (_, mut words) = command.ok_or("command: a stdio server must have one")?;
         let given = args.map(|it| it.1).unwrap_or_default();
         if words.is_empty() {
-            return Err("command: it is empty".to_owned());
+            return Err("command: it is empty".into());
         }
         let program = expand_in("command", &words.remove(0))?;
         let places = (1..).map(|index| format!("command[{index}]"));
@@ -162,7 +201,7 @@ pub(super) fn read(
     let except = fields.texts(&["excludeTools", "disabled_tools"])?;
     server.tools.except = except.map(|it| it.1).unwrap_or_default();
     if let Some(problem) = server.problem() {
-        return Err(problem);
+        return Err(problem.into());
     }
     ignored.extend(fields.left().filter_map(|name| unknown(&name)));
     Ok(Read {

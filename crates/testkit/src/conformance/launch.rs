@@ -46,7 +46,7 @@ impl Suite {
                 }
                 Err(error) if on_stdin == can.prompt_on_stdin => {
                     // A provider may never use an argument, if it says so by name.
-                    let by_name = error.message.starts_with("prompt_delivery:");
+                    let by_name = error.parameter() == Some("prompt_delivery");
                     if delivery != PromptDelivery::Argv || !by_name {
                         wrong.add(&place, format!("refused: {error}"));
                     }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use teamster_core::provider::{ConfigPlace, Launch};
 use teamster_core::{
-    ErrorCode, ExecuteParams, McpDelivery, McpServer, McpTransport, PermissionMode,
+    ErrorCode, ErrorDetail, ExecuteParams, McpDelivery, McpServer, McpTransport, PermissionMode,
 };
 
 use super::launch::is_refusal;
@@ -169,10 +169,20 @@ impl Suite {
             Err(error) if can => Err(format!("refused, though it can be honoured: {error}")),
             Err(error) => {
                 is_refusal(&error)?;
-                let begin = "mcp_servers: files: ";
-                let named = error.message.strip_prefix(begin);
-                let any = self.provider.capabilities().mcp.transports.is_empty();
-                if any || named.is_some_and(|rest| rest.starts_with(&format!("{field}: "))) {
+                let named = match error.detail.as_deref() {
+                    Some(ErrorDetail::Parameter {
+                        name,
+                        item,
+                        problem,
+                        ..
+                    }) => {
+                        name == "mcp_servers"
+                            && item.as_deref() == Some("files")
+                            && problem.starts_with(&format!("{field}: "))
+                    }
+                    _ => false,
+                };
+                if named || self.provider.capabilities().mcp.transports.is_empty() {
                     Ok(())
                 } else {
                     Err(format!("server and field are not named: {error}"))
@@ -192,7 +202,7 @@ impl Suite {
                 Ok(launch) if can => self.check_prompt(&params, &launch)?,
                 Ok(_) => return Err("taken, though it cannot be honoured".to_owned()),
                 Err(error) if can => return Err(format!("refused: {error}")),
-                Err(error) if error.message.starts_with("mcp_strict: ") => {}
+                Err(error) if error.parameter() == Some("mcp_strict") => {}
                 Err(error) => return Err(format!("refused by another name: {error}")),
             }
         }

@@ -29,7 +29,7 @@ impl Suite {
                     wrong.add_if_err(name, self.check_launch(&params, &launch));
                 }
                 (Err(error), false) => {
-                    let by_name = error.message.starts_with(&format!("{name}: "));
+                    let by_name = error.parameter() == Some(name);
                     if error.code != ErrorCode::InvalidParams || !by_name {
                         let code = error.code;
                         let what = format!("refused, but not by its name: {code:?} {error}");

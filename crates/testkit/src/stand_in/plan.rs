@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::act::Act;
+use crate::proc;
 
 /// The environment variable that holds the plan, or `@` and the path of a file with it.
 pub const PLAN_ENV: &str = "TEAMSTER_FAKE_PLAN";
@@ -168,8 +168,7 @@ impl Plan {
         let write = || {
             fs::create_dir_all(folder)?;
             fs::write(&plan, toml)?;
-            fs::write(&program, script)?;
-            fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
+            proc::write_program(&program, script)
         };
         write().map_err(|error| PlanError::File {
             path: program.clone(),

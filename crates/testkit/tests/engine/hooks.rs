@@ -1,10 +1,11 @@
 //! What a provider can say about its CLI beyond the arguments.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 
 use teamster_core::{AgentEvent, RunStatus};
 use teamster_testkit::fake_agent::{Report, Script};
+use teamster_testkit::proc;
 
 use crate::{END, Place, Story, agent, next, shell};
 
@@ -94,8 +95,7 @@ async fn the_native_program_runs_in_the_launchers_place() {
         place.path("launcher"),
         place.path("cli"),
     );
-    fs::write(&launcher, "#!/bin/sh\nexit 9\n").unwrap();
-    fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+    proc::write_program(&launcher, "#!/bin/sh\nexit 9\n").unwrap();
     symlink(&launcher, &link).unwrap();
     let mut run = agent(&Script::new().report(&report).line(END));
     let native = run.config.program.replace(link).unwrap();

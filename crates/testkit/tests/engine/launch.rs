@@ -9,6 +9,7 @@ use teamster_core::provider::{FilePlace, PrivateFile};
 use teamster_core::{ErrorCode, ErrorDetail, ErrorKind, RunStatus};
 use teamster_process::EnvPolicy;
 use teamster_testkit::fake_agent::{Report, Script};
+use teamster_testkit::proc;
 
 use crate::{END, Place, Run, agent, next, shell};
 
@@ -130,8 +131,7 @@ async fn an_agent_works_where_it_was_told_to() {
 async fn a_program_is_searched_on_the_childs_own_path() {
     let place = Place::new();
     let program = place.path("teamster-fake-agent");
-    fs::write(&program, "#!/bin/sh\necho '{\"end\":false}'\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    proc::write_program(&program, "#!/bin/sh\necho '{\"end\":false}'\n").unwrap();
     let story = shell("")
         .config(|config| config.program = None)
         .params(|params| {
@@ -240,8 +240,7 @@ async fn a_further_directory_is_meant_from_where_the_agent_works() {
 async fn a_program_whose_interpreter_is_missing_says_so() {
     let place = Place::new();
     let program = place.path("cli");
-    fs::write(&program, "#!/nowhere/node\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    proc::write_program(&program, "#!/nowhere/node\n").unwrap();
     let (code, kind, message) =
         refused(shell("").config(|config| config.program = Some(program))).await;
     assert_eq!((code, kind), (ErrorCode::CliNotFound, ErrorKind::NotFound));
@@ -252,8 +251,7 @@ async fn a_program_whose_interpreter_is_missing_says_so() {
 async fn a_program_that_is_being_written_is_waited_for_and_then_named() {
     let place = Place::new();
     let program = place.path("cli");
-    fs::write(&program, format!("#!/bin/sh\necho '{END}'\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    proc::write_program(&program, format!("#!/bin/sh\necho '{END}'\n")).unwrap();
     let run = shell("").config(|config| config.program = Some(program.clone()));
 
     let writer = fs::File::options().append(true).open(&program).unwrap();

@@ -1,7 +1,6 @@
 //! Servers in the CLI's own configuration file: there for the run, and gone at its end.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -135,8 +134,7 @@ async fn the_file_is_restored_when_the_cli_cannot_be_started() {
     let place = Place::new();
     let file = users_file(&place, USERS);
     let program = place.path("cli");
-    fs::write(&program, "#!/nowhere/node\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    proc::write_program(&program, "#!/nowhere/node\n").unwrap();
     let run = shell("").config(|config| config.program = Some(program));
     let error = refused(leased(run, &file, "docs")).await;
     assert_eq!(error.code, ErrorCode::CliNotFound);

@@ -11,6 +11,7 @@ use teamster_core::provider::{
 use teamster_core::{ErrorCode, ErrorKind, McpServer, RunStatus};
 
 use crate::{END, Place, Run, shell};
+use teamster_testkit::proc;
 
 fn json(file: PathBuf) -> ConfigTable {
     ConfigTable {
@@ -133,9 +134,7 @@ async fn what_a_run_says_before_its_start_is_said_although_it_cannot_be_started(
     let broken = place.path("config.toml");
     fs::write(&broken, "[mcp_servers").unwrap();
     let program = place.path("cli");
-    fs::write(&program, "#!/nowhere/node\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&program, mode).unwrap();
+    proc::write_program(&program, "#!/nowhere/node\n").unwrap();
     let story = run(&place.path("ran"), vec![toml(broken)], &["docs"])
         .config(|config| config.program = Some(program))
         .launch(|launch| {

@@ -77,8 +77,7 @@ async fn the_cli_does_not_inherit_what_tells_that_we_live() {
 async fn the_files_of_a_run_that_cannot_start_are_gone() {
     let place = Place::new();
     let program = place.path("cli");
-    fs::write(&program, "#!/nowhere/node\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    proc::write_program(&program, "#!/nowhere/node\n").unwrap();
     let mark = format!("secret of {}", place.path("").display());
     let run = shell("")
         .config(|config| config.program = Some(program))

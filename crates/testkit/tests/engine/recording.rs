@@ -12,6 +12,7 @@ use teamster_core::{AgentRuntime, ErrorCode, ExecuteParams, McpServer, RunStatus
 use teamster_process::{EnvPolicy, RuntimeConfig};
 use teamster_testkit::fake_agent::{BigLine, Script, Signal, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::fixture::{Fixture, META, RECORD, STDERR, STDOUT};
+use teamster_testkit::proc;
 use teamster_testkit::replay::{ReplayOptions, replay};
 
 use crate::{END, LIMIT, Place, Run, Story, agent, finish, helper, next, shell};
@@ -291,8 +292,7 @@ async fn a_run_that_is_refused_leaves_no_folder() {
 async fn a_program_that_the_system_does_not_start_leaves_a_recording() {
     let place = Place::new();
     let program = place.path("cli");
-    fs::write(&program, "#!/nowhere/node\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    proc::write_program(&program, "#!/nowhere/node\n").unwrap();
     let run = agent(&Script::new()).config(|config| config.program = Some(program));
     let story = run.record_to(&place).finish().await;
     assert_eq!(story.error().code, ErrorCode::CliNotFound);
