@@ -276,5 +276,4 @@ fn delays(policy: &RetryPolicy) -> ExponentialBackoff {
 }
 
 #[cfg(test)]
-#[path = "plan/tests.rs"]
 mod tests;

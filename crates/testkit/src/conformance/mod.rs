@@ -3,7 +3,7 @@
 //! A provider's test says what there is to know about its CLI, as data, and gets one test for each
 //! check:
 //!
-//! ```ignore
+//! ```text
 //! // crates/<cli>/tests/conformance.rs
 //! #![cfg(test)]
 //!

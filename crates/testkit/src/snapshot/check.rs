@@ -75,7 +75,7 @@ fn check_one(
 ///
 /// The snapshots are insta's: `cargo insta review` shows what differs and accepts it.
 ///
-/// ```ignore
+/// ```text
 /// teamster_testkit::snapshot_tests!(MyProvider, concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"));
 /// ```
 #[macro_export]
