@@ -65,7 +65,7 @@ enum Task {
 enum Outcome {
     Fine,
     Problems,
-    /// Something could not be looked at, which was told.
+    /// Something could not be examined, which was reported.
     Failed,
     /// Nothing was looked at, because what is needed cannot be had here.
     NotRun,
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Problems) => ExitCode::from(1),
         Ok(Outcome::Failed) => ExitCode::from(2),
         Ok(Outcome::NotRun) => ExitCode::from(3),
-        // Whoever read our output has seen enough, as in `cargo xtask replay | head`.
+        // The reader of our output has seen enough, as in `cargo xtask replay | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(format_args!("{error:#}"));
@@ -123,7 +123,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Says something on stderr. That nobody reads it is no reason to stop.
+/// Prints on stderr. A closed stderr is no reason to stop.
 fn complain(message: impl std::fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "error: {message}");
 }

@@ -73,7 +73,7 @@ impl Case {
 }
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
-    // All are looked at before the first is replayed, so that a mistake is told at once.
+    // All are looked at before the first is replayed, so that a mistake is reported at once.
     let (cases, all_found) = cases(args)?;
     let outcome = if cases.is_empty() {
         Outcome::Fine
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> 
     Ok(if all_found { outcome } else { Outcome::Failed })
 }
 
-/// The fixtures that can be replayed, and whether those are all. What cannot be is told.
+/// The fixtures that can be replayed, and whether those are all. What cannot be replayed is reported.
 fn cases(args: &Args) -> anyhow::Result<(Vec<Case>, bool)> {
     let default = [default_path()];
     let paths = if args.paths.is_empty() {

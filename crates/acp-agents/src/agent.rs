@@ -77,7 +77,7 @@ impl CliProvider for NamedAgent {
         self.capabilities
     }
 
-    /// It cannot: in a run nobody answers what the agent asks.
+    /// It cannot: a run does not answer requests of the agent.
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         self.check(params)?;
         Err(AgentError::invalid_params(format!(

@@ -14,7 +14,7 @@ use crate::settings::{Approve, SESSION_CAPABILITIES, Settings};
 /// Client Protocol on its stdin and stdout.
 ///
 /// It can only be talked to: its runs are sessions of one turn
-/// ([`OneTurn`](crate::OneTurn)). What it can do is told by itself, when it has been started; what it
+/// ([`OneTurn`](crate::OneTurn)). It says what it can do when it has been started; what it
 /// cannot is an error of the first turn then.
 ///
 /// ```
@@ -138,7 +138,7 @@ impl CliProvider for AcpAgent {
         &CAPABILITIES
     }
 
-    /// It cannot: in a run nobody answers what the agent asks.
+    /// It cannot: a run does not answer requests of the agent.
     fn launch(&self, _: &ExecuteParams) -> Result<Launch, AgentError> {
         Err(AgentError::invalid_params(format!(
             "{} can only be talked to: open a session with it, or run it by `OneTurn`",

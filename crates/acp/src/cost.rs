@@ -1,4 +1,4 @@
-//! What a turn has cost, of an agent that tells what the session has.
+//! The cost of a turn, of an agent that reports the cost of the session.
 
 use teamster_core::CostSource;
 
@@ -19,12 +19,12 @@ impl SessionCost {
         }
     }
 
-    /// The agent tells what the session has cost so far, in USD.
+    /// The cost of the session so far that the agent reports, in USD.
     pub fn is_now(&mut self, usd: f64) {
         self.now = Some(usd);
     }
 
-    /// What the turn has cost that has just ended. Nothing is told for a turn before which it is not
+    /// What the turn has cost that has just ended. `None` for a turn before which it is not
     /// known what the session had cost, nor if it was nothing: that is what agents say who do not know
     /// the price.
     pub fn of_turn(&mut self) -> Option<(f64, CostSource)> {

@@ -19,7 +19,7 @@ const UNSEEN: char = '\u{200b}';
 
 /// What one agent does in its own way. The defaults are what the protocol says.
 ///
-/// One is made for every process, so it can remember what the process has told.
+/// One is made for every process, so it can remember what the process has reported.
 pub trait Dialect: Send + 'static {
     /// The agent's name, for people.
     fn name(&self) -> &str;
@@ -77,7 +77,7 @@ pub trait Dialect: Send + 'static {
         Words::Answer
     }
 
-    /// Messages have no ids, but can be told apart: a new one begins with each word on how full the
+    /// Messages have no ids, but can be distinguished: a new one begins with each word on how full the
     /// context is.
     fn tells_requests(&self) -> bool {
         false
@@ -173,7 +173,7 @@ pub enum Chunk {
     Answer,
     /// Something that the agent says of itself and that is of no use.
     Noise,
-    /// It may be no part of the answer; what comes next will tell.
+    /// It may be no part of the answer; the next update decides.
     Hold,
 }
 

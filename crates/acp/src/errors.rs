@@ -67,7 +67,7 @@ impl RpcError {
         }
     }
 
-    /// What it means, as far as words and the protocol tell.
+    /// Its kind, by words and the protocol.
     pub fn plain(&self, during: During) -> AgentError {
         let said = self.said();
         let kind = ErrorKind::of_message(&said).or_else(|| self.kind_of_code(during));

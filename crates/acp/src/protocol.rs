@@ -41,7 +41,7 @@ pub struct AcpProtocol {
     stage: Stage,
     /// A request is on its way without whose answer the next stage cannot begin.
     starting: bool,
-    /// What is still to be told before the session is ready.
+    /// What is still to be sent before the session is ready.
     steps: VecDeque<Step>,
     can: AgentCapabilities,
     session: Option<Id>,

@@ -1,6 +1,6 @@
 //! Recorded sessions through a protocol, for the tests of those who use it.
 //!
-//! A recording is what an agent has printed, line by line. Whoever recorded it may have numbered his
+//! A recording is what an agent has printed, line by line. The recorder may have numbered its
 //! requests in another way, and asked for other things as well: a response is given to the request of the
 //! same sort that waits, under its own number, and left out if there is none.
 
@@ -82,7 +82,7 @@ impl<'a> Replay<'a> {
         Self::new(provider.protocol(&SessionOptions::new(params)), stdout)
     }
 
-    /// The recording knows nothing of requests for a mode: they are granted once the agent has told its
+    /// The recording knows nothing of requests for a mode: they are granted once the agent has sent its
     /// commands.
     pub fn grant_modes(&mut self) -> &mut Self {
         self.grants_modes = true;

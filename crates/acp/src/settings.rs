@@ -16,7 +16,7 @@ pub static SESSION_CAPABILITIES: SessionCapabilities = {
     can
 };
 
-/// What a session is opened with, as far as the protocol tells it to the agent. What else there is, the
+/// What a session is opened with, as far as the protocol has it. What else there is, the
 /// agent's command line says.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -29,7 +29,7 @@ pub struct Settings {
     pub session_id: Option<String>,
     /// Go on with it in a new one.
     pub fork: bool,
-    /// MCP servers that the agent is told of by the protocol.
+    /// MCP servers that the protocol sends to the agent.
     pub mcp_servers: Vec<McpServer>,
     /// The model to choose by the protocol, in the agent's own names.
     pub model: Option<String>,
@@ -40,11 +40,11 @@ pub struct Settings {
     pub restarted: bool,
     /// A prompt may be a command of the agent's.
     pub slash_commands: bool,
-    /// What is allowed without asking anybody when the agent asks.
+    /// What is allowed without a request when the agent asks.
     pub approve: Approve,
 }
 
-/// What is allowed without asking anybody when the agent asks.
+/// What is allowed without a request when the agent asks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Approve {
@@ -78,12 +78,12 @@ pub enum ModeSwitch {
     Mode(String),
     /// By this option of the agent's, to this value.
     Option(String, String),
-    /// By what is answered when it asks. The agent is told nothing.
+    /// By what is answered when it asks. The agent gets nothing.
     Answers(Approve),
 }
 
 impl Settings {
-    /// Those of these options that every agent can be told: where to work, and which session to go on
+    /// Those of these options that every agent takes: where to work, and which session to go on
     /// with. Servers and the model are left to the caller, because most agents take them on their
     /// command line.
     pub fn of(options: &SessionOptions) -> Self {

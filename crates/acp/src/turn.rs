@@ -30,7 +30,7 @@ pub(crate) struct Open {
     pub(crate) call: ToolCall,
     /// The id under which it was passed on.
     pub(crate) id: Option<Id>,
-    /// Nobody has permitted it.
+    /// It was not permitted.
     pub(crate) denied: bool,
     pub(crate) parent: Option<Id>,
     /// How many requests to the model had begun when it was passed on.
@@ -53,12 +53,12 @@ impl TurnSoFar {
         self.answer
     }
 
-    /// How many messages the agent has said anything in, as far as it tells them apart.
+    /// How many messages the agent has said anything in, as far as it distinguishes them.
     pub fn messages(&self) -> u32 {
         self.messages
     }
 
-    /// How often the agent has told how full the context is.
+    /// How often the agent has reported how full the context is.
     pub fn requests(&self) -> u32 {
         self.requests
     }

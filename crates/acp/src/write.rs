@@ -1,4 +1,4 @@
-//! What agents are told.
+//! Messages to agents.
 
 use std::borrow::Cow;
 use std::fs;
@@ -239,7 +239,7 @@ fn server(server: &McpServer) -> Option<SchemaServer> {
         McpTransport::Sse { url, headers } => SchemaServer::Sse(
             McpServerSse::new(name, url).headers(headers.iter().map(header).collect()),
         ),
-        // Whoever made the settings has refused it.
+        // The settings' constructor has refused it.
         _ => return None,
     })
 }

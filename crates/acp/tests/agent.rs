@@ -37,7 +37,7 @@ async fn one_process_for_many_turns() {
     session.close().await;
     assert!(!session.is_hot());
 
-    // Another process goes on with it, and what was said is not told again.
+    // Another process goes on with it, and what was said is not reported again.
     let again = play(&*session, "where").await;
     assert_ne!(again.text, first.text);
     assert_eq!(session.id().unwrap(), id);
@@ -124,7 +124,7 @@ async fn a_run_is_a_session_of_one_turn() {
     };
     assert_eq!(done.result.errors, []);
 
-    // What it cannot honour is refused before, what fails is told.
+    // What it cannot honour is refused before, what fails is reported.
     let mut params = ExecuteParams::new("where");
     params.permission = PermissionMode::ReadOnly;
     assert!(runtime.check(&params).is_err());

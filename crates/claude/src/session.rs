@@ -3,7 +3,7 @@
 //! The CLI reads messages and requests line by line. A message is a turn of its own, or it is taken into
 //! the turn that is being played, or joined with others into the next one, as it happens to come; so
 //! what the CLI calls a turn, from `init` to `result`, is not what was asked for. Each message has an
-//! id, and the CLI tells by it when it has taken the message in. A turn of the session is over with the
+//! id, by which the CLI reports that it has taken the message in. A turn of the session is over with the
 //! `result` at which none is waiting any more.
 
 mod ids;

@@ -46,12 +46,12 @@ pub struct TextCommand {
 static CAPABILITIES: Capabilities = {
     let mut can = Capabilities::none();
     can.model = true;
-    // Nobody is asked, and nothing can be forbidden.
+    // It cannot ask, and nothing can be forbidden.
     can.permission_modes = &[PermissionMode::Default, PermissionMode::Bypass];
     can.prompt_on_stdin = true;
     can.text_deltas = true;
     can.final_text = true;
-    // What it does is not told at all, so that all of it may have changed something.
+    // Its tool calls are not reported, so any of them may have changed something.
     can.announces_tools = false;
     // Whether the program reads files that a prompt names is not known.
     can.file_mentions = true;

@@ -1,7 +1,7 @@
 //! Any program that prints text, as an agent.
 //!
 //! [`TextCommand`] is a provider made of a command: its standard output is the answer, its exit code is
-//! the end. [`CommandRuntime`] runs it and tells which files of a git work tree have changed.
+//! the end. [`CommandRuntime`] runs it and reports which files of a git work tree have changed.
 //! What the program's text says beside the answer is read by patterns ([`CommandSettings`]).
 #![warn(missing_docs)]
 

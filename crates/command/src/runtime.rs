@@ -10,10 +10,10 @@ use teamster_core::{
 
 use crate::changes::WorkTree;
 
-/// A runtime whose runs tell at their end which files of a git work tree have changed: a `file_change` for
+/// A runtime whose runs report at their end which files of a git work tree have changed: a `file_change` for
 /// each, found by `git status` before and after.
 ///
-/// What other programs change meanwhile is told too.
+/// Changes by other programs meanwhile are reported too.
 ///
 /// ```no_run
 /// use teamster_command::{CommandRuntime, TextCommand};

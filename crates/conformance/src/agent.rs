@@ -93,7 +93,7 @@ impl Agent {
         }
     }
 
-    /// The CLI, if it is one that the mock model is told of.
+    /// The CLI, if the mock model knows it.
     pub(crate) fn cli(&self) -> Option<Cli> {
         match self {
             Self::Cli(cli) => Some(*cli),

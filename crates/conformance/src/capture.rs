@@ -222,7 +222,7 @@ fn write(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<(
         fs::create_dir_all(&to)?;
         for file in [STDOUT, STDERR, RECORD, META] {
             if let Ok(bytes) = fs::read(from.join(file)) {
-                // Made anew, so that it has the mode of a file in a repository.
+                // Created again, so that it has the mode of a file in a repository.
                 fs::write(to.join(file), bytes)?;
             }
         }

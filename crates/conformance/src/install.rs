@@ -192,7 +192,7 @@ pub(crate) fn packages(name: &str, packages: &[String]) -> anyhow::Result<PathBu
 }
 
 fn npm(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
-    // Whether anybody answers at all: npm itself tries each package several times before it says so.
+    // Whether the registry answers at all: npm itself tries each package several times before it says so.
     npm_once(
         folder,
         &["view", package(Cli::Claude), "version", "--fetch-retries=0"],

@@ -102,7 +102,7 @@ fn cli(name: &str) -> Result<Cli, String> {
     })
 }
 
-/// Progress and findings; if nobody reads them, the exit code tells.
+/// Progress and findings; without a reader the exit code has to do.
 fn say(message: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }

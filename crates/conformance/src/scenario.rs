@@ -32,7 +32,7 @@ pub(crate) struct Test {
     /// Arguments for a CLI, by its id.
     #[serde(default)]
     pub(crate) args: BTreeMap<String, Vec<String>>,
-    /// The model that a CLI is told to use in the place of its usual one, by the CLI's id: where it gives
+    /// The model that a CLI is set to use in the place of its usual one, by the CLI's id: where it gives
     /// its tools to some models only.
     #[serde(default)]
     pub(crate) models: BTreeMap<String, String>,
@@ -75,7 +75,7 @@ pub(crate) enum Service {
     /// At the model that plays the script.
     #[default]
     Model,
-    /// At a port on which nobody listens; in a session nobody does so after its first turn.
+    /// At a port without a listener; in a session after its first turn.
     Nobody,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Run {
     /// What the agent may do.
     #[serde(default)]
     pub(crate) permission: Permission,
-    /// How often the CLI itself repeats a request, where it can be told.
+    /// How often the CLI itself repeats a request, where that can be set.
     pub(crate) cli_retries: Option<u32>,
     /// The MCP server `tiny`: arguments of the test server, such as its faults.
     pub(crate) mcp: Option<Vec<String>>,

@@ -122,7 +122,7 @@ fn add_dirs(params: &ExecuteParams, args: &mut Args) {
     }
 }
 
-/// An image, as a file. The CLI tells what it is by the ending of the file's name.
+/// An image, as a file. The CLI takes its type from the file's extension.
 fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
     match &image.source {
         ImageSource::Path(path) => {

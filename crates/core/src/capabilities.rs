@@ -66,7 +66,7 @@ pub struct Capabilities {
     /// a run with a limit of tokens or cost, which could not hold with them, unless `allowed_tools` names
     /// them.
     pub uncounted_tools: &'static [&'static str],
-    /// The stream tells every tool that can change things before it runs, by a `tool_use`.
+    /// The stream emits a `tool_use` before every mutating tool runs.
     ///
     /// If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose
     /// [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be
@@ -75,7 +75,7 @@ pub struct Capabilities {
     /// have been one. And unless `slash_commands` were asked for, whose text may have commands that
     /// are no tools.
     ///
-    /// If not, nobody can tell. It is `false` as soon as one tool that can change things is told late
+    /// If not, that is unknown. It is `false` as soon as one mutating tool is announced late
     /// or never. Which that is, is in `docs/providers/`.
     pub announces_tools: bool,
     /// The CLI runs the calls of an answer only after the whole answer has arrived.
@@ -86,7 +86,7 @@ pub struct Capabilities {
     /// `slash_commands`. Without it being asked for, a prompt is never taken for a command.
     pub slash_commands: bool,
     /// The CLI adds the files that a prompt names with `@` to the request, also those outside the
-    /// working directory, and cannot be told not to: mind this with prompts of strangers.
+    /// working directory, and it cannot be switched off: mind this with prompts of strangers.
     pub file_mentions: bool,
 }
 

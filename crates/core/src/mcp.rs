@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// An MCP server that the agent gets for one run, beside those of the user.
 ///
-/// Its tools may be used without anybody being asked, whatever the permission mode is.
+/// Its tools may be used without a request, whatever the permission mode is.
 ///
 /// ```
 /// use teamster_core::{ExecuteParams, McpServer};

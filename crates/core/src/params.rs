@@ -16,7 +16,7 @@ use crate::{McpDelivery, McpServer};
 ///
 /// A parameter that a provider cannot honour makes the run fail with
 /// [`ErrorCode::InvalidParams`](crate::ErrorCode::InvalidParams) and the parameter's name, before
-/// anything is started; [`Capabilities`](crate::Capabilities) tells beforehand.
+/// anything is started; [`Capabilities`](crate::Capabilities) answers beforehand.
 ///
 /// ```
 /// use teamster_core::{ExecuteParams, PermissionMode};
@@ -75,7 +75,7 @@ pub struct ExecuteParams {
     /// How hard the model shall think, in the CLI's own words.
     #[setters(into)]
     pub effort: Option<String>,
-    /// What the agent may do without being asked; nobody is there to ask.
+    /// What the agent may do; a run has no one to ask.
     pub permission: PermissionMode,
     /// Tools that may be used without asking, in the CLI's own syntax.
     #[setters(skip)]

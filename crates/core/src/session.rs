@@ -1,4 +1,4 @@
-//! Hot sessions: one process, many turns.
+//! Live sessions: one process, many turns.
 
 mod permission;
 
@@ -73,7 +73,7 @@ pub trait AgentSession: Send + Sync {
     /// Says something more to the agent in the turn that is being played.
     fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>>;
 
-    /// Begins anew, with the context empty and a new id. Waits for the turn that is being played.
+    /// Starts a new session in the same process, with an empty context and a new id. Waits for the turn that is being played.
     fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>>;
 
     /// Another model, in the CLI's own names: from the next turn on at the latest, for some CLIs at once.
@@ -82,7 +82,7 @@ pub trait AgentSession: Send + Sync {
     /// Another permission mode: from the next turn on at the latest, for some CLIs at once.
     fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>>;
 
-    /// The oldest turn that the CLI began by itself and that nobody has taken, such as one about work
+    /// The oldest turn that the CLI began by itself and that was not taken yet, such as one about work
     /// in the background that has ended. Only the last few are kept.
     fn unasked(&self) -> Option<EventStream>;
 
@@ -134,7 +134,7 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// A session with these parameters, in which nobody can be asked.
+    /// A session with these parameters, which denies every permission request.
     pub fn new(params: ExecuteParams) -> Self {
         Self {
             params,

@@ -118,7 +118,7 @@ impl EventStream {
         self.seq = seq_after(self.seq, &entry);
         if is_last(&entry) {
             self.done = true;
-            // There may be more that nobody gets.
+            // There may be more, which is dropped.
             self.ready = vec::IntoIter::default();
         }
         Poll::Ready(Some(entry))
@@ -274,22 +274,22 @@ impl AbortHandle {
         self.graceful.cancel();
     }
 
-    /// Whether the run was told to stop.
+    /// Whether the run was asked to stop.
     pub fn is_aborted(&self) -> bool {
         self.graceful.is_cancelled()
     }
 
-    /// A token that is cancelled when the run is told to stop. Cancelling it stops nothing else.
+    /// A token that is cancelled when the run is asked to stop. Cancelling it stops nothing else.
     pub fn token(&self) -> CancellationToken {
         self.graceful.child_token()
     }
 
-    /// Waits until the run is told to stop.
+    /// Waits until the run is asked to stop.
     pub async fn aborted(&self) {
         self.graceful.cancelled().await;
     }
 
-    /// Waits until the run is told to stop by force.
+    /// Waits until the run is asked to stop by force.
     pub async fn killed(&self) {
         self.forced.cancelled().await;
     }

@@ -30,7 +30,7 @@ pub(crate) struct Context {
     pub(crate) mode: PermissionMode,
     pub(crate) tools: ToolContext,
     pub(crate) servers: Servers,
-    /// The servers were started, and the stream was told of the session.
+    /// The servers were started, and the session was announced in the stream.
     begun: bool,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Service {
     pub(crate) needs_key: bool,
     /// The model where none is named.
     pub(crate) usual_model: Option<&'static str>,
-    /// How the names of its models begin, where they tell.
+    /// How the names of its models begin, where that identifies it.
     pub(crate) prefixes: &'static [&'static str],
 }
 

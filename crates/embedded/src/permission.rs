@@ -7,11 +7,11 @@ use teamster_core::{AgentError, PermissionMode, ToolKind};
 /// What makes one command of several, or lets it write: a rule for a command never allows these.
 const SHELL_MARKS: &[char] = &[';', '&', '|', '<', '>', '`', '$', '(', ')', '\n', '\\'];
 
-/// What is decided before anybody is asked.
+/// A decision before any request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Allow,
-    /// Somebody has to be asked.
+    /// A request is needed.
     Ask,
     /// Why not, for the model and a person.
     Deny(String),

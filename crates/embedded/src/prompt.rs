@@ -1,4 +1,4 @@
-//! What the model is told before the conversation.
+//! The model's instructions before the conversation.
 
 use std::fs::File;
 use std::io::Read;

@@ -64,7 +64,7 @@ struct EmbeddedSession(Arc<Inner>);
 struct Inner {
     config: Arc<EmbeddedConfig>,
     can: Arc<Capabilities>,
-    /// Whoever has it plays a turn.
+    /// Its holder plays a turn.
     conversation: AsyncMutex<Option<Context>>,
     state: Mutex<State>,
     steering: Steering,

@@ -48,7 +48,7 @@ impl Dialect for GeminiDialect {
         "Gemini CLI"
     }
 
-    /// The CLI tells the name in the call's id only, and of the arguments a command and those of MCP
+    /// The CLI sends the name in the call's id only, and of the arguments a command and those of MCP
     /// tools.
     fn tool(&mut self, call: &ToolCall) -> Tool {
         let Some(name) = name_in(&call.id) else {
@@ -90,7 +90,7 @@ impl Dialect for GeminiDialect {
         end
     }
 
-    /// The model is told this, and nobody else.
+    /// Only the model gets this.
     fn rejected(&self, tool: &Tool) -> Option<String> {
         Some(format!("Tool \"{}\" was canceled by the user.", tool.name))
     }

@@ -92,7 +92,7 @@ fn environment() -> [(String, String); 3] {
     [
         // Otherwise the program only starts another and ignores signals.
         ("GEMINI_CLI_NO_RELAUNCH", "true"),
-        // Nobody is there to be asked whether the directory is trusted, and without an answer the CLI
+        // A run has no one to ask whether the directory is trusted, and without an answer the CLI
         // does not begin. With the flag for it, the directory's own settings would not be read.
         ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
         ("NO_COLOR", "1"),

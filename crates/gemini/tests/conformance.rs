@@ -38,7 +38,7 @@ fn suite() -> Suite {
         .text("thinking", "After thinking: 42.")
         .text("ansi", "red bell \u{7} cr\r\nlf tab\t.")
         .text("tool_parallel_chunks", "First. Between. After. Read them.")
-        // Nothing in the output tells which part was dropped.
+        // Nothing in the output shows which part was dropped.
         .text("drop_once", "PARTIAL-ONE PARTIAL-TWO FULL-ONE FULL-TWO.")
         .repeats(&["no_finish"])
         .call("tool_id", ToolKind::Execute)

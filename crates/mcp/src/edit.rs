@@ -1,8 +1,8 @@
 //! Entries in and out of the CLIs' own configuration files, with every other byte kept.
 //!
-//! The text is parsed by a crate, which tells what it means and where things are; what changes is then
-//! cut out of the text, or put into it, so that nothing else is written anew. The result is parsed again
-//! and compared before it is given back: a fault here is an error, never a damaged file.
+//! A parser finds meaning and positions; the change is then cut out of the text or spliced into it, so that
+//! every other byte stays. The result is parsed again and compared before it is returned: a fault here is
+//! an error, never a damaged file.
 
 mod json;
 mod node;
@@ -110,7 +110,7 @@ pub fn merge(
 }
 
 /// The text without these entries. An entry of such a name that is no longer the one given was changed
-/// by somebody else and stays; keys that were added inside do not count as such a change. With
+/// by another program and stays; keys that were added inside do not count as such a change. With
 /// `table_too`, the table goes as well if nothing is left in it, not even a comment.
 ///
 /// What [`merge`] has put in is taken out without a trace: the text is what it was, byte for byte

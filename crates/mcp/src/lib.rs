@@ -6,7 +6,7 @@
 //! - [`private_home`]: such a change in a copy of the CLI's home, for CLIs that find their configuration only
 //!   there.
 //!
-//! How each CLI is told about a server is its provider's business; this crate knows no CLI.
+//! How a CLI gets its servers is up to its provider; this crate knows no CLI.
 #![warn(missing_docs)]
 
 pub mod config;

@@ -16,11 +16,11 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use crate::edit::{Clash, merge};
 use carry_back::{Stamp, carry_back};
 
-/// The private home of one run. Whoever made its folder removes it.
+/// The private home of one run. The creator of its folder removes it.
 #[derive(Debug)]
 pub struct Home {
     spec: PrivateHome,
-    /// What the CLI is told.
+    /// The path that the CLI gets.
     path: PathBuf,
     /// The user's folder and ours.
     users: PathBuf,

@@ -15,7 +15,7 @@
 //! let script = "[[turn]]\nparts = [{ text = [\"Hello, \", \"world.\"] }]".parse()?;
 //! let model = MockModel::start(script).await?;
 //!
-//! // The variables, flags and files with which a CLI asks this model and nobody else.
+//! // The variables, flags and files with which a CLI asks this model only.
 //! let pointing = Cli::Claude.point_at(&model.url());
 //! assert!(pointing.env.contains(&("ANTHROPIC_BASE_URL".to_owned(), model.url())));
 //!

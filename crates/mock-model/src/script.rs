@@ -167,7 +167,7 @@ pub enum Part {
     /// Say nothing for so many milliseconds.
     PauseMs(u64),
     /// Say nothing more and leave the connection open. A text before it is left unfinished where a
-    /// protocol tells that from a finished one; so it is with `cut` and `error`.
+    /// protocol shows the difference to a finished one; so it is with `cut` and `error`.
     Stall,
     /// Break the connection. If the answer is not streamed, nothing of it is sent at all.
     Cut,
@@ -250,7 +250,7 @@ pub struct Tokens {
     pub cache_read: u64,
     /// Input written to a cache. Not every protocol has a word for it; then it counts as `input`.
     pub cache_write: u64,
-    /// Reasoning, a part of `output`. Not every protocol tells it.
+    /// Reasoning, a part of `output`. Not every protocol has it.
     pub reasoning: u64,
 }
 

@@ -127,7 +127,7 @@ impl Dialect for OpenCodeDialect {
         self.cost.is_now(usd);
     }
 
-    /// The figures are those of the last step. What the session has cost is told at the end of each turn.
+    /// The figures are those of the last step. What the session has cost is reported at the end of each turn.
     fn figures(&mut self, result: &Value, turn: &TurnSoFar) -> Figures {
         let mut figures = Figures::default();
         let one_step = !turn.used_tools() && turn.messages() <= 1;

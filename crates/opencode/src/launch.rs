@@ -234,7 +234,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
 }
 
 /// Given twice, a flag with one value becomes a list, on which the CLI fails with an error that does
-/// not tell.
+/// not say why.
 fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
     let taken = [
         ("--format", None, true),

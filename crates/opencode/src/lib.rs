@@ -73,7 +73,7 @@ const CAPABILITIES: Capabilities = {
     can.uncounted_tools = &["task"];
     can.live_cost = true;
     can.cost = true;
-    // A call is told with its result, when it has ended.
+    // A call is reported with its result, when it has ended.
     can.announces_tools = false;
     can
 };

@@ -36,7 +36,7 @@ fn suite() -> Suite {
         .text("mid_stream_disconnect", "")
         .text("broken_off_after_a_block", "First block whole again.After.")
         .text("text_after_a_call", "Before tool.After call text.End.")
-        // The first that is told of a tool comes with its result.
+        // The first event of a tool comes with its result.
         .announces(Announces::Nothing)
         .call("tool_shell_ok", ToolKind::Execute)
         .call("edits", ToolKind::Edit)

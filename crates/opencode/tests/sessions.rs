@@ -111,7 +111,7 @@ fn turns_with_tools_a_denial_an_error_and_an_interruption() {
     assert_eq!(mcp, Some((ToolKind::Mcp, Some(tool))));
     assert_eq!(result(&events).total_cost_usd, Some(0.0012));
 
-    // That it was cut off is not told.
+    // That it was cut off is not reported.
     let events = replay.turn("five");
     assert_eq!(result(&events).text, "This answer is cut off beca");
     assert_eq!(result(&events).stop_reason.as_deref(), Some("end_turn"));

@@ -36,7 +36,7 @@ const EFFORTS: [&str; 7] = ["off", "minimal", "low", "medium", "high", "xhigh", 
 const READING: [&str; 4] = ["read", "grep", "find", "ls"];
 /// Those that change files.
 const EDITING: [&str; 2] = ["edit", "write"];
-/// What the CLI offers unless it is told otherwise.
+/// What the CLI offers by default.
 const USUAL: [&str; 4] = ["read", "bash", "edit", "write"];
 
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {

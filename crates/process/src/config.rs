@@ -64,7 +64,7 @@ pub struct RuntimeConfig {
     /// elsewhere it does nothing. Off: it makes a start slower for a large process. What the CLI
     /// itself has started does not end with it; see [`leftovers`](crate::leftovers()).
     pub die_with_parent: bool,
-    /// Who is told at once what the CLI writes beside its events. Unset, nobody: of a run the end of it is
+    /// Live access to a CLI's non-event output (usually stderr). Unset, none: of a run the end of it is
     /// in its result.
     #[serde(skip)]
     pub observer: Option<LineObserver>,

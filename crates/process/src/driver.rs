@@ -242,7 +242,7 @@ impl<R: Reader> Driver<R> {
                     if target == Target::Leader || !self.tree.others_run() {
                         break;
                     }
-                    // Nothing tells us when those end.
+                    // There is no event for their end.
                     wait = earlier(until, Some(Instant::now() + LOOK));
                 }
                 self.round(wait).await;
@@ -408,7 +408,7 @@ impl<R: Reader> Driver<R> {
         } else if self.clock.ended.is_none() {
             self.clock.ended = Some(now);
             if self.reader.used_tools() && !self.keep_background {
-                // What a tool left running may have nothing else that tells whose it is.
+                // What a tool left running may have nothing else that identifies its owner.
                 self.tree.look();
             }
         }

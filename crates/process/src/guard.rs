@@ -55,7 +55,7 @@ impl<D: Decoder + ?Sized> Guarded<D> {
         if self.has_panicked() {
             return None;
         }
-        // The decoder is never used again, so nobody sees the state it was left in. Events are
+        // The decoder is never used again, so its state does not matter. Events are
         // pushed whole.
         let decoder = &mut *self.decoder;
         let result = catch_unwind(AssertUnwindSafe(|| call(decoder)));

@@ -46,7 +46,7 @@ impl ProcessSignal {
 /// A process, by its id and the time at which it started, so that a later process with the same id is not
 /// taken for it.
 ///
-/// Linux tells that time. Elsewhere it is not known, and any process with the id is taken for the one that
+/// Linux has that time. Elsewhere it is not known, and any process with the id is taken for the one that
 /// is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProcessIdentity {
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(ProcessIdentity::of(identity.pid()), None);
         assert_eq!(identity.presence(), Presence::Ended);
         assert_eq!(sleep.0.wait().unwrap().signal(), Some(9));
-        // Nobody is left: no error.
+        // No process is left: no error.
         identity.signal(ProcessSignal::Terminate).unwrap();
         identity.signal_group(ProcessSignal::Terminate).unwrap();
     }

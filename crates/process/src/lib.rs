@@ -25,14 +25,14 @@
 //! **Start.** Nothing happens before the stream is polled; a run that was aborted before is never
 //! started. Processes are started one after the other by a thread of their own, so that runs which are read do
 //! not wait for those that begin. A missing program, a missing directory, a file that is not executable and an argument
-//! that is too large are told apart, before anything runs. The CLI gets a process group of its own.
+//! that is too large are distinguished, before anything runs. The CLI gets a process group of its own.
 //! Its environment is ours (or what [`EnvPolicy`] lets through), then the provider's, then the
 //! caller's. No error message holds a prompt, an argument or the value of a variable.
 //!
 //! **Reading.** Only the byte `\n` ends a line ([`framing`]). A line over
 //! [`max_line_bytes`](RuntimeConfig::max_line_bytes) becomes a notice and reading goes on. The CLI
 //! never waits for the consumer, because some CLIs lose what does not fit in the pipe when they
-//! exit: events that nobody has taken yet are kept in memory, then in an unlinked file, and beyond
+//! exit: events that were not taken yet are kept in memory, then in an unlinked file, and beyond
 //! [`spill_limit_bytes`](RuntimeConfig::spill_limit_bytes) the run ends with
 //! [`OutputLimit`](teamster_core::ErrorCode::OutputLimit). Nothing is dropped.
 //!
@@ -87,8 +87,8 @@
 //!
 //! - each turn has a stream of its own, with the grammar of any run and one `done`; turns wait for each
 //!   other;
-//! - the limits of time hold within a turn, and there is none between two, nor while somebody is asked for
-//!   a permission;
+//! - the limits of time hold within a turn, and there is none between two, nor while a permission
+//!   request waits;
 //! - to abort or drop a turn's stream interrupts the turn. If the CLI cannot, or has not obeyed after
 //!   [`interrupt_grace`](RuntimeConfig::interrupt_grace), its process is stopped. Otherwise what is left of the
 //!   turn's commands gets SIGTERM at its end, and SIGKILL after [`term_grace`](RuntimeConfig::term_grace)
@@ -110,7 +110,7 @@
 //! - `meta.json`, how the CLI was started and how it ended. Values of variables, arguments and settings
 //!   that are called like a credential (`…KEY`, `…TOKEN` and so on) or belong to an MCP server are
 //!   replaced by `…`, wherever they are repeated in it. `version` is
-//!   [`cli_version`](RuntimeConfig::cli_version); whoever learns it later can fill it in.
+//!   [`cli_version`](RuntimeConfig::cli_version); a caller that learns it later can fill it in.
 //!
 //! `cargo xtask replay DIR` in the repository of `teamster` gives the events again, less what the engine
 //! itself says: notices about files, and why it stopped the CLI (`stopped` in `meta.json`). What the

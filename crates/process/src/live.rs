@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// How many runs of this process still have processes of their own, or are ending them. When a run is no
-/// longer counted, nothing of it is alive but what was to be left, also if nobody has read its events.
+/// longer counted, nothing of it is alive but what was to be left, also if its events were not read.
 ///
 /// For a program that has to leave although its output is stuck.
 pub fn live_runs() -> usize {

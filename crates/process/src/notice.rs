@@ -2,7 +2,7 @@
 
 use teamster_core::{AgentEvent, NoticeLevel, NoticeSource};
 
-/// Something to tell the user beside what the CLI says.
+/// A notice for the user beside the CLI's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) level: NoticeLevel,

@@ -1,4 +1,4 @@
-//! Whoever wants to see at once what a CLI writes beside its events.
+//! Live access to a CLI's non-event output (usually stderr).
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::framing::{Frame, LineBuf};
 
-/// The longest line that is told whole, in bytes.
+/// The longest line that is passed on whole, in bytes.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// Is told each line of the stream that carries no events, which is standard error for most CLIs, as it
-/// comes. Also between the turns of a session, where no stream of events could tell it.
+/// A callback for each line of the stream that carries no events, as it comes: standard error for most CLIs.
+/// It is also called between the turns of a session, where no stream of events is read.
 ///
 /// It is called by the task that reads the CLI's output, so it must not wait.
 #[derive(Clone)]

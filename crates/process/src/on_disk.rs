@@ -36,7 +36,7 @@ impl OnDisk {
             || !plan.leased.is_empty()
     }
 
-    /// Makes what the plan asks for, and tells the CLI in the plan where it is. Blocks.
+    /// Makes what the plan asks for, and adds its location to the plan. Blocks.
     pub(crate) fn make(plan: &mut Plan, abort: &AbortHandle) -> Result<Self, AgentError> {
         let mut made = Self::default();
         made.config.look_after(plan, &mut made.notices)?;

@@ -1,4 +1,4 @@
-//! What the caller wants of a run that goes on.
+//! Abort and kill requests for a running process.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,10 +8,10 @@ use teamster_core::AbortHandle;
 
 type Signalled = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What the caller wants.
+/// The requests of the caller.
 pub(crate) struct Orders {
     handle: AbortHandle,
-    /// Whom the next order wakes.
+    /// The task that the next request wakes.
     waker: Option<Waker>,
     abort: Option<Signalled>,
     kill: Option<Signalled>,

@@ -141,7 +141,7 @@ impl SessionPool {
         }
     }
 
-    /// Takes the session of this key out of the pool. Its process ends when nobody holds it any more.
+    /// Takes the session of this key out of the pool. Its process ends when its last handle is dropped.
     pub fn remove(&self, key: &str) -> Option<Arc<dyn AgentSession>> {
         let entry = self.entries().sessions.remove(key)?;
         Some(entry.session)

@@ -1,4 +1,4 @@
-//! Between the task that reads the CLI and whoever reads the stream.
+//! The queue between the task that reads the CLI and the stream's consumer.
 //!
 //! The reading task never waits: what the consumer has not taken yet is kept in memory up to a
 //! limit, and beyond that on disk. Nothing is dropped. Both sides move whole batches, so there is
@@ -186,7 +186,7 @@ impl State {
         }
     }
 
-    /// What is on disk cannot be read back. That must be told: by the run, which then ends, or by
+    /// What is on disk cannot be read back. That must be reported: by the run, which then ends, or by
     /// ourselves if it is over.
     fn lose_spilled(&mut self, error: &std::io::Error, batch: &mut Vec<LogEntry>) {
         let error = AgentError::new(

@@ -151,7 +151,7 @@ fn read(
         let long = !whole && bytes == LARGEST_LINE;
         if long {
             bytes += rest.skip_until(b'\n').unwrap_or(0) as u64;
-            // If it ends with the file, the next time tells.
+            // If it ends with the file, the next read shows it.
             whole = *offset + bytes < length;
         }
         if !whole && !gone {

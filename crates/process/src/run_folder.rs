@@ -1,7 +1,7 @@
 //! The folder that holds the private files of a run, and the folders of runs that were killed.
 //!
 //! Its owner keeps a file in it locked. The system drops that lock when the owner dies, however it
-//! dies, so a folder whose file can be locked belongs to nobody; no process id is looked at.
+//! dies, so a folder whose file can be locked has no owner; no process id is looked at.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use nix::unistd::geteuid;
 const PREFIX: &str = "teamster-run-";
 /// The file in each that its owner keeps locked.
 const OWNER: &str = "owner";
-/// How often a folder is made anew that somebody takes for a dead one before it is locked.
+/// How often a folder is created again that another process removed before it was locked.
 const TRIES: u32 = 100;
 /// How often a folder is emptied into which something is still being written.
 const REMOVALS: u32 = 3;
@@ -47,7 +47,7 @@ impl RunFolder {
         ))
     }
 
-    /// `None` if somebody swept it away before it was locked.
+    /// `None` if another process removed it before it was locked.
     fn make(temporary: &Path) -> io::Result<Option<Self>> {
         let folder = tempfile::Builder::new()
             .prefix(PREFIX)
@@ -58,7 +58,7 @@ impl RunFolder {
             result => result?,
         };
         match owner.try_lock() {
-            // A file system without locks: nobody else can lock it either and take it for dead.
+            // A file system without locks: no other process can lock it either and take it for dead.
             Ok(()) | Err(TryLockError::Error(_)) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
         }
@@ -91,7 +91,7 @@ impl Drop for RunFolder {
                 return;
             }
         }
-        // What a process that we were told to spare still writes there is left to the next sweep.
+        // Files that a spared process still writes there are left to the next sweep.
     }
 }
 
@@ -140,7 +140,7 @@ fn remove_if_dead(folder: &Path) -> io::Result<bool> {
         .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
         .open(folder.join(OWNER));
     let owner = match owner {
-        // Somebody died before it was made, or after it was removed; or makes it at this moment,
+        // Its owner died before it was made, or after it was removed; or makes it at this moment,
         // and will make another folder.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return fs::remove_dir(folder).map(|()| true);
@@ -154,7 +154,7 @@ fn remove_if_dead(folder: &Path) -> io::Result<bool> {
     remove(folder).map(|()| true)
 }
 
-/// Removes a folder. The file that tells whose it is goes last, so that who dies on the way leaves
+/// Removes a folder. The file that identifies its owner goes last, so that a process that dies on the way leaves
 /// what the next sweep finds. Follows no links.
 fn remove(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {

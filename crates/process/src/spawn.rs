@@ -103,7 +103,7 @@ fn start(command: &mut Command, handle: &Handle) -> io::Result<Child> {
     let _context = handle.enter();
     for _ in 1..TRIES {
         match command.spawn() {
-            // Somebody has the program open for writing: an update that is about to end, or a
+            // Another process has the program open for writing: an update that is about to end, or a
             // process that was forked while this was so and has not become its program yet.
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
                 std::thread::sleep(PAUSE);

@@ -31,7 +31,7 @@ use crate::stop::{Tree, ladder};
 use crate::trace::{in_span, trace};
 use crate::watchdog::{Alarm, Limits};
 
-/// How long a process may live after the end of its output, if nobody knows better.
+/// How long a process may live after the end of its output, by default.
 const EXIT_GRACE: Duration = Duration::from_secs(3);
 
 /// A process that was not started.

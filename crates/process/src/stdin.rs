@@ -49,13 +49,13 @@ impl StdinWriter {
         self.hold = false;
     }
 
-    /// Ready when it is to be closed: all was taken and nothing holds it open, or nobody reads.
+    /// Ready when it is to be closed: all was taken and nothing holds it open, or its reader is gone.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.written < self.bytes.len() {
             let rest = &self.bytes[self.written..];
             match Pin::new(&mut self.pipe).poll_write(cx, rest) {
                 Poll::Ready(Ok(count @ 1..)) => self.written += count,
-                // A CLI that does not want its input may know what it does; its output will tell.
+                // A CLI that does not want its input may know what it does; its output will show it.
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => return Poll::Pending,
             }

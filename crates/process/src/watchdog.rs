@@ -100,7 +100,7 @@ pub(crate) fn deadline(start: Instant, limit: Duration) -> Option<Instant> {
 
 /// A timer whose deadline moves often and is seldom reached.
 ///
-/// To move it later only stores the new time: the timer wheel is told when the old time has come.
+/// To move it later only stores the new time: the timer wheel is updated when the old time has come.
 #[pin_project]
 pub(crate) struct Alarm {
     #[pin]

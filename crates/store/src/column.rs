@@ -79,7 +79,7 @@ pub fn check_run_id(run_id: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A text of somebody else's as it can be shown: a terminal obeys control characters.
+/// Escapes control characters of a foreign text, because a terminal obeys them.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);

@@ -6,9 +6,9 @@ use sqlx::migrate::MigrateError;
 
 use crate::column::printable;
 
-/// Why the store could not do something.
+/// An error of the store.
 ///
-/// No message has a password in it: of a server's URL only host, port and database are told.
+/// No message has a password in it: of a server's URL it has only host, port and database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -191,7 +191,7 @@ pub(crate) fn explain_migration(error: &MigrateError) -> String {
     }
 }
 
-/// Whether somebody else has locked a file of SQLite.
+/// Whether another process has locked the SQLite file.
 pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(database) = error else {
         return false;

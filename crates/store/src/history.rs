@@ -22,7 +22,7 @@ const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, convers
     error_message, error_retryable, error, attempts, attempt_log, host, process_space, pid, process_start, \
     heartbeat_at";
 
-/// How many ids an error tells.
+/// How many ids an error lists.
 const CANDIDATES: usize = 5;
 
 impl Store {
@@ -64,7 +64,7 @@ impl Store {
         }
     }
 
-    /// Say that a run is still going on. Tells whether it is one that could be.
+    /// Records that a run is still going on. Returns whether such a run exists.
     ///
     /// A run that was taken for interrupted, because its machine slept for example, is running again.
     ///
@@ -81,7 +81,7 @@ impl Store {
         Ok(self.execute("keep a run alive", query).await? > 0)
     }
 
-    /// Write down the session in which a run works. Tells whether the run is going on.
+    /// Records the session of a run. Returns whether the run is going on.
     ///
     /// # Errors
     ///
@@ -278,10 +278,9 @@ impl Store {
         self.now().saturating_sub(millis(LOST_AFTER))
     }
 
-    /// Write down of every run that was interrupted that it was, and when it was last heard of. Tells how
-    /// many these are.
+    /// Records every interrupted run as such, with the time of its last heartbeat. Returns how many there were.
     ///
-    /// Nobody has to: they are shown so anyhow.
+    /// This is optional: they are shown as interrupted anyway.
     ///
     /// # Errors
     ///
@@ -309,8 +308,8 @@ impl Store {
         Ok(marked)
     }
 
-    /// Forget the runs that ended before this time, in milliseconds since the Unix epoch, and those that
-    /// were interrupted before it. Tells how many. A run whose process is seen to be there stays.
+    /// Deletes the runs that ended or were interrupted before this time, in milliseconds since the Unix epoch.
+    /// Returns how many. A run whose process is alive stays.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Which process writes a run, and whether it is still there.
 //!
 //! On Linux that is known for the processes of this machine since its start, and is certain; elsewhere only
-//! the heartbeat tells.
+//! the heartbeat shows it.
 
 pub(crate) use teamster_process::Presence;
 use teamster_process::{ProcessIdentity, process_space};

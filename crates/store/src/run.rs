@@ -19,7 +19,7 @@ pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// database must not differ by more than the difference to [`HEARTBEAT`].
 pub const LOST_AFTER: Duration = Duration::from_mins(1);
 
-/// The hash by which equal prompts can be told: SHA-256 of the text, in hexadecimal. The prompt itself is
+/// A hash that identifies equal prompts: SHA-256 of the text, in hexadecimal. The prompt itself is
 /// never stored.
 ///
 /// ```
@@ -102,7 +102,7 @@ pub enum RunState {
     Error,
     /// The caller stopped it.
     Aborted,
-    /// It has begun, and whoever had it in hand is gone: killed, crashed, switched off.
+    /// It has begun, and its process is gone: killed, crashed or switched off.
     Interrupted,
     /// What only a newer version of this program knows.
     #[serde(untagged)]

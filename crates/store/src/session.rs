@@ -126,7 +126,7 @@ impl Store {
         Ok(found.into_iter().next())
     }
 
-    /// Keep the session of a conversation, in place of what was kept before. Its time starts anew.
+    /// Keep the session of a conversation, in place of what was kept before. Its expiry starts over.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl Store {
         self.execute("keep a session", query).await.map(drop)
     }
 
-    /// Forget the session of a conversation. Tells whether there was one.
+    /// Forgets the session of a conversation. Returns whether there was one.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl Store {
         Ok(removed > 0)
     }
 
-    /// Forget all sessions that have expired. Tells how many.
+    /// Forgets all expired sessions. Returns how many.
     ///
     /// # Errors
     ///

@@ -44,7 +44,7 @@
 //! runs (`store`). `usage` adds accounting of tokens and cost from what the CLIs leave on disk (`usage`),
 //! `loop` the long-running agent loop and its supervisor (`agent_loop`). `mcp-files`, which three of the
 //! providers turn on, reads the `mcpServers` JSON that users have and changes the CLIs' own configuration files
-//! (`mcp`). `doctor` tells which CLIs are on this machine and whether they can be used (`doctor`), `mcp-probe`
+//! (`mcp`). `doctor` reports which CLIs are on this machine and whether they can be used (`doctor`), `mcp-probe`
 //! starts MCP servers to see whether they work (`mcp_probe`), and `acp-probe` agents of the Agent Client Protocol
 //! (`acp_probe`). `schema` adds JSON Schemas of the wire types,
 //! `tracing` spans and events of runs.

@@ -42,7 +42,7 @@ impl Providers {
             AdapterKind::Cold => Box::new(ColdAdapter::new(self.runtime(runtime, config)?, params)),
             _ => {
                 let mut options = SessionOptions::new(params);
-                // Nobody is there to be asked.
+                // A loop has no one to ask.
                 options.permissions = PermissionPolicy::Allow;
                 Box::new(HotAdapter::new(
                     self.session_runtime(runtime, config)?,

@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_millis(1500);
 const DRAIN: Duration = Duration::from_millis(300);
 /// A line that is longer is no message.
 const LONGEST_LINE: u64 = 16 * 1024 * 1024;
-/// How much of the end of stderr is kept, and how many lines of it are told.
+/// How much of the end of stderr is kept, and how many lines of it are shown.
 const STDERR_BYTES: usize = 16 * 1024;
 const STDERR_LINES: usize = 5;
 /// A server that lists more tools than this does not come to an end.
@@ -174,7 +174,7 @@ pub async fn probe(server: &McpServer, options: &ProbeOptions) -> Probed {
     let said = Arc::new(Mutex::new(Vec::new()));
     let mut stderr = tokio::spawn(keep_end(stderr, Arc::clone(&said)));
     let garbage = Arc::new(Mutex::new(None));
-    // What is no message is sorted out before the client sees it: that tells nobody of it.
+    // Lines that are no message are filtered before the client, which would drop them silently.
     let (messages, to_client) = tokio::io::duplex(64 * 1024);
     let reading = tokio::spawn(sort_out(stdout, to_client, Arc::clone(&garbage)));
 

@@ -5,7 +5,7 @@
 //! - [`fake_agent`]: a program that pretends to be such a CLI and misbehaves on command: half
 //!   lines, floods, ignored signals, children that outlive it and hold its pipes, lost output.
 //! - [`stand_in`]: the same program in the place of an agent in a loop, by a plan and by chance.
-//! - [`mcp_server`]: a small MCP server with tools that succeed, fail, wait and tell, and with faults.
+//! - [`mcp_server`]: a small MCP server with tools that succeed, fail and wait, and with faults.
 //! - [`proc`]: whether a process is gone, and waiting until something is so, without fixed sleeps.
 //! - [`fixture`]: recorded runs of real CLIs, as folders.
 //! - [`replay`]: such a run, taken through the code that a live run goes through.

@@ -38,10 +38,10 @@
 //! # Time
 //!
 //! Delays are Tokio's: a test with `#[tokio::test(start_paused = true)]` (feature `test-util` of tokio)
-//! plays an hour in no time, and [`Received::started`] tells exactly how long was waited between two runs.
+//! plays an hour in no time, and [`Received::started`] shows exactly how long the pause between two runs was.
 //! A script without a delay needs no Tokio runtime.
 //!
-//! A run is played as it is read: while nobody polls the stream, a delay neither begins nor is noticed to
+//! A run is played as it is read: while the stream is not polled, a delay neither begins nor is noticed to
 //! have passed. A real CLI goes on without its reader.
 
 mod play;
@@ -152,7 +152,7 @@ impl MockRuntime {
     }
 
     /// With a function that makes the scripts of the runs for which none waits, from what they are
-    /// asked: for runs that start at once, in an order that nobody knows.
+    /// asked: for runs that start at once, in an unknown order.
     ///
     /// ```
     /// # use teamster_testkit::mock_runtime::{MockRuntime, Script};
@@ -283,7 +283,7 @@ impl AgentRuntime for MockRuntime {
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
-        // Nobody can be asked in a run.
+        // A run has no one to ask.
         self.play(params, PermissionPolicy::Deny)
     }
 }

@@ -16,7 +16,7 @@ const POLL: Duration = Duration::from_millis(2);
 /// Whether the process runs.
 ///
 /// A zombie counts as gone: it holds no pipe, uses no memory and only waits for its parent to ask
-/// how it ended. Where `/proc` does not exist a zombie cannot be told apart and counts as alive.
+/// how it ended. Where `/proc` does not exist a zombie cannot be distinguished and counts as alive.
 pub fn is_alive(pid: u32) -> bool {
     ProcessIdentity::of(pid).is_some()
 }
@@ -113,7 +113,7 @@ mod tests {
     fn a_zombie_is_gone() {
         let mut child = Command::new("true").spawn().unwrap();
         assert!(wait_gone(child.id(), Duration::from_secs(10)));
-        // Nobody has waited for it yet.
+        // It is not reaped yet.
         assert!(child.wait().unwrap().success());
     }
 

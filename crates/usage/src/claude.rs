@@ -111,7 +111,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
 struct Reader {
     /// The session that the file's path names.
     file_session: Option<String>,
-    /// The first time that the file tells, if it was read from its start. What is older is a copy.
+    /// The first time in the file, if it was read from its start. What is older is a copy.
     began: Option<Timestamp>,
     /// Whether the first time is still to come.
     beginning: bool,
@@ -272,7 +272,7 @@ impl Reader {
             if figures.is_zero() {
                 return Some(());
             }
-            // Only the time of a line tells a copy from another session's request that looks the same.
+            // Only the time of a line distinguishes a copy from another session's request that looks the same.
             let time = entry.timestamp.as_deref().unwrap_or_default();
             let line = Key::of(Provider::Claude, &["line", id, time, &figures.input()]);
             if record.copied {

@@ -5,7 +5,7 @@
 //! versions a `token_usage_record` before it. So a `token_count` counts only if its total is a new one, and
 //! it is not the one of a record: after a process that was killed between the two, the totals of both are
 //! no longer the same. A resumed thread goes on in its file. A fork's file refers to the history before it, or in older versions
-//! begins with a copy of it that has new times. What is copied is known by the turn, whose id tells that
+//! begins with a copy of it that has new times. What is copied is known by the turn, whose id shows that
 //! it is older than the thread.
 
 mod wire;
@@ -64,7 +64,7 @@ fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
             })
         });
     }
-    // The CLI compresses rollouts that nobody has used for a week, where its feature
+    // The CLI compresses rollouts that were not used for a week, where its feature
     // `local_thread_store_compression` is switched on. While such a thread is taken up again, both are there.
     let twice = found.found.extract_if(before.., |source| {
         !is_jsonl(&source.path) && source.path.with_extension("").exists()
@@ -94,7 +94,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
 struct Reader<'a> {
     /// The session that is looked for; another one's file is left alone.
     only: Option<&'a str>,
-    /// The thread that the file's name tells.
+    /// The thread in the file's name.
     named: Option<String>,
     /// The thread that the file is of, with the time of its first line.
     thread: Option<(String, Timestamp)>,
@@ -121,7 +121,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A reader for a file. Its name tells the thread, which matters where reading does not begin at
+    /// A reader for a file. Its name has the thread, which matters where reading does not begin at
     /// the start.
     fn of_file(path: &Path) -> Self {
         let name = path.file_stem().and_then(|name| name.to_str());

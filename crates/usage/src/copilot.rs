@@ -1,10 +1,10 @@
 //! Copilot's sessions: `session-state/<session>/events.jsonl`.
 //!
-//! A `session.usage_record` tells of each request, sub-agents' too, as soon as it is made. At the end of a
-//! process a `session.shutdown` tells sums: over the session's life, as the line with which the process
+//! A `session.usage_record` reports each request, sub-agents' too, as soon as it is made. At the end of a
+//! process a `session.shutdown` reports sums: over the session's life, as the line with which the process
 //! resumed it shows, or up to version 1.0.65 over the process's. Versions up to 1.0.92 or so write no
 //! records. Of them, what a process used is the sum, or its difference to the one before; and if such a
-//! process is killed, nobody knows what it used.
+//! process is killed, its usage is unknown.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -223,7 +223,7 @@ struct Known {
 impl Known {
     /// What is new in a total, if all that was known can be in it.
     fn new_in(&self, total: &Self) -> Option<Self> {
-        // What the new sum does not tell says nothing about whether it goes on from the old one.
+        // A figure that is missing in the new sum says nothing about whether it goes on from the old one.
         let within =
             |(old, new): (Option<u64>, Option<u64>)| new.is_none_or(|new| old.unwrap_or(0) <= new);
         let [old, new] = [self.tokens.figures(), total.tokens.figures()];
@@ -278,7 +278,7 @@ struct Reader {
     known: HashMap<String, Known>,
     /// Whether the process asked a model.
     asked: bool,
-    /// Whether the process told of a request.
+    /// Whether the process reported a request.
     recorded: bool,
     /// Whether a process ended without a figure of what it used.
     without_figures: bool,
@@ -313,7 +313,7 @@ impl Reader {
         self.end_of_process();
         let begun: Begun<'_> = serde_json::from_str(data.get()).ok()?;
         if !begun.has_limits {
-            // Its sums begin anew.
+            // Its sums start over.
             self.known.clear();
         }
         if let Some(session) = begun.session_id {
@@ -380,13 +380,13 @@ impl Reader {
                     premium: total.premium - known.premium,
                     ..Known::default()
                 },
-                // It began anew.
+                // It started over.
                 None => total,
             };
             if !new.is_nothing() {
                 let mut record = self.record(entry, &model, new.tokens)?;
                 if !new.has_tokens() {
-                    // Only premium requests that the records of the requests did not tell.
+                    // Only premium requests that the records of the requests did not have.
                     record.usage = Usage::default();
                 }
                 record.key =
@@ -396,7 +396,7 @@ impl Reader {
                 record.sum = new.requests != 1;
                 sink.record(record);
             }
-            // Only of a sum that goes on are the figures that it does not tell those before it.
+            // Only of a sum that goes on are missing figures those before it.
             let tokens = if goes_on {
                 total.tokens.with(known.tokens, Option::or)
             } else {

@@ -275,7 +275,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes a message if it has figures. False if it cannot be told whose they are.
+    /// Takes a message if it has figures. False if their owner is unknown.
     fn message(&mut self, message: Message<'_>, sink: &mut Sink<'_>) -> bool {
         let Some(tokens) = message.tokens else {
             return true;

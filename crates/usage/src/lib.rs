@@ -1,7 +1,7 @@
 //! Token and cost accounting from what coding-agent CLIs leave on disk.
 //!
 //! [`Scan`] reads the files of all CLIs, in parallel and line by line, and gives [`Accounts`]: what was
-//! used, by day, model, agent, session or provider. [`TickMeter`] tells what a session has used since a
+//! used, by day, model, agent, session or provider. [`TickMeter`] returns what a session has used since a
 //! mark. Costs are what the CLIs' own files report, and beside them an estimate from a dated table
 //! ([`prices`]). What is counted and how is in `docs/usage.md`.
 //!

@@ -31,7 +31,7 @@ pub struct ModelTick {
     pub premium_requests: Option<f64>,
 }
 
-/// Tells what a session has used since a mark: what a tick of an agent used.
+/// Measures what a session has used since a mark, such as the start of an agent's tick.
 ///
 /// Only the files of that session and of its sub-agents are read that have changed since the mark: of Claude
 /// and Codex what was written after it, of the others the whole file.

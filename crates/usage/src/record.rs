@@ -8,7 +8,7 @@ use teamster_core::Usage;
 
 use crate::Provider;
 
-/// What a request is known by, wherever it is told: a hash of its ids.
+/// The identity of a request in all files: a hash of its ids.
 ///
 /// Two requests of a million are taken for one with a probability of 3 in 100 million.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

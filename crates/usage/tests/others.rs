@@ -219,7 +219,7 @@ proptest! {
                 continue;
             }
             let expected: u64 = truth(known).values().map(|sum| sum.0).sum();
-            // A line may fall out, and a sum at the end of a Copilot session then tells of it again.
+            // A line may fall out, and a sum at the end of a Copilot session then reports it again.
             prop_assert!(requests <= expected, "{requests} of {expected}");
         }
     }

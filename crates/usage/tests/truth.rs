@@ -82,7 +82,7 @@ fn claude_comes_to_what_was_used() {
 /// new one.
 const OTHER_MODEL: &str = "fork_other_model";
 
-/// A version that does not tell what was written to the cache: it is input like any other.
+/// A version that does not report what was written to the cache: it is input like any other.
 const NO_CACHE_WRITES: &str = "0.144.6";
 
 #[test]
@@ -157,7 +157,7 @@ fn claude_reports_what_its_sessions_cost() {
     assert!(compared >= 15, "{compared}");
 }
 
-/// A fork of a session whose file is gone: nothing tells what of the sum is its own.
+/// A fork of a session whose file is gone: its own part of the sum is unknown.
 #[test]
 fn a_forks_sum_does_not_count_without_its_parents() {
     let home = data().join("claude/2.1.330/fork/home");

@@ -50,7 +50,7 @@ impl AcpProtocol {
                 }
                 Err(error) => self.exchange.settle(id, Err(error)),
             },
-            // The end of its input is all that the agent is told; and what is new to us nobody promised.
+            // The agent only sees the end of its input; unknown orders are ignored.
             _ => {}
         }
     }

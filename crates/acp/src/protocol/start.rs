@@ -36,7 +36,7 @@ pub(super) enum Opening {
     Fork,
 }
 
-/// What is told to a session before its first turn.
+/// What is sent to a session before its first turn.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Model(String),
@@ -313,7 +313,7 @@ impl AcpProtocol {
         self.advance(out);
     }
 
-    /// The answer to an order to begin anew.
+    /// The answer to an order to clear.
     pub(super) fn cleared(
         &mut self,
         order: teamster_core::provider::OrderId,

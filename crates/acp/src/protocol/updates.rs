@@ -97,7 +97,7 @@ impl AcpProtocol {
         }
     }
 
-    /// Whether the agent tells again what was in the session before.
+    /// Whether the agent repeats what was in the session before.
     fn is_replay(&self) -> bool {
         self.playing.is_none() && self.stage != Stage::Ready
     }

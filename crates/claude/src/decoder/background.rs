@@ -13,11 +13,11 @@ pub(super) struct Background {
     /// Open tasks, by their id.
     tasks: HashMap<String, Task>,
     in_turn: bool,
-    /// A task has reported since the last turn: the CLI begins another turn to tell the model.
+    /// A task has reported since the last turn: the CLI begins another turn to inform the model.
     reported: bool,
     /// Agents that the main agent started in the background.
     launched: HashSet<String>,
-    /// Those that have ended, and of which the model has not been told. In order.
+    /// Those that have ended, and that the model does not know of yet. In order.
     untold: Vec<Ended>,
 }
 
@@ -73,7 +73,7 @@ impl Background {
         self.in_turn
     }
 
-    /// Whether agents are at work, or one has ended and the model will be told in a turn to come.
+    /// Whether agents are at work, or one has ended and the model will learn of it in a turn to come.
     pub(super) fn agents_at_work(&self) -> bool {
         !self.untold.is_empty() || self.tasks.values().any(|task| *task == Task::Agent)
     }
@@ -122,7 +122,7 @@ impl Background {
         }
     }
 
-    /// `task_updated`, which also tells that a task was killed.
+    /// `task_updated`, which also reports that a task was killed.
     pub(super) fn updated(&mut self, line: &SystemLine<'_>) {
         let status = line.patch.as_ref().and_then(|p| p.status.as_deref());
         if let (Some(task), Some("killed")) = (line.task_id.as_deref(), status) {
@@ -137,7 +137,7 @@ impl Background {
         self.reported |= was_known && !self.in_turn && !stopped;
     }
 
-    /// A message in the user's name, which may tell the model of a task that has ended.
+    /// A message in the user's name, which may inform the model of a task that has ended.
     pub(super) fn message(&mut self, text: &str) {
         if !text.starts_with("<task-notification>") {
             return;

@@ -194,7 +194,7 @@ impl ClaudeDecoder {
                         }
                         self.tool_result(lane, block, line.tool_use_result, out);
                     } else if let Some(text) = block.text {
-                        // What the CLI tells the model by itself; a sub-agent's is its task.
+                        // What the CLI sends to the model by itself; a sub-agent's is its task.
                         if !sub_agent {
                             let text = excerpt(&text, NOTICE_BYTES);
                             out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);

@@ -38,7 +38,7 @@ pub(super) struct Turns {
     unbooked: bool,
     /// Running totals at the end of the last turn.
     total: Totals,
-    /// Totals from before the CLI began to count anew.
+    /// Totals from before the CLI's count started over.
     carried: Totals,
     /// Where the turn that is being played began.
     before: Before,

@@ -46,7 +46,7 @@ impl Evidence<'_> {
         if let Some(kind) = self.api_error.and_then(kind_of_api_error) {
             return kind;
         }
-        // One status or word has several meanings; the text tells them apart.
+        // One status or word has several meanings; the text distinguishes them.
         if let Some(kind) = kind_of_text(self.text) {
             return kind;
         }

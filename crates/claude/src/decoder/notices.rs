@@ -36,7 +36,7 @@ fn text(subtype: &str, line: &SystemLine<'_>) -> Option<String> {
         "informational" | "away_summary" | "permission_retry" | "scheduled_task_fire" => {
             or_empty(&line.content)
         }
-        // That it refused is told by the result; why, only here.
+        // The result reports that it refused; the reason is only here.
         "model_refusal_no_fallback" => or_empty(&line.api_refusal_explanation),
         "vcs_state_changed" => {
             let branch = line.branch.as_deref();

@@ -28,7 +28,7 @@ pub(super) struct Tools {
     failures: HashMap<Id, String>,
 }
 
-/// What the structured part of a result tells.
+/// The structured part of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Details {
     /// That a file was written; which, as its call says.
@@ -61,7 +61,7 @@ impl Tools {
         self.open.insert(id.clone(), details);
     }
 
-    /// A call ended. What it did, if the structured part of its result tells.
+    /// A call ended. What it did, if the structured part of its result has it.
     pub(super) fn ended(
         &mut self,
         id: &Id,
@@ -111,7 +111,7 @@ impl Tools {
         )))
     }
 
-    /// Why a call failed, as the model was told.
+    /// Why a call failed, in the words that the model got.
     pub(super) fn failure(&mut self, id: &Id) -> Option<String> {
         self.failures.remove(id)
     }
@@ -136,7 +136,7 @@ impl Tools {
 }
 
 /// A file that was written. Of a sub-agent's call the CLI prints no structured result, so what it wrote
-/// is in its input, and whether that is new in what the model was told.
+/// is in its input, and whether that is new in what the model got.
 fn file_change(
     id: &Id,
     path: Option<String>,

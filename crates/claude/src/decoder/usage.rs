@@ -83,7 +83,7 @@ impl Totals {
             && figures(self.usage, other.usage).all(|(this, other)| this <= other)
     }
 
-    /// Totals only grow, unless the CLI began to count anew.
+    /// Totals only grow, unless the CLI's count started over.
     pub(super) fn is_less_than(self, other: Self) -> bool {
         self.cost < other.cost || figures(self.usage, other.usage).any(|(this, other)| this < other)
     }

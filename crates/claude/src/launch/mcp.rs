@@ -123,7 +123,7 @@ fn entry(server: &McpServer) -> Value {
         _ => json!({}),
     };
     // The CLI waits for such a server only; the others may come after the model was asked, and their
-    // calls fail until then (measured). It also tells the model of all their tools at once.
+    // calls fail until then (measured). The model then also gets all their tools at once.
     entry["alwaysLoad"] = json!(true);
     if let Some(limit) = server.tool_timeout {
         entry["timeout"] = json!(limit.as_millis().min(LONGEST_TOOL_TIMEOUT_MS) as u64);

@@ -5,8 +5,8 @@ use teamster_core::{AgentError, PermissionPolicy, SessionOptions};
 
 use super::{check, flags, started};
 
-/// A tool with which the model asks the user to choose an answer. The CLI has it only where somebody can
-/// be asked for permission; but a permission is no answer.
+/// A tool with which the model asks the user to choose an answer. The CLI has it only where permission requests
+/// are answered; but a permission is no answer.
 const QUESTIONS: &str = "AskUserQuestion";
 
 /// Makes the CLI print `session_state_changed`.

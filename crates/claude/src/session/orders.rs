@@ -7,7 +7,7 @@ use teamster_core::{AgentError, AgentEvent, PermissionAnswer, PermissionMode, Tu
 use super::{ClaudeSession, Clearing, Interrupt, Playing, Question, Request, Waiting, wire};
 use crate::launch::{content, not_a_command};
 
-/// What the agent is told of a denial for which there is no reason.
+/// The reason that the agent gets for a denial without one.
 const DENIED: &str = "The user did not allow this.";
 
 impl ClaudeSession {

@@ -84,7 +84,7 @@ impl Stage {
             .stderr(Stdio::null())
             .kill_on_drop(true);
         match cli {
-            // As root it allows everything only where it is told that nothing can be broken.
+            // As root it allows everything only with a variable that says that nothing can be broken.
             Cli::Claude => command.env("IS_SANDBOX", "1"),
             Cli::Copilot => command.env(COPILOT_PACKAGES, bench.copilot_packages()),
             _ => &mut command,

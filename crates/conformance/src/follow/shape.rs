@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Fields whose value tells what a line, or a part of it, is.
+/// Fields whose value is the type of a line, or of a part of it.
 const KINDS: [&str; 3] = ["type", "subtype", "status"];
 /// What is inside these is free: the input of tools, and what they give.
 const FREE: [&str; 6] = [

@@ -5,7 +5,7 @@ use teamster_mock_model::{Cli, ErrorKind, HttpError, Part, Pointing, Turn};
 
 use super::answers::only;
 
-/// How often the CLI itself asks again, where it can be told so.
+/// How often the CLI itself asks again, where that can be set.
 pub(crate) const CLI_RETRIES: u32 = 0;
 
 /// Has a CLI give up after one request, where only a file of settings says so.
@@ -39,9 +39,9 @@ pub(crate) fn passing(cli: Cli) -> Turn {
             1,
             Turn::new(vec![Part::Text("This will be cut".into()), Part::Cut]),
         ),
-        // It asks six times, whatever it is told, and waits as long as the service says.
+        // It asks six times, whatever is set, and waits as long as the service says.
         Cli::OpenCode => only(OPENCODE_REQUESTS, server(Some(("retry-after-ms", "10")))),
-        // It is told to ask once (`cli_retries`).
+        // It is set to ask once (`cli_retries`).
         _ => only(1, server(None)),
     }
 }
@@ -64,7 +64,7 @@ pub(crate) fn rate_limit(cli: Cli, attempts: u32) -> Turn {
     turn
 }
 
-/// How long the run is told to wait after [`rate_limit`], in milliseconds.
+/// How long the service asks to wait after [`rate_limit`], in milliseconds.
 pub(crate) fn told_wait(cli: Cli) -> Option<u64> {
     match cli {
         Cli::OpenCode => Some(300),

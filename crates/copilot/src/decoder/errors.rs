@@ -99,7 +99,7 @@ fn kind_of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> Option
         }
         _ => {}
     }
-    // Of type `query` is all else; the text tells what one status has several meanings for.
+    // Of type `query` is all else; the text decides where one status has several meanings.
     kind_of_text(line.error_code.text())
         .or_else(|| kind_of_text(text))
         .or_else(|| line.status_code.and_then(ErrorKind::of_http_status))

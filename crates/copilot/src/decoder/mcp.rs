@@ -6,7 +6,7 @@ use super::tools::kind_of_own;
 use super::wire::ToolStart;
 
 /// The names of the servers, as far as they are known: those that were asked for, and those that
-/// the CLI told of.
+/// the CLI reported.
 #[derive(Debug, Default)]
 pub(crate) struct Servers(Vec<String>);
 

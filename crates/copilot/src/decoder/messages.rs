@@ -88,7 +88,7 @@ impl Lane {
         self.think(id, text, out);
     }
 
-    /// A whole message: what its deltas lacked is said, or all of it anew if they differ.
+    /// A whole message: what its deltas lacked is said, or all of it again if they differ.
     pub(super) fn message(&mut self, id: &str, content: &str, calls_tools: bool, out: &mut Events) {
         let open = self.open.iter().position(|m| *m.id == *id);
         let (id, said) = match open {

@@ -14,13 +14,13 @@ pub(super) struct Repeats {
     order: VecDeque<u64>,
 }
 
-/// What tells one line from all others.
+/// The identity of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark(Option<u64>);
 
 impl Repeats {
     /// Each line has an id. One of the same type, id and length is the same line again. Without an
-    /// id nothing can be told.
+    /// id lines cannot be distinguished.
     pub(super) fn mark(kind: &str, id: &str, length: usize) -> Mark {
         if id.is_empty() {
             return Mark(None);

@@ -19,7 +19,7 @@ pub(super) enum Form<'a> {
         /// The words are so special that no answer will be the same.
         is_sure: bool,
     },
-    /// Somebody did not permit a tool, and so the turn is over.
+    /// A tool was not permitted, and so the turn is over.
     Cancelled,
     /// Anything else after `Info: `, such as the path of a file that was made.
     Info(&'a str),

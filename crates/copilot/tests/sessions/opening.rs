@@ -49,7 +49,7 @@ fn what_a_session_had_before_is_not_told_again() {
     let events = replay.turn("text");
     assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
     assert_eq!(result(&events).text, HELLO);
-    // Each process counts anew.
+    // Each process starts its count at 0.
     assert_eq!(tokens(result(&events).usage), (Some(1200), Some(34)));
     assert_eq!(result(&events).session_usage, None);
     assert_eq!(replay.written()[1]["method"], "session/load");

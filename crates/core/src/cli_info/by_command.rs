@@ -20,7 +20,7 @@ impl CliInfo {
     ///
     /// [`InvalidParams`](crate::ErrorCode::InvalidParams) after 1000 ids.
     pub fn of_command(id: &str, name: &str, program: &str) -> Result<&'static Self, AgentError> {
-        // Nobody who holds it can panic.
+        // No holder of the lock can panic.
         let mut known = lock(&KNOWN);
         if let Some(info) = known.get(id).filter(|info| info.program == program) {
             return Ok(info);

@@ -1,4 +1,4 @@
-//! What every provider refuses, in the same words.
+//! Parameter validation shared by all providers.
 
 mod mcp;
 

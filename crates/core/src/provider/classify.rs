@@ -80,7 +80,7 @@ impl ErrorKind {
         })
     }
 
-    /// What a message of a model service means, where its words tell. They can tell more than the
+    /// Classifies a message of a model service by its words. They can say more than the
     /// status beside them: 400 may be a context that is too long, 429 a quota that is spent.
     ///
     /// ```

@@ -80,7 +80,7 @@ pub struct ConfigEdit {
     /// Name and definition of each.
     pub entries: Vec<(String, Value)>,
     /// What else is in the file if it has to be made, such as a schema that the CLI would add itself:
-    /// a file that somebody has changed is not simply removed again. Usually nothing.
+    /// a file that was changed meanwhile is not simply removed again. Usually nothing.
     pub new_file: &'static str,
     /// Where the changed file is.
     pub place: ConfigPlace,
@@ -101,10 +101,10 @@ pub enum ConfigPlace {
 ///
 /// What the CLI writes through these links is the user's at once. What it makes new beside them, or
 /// puts in the place of one, is brought to the user's folder after the run, but never over a change
-/// that somebody else made meanwhile. The changed file itself is thrown away.
+/// that another program made meanwhile. The changed file itself is thrown away.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrivateHome {
-    /// The environment variable that tells the CLI its home.
+    /// The environment variable with the CLI's home.
     pub variable: &'static str,
     /// The user's own home, which that variable replaces.
     pub home: PathBuf,
@@ -116,7 +116,7 @@ pub struct PrivateHome {
     /// Files in it that the CLI writes in place, such as logins: for the same reason the link is there
     /// also if the file is not.
     pub files: &'static [&'static str],
-    /// Files in it that the CLI can make anew from others: lost without a word if the user's own has
+    /// Files in it that the CLI can create again from others: lost without a word if the user's own has
     /// changed as well.
     pub caches: &'static [&'static str],
     /// Extensions of names that are never brought back, such as `lock`.

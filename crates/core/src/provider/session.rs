@@ -67,7 +67,7 @@ pub enum Order {
     Close,
 }
 
-/// The number of an [`Order`] whose end somebody waits for.
+/// The number of an [`Order`] whose caller waits for its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OrderId(pub u64);
 

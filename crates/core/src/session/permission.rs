@@ -15,7 +15,7 @@ use crate::{Id, ToolKind};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum PermissionPolicy {
-    /// Nobody: what would have to be asked for is denied, as in a run.
+    /// Every request is denied, as in a run.
     #[default]
     Deny,
     /// Everything is allowed that the CLI asks for.
@@ -136,6 +136,6 @@ pub enum PermissionAnswer {
     /// ([`PermissionRequest::takes_input`]), the tool is denied, and the `permission` event says so and
     /// why. Of a question ([`PermissionRequest::schema`]) it is the answer.
     AllowWith(Value),
-    /// It may not. The agent is told why, where the CLI has a way to tell it.
+    /// It may not. The agent gets the reason, where the CLI has a way for it.
     Deny(Option<String>),
 }

@@ -155,7 +155,7 @@ pub(super) async fn call(
         is_error,
         ..Output::text(written)
     };
-    // The stream has what the command wrote; the model is told how it ended too.
+    // The stream has what the command wrote; the model also gets how it ended.
     let said = match (&note, failed) {
         (Some(note), _) => note.clone(),
         (None, Some(code)) => format!("exit code {code}"),

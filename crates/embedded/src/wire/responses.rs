@@ -130,7 +130,7 @@ struct Decoder {
     usage: Usage,
     model: Option<String>,
     stop: StopReason,
-    /// The item whose reasoning is being told, and its part.
+    /// The item whose reasoning is being streamed, and its part.
     part: Option<(u64, u64)>,
     ended: bool,
 }

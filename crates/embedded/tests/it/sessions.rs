@@ -122,7 +122,7 @@ async fn a_live_session_plays_many_turns_and_one_at_a_time() {
     assert!(session.is_hot());
     assert!(stage.request(0).to_string().contains("AAEC"));
 
-    // Nobody else may write to it meanwhile.
+    // No other process may write to it meanwhile.
     let mut params = stage.params(MODELS[1], "Me too.");
     params.session_id = session.id().map(|id| id.to_string());
     let (result, _) = stage.play(params).await;

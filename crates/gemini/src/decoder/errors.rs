@@ -25,7 +25,7 @@ impl Failure {
         Self { error, kind: known }
     }
 
-    /// Whether the message tells what it means. If not, the exit code may.
+    /// Whether the message has its meaning. If not, the exit code may.
     pub(crate) fn is_understood(&self) -> bool {
         self.kind.is_some()
     }
@@ -151,7 +151,7 @@ impl<'a> ApiError<'a> {
         let kind = kind_of_text(self.text).or_else(|| ErrorKind::of_message(self.text));
         let kind = kind.or_else(|| self.answer.as_ref()?.error.kind());
         match kind {
-            // The service says the same of both; a time to wait tells that it is no more than that.
+            // The service says the same of both; a time to wait shows that it is no more than that.
             Some(ErrorKind::Quota) if retry_after_ms.is_some() && !self.is_daily() => {
                 Some(ErrorKind::RateLimit)
             }
@@ -249,7 +249,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(text, MEANINGS)
 }
 
-/// What a message means, whoever's it is.
+/// Classifies a message of any origin.
 pub(crate) fn kind_of_message(text: &str) -> Option<ErrorKind> {
     let api = ApiError::find(text);
     api.kind(api.retry_after_ms())

@@ -1,4 +1,4 @@
-//! How a command ended, as far as its displayed output tells.
+//! How a command ended, as far as its displayed output shows.
 
 /// Before what a command had printed when it was cancelled.
 const BEFORE: &[&str] = &[
@@ -46,7 +46,7 @@ fn is_cancelled(output: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || BEFORE.iter().any(|words| rest.starts_with(words)))
 }
 
-/// The same of what the CLI displays with its flag `--debug`: all that the model is told, with lines
+/// The same of what the CLI displays with its flag `--debug`: all that the model gets, with lines
 /// about how the command ended after its output.
 fn failed_in_full(output: &str) -> Option<bool> {
     let rest = output.strip_prefix(IN_FULL)?;

@@ -169,7 +169,7 @@ fn is_end(line: &str) -> bool {
 /// The last request of which the CLI says that it failed and was to be repeated.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Retry {
-    /// For a person, to follow "the last request that the CLI told of failed".
+    /// The rest of the message about the last failed request.
     pub(crate) how: String,
     pub(crate) kind: Option<ErrorKind>,
 }

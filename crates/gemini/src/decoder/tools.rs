@@ -116,7 +116,7 @@ impl Call {
         let message = error.message.as_deref().unwrap_or_default();
         match error.kind.as_deref().unwrap_or_default() {
             "policy_violation" => true,
-            // It is there, but not in this mode, or denied by a policy: then the model is not told of
+            // It is there, but not in this mode, or denied by a policy: then the model does not get
             // it.
             "tool_not_registered" => {
                 !must_be_there && (is_always_there(&self.name) || self.name.starts_with("mcp_"))
@@ -158,7 +158,7 @@ fn entry(todo: &Value) -> Option<PlanEntry> {
     ))
 }
 
-/// The result as text. Of a failure it is what the model was told, and what was displayed beside it.
+/// The result as text. Of a failure it is what the model got, and what was displayed beside it.
 pub(crate) fn output(output: Cow<'_, str>, error: Option<ErrorObject<'_>>) -> String {
     let message = error.and_then(|error| error.message);
     let message = message.unwrap_or(Cow::Borrowed(""));

@@ -255,7 +255,7 @@ fn entry(
     if !server.tools.except.is_empty() {
         entry.insert("excludeTools".into(), list(&server.tools.except));
     }
-    // Nobody is asked whether its tools may be used.
+    // Its tools may be used without a request.
     entry.insert("trust".into(), true.into());
     entry
 }

@@ -43,7 +43,7 @@ pub(super) fn expand(
     Ok(expanded)
 }
 
-/// The text in a form that [`expand`] makes it of again, unless somebody sets the variable.
+/// Escapes a text, so that [`expand`] returns it as it was unless the variable is set.
 pub(super) fn escape(text: &str) -> String {
     text.replace("${", "${TEAMSTER_DOLLAR:-$}{")
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jsonc_parser::ast::{Object, Value};
 
-/// The members of one server that nobody has asked for yet. Errors begin with the field's name and
+/// The members of one server that were not read yet. Errors begin with the field's name and
 /// say what is there, but not its value.
 pub(super) struct Fields<'a>(Vec<(String, Value<'a>)>);
 

@@ -69,7 +69,7 @@ impl Folder {
         };
         let original = self.original();
         match self.disk.link(Step::LinkOriginal, &file, &original) {
-            // What was linked counts: somebody may have replaced the file since.
+            // What was linked counts: the file may have been replaced since.
             Ok(()) => read(&original),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(Stop::Again),
             Err(error) if knows_no_links(&error) => {
@@ -127,7 +127,7 @@ impl Folder {
         if same_file(&meta, &old.meta) {
             return Ok(true);
         }
-        // Ours had the mode of the original: another one is what somebody has given it since.
+        // Ours had the mode of the original: another one was set since.
         if !same_mode(&meta, &old.meta) {
             File::open(&original)
                 .and_then(|file| self.disk.mode(Step::ModeOriginal, &file, &old.meta))
@@ -160,7 +160,7 @@ impl Folder {
 }
 
 /// Whether a file system cannot give a file a second name: the answers of FAT, of FUSE, of another
-/// device, of a file with too many, and of Linux for a file of somebody else.
+/// device, of a file with too many, and of Linux for a file of another user.
 fn knows_no_links(error: &io::Error) -> bool {
     matches!(
         error.kind(),

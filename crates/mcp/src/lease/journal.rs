@@ -33,7 +33,7 @@ pub(super) struct Journal {
     pub(super) folders: Vec<usize>,
     /// The file without us; nothing if there is to be none.
     pub(super) base: Option<String>,
-    /// Whether `base` is no longer the original: somebody else has changed the file.
+    /// Whether `base` is no longer the original: another program has changed the file.
     pub(super) edited: bool,
     /// Whether we have written the file more than once. Then the text of the original may be there
     /// without being the original.
@@ -44,7 +44,7 @@ pub(super) struct Journal {
     pub(super) entries: Vec<Entry>,
     /// Whose they are. One whose holder is dead counts for nothing.
     pub(super) holders: Vec<Holder>,
-    /// What the file holds if nobody else has changed it: while it is being changed, one of these.
+    /// What the file holds unless another program has changed it: while it is being changed, one of these.
     pub(super) written: Vec<String>,
 }
 
@@ -140,7 +140,7 @@ impl Journal {
         self.entries.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Looks at what the file holds. If somebody else has changed it, that without our entries is the
+    /// Looks at what the file holds. If another program has changed it, that without our entries is the
     /// new base. Says nothing of the file itself: nothing is done yet.
     pub(super) fn look(&mut self, current: Option<&str>) -> Result<(), EditError> {
         let known = match current {
@@ -233,7 +233,7 @@ impl Journal {
         if !edit::names(base, self.format(), &self.key)?.is_empty() {
             return Ok(false);
         }
-        // An empty table of the user's is told from none by what comes back.
+        // What comes back distinguishes an empty table of the user's from none.
         let without = edit::remove(next, self.format(), &self.key, entries, true)?;
         Ok(without == base)
     }

@@ -215,7 +215,7 @@ impl Agent {
         self.child.wait().unwrap();
     }
 
-    /// Tells it that there is nothing more to do, and waits for its end.
+    /// Closes its stdin, and waits for its end.
     pub(crate) fn end(mut self) {
         self.orders = None;
         // It must be able to write its last lines.

@@ -21,13 +21,13 @@ enum Plan {
     Alone,
     /// The same on a file system that knows no second names.
     Copied,
-    /// The same while somebody else holds one.
+    /// The same while another process holds one.
     Beside,
-    /// Somebody else, who was there first, goes before it.
+    /// Another process, which was there first, releases before it.
     Last,
     /// The user edits the file while it holds the lease.
     Edited,
-    /// The user edits the file while it and somebody else hold leases.
+    /// The user edits the file while it and another process hold leases.
     EditedBeside,
     /// The user changes the mode of the file meanwhile.
     Mode,

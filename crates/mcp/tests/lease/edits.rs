@@ -149,7 +149,7 @@ fn a_lease_on_a_file_that_the_user_has_removed_makes_one_again_and_takes_it_away
     fs::remove_file(&world.file).unwrap();
     let second = Lease::acquire(&world.edit(&["b"])).unwrap();
     assert_eq!(world.servers(), ["a", "b"]);
-    // An editor that adds but an empty line makes it nobody else's.
+    // An editor that only adds an empty line changes no entry.
     save(&world.file, &(world.text().unwrap() + "\n"));
     first.release().unwrap();
     assert_eq!(world.servers(), ["b"]);
@@ -392,7 +392,7 @@ fn a_project_that_is_moved_after_a_crash_is_still_undone() {
     }
 }
 
-/// A disk on which somebody edits the file in the middle of our `nth` change of it.
+/// A disk on which the file is edited in the middle of our `nth` change of it.
 fn disk_with_editor(at: Step, nth: usize, world: &World, edit: Edit) -> Disk {
     let file = world.file.clone();
     let count = AtomicUsize::new(0);

@@ -11,7 +11,7 @@ use teamster_mcp::lease::{Lease, LeaseError, Released, restore};
 use crate::support::{WORLDS, World};
 
 /// ENOSPC, EROFS, EIO, EDQUOT: what the system says of a full, a read-only, a broken disk, and of a
-/// quota. EACCES: of a folder whose mode somebody changes meanwhile.
+/// quota. EACCES: of a folder whose mode is changed meanwhile.
 const ERRORS: [i32; 5] = [28, 30, 5, 122, 13];
 
 /// Which operations fail.
@@ -176,7 +176,7 @@ fn a_restore_that_fails_can_be_repeated() {
                 let world = World::new(name);
                 let (dead, _) = bad_disk(usize::MAX, Fails::Once, 5, true);
                 let lease = Lease::acquire_on(&dead, &world.edit(&["ours"])).unwrap();
-                // As if it had been killed: nobody holds it, and nothing was undone.
+                // As if it had been killed: it has no holder, and nothing was undone.
                 let copy = World::new(name);
                 copy.take_over(&world);
                 drop(lease);

@@ -190,7 +190,7 @@ fn processes_that_need_the_same_folder_at_once_remove_it_together() {
             .map(|i| worker(seed * 10 + i, 30, false, &files))
             .collect();
         assert_eq!(wait_all(workers), (3, 0));
-        // Nobody was killed: nothing is left to be done.
+        // No process was killed: nothing is left to be done.
         world.assert_as_before("after all");
         assert_eq!(pending(&world.file).unwrap(), None);
     }

@@ -1,4 +1,4 @@
-//! Whatever is in a file, and whoever comes and goes in whatever order, its bytes come back.
+//! Any content of a file is restored, for any order of leases.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! The end of a run. No line tells it: the last lines, the exit code and stderr do, together.
+//! The end of a run. No line reports it: the last lines, the exit code and stderr do, together.
 
 use teamster_core::provider::{Events, Exit, RunSummary, Stop};
 use teamster_core::text::without_colors;
@@ -48,13 +48,13 @@ impl OpenCodeDecoder {
         }
     }
 
-    /// Requests that were repeated without a line of output, as the log tells: each that failed,
+    /// Requests that were repeated without a line of output, by the log: each that failed,
     /// except for the one with which the run ended.
     fn silent_retries(&self, stderr: &str, out: &mut Events) {
         // A conversation that was too long is not sent again as it was.
         let failed = |kind| kind != Some(ErrorKind::ContextWindow);
         let got_over = self.overcome.as_ref();
-        // The log has what the output told as well, and not always; then too few is better than twice.
+        // The log may repeat what the output has; too few is better than twice.
         if self.told_a_retry || got_over.is_some_and(|error| failed(Some(error.error.kind))) {
             return;
         }
@@ -68,7 +68,7 @@ impl OpenCodeDecoder {
         for (said, attempt) in said.into_iter().zip(1..) {
             let kind = errors::kind_of_text(&said).unwrap_or(ErrorKind::Internal);
             let error = AgentError::new(ErrorCode::CliError, kind, said).retryable(true);
-            // No most of them: the log does not tell one request from another.
+            // No most of them: the log does not distinguish requests.
             out.push(AgentEvent::Retry(Box::new(Retry::new(attempt, error))));
         }
     }
@@ -170,7 +170,7 @@ impl OpenCodeDecoder {
         }
     }
 
-    /// Why the run failed, as stderr tells: what is there beside the log, which also tells of what a
+    /// Why the run failed, by stderr: what is there beside the log, which also has what a
     /// run got over. Of a run that never got as far as a session the errors in the log are better than
     /// nothing.
     pub(super) fn evidence(&self, stderr: &str) -> String {

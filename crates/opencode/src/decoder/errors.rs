@@ -9,14 +9,14 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use super::wire::{ErrorBody, ErrorData};
 use crate::INFO;
 
-/// What the CLI says in place of an error that only its log tells.
+/// What the CLI says in place of an error that only its log has.
 const SEE_THE_LOG: &str = "Unexpected server error";
 
 /// An error line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CliError {
     pub(crate) error: AgentError,
-    /// Where the CLI's log tells more.
+    /// Where the CLI's log says more.
     reference: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl CliError {
         }
     }
 
-    /// The error, with what the log says of it, which the CLI is told to copy to stderr.
+    /// The error, with what the log says of it, which the CLI is set to copy to stderr.
     pub(crate) fn explained(self, stderr: &str) -> AgentError {
         let mut error = self.error;
         if !error.message.starts_with(SEE_THE_LOG) {
@@ -113,7 +113,7 @@ impl std::fmt::Display for Inner {
     }
 }
 
-/// The kind, from the strongest evidence to the weakest: the error's name, words that tell more
+/// The kind, from the strongest evidence to the weakest: the error's name, words that say more
 /// than a status, the status, other words.
 fn kind(name: &str, data: &ErrorData<'_>, said: &str) -> ErrorKind {
     match name {

@@ -37,7 +37,7 @@ impl Parts {
     pub(super) fn news(&mut self, kind: &str, part: &Part<'_>) -> Option<News> {
         let ended = part.state.as_ref().is_none_or(|state| !state.goes_on());
         let Some(id) = part.id.as_deref() else {
-            // Without an id the line that ends the call could not be told from another call.
+            // Without an id the line that ends the call could not be distinguished from another call.
             return Some(if ended { News::All } else { News::Nothing });
         };
         let Some(before) = self.0.get_mut(id) else {

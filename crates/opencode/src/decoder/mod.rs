@@ -54,9 +54,9 @@ pub struct OpenCodeDecoder {
     parts: Parts,
     tool_ids: HashSet<Id>,
     steps: Steps,
-    /// The last error, until the next line tells whether the run went on.
+    /// The last error, until the next line shows whether the run went on.
     error: Option<CliError>,
-    /// The last error after which the run went on: the exit code still tells of it.
+    /// The last error after which the run went on: the exit code still shows it.
     overcome: Option<CliError>,
     denials: Denials,
     told_about_sub_agents: bool,
@@ -71,7 +71,7 @@ pub struct OpenCodeDecoder {
 /// What was denied since the last step began.
 #[derive(Debug, Default)]
 struct Denials {
-    /// The tool that was asked about and rejected, which ends the run unless it is told to go on.
+    /// The tool that was asked about and rejected, which ends the run unless it is set to go on.
     rejected: Option<String>,
 }
 

@@ -98,7 +98,7 @@ impl Steps {
         }
     }
 
-    /// A step ended. What the run has used so far, if the step tells what it used.
+    /// A step ended. What the run has used so far, if the step reports its usage.
     pub(crate) fn finish(&mut self, part: &Part<'_>) -> Option<AgentEvent> {
         if let Some(step) = self.open.take() {
             self.kept.push_str(&step.said);

@@ -1,4 +1,4 @@
-//! Tools: their kinds, what their results tell, and which of them were denied.
+//! Tools: their kinds, their results, and which of them were denied.
 
 use serde_json::Value;
 use teamster_core::provider::media_placeholder;
@@ -10,7 +10,7 @@ use super::wire::{Attachment, Todo, ToolMetadata, ToolState};
 
 /// The tool in whose name the CLI answers a call that it cannot make sense of.
 pub(crate) const INVALID: &str = "invalid";
-/// A question about permission that nobody was there to answer.
+/// A permission request without an answer.
 const REJECTED: &str = "The user rejected permission to use this specific tool call";
 /// A rule of the configuration.
 const FORBIDDEN: &str = "The user has specified a rule which prevents you";
@@ -27,7 +27,7 @@ pub(crate) struct Call {
     pub(crate) output: String,
     pub(crate) is_error: bool,
     pub(crate) denied: bool,
-    /// It was denied because nobody answered, which may end the run.
+    /// It was denied because there was no answer, which may end the run.
     pub(crate) rejected: bool,
     pub(crate) changes: Vec<FileChange>,
     pub(crate) plan: Option<Plan>,
@@ -137,7 +137,7 @@ fn was_withheld(name: &str, input: &Value, by_settings: impl Fn(&str) -> bool) -
     let offered = rest.split_once("Available tools: ");
     let offered = offered.map_or("", |(_, offered)| offered);
     match name {
-        // Not `question`: that nobody is there to be asked is no denial.
+        // Not `question`: that a run has no one to ask is no denial.
         "bash" | "read" | "glob" | "grep" | "webfetch" | "task" | "todowrite" | "skill" => true,
         // Some models get `apply_patch` in their place.
         "edit" | "write" => !offered.contains("apply_patch"),
@@ -160,8 +160,8 @@ pub(crate) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// Server and tool in a name like `server_tool`. Both may hold `_` themselves, so this can only be
-/// told for servers that are known.
+/// Server and tool in a name like `server_tool`. Both may hold `_` themselves, so this works only for
+/// configured servers.
 fn mcp_tool(name: &str, servers: &[String]) -> Option<McpTool> {
     servers
         .iter()

@@ -106,7 +106,7 @@ pub(crate) struct ToolTime {
     pub(crate) compacted: Option<f64>,
 }
 
-/// What the CLI's own tools tell beside their output. A tool of an MCP server may have anything.
+/// What the CLI's own tools report beside their output. A tool of an MCP server may have anything.
 #[derive(Deserialize, Default)]
 pub(crate) struct ToolMetadata<'a> {
     /// Of `bash`: the exit code; `null` if the command was ended from outside.
@@ -254,7 +254,7 @@ pub(crate) struct ErrorData<'a> {
     pub(crate) response_body: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) response_headers: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
-    /// Where the CLI's own log tells more.
+    /// Where the CLI's own log says more.
     #[serde(rename = "ref", borrow, default, deserialize_with = "or_default")]
     pub(crate) reference: Option<Cow<'a, str>>,
 }

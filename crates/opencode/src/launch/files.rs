@@ -43,7 +43,7 @@ pub(super) fn lease(
 }
 
 /// The project's file: the first that is there, of those that can have comments in each place first.
-/// Which of them has servers already cannot be told without reading them.
+/// Which of them has servers already is unknown without reading them.
 fn project_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
     if !reads_projects(params) {
         return invalid(
@@ -145,7 +145,7 @@ fn is_repository(directory: &Path) -> bool {
     git.is_file() || git.join("HEAD").exists()
 }
 
-/// Whether the CLI reads a project's files, as far as the environment tells.
+/// Whether the CLI reads a project's files, by the environment.
 fn reads_projects(params: &ExecuteParams) -> bool {
     let value = callers(params, "OPENCODE_DISABLE_PROJECT_CONFIG").unwrap_or_default();
     value != "1" && !value.eq_ignore_ascii_case("true")

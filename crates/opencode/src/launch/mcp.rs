@@ -112,7 +112,7 @@ impl Servers {
                 if !headers.is_empty() {
                     of.insert("headers".into(), self.secrets(server, headers));
                 }
-                // There is nobody to log in with a browser.
+                // A run has no one to log in with a browser.
                 of.insert("oauth".into(), json!(false));
             }
             other => {
@@ -245,7 +245,7 @@ pub(super) fn rules(server: &McpServer) -> Vec<(String, &'static str)> {
     rules
 }
 
-/// The servers whose tools can be told: those of the run, and those that the caller has configured in
+/// The servers whose tools can be recognised: those of the run, and those that the caller has configured in
 /// the environment and not switched off. Those in the user's files are not known.
 pub(crate) fn known_servers(params: &ExecuteParams) -> Vec<String> {
     let own = params.mcp_servers.iter().map(|server| server.name.clone());

@@ -21,7 +21,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     }
     Ok(Launch {
         stdin: Stdin::Open(Vec::new()),
-        // It tells of a call when that begins, so a silence of the model is told from one of a tool.
+        // It reports a call when that begins, which distinguishes a silence of the model from one of a tool.
         timeouts: Timeouts {
             idle: None,
             ..timeouts(&params)

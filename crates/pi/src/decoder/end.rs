@@ -70,7 +70,7 @@ impl PiDecoder {
         self.turn_end(is_error, out);
     }
 
-    /// Tells the end of the turn.
+    /// Emits the end of the turn.
     pub(crate) fn turn_end(&mut self, is_error: bool, out: &mut Events) {
         self.ending.ended = Some(is_error);
         out.push(AgentEvent::TurnEnd(Box::new(

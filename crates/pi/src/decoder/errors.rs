@@ -61,7 +61,7 @@ fn readable(message: &str) -> String {
     body.unwrap_or_else(|| message.to_owned())
 }
 
-/// What a message means: what its words tell before its status, which may have several meanings.
+/// Classifies a message: its words before its status, which may have several meanings.
 pub(crate) fn kind_of(message: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(message, MEANINGS)
         .or_else(|| ErrorKind::of_message(message))

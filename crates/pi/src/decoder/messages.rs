@@ -12,7 +12,7 @@ pub(super) struct Answer {
     number: u32,
     /// `None` before the first.
     id: Option<Id>,
-    /// It has begun and was not told as a whole yet.
+    /// It has begun and was not reported as a whole yet.
     is_open: bool,
     /// What was said of each block, by its place in the answer.
     said: Vec<String>,
@@ -32,7 +32,7 @@ impl Answer {
         let is_thinking = match &*piece.kind {
             "text_delta" => false,
             "thinking_delta" => true,
-            // Pieces of a call, which is told when it runs; blocks that begin, and whole ones.
+            // Pieces of a call, which is reported when it runs; blocks that begin, and whole ones.
             "start" | "text_start" | "text_end" | "thinking_start" | "thinking_end"
             | "toolcall_start" | "toolcall_delta" | "toolcall_end" | "done" | "error" => {
                 return Some(());

@@ -16,7 +16,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// One more request. `false` if nothing is told of it.
+    /// One more request. `false` if it has no figures.
     pub(super) fn add(&mut self, figures: &Figures, model: Option<&str>) -> bool {
         let tokens = tokens(figures);
         // A request that failed has zeros.

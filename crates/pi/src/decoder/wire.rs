@@ -39,7 +39,7 @@ pub(crate) struct MessageLine {
     pub(crate) message: Message,
 }
 
-/// A message of the conversation, whoever said it.
+/// A message of the conversation, of any role.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Message {

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use teamster_core::provider::Args;
 use teamster_core::{AgentError, Image, ImageSource};
 
-/// An image of a run, as `@PATH`. The CLI tells by the file's content what it is, and would put a file that
+/// An image of a run, as `@PATH`. The CLI recognises its type by the file's content, and would put a file that
 /// is no image into the prompt as text.
 pub(super) fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
     check(image)?;

@@ -55,7 +55,7 @@ impl PiSession {
         }
     }
 
-    /// The decoder has told the end of the turn.
+    /// The decoder has reported the end of the turn.
     fn settled(&mut self, out: &mut Events) {
         self.playing = false;
         self.interrupted = self.interrupt && self.decoder.ending.is_aborted();

@@ -363,7 +363,7 @@ fn run_ids(pid: u32) -> Vec<String> {
 
 fn run_ids_of(environ: &[u8]) -> Vec<String> {
     let mark = format!("{RUN_ID_VAR}=");
-    // Most processes have no such variable: one search tells.
+    // Most processes have no such variable: one search is enough.
     let value = memmem::find_iter(environ, mark.as_bytes())
         .find(|at| *at == 0 || environ[at - 1] == 0)
         .and_then(|at| environ[at + mark.len()..].split(|b| *b == 0).next());

@@ -83,7 +83,7 @@ impl Asking {
         self.asked.clear();
     }
 
-    /// Whether nobody is being asked.
+    /// Whether no request is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.asked.is_empty()
     }

@@ -68,7 +68,7 @@ pub(crate) struct SessionReading {
     idle_since: Option<Instant>,
     /// What was written but not yet given to the CLI.
     input: Vec<u8>,
-    /// Nobody is left who could want something, or the end was asked for.
+    /// All handles are dropped, or the end was requested.
     closing: bool,
     /// The process is being stopped: the turn ends with it, and why is known only then.
     stopping: bool,
@@ -84,7 +84,7 @@ struct Current {
     begun: Instant,
     /// The limits of time count from here, or from the last line if that was later.
     since: Instant,
-    /// Nobody else has the process until this is dropped.
+    /// The exclusive use of the process, until this is dropped.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -115,14 +115,14 @@ impl SessionReading {
 
     fn command(&mut self, command: Command) {
         match command {
-            // Whoever has sent it learns by this that it has to go to the next process.
+            // Dropping it sends its caller to the next process.
             Command::Turn(turn) if self.closing => drop(turn),
             Command::Turn(turn) if self.current.is_none() => self.begin(*turn),
             Command::Turn(turn) => self.waiting = Some(turn),
             Command::Interrupt => self.interrupt(),
             Command::Order(Wish::Steer(_), to) if self.current.is_none() => {
                 let error = AgentError::invalid_params("no turn is being played");
-                // Whoever wanted it may not want to know any more.
+                // The caller may be gone.
                 let _ = to.send(Err(error));
             }
             Command::Order(wish, to) => {
@@ -243,7 +243,7 @@ impl SessionReading {
     fn answer(&mut self, request: &PermissionRequest, answer: PermissionAnswer) {
         self.setting.assembler.answer(request, answer);
         if let Some(current) = &mut self.current {
-            // While somebody was asked, the CLI had nothing to say.
+            // While a request waited, the CLI had nothing to say.
             current.since = Instant::now();
         }
     }
@@ -258,7 +258,7 @@ impl SessionReading {
         let duration = millis(current.begun.elapsed());
         assembler.end_turn(duration);
         self.look_for_loss();
-        // Whoever has read `done` finds the process waiting.
+        // A caller that has read `done` finds the process waiting.
         self.setting.known.set_playing(false);
         current.queue.close(self.setting.assembler.out());
         self.interrupted_is_over |= self.interrupting.take().is_some();
@@ -274,8 +274,8 @@ impl SessionReading {
         }
     }
 
-    /// A session that was killed before the CLI had written it down cannot be resumed. Whoever resumes
-    /// one of their own is told so each time, but this one would never be heard of again.
+    /// A session that was killed before the CLI had saved it cannot be resumed. Report that here: nothing later
+    /// would.
     fn look_for_loss(&mut self) {
         let lost = |event: &AgentEvent| matches!(event, AgentEvent::Error(it) if it.error.kind == ErrorKind::SessionNotFound);
         let setting = &mut self.setting;

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use super::replies::Outcome;
 use crate::queue::{Consumer, Producer};
 
-/// How many turns that nobody asked for are kept until somebody takes them.
+/// How many turns that the CLI began by itself are kept until they are taken.
 const UNASKED: usize = 16;
 
 /// What the session wants of the task.
@@ -54,9 +54,9 @@ pub(crate) struct NewTurn {
     pub(crate) turn: Turn,
     pub(crate) queue: Producer,
     pub(crate) abort: AbortHandle,
-    /// Nobody else has the process meanwhile.
+    /// It has the process alone meanwhile.
     pub(crate) permit: OwnedSemaphorePermit,
-    /// Told when it begins. If it never does, the process has ended before.
+    /// Notified when it begins. If it never does, the process has ended before.
     pub(crate) begun: oneshot::Sender<()>,
 }
 
@@ -103,7 +103,7 @@ impl Known {
         self.gone.store(true, Ordering::Release);
     }
 
-    /// Whether the process was ended because nobody used it.
+    /// Whether the process was ended because it was idle.
     pub(crate) fn was_idle(&self) -> bool {
         self.idle.load(Ordering::Acquire)
     }

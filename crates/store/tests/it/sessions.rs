@@ -31,7 +31,7 @@ on_each_database! {
         assert_eq!(DEFAULT_SESSION_TTL, Duration::from_hours(7 * 24));
         assert_eq!(found.expires_at, 1000 + 7 * DAY);
 
-        // The same one again: still the one that was begun then. What is not known any more is not told.
+        // The same one again: still the one that was begun then. Fields that are no longer known are absent.
         clock.store(5000, Relaxed);
         store.put_session(&key, &NewSession::new("s-1")).await.unwrap();
         let found = store.session(&key).await.unwrap().unwrap();

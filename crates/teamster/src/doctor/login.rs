@@ -21,7 +21,7 @@ pub enum LoginState {
     Yes,
     /// There is none.
     No,
-    /// It would be where nobody can look, such as in a keychain.
+    /// It may be where it cannot be seen, such as in a keychain.
     Unknown,
 }
 

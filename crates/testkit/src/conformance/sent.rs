@@ -187,7 +187,7 @@ impl Understood {
         ))
     }
 
-    /// Each as text, by which they are compared: that tells paths apart that are not UTF-8.
+    /// Each as text, for comparison: it distinguishes paths that are not UTF-8.
     fn fields(&self) -> [(&'static str, String); 17] {
         fn text(value: &impl std::fmt::Debug) -> String {
             format!("{value:?}")

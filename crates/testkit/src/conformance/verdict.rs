@@ -25,7 +25,7 @@ impl Failures {
         Self { check, list }
     }
 
-    /// `place` is the fixture, the parameter or whatever else tells where to look.
+    /// `place` is the fixture, the parameter or another place to look at.
     pub(super) fn add(&mut self, place: impl fmt::Display, what: impl fmt::Display) {
         self.list.push(format!("{place}: {what}"));
     }

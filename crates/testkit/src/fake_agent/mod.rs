@@ -30,7 +30,7 @@
 #![doc = include_str!("reference.toml")]
 //! ```
 //!
-//! An error in the script is told on standard error, with the line and column, and the exit code
+//! An error in the script is printed on standard error, with the line and column, and the exit code
 //! is 2; so is a step that cannot be done. Nothing lives longer than [`LIFE_LIMIT_SECONDS`] unless
 //! the script says so.
 //!
@@ -95,7 +95,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// The fake agent, and how it starts itself again for the processes that a script spawns.
 ///
-/// A program that has it as a subcommand tells it so:
+/// A program that has it as a subcommand says so:
 ///
 /// ```no_run
 /// # use std::process::ExitCode;
@@ -232,7 +232,7 @@ impl Stop {
         match self {
             Self::Exit(code) => code,
             Self::Failed(message) => {
-                // With stderr gone there is nobody to tell.
+                // Without stderr the error cannot be reported.
                 let _ = writeln!(io::stderr().lock(), "teamster-fake-agent: {message}");
                 SCRIPT_FAILED
             }

@@ -24,7 +24,7 @@ pub(super) struct Sink {
     queue: Option<VecDeque<u8>>,
     /// The exit code if a missing reader ends the agent.
     pub(super) exit_on_epipe: Option<u8>,
-    /// Nobody reads: closed by the script or by the reader.
+    /// Closed by the script or by the reader.
     gone: bool,
 }
 

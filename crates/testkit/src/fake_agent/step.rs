@@ -281,7 +281,7 @@ impl Spawn {
         self
     }
 
-    /// Gives it no environment at all, so that nothing in it tells whose it is.
+    /// Gives it no environment at all, so that nothing in it identifies its owner.
     #[must_use]
     pub fn clear_env(mut self) -> Self {
         self.clear_env = true;

@@ -16,7 +16,7 @@ pub(super) fn plain(text: &str) -> String {
     cut(text, str::to_owned)
 }
 
-/// A name without quotes, if it can be told from what is around it.
+/// A name, without quotes where it is unambiguous.
 pub(super) fn name(text: &str) -> String {
     if !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !c.is_control()) {
         plain(text)

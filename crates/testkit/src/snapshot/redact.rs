@@ -65,7 +65,7 @@ impl Redactor {
         if ms == 0 { "0" } else { "<ms>" }.to_owned()
     }
 
-    /// A time to wait. A whole number of seconds was chosen by somebody and stays; anything else
+    /// A time to wait. A whole number of seconds was chosen on purpose and stays; anything else
     /// was drawn by lot.
     pub fn wait(&self, ms: u64) -> String {
         if ms.is_multiple_of(1000) {

@@ -321,7 +321,7 @@ fn turn_end(event: &TurnEnd, line: &mut Line) {
     line.word(cost_usd.map_or_else(|| "-".into(), usd));
 }
 
-/// What kind of line nobody knows: `type/subtype` and the other keys.
+/// The kind of an unknown line: `type/subtype` and the other keys.
 fn shape(native: &RawJson) -> String {
     let Ok(Value::Object(object)) = serde_json::from_str(native.get()) else {
         return plain(native.get());

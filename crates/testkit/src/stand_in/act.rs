@@ -45,7 +45,7 @@ pub enum Act {
     Late,
     /// Is no act in a turn: dies when it is started, before it says anything.
     DieAtStart,
-    /// Is no act in a turn: dies when it is told to clear the conversation, before it has.
+    /// Is no act in a turn: dies when it receives the request to clear the conversation, before it has.
     DieOnClear,
 }
 

@@ -31,7 +31,7 @@ impl Tokens {
         f64::from(u32::try_from(self.micro_usd()).unwrap_or(u32::MAX)) / 1e6
     }
 
-    /// As the model's service tells them.
+    /// In the form of the model's service.
     pub(super) fn of_the_service(self) -> Value {
         json!({
             "input_tokens": self.input,
@@ -42,7 +42,7 @@ impl Tokens {
         })
     }
 
-    /// As the CLI tells those of a process.
+    /// In the form of the CLI, for a process.
     fn of_a_model(self) -> Value {
         json!({
             "inputTokens": self.input,

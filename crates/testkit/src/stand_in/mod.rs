@@ -54,7 +54,7 @@ pub(crate) fn run(agent: &FakeAgent, value: &OsStr, args: Vec<OsString>) -> Exit
     match play(agent, value, args) {
         Ok(code) => ExitCode::from(code),
         Err(message) => {
-            // With stderr gone there is nobody to tell.
+            // Without stderr the error cannot be reported.
             let _ = writeln!(io::stderr().lock(), "teamster-fake-agent: {message}");
             ExitCode::from(PLAN_FAILED)
         }

@@ -41,7 +41,7 @@ pub struct Plan {
     /// How long a turn takes, in milliseconds: between these two.
     #[serde(default = "turn_ms")]
     pub turn_ms: [u64; 2],
-    /// After `/clear` the running totals of Claude Code begin anew, as they do since 2.1.330. In 2.1.197
+    /// After `/clear` the running totals of Claude Code start over, as they do since 2.1.330. In 2.1.197
     /// they go on.
     #[serde(default)]
     pub totals_begin_anew: bool,
@@ -146,7 +146,7 @@ impl Plan {
         toml::to_string(self).map_err(|error| PlanError::Write(Box::new(error)))
     }
 
-    /// Puts a program of the CLI's name into a folder, which plays this plan: for the `PATH` of whoever is
+    /// Puts a program of the CLI's name into a folder, which plays this plan: for the `PATH` of a test that is
     /// tested. `command` is that of the fake agent, for a shell. What it is given for its own settings is
     /// only the plan, in a file beside it.
     ///

@@ -231,7 +231,7 @@ struct ToyDecoder {
     fault: Fault,
     summary: RunSummary,
     message: String,
-    /// A call that is told with its result.
+    /// A call that is printed with its result.
     held: Option<AgentEvent>,
 }
 

@@ -13,7 +13,7 @@ use teamster_testkit::proc;
 
 use crate::{END, Place, Run, agent, next, shell};
 
-/// Runs an agent that tells what it was launched with.
+/// Runs an agent that reports what it was launched with.
 async fn report(change: impl FnOnce(Run) -> Run) -> Report {
     let place = Place::new();
     let file = place.path("report.json");

@@ -123,7 +123,7 @@ async fn a_file_that_cannot_be_read_is_told_and_left_to_the_cli() {
     }
     assert!(mark.exists());
 
-    // Without servers nobody looks.
+    // Without servers nothing is checked.
     let story = run(&mark, tables, &[]).finish().await;
     assert_eq!(story.types(), ["turn_end", "done"]);
 }

@@ -138,7 +138,7 @@ async fn what_a_cli_says_when_it_is_stopped_is_recorded() {
     assert_eq!(meta["exit_code"], 7);
 }
 
-/// A replay tells the limit of time, too.
+/// A replay reports the limit of time, too.
 #[tokio::test]
 async fn a_run_that_a_limit_ended_is_recorded_with_the_limit() {
     let place = Place::new();
@@ -380,7 +380,7 @@ async fn runs_of_the_real_providers_replay_as_they_were() {
         let [(variable, script)] = Script::new().play(output.clone()).env().unwrap();
         params.env.insert(variable.into(), script);
         if name == "copilot" {
-            // Its command line does not tell a new session from one that goes on, which a replay takes
+            // Its command line does not distinguish a new session from a resumed one, which a replay takes
             // it for.
             params.session_id = Some("d4fa99e6-9b0e-488f-808b-dd1a00c401fb".into());
         }

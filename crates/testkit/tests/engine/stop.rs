@@ -11,7 +11,7 @@ use teamster_testkit::proc;
 
 use crate::{END, LIMIT, LONG, Place, Run, Story, agent, finish, next, wait_for, wait_until};
 
-/// An agent that tells its process id and then never ends.
+/// An agent that prints its process id and then never ends.
 fn endless(place: &Place) -> Script {
     with_pid(place).line(r#"{"t":"working"}"#).forever()
 }

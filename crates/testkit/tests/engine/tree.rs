@@ -124,7 +124,7 @@ async fn a_normal_end_leaves_nothing_behind_either() {
         let (_, stray) = left_behind(&place, leaving(stubborn(&place, kind))).await;
         assert!(!proc::is_alive(stray.pid()), "{kind:?}");
     }
-    // Nothing but its group tells whose this one is.
+    // Only its group identifies its owner.
     let place = Place::new();
     let spawn = stubborn(&place, SpawnKind::Child).clear_env();
     let (_, stray) = left_behind(&place, leaving(spawn)).await;
@@ -240,7 +240,7 @@ fn agents_die_with_a_host_that_is_killed_if_it_wants_that() {
     host.kill().unwrap();
     host.wait().unwrap();
     assert!(proc::wait_gone(agent.pid(), LIMIT));
-    // What the agent has started is not told by the kernel, but it can be found.
+    // The kernel does not report what the agent has started, but it can be found.
     end_leftover(host.id(), &tool);
 }
 

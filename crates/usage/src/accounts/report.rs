@@ -38,7 +38,7 @@ pub enum Dimension {
 /// The name of a group, where the files say it.
 type Name = Option<Arc<str>>;
 
-/// Sums. What nobody has told is absent, never 0.
+/// Sums. Unknown figures are absent, never 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {

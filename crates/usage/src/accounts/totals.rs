@@ -1,4 +1,4 @@
-//! What a session's processes report of it as a whole, beside the requests that its files tell.
+//! What a session's processes report of it as a whole, beside the requests in its files.
 //!
 //! Claude writes such a sum at the end of each process: of all that the session used, also for what leaves
 //! no line, such as a summary (`/compact`) or a search in the web. A sum has those in it that were before
@@ -94,7 +94,7 @@ impl ModelTotals {
     }
 
     /// Whether it has no more than another in any figure. Searches are not compared: those of an answer
-    /// may be told twice.
+    /// may be reported twice.
     fn fits(&self, other: &Self) -> bool {
         let mut pairs = self.figures.iter().zip(other.figures).take(5);
         pairs.all(|(mine, theirs)| *mine <= theirs)

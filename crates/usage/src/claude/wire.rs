@@ -139,13 +139,13 @@ impl Figures<'_> {
         used.web_search_requests.filter(|searches| *searches > 0)
     }
 
-    /// What the answer is made of, where that is told. `None` if it is not as it should be.
+    /// What the answer is made of, where that is known. `None` if it is not as it should be.
     pub(super) fn parts(&self) -> Option<Vec<&RawValue>> {
         let parts = self.iterations.map_or("[]", RawValue::get);
         serde_json::from_str(parts).ok()
     }
 
-    /// Whether no token is told of.
+    /// Whether no token figure is known.
     pub(super) fn is_zero(&self) -> bool {
         self.usage().total_tokens().unwrap_or(0) == 0
     }

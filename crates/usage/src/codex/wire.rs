@@ -32,7 +32,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a line, told by its beginning; none for those that do not matter.
+    /// The kind of a line, known by its beginning; none for those that do not matter.
     pub(super) fn of(line: &[u8]) -> Option<Self> {
         let head = &line[..line.len().min(HEAD)];
         let (kind, rest) = next_type(head)?;
@@ -162,7 +162,7 @@ pub(super) struct Used<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Count {
-    /// `null` where only limits are told.
+    /// `null` where only limits are reported.
     pub(super) info: Option<Info>,
 }
 
@@ -198,7 +198,7 @@ impl Tokens {
         ]
     }
 
-    /// Whether it is the same total. A version may tell a figure that another leaves out.
+    /// Whether it is the same total. A version may report a figure that another leaves out.
     pub(super) fn same(&self, other: &Self) -> bool {
         let figures = |tokens: &Self| tokens.figures().map(Option::unwrap_or_default);
         figures(self) == figures(other)
@@ -219,7 +219,7 @@ impl Tokens {
         })
     }
 
-    /// The figures as a text, to tell one total from another.
+    /// The figures as a text, to distinguish totals.
     pub(super) fn text(&self) -> String {
         let figures = self.figures().map(Option::unwrap_or_default);
         figures.map(|figure| figure.to_string()).join(",")

@@ -155,7 +155,7 @@ fn what_is_no_figure_is_told() {
     assert_eq!((found.len(), malformed), (0, 4));
 }
 
-/// Lines of which the record tells so many premium requests, and the sum at the end so many.
+/// Lines whose record has so many premium requests, and the sum at the end so many.
 fn premium(recorded: f64, sum: f64) -> [String; 3] {
     let record = record(20).replace("\"cost\":1", &format!("\"cost\":{recorded}"));
     let shutdown = shutdown(1, 20, 2).replace("\"cost\":1.5", &format!("\"cost\":{sum}"));

@@ -259,7 +259,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_counted() {
     let accounts = Scan::new(Places::of_home(home.path())).run();
     let total = accounts.total();
     assert_eq!((total.requests, total.usage.output_tokens), (1, Some(7)));
-    // Nobody has told it.
+    // It was not reported.
     assert_eq!(
         (total.usage.input_tokens, total.reported_cost_usd),
         (None, None)

@@ -165,7 +165,7 @@ fn a_request_ends_with_its_call_and_with_its_turn() {
     assert_eq!(second.len(), 1);
     assert_ne!(first, second);
     talk.ended();
-    // Outside of a turn there is nobody to ask.
+    // Outside of a turn there is no one to ask.
     request(&mut talk, &json!(2), "edit", ALL);
     assert_eq!(
         talk.written()[0]["result"]["outcome"]["outcome"],

@@ -96,7 +96,7 @@ fn a_call_is_told_once_it_is_known_well_enough() {
         json!({"sessionUpdate": "tool_call", "toolCallId": "t1", "title": "ls -la",
                        "kind": "execute", "status": "failed", "rawOutput": "no"}),
     );
-    // One without any word on how it ended, and one of which only the end is told.
+    // One without any word on how it ended, and one of which only the end is reported.
     talk.update(json!({"sessionUpdate": "tool_call", "toolCallId": "t2", "status": "in_progress"}));
     talk.update(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "t3", "status": "failed"}),

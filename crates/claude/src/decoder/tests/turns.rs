@@ -266,7 +266,7 @@ fn work_in_the_background_is_waited_for() {
     assert_eq!(line(done.clone()), Activity::None);
     assert_eq!(line(started.clone()), Activity::Background);
     assert_eq!(line(done.clone()), Activity::Background);
-    // The model is told in a turn of its own.
+    // The model is informed in a turn of its own.
     assert_eq!(line(report("completed")), Activity::Turn);
     assert_eq!(line(done.clone()), Activity::None);
     assert_eq!(line(started), Activity::Background);

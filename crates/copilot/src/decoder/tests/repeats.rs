@@ -55,7 +55,7 @@ fn equal_lines_with_ids_of_their_own_are_no_repeats() {
         _ => None,
     });
     assert_eq!(ids.collect::<Vec<_>>(), ["t", "t#2"]);
-    // Without an id nothing can be told.
+    // Without an id lines cannot be distinguished.
     let bare = r#"{"type":"assistant.message_delta","data":{"messageId":"a","deltaContent":"x"}}"#;
     let (_, done) = run(&[bare.to_owned(), bare.to_owned(), result(0)]);
     assert_eq!(done.text, "xx");

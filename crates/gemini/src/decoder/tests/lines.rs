@@ -59,7 +59,7 @@ fn the_final_message_is_the_answer_after_one_that_a_hook_sent_back() {
     }
 }
 
-/// Nothing in the output tells a model's words from those of an attempt that was dropped, so
+/// Nothing in the output distinguishes a model's words from those of a dropped attempt, so
 /// nothing is guessed.
 #[test]
 fn text_of_a_stream_that_broke_off_stays() {

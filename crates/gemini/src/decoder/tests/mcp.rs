@@ -68,7 +68,7 @@ fn a_tool_of_a_server_of_the_run_that_is_not_there_is_denied_only_if_something_i
     assert_eq!(denials(&params, "mcp_my_srv_echo"), 1);
 }
 
-/// What is told of servers when the CLI has written this on stderr.
+/// The notices of servers for this stderr of the CLI.
 fn notices(params: &ExecuteParams, stderr: &str) -> Vec<String> {
     let exit = Exit {
         stderr: stderr.to_owned(),

@@ -53,7 +53,7 @@ fn returned(id: &str, fields: &Value) -> String {
     line("tool_result", &result)
 }
 
-/// A tool's failure, displayed and told to the model in the same words.
+/// A tool's failure, displayed and sent to the model in the same words.
 fn failed(id: &str, kind: &str, message: &str) -> String {
     let error = json!({"type": kind, "message": message});
     returned(

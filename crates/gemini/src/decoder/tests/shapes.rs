@@ -73,7 +73,7 @@ fn a_result_without_an_id_is_of_the_only_call_that_is_open() {
         ("glob", "out")
     );
     assert!(result.open_tool_ids.is_empty());
-    // Of two, nobody knows which; of none, there is none.
+    // Of two, it is unknown which; of none, there is none.
     for before in [vec![], vec![call("glob"), call("read_file")]] {
         let open = before.len();
         let mut lines = vec![init()];

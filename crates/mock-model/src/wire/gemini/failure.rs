@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::Failure;
 use crate::ErrorKind;
 
-/// An error as the service tells it.
+/// An error in the service's form.
 ///
 /// Too many requests in a minute and none left for the day have the same status and message; what
 /// tells them apart are the ids of the limits in the details.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::{Reply, Say};
 
-/// Made up: nobody reads it but the service itself. Codex asks for it, and sends it back.
+/// Made up: only the service reads it. Codex asks for it, and sends it back.
 const ENCRYPTED: &str = "bW9jaw==";
 
 /// An item of the output.

@@ -452,7 +452,7 @@ fn the_tools_of_the_runs_servers_are_known_for_what_they_are() {
 }
 
 proptest! {
-    /// Whatever the values are: the CLI reads them as they were given, and nobody else does.
+    /// Whatever the values are: only the CLI reads them, as they were given.
     #[test]
     fn any_value_arrives_and_is_seen_nowhere(
         values in prop::collection::vec(

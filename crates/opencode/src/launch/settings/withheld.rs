@@ -25,7 +25,7 @@ impl Withheld {
     pub(crate) fn has(&self, tool: &str, is_known: bool) -> bool {
         let permission = permission_of(tool);
         let mut rules = self.rules.iter().rev();
-        // That nobody is there to be asked is no denial.
+        // That a run has no one to ask is no denial.
         !QUESTIONS.contains(&tool)
             && rules
                 .find(|(pattern, _)| matches(permission, pattern))
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(of(agent, json!({"s_t": "allow"})), (true, true));
         let agent = json!({"agent": {"plan": {"permission": deny()}}});
         assert_eq!(of(agent, none()), (false, false));
-        // Of a name that nobody knows, a rule for all tools tells nothing.
+        // Of an unknown name, a rule for all tools says nothing.
         assert_eq!(of(none(), json!({"*": "deny"})), (true, false));
         assert_eq!(of(json!({"permission": "deny"}), none()), (true, false));
     }
